@@ -1,0 +1,133 @@
+"""Projects, their members and targets, and the clusters that were seen."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models.functions import Now
+
+
+class Project(models.Model):
+    """A workspace with members; owns targets and clusters."""
+
+    name = models.CharField(max_length=100, unique=True)
+    slug = models.SlugField(max_length=100, unique=True)
+    retention_days = models.PositiveIntegerField(
+        default=30,
+        validators=[MinValueValidator(1), MaxValueValidator(3650)],
+        help_text="Days that raw records (spans, samples, events) are kept.",
+    )
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A person's place in a project."""
+
+    class Role(models.TextChoices):
+        VIEWER = "viewer", "Viewer: sees everything of the project"
+        EDITOR = "editor", "Editor: sets targets too, whose addresses can reach private networks"
+        OWNER = "owner", "Owner: manages members too"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "user"], name="one_membership_a_project")]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.project}"
+
+
+class Target(models.Model):
+    """An address to observe: a scheduler's HTTP address. It outlives schedulers."""
+
+    class Stream(models.TextChoices):
+        UNKNOWN = "unknown", "not subscribed yet"
+        RECEIVING = "receiving", "receiving"
+        STOLEN = "stolen", "taken by another subscriber"
+        CLOSED = "closed", "closed"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="targets")
+    name = models.CharField(max_length=100)
+    url = models.URLField(
+        max_length=500, help_text="The scheduler's HTTP address: http://host:8787", verbose_name="URL"
+    )
+    enabled = models.BooleanField(default=True)
+    identity_interval = models.FloatField(
+        default=1.0,
+        validators=[MinValueValidator(0.2), MaxValueValidator(3600)],
+        help_text="Seconds between two reads of the scheduler's identity and counts.",
+    )
+    metrics_interval = models.FloatField(
+        default=5.0,
+        validators=[MinValueValidator(0.5), MaxValueValidator(3600)],
+        help_text="Seconds between two scrapes of /metrics of the scheduler and each worker.",
+    )
+    series_limit = models.PositiveIntegerField(
+        default=50_000, help_text="New series beyond this number are refused; the known ones go on."
+    )
+    created = models.DateTimeField(auto_now_add=True)
+
+    # what the collector that holds the lease reports
+    lease_holder = models.CharField(max_length=100, default="", editable=False)
+    lease_expires = models.DateTimeField(null=True, editable=False)
+    last_seen = models.DateTimeField(null=True, editable=False)
+    last_error = models.CharField(max_length=500, default="", editable=False)
+    stream = models.CharField(max_length=10, choices=Stream.choices, default=Stream.UNKNOWN, editable=False)
+    series_count = models.PositiveIntegerField(default=0, editable=False)
+    series_refused = models.PositiveIntegerField(default=0, editable=False)
+    clock_offset = models.FloatField(
+        default=0.0, editable=False, help_text="Seconds that the scheduler's clock is ahead of ours."
+    )
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "url"], name="one_target_an_address"),
+            models.UniqueConstraint(fields=["project", "name"], name="one_target_a_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Cluster(models.Model):
+    """One scheduler process's lifetime, keyed by the scheduler's own id; live or ended."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="clusters")
+    target = models.ForeignKey(Target, models.SET_NULL, null=True, blank=True, related_name="clusters")
+    scheduler_id = models.CharField(max_length=200, help_text="The scheduler's own id: Scheduler-…")
+    name = models.CharField(max_length=100)
+    address = models.CharField(max_length=500, blank=True, help_text="tcp://host:8786")
+    started = models.DateTimeField(help_text="When the scheduler started, by its own clock.")
+    first_seen = models.DateTimeField(db_default=Now())
+    last_seen = models.DateTimeField(help_text="When the scheduler last answered, by its own clock.")
+    ended = models.DateTimeField(null=True, blank=True)
+    end_reason = models.CharField(max_length=200, blank=True)
+    identity_interval = models.FloatField(default=1.0)
+    metrics_interval = models.FloatField(default=5.0)
+    worker_count = models.PositiveIntegerField(default=0, help_text="Worker lifetimes seen.")
+    task_count = models.PositiveBigIntegerField(default=0, help_text="Tasks computed, by the spans stored.")
+    error_count = models.PositiveBigIntegerField(default=0, help_text="Tasks seen to have erred.")
+
+    class Meta:
+        ordering = ["-started"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "scheduler_id"], name="one_cluster_a_scheduler")
+        ]
+        indexes = [models.Index(fields=["project", "-started"])]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_live(self) -> bool:
+        return self.ended is None

@@ -1,0 +1,13 @@
+"""The REST API: each room's router under one OpenAPI document at /api/v1/openapi.json."""
+
+from __future__ import annotations
+
+from ninja import NinjaAPI
+from ninja.security import django_auth
+
+from observatory.clusters.api import router as clusters
+from observatory.replay.api import router as replay
+
+api = NinjaAPI(title="Dask Observatory", version="1", auth=django_auth, docs_url=None)
+api.add_router("", clusters)
+api.add_router("", replay)

@@ -1,0 +1,22 @@
+"""The ASGI application: Django for HTTP, Channels for sockets."""
+
+from __future__ import annotations
+
+import os
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
+http = get_asgi_application()
+
+from observatory.replay.routing import websocket_urlpatterns  # noqa: E402  (needs the apps loaded)
+
+application = ProtocolTypeRouter(
+    {
+        "http": http,
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+    }
+)

@@ -1,0 +1,12 @@
+"""The Celery application; tasks live in each room's tasks.py."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
+app = Celery("observatory")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()

@@ -1,0 +1,69 @@
+"""Reads and checks the environment variables that the settings are made of."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+
+SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
+
+
+def text(name: str, default: str) -> str:
+    return os.environ.get(name, "").strip() or default
+
+
+def words(name: str, default: str) -> list[str]:
+    """The words of a variable, separated by spaces or commas."""
+    return text(name, default).replace(",", " ").split()
+
+
+def boolean(name: str, default: bool) -> bool:
+    value = text(name, str(default)).lower()
+    if value in {"1", "true", "yes", "on"}:
+        return True
+    if value in {"0", "false", "no", "off"}:
+        return False
+    raise ImproperlyConfigured(f"{name} is {value!r}: it takes 1 or 0")
+
+
+def data_dir(base_dir: Path) -> Path:
+    """The folder of the embedded services: a system folder under root, else .observatory in the checkout."""
+    default = SYSTEM_DATA_DIR if os.geteuid() == 0 else base_dir / ".observatory"
+    return Path(text("OBSERVATORY_DATA_DIR", str(default))).resolve()
+
+
+def secret_key(data_dir: Path) -> str:
+    """OBSERVATORY_SECRET_KEY, or the one kept in the data folder, or one for this process alone."""
+    given = os.environ.get("OBSERVATORY_SECRET_KEY")
+    if given:
+        return given
+    try:
+        return (data_dir / "secret_key").read_text().strip()
+    except OSError:
+        return secrets.token_urlsafe(50)
+
+
+def database(data_dir: Path) -> dict[str, Any]:
+    """Django's settings of DATABASE_URL, or of the embedded PostgreSQL in the data folder."""
+    url = os.environ.get("DATABASE_URL", "").strip()
+    if url:
+        try:
+            parsed = dict(dj_database_url.parse(url))
+        except (ValueError, KeyError) as error:
+            raise ImproperlyConfigured(f"DATABASE_URL can't be read: {error}") from None
+        if parsed.get("ENGINE") != "django.db.backends.postgresql":
+            raise ImproperlyConfigured("DATABASE_URL has to name a PostgreSQL: postgresql://user@host/name")
+    else:
+        parsed = {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": "observatory",
+            "USER": "observatory",
+            "HOST": str(data_dir / "run"),
+        }
+    parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": {"min_size": 1, "max_size": 12, "timeout": 10}}
+    return parsed

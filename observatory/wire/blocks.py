@@ -1,0 +1,149 @@
+"""Blocks: batches of records of one kind as columns. The one encoding, for sockets, tiles and exports.
+
+Layout, little-endian, every part padded to 8 bytes:
+
+    4 bytes   b"DOB1"
+    uint32    length of the header in bytes (a multiple of 8)
+    uint32    length of the columns in bytes (a multiple of 8)
+    uint32    reserved, 0
+    header    JSON, padded with spaces: {"kind", "rows", "meta", "columns": [{"name", "type", "offset", "values"?}]}
+    columns   typed arrays, each starting at its offset (a multiple of 8)
+
+Types are f64, f32, u32, i32, u8 and `text`: a text column is a u32 array of indices into its `values`.
+Blocks can be concatenated.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+MAGIC = b"DOB1"
+PREFIX = struct.Struct("<4sIII")
+TYPECODES = {"f64": "d", "f32": "f", "u32": "I", "i32": "i", "u8": "B"}
+MAXIMUM_ROWS = 10_000_000
+
+Buffer = bytes | bytearray | memoryview | array[Any]
+
+
+class BlockError(ValueError):
+    """A block that can't be read; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: `data` is a buffer of the type's items; for text, u32 indices into `values`."""
+
+    name: str
+    type: str
+    data: Any
+    values: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    kind: str
+    rows: int
+    columns: dict[str, Column]
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def list(self, name: str) -> list[Any]:
+        """The values of a column as Python objects (text as str)."""
+        column = self.columns[name]
+        typecode = TYPECODES.get(column.type, "I")
+        items = array(typecode)
+        items.frombytes(bytes(memoryview(column.data).cast("B")))
+        if column.values is None:
+            return items.tolist()
+        return [column.values[index] for index in items]
+
+
+def text_column(name: str, texts: Iterable[str]) -> Column:
+    """A text column whose repeated values are stored once."""
+    codes: dict[str, int] = {}
+    data = array("I", (codes.setdefault(text, len(codes)) for text in texts))
+    return Column(name, "text", data, list(codes))
+
+
+def number_column(name: str, type: str, numbers: Iterable[Any]) -> Column:
+    """A column of numbers; `type` is one of TYPECODES."""
+    return Column(name, type, array(TYPECODES[type], numbers))
+
+
+def encode(kind: str, rows: int, columns: Sequence[Column], meta: Mapping[str, Any] | None = None) -> bytes:
+    """The bytes of a block. Raises BlockError when a column hasn't `rows` items."""
+    described: list[dict[str, Any]] = []
+    parts: list[bytes] = []
+    offset = 0
+    for column in columns:
+        data = memoryview(column.data).cast("B").tobytes() if rows else b""
+        width = array(TYPECODES.get(column.type, "I")).itemsize
+        if len(data) != rows * width:
+            raise BlockError(f"column {column.name!r} has {len(data)} bytes, not {rows} × {width}")
+        entry: dict[str, Any] = {"name": column.name, "type": column.type, "offset": offset}
+        if column.values is not None:
+            entry["values"] = list(column.values)
+        described.append(entry)
+        padded = data + b"\0" * (-len(data) % 8)
+        parts.append(padded)
+        offset += len(padded)
+    header = json.dumps(
+        {"kind": kind, "rows": rows, "meta": dict(meta or {}), "columns": described}, separators=(",", ":")
+    ).encode()
+    header += b" " * (-len(header) % 8)
+    return b"".join([PREFIX.pack(MAGIC, len(header), offset, 0), header, *parts])
+
+
+def decode(data: Buffer) -> Iterator[Block]:
+    """The blocks in `data`, their columns views of it. Raises BlockError where the bytes are no block."""
+    view = memoryview(data).cast("B")
+    position = 0
+    while position < len(view):
+        if len(view) - position < PREFIX.size:
+            raise BlockError(f"{len(view) - position} bytes at {position} are too few for a block")
+        magic, header_length, columns_length, _ = PREFIX.unpack_from(view, position)
+        if magic != MAGIC:
+            raise BlockError(f"no block at byte {position}")
+        header_start = position + PREFIX.size
+        columns_start = header_start + header_length
+        end = columns_start + columns_length
+        if end > len(view):
+            raise BlockError(f"the block at byte {position} ends after its {len(view) - position} bytes")
+        yield _block(bytes(view[header_start:columns_start]), view[columns_start:end])
+        position = end
+
+
+def _block(header_bytes: bytes, columns: memoryview) -> Block:
+    try:
+        header = json.loads(header_bytes)
+        kind, rows, described = header["kind"], header["rows"], header["columns"]
+        if not isinstance(kind, str) or not isinstance(rows, int) or not 0 <= rows <= MAXIMUM_ROWS:
+            raise BlockError("the block's header has no valid kind and rows")
+        found = [_column(entry, rows, columns) for entry in described]
+        return Block(kind, rows, {column.name: column for column in found}, header.get("meta") or {})
+    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise BlockError(f"the block's header can't be read: {error}") from None
+
+
+def _column(entry: Mapping[str, Any], rows: int, columns: memoryview) -> Column:
+    name, type, offset = str(entry["name"]), entry["type"], entry["offset"]
+    if type != "text" and type not in TYPECODES:
+        raise BlockError(f"column {name[:50]!r} has the unknown type {str(type)[:20]!r}")
+    length = rows * array(TYPECODES.get(type, "I")).itemsize
+    if not isinstance(offset, int) or offset < 0 or offset % 8 or offset + length > len(columns):
+        raise BlockError(f"column {name[:50]!r} lies outside of its block")
+    data = columns[offset : offset + length]
+    if type != "text":
+        return Column(name, type, data)
+    values = entry["values"]
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise BlockError(f"column {name[:50]!r} has no list of texts")
+    indices = array("I")
+    indices.frombytes(data)
+    if rows and max(indices) >= len(values):
+        raise BlockError(f"column {name[:50]!r} refers to a text that it hasn't")
+    return Column(name, type, data, values)

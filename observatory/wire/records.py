@@ -1,0 +1,191 @@
+"""The records that every source yields and the one writer stores.
+
+Times are seconds since the epoch on the scheduler's clock. Durations are seconds, sizes bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+MAXIMUM_KEY_LENGTH = 2_000
+MAXIMUM_TEXT_LENGTH = 10_000
+
+
+class Action(IntEnum):
+    """What a lane did during a span (`startstops[...]["action"]` in Dask)."""
+
+    COMPUTE = 0
+    TRANSFER = 1
+    DISK_READ = 2
+    DISK_WRITE = 3
+    DESERIALIZE = 4
+    SERIALIZE = 5
+
+    @classmethod
+    def of(cls, name: str) -> Action:
+        """The action that Dask calls `name` ("disk-read"); raises ValueError for one it never uses."""
+        try:
+            return cls[name.upper().replace("-", "_")]
+        except KeyError:
+            raise ValueError(f"unknown action {name[:50]!r}") from None
+
+    @property
+    def label(self) -> str:
+        return self.name.lower().replace("_", "-")
+
+
+class Status(IntEnum):
+    """How the task that a span belongs to ended (`status` in Dask's transition message)."""
+
+    OK = 0
+    ERROR = 1
+
+
+class MetricType(IntEnum):
+    """Prometheus' metric types, as far as they change how a series is drawn."""
+
+    UNKNOWN = 0
+    GAUGE = 1
+    COUNTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One timed action of a task on a lane (Dask: one entry of `startstops`)."""
+
+    worker: str
+    """address of the worker: "tcp://10.0.0.1:4000" """
+    thread: int
+    """identifier of the thread (`threading.get_ident` on the worker)"""
+    key: str
+    prefix: str
+    """`dask.utils.key_split(key)`"""
+    group: str
+    """`distributed.utils.key_split_group(key)`"""
+    action: Action
+    start: float
+    stop: float
+    nbytes: int = 0
+    """size of the task's result"""
+    typename: str = ""
+    """type of the task's result"""
+    status: Status = Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A metric name and its labels, of one worker or (worker "") of the scheduler or cluster."""
+
+    metric: str
+    labels: tuple[tuple[str, str], ...] = ()
+    """sorted by name"""
+    worker: str = ""
+    """address"""
+    type: MetricType = MetricType.GAUGE
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    series: Series
+    time: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened once. `kind` is one of EVENT_KINDS."""
+
+    time: float
+    kind: str
+    worker: str = ""
+    """address, or "" """
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """JSON-able; `message` in it is shown to people"""
+
+
+EVENT_KINDS: dict[str, str] = {
+    "worker-added": "a worker joined",
+    "worker-removed": "a worker left in order (closed or retired)",
+    "worker-lost": "a worker went away without saying so",
+    "worker-status": "a worker's status changed (running, paused, closing …)",
+    "client-added": "a client connected",
+    "client-removed": "a client disconnected",
+    "graph-updated": "a client submitted tasks",
+    "restarted": "the cluster was restarted (`Client.restart`)",
+    "scheduler-unreachable": "the scheduler stopped answering: what follows is a gap",
+    "scheduler-reachable": "the scheduler answers again",
+    "stream-lost": "the event stream closed or went silent while tasks went on: the task stream has a gap",
+    "stream-resumed": "the event stream is being received again",
+    "series-refused": "the limit on series of the target was reached: new ones are refused",
+    "tasks-erred": "the number of erred tasks rose",
+    "cluster-ended": "the cluster ended, or was last seen at this moment",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSeen:
+    """A worker as the scheduler's identity shows it; starts a lifetime when the address has none open."""
+
+    address: str
+    name: str
+    host: str
+    nthreads: int
+    memory_limit: int
+    """bytes; 0 when there is none"""
+    time: float
+    """when it was first seen"""
+    status: str = "running"
+    resources: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerGone:
+    """The end of a worker's lifetime."""
+
+    address: str
+    time: float
+    reason: str
+    """ "removed", "lost", "cluster-ended" """
+
+
+@dataclass(slots=True)
+class Batch:
+    """Records of one cluster that are committed together."""
+
+    cluster: int
+    """primary key of the cluster"""
+    workers: list[WorkerSeen] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    gone: list[WorkerGone] = field(default_factory=list)
+    committed: float = 0.0
+    """everything of this cluster before this time is in the store once this batch is; 0: says nothing"""
+
+    def __len__(self) -> int:
+        return len(self.workers) + len(self.spans) + len(self.samples) + len(self.events) + len(self.gone)
+
+
+def clean_text(text: str, limit: int = MAXIMUM_TEXT_LENGTH) -> str:
+    """`text` made storable: control characters and lone surrogates replaced by U+FFFD, cut at `limit`."""
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in " \n\t" else "�" for c in text)
+
+
+def clean_key(key: str) -> str:
+    """A task key made storable in one line."""
+    if key.isprintable() and len(key) <= MAXIMUM_KEY_LENGTH:
+        return key
+    return clean_text(key, MAXIMUM_KEY_LENGTH).replace("\n", "�").replace("\t", "�")
+
+
+def is_time(value: float) -> bool:
+    """True for seconds since the epoch between 2000 and 2100."""
+    return math.isfinite(value) and 946_684_800 < value < 4_102_444_800
