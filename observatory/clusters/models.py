@@ -114,9 +114,6 @@ class Cluster(models.Model):
     end_reason = models.CharField(max_length=200, blank=True)
     identity_interval = models.FloatField(default=1.0)
     metrics_interval = models.FloatField(default=5.0)
-    worker_count = models.PositiveIntegerField(default=0, help_text="Worker lifetimes seen.")
-    task_count = models.PositiveBigIntegerField(default=0, help_text="Tasks computed, by the spans stored.")
-    error_count = models.PositiveBigIntegerField(default=0, help_text="Tasks seen to have erred.")
 
     class Meta:
         ordering = ["-started"]

@@ -166,6 +166,9 @@ class Batch:
     committed: float = 0.0
     """everything of this cluster before this time is in the store once this batch is; 0: says nothing"""
 
+    errors: int = 0
+    """tasks that erred since the batch before, as far as the source can tell"""
+
     def __len__(self) -> int:
         return len(self.workers) + len(self.spans) + len(self.samples) + len(self.events) + len(self.gone)
 
