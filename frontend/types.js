@@ -1,0 +1,61 @@
+// The types that timeline/, charts/ and pages/ share. Times are seconds since the epoch on the scheduler's clock.
+
+/**
+ * @typedef {Float64Array|Float32Array|Uint32Array|Int32Array|Uint8Array} Numbers
+ * @typedef {{codes: Uint32Array, values: string[], at: (row: number) => string}} Texts
+ * @typedef {{kind: string, rows: number, meta: Record<string, any>,
+ *   numbers: (name: string) => Numbers, texts: (name: string) => Texts}} Block
+ *
+ * @typedef {{id: number, address: string, name: string, host: string, nthreads: number, memory_limit: number,
+ *   started: number, ended: number|null, end_reason: string, status: string}} Worker
+ * @typedef {{id: number, worker: number, thread: number, position: number}} Lane
+ * @typedef {{id: number, name: string, color: string}} Prefix
+ * @typedef {{id: number, worker: number|null, metric: string, labels: Record<string,string>, interval: number}} Series
+ *
+ * A tile draws only [start, stop); `blocks` holds what the server sent and what the socket appended.
+ * @typedef {{layer: string, level: number, index: number, start: number, stop: number, closed: boolean,
+ *   binWidth: number, blocks: Map<string, Block[]>}} Tile
+ *
+ * What /clusters/{id}/state?at= answers (docs/architecture.md).
+ * @typedef {{at: number, version: number,
+ *   progress: {prefix: number, name: string, color: string, done: number, total: number|null, erred: number|null, seconds: number}[],
+ *   tasks: Record<string, number>,
+ *   workers: {id: number, status: string, cpu: number|null, memory: number|null, managed: number|null,
+ *     unmanaged: number|null, spilled: number|null, limit: number, gil: number|null, running: number|null}[],
+ *   totals: {workers: number, threads: number, tasks: number, seconds: number}}} State
+ *
+ * @typedef {{id: number, name: string, started: number, first: number, last: number, committed: number, version: number,
+ *   ended: number|null, end_reason: string, now: number, identity_interval: number, metrics_interval: number,
+ *   tile_bins: number, minimum_level: number, maximum_level: number,
+ *   target: {id: number, name: string, stream: string, last_error: string}|null,
+ *   task_count: number, error_count: number, worker_count: number,
+ *   thresholds: {target: number, spill: number, pause: number, terminate: number}}} ClusterInfo
+ *
+ * Everything a chart may use. Each of these is an EventTarget that fires "change" when what it holds changed.
+ * @typedef {{
+ *   info: ClusterInfo,
+ *   model: import("./timeline/model.js").Model,
+ *   timeline: import("./timeline/timeline.js").Timeline,
+ *   tiles: import("./timeline/tiles.js").Tiles,
+ *   selection: import("./timeline/selection.js").Selection,
+ *   instant: import("./timeline/instant.js").Instant,
+ * }} Context
+ *
+ * What is to be drawn. `tiles[layer]` are the tiles (best level that is there) that cover the window.
+ * `state` is the newest state that has arrived for the playhead, or null before the first.
+ * @typedef {{start: number, stop: number, playhead: number, live: boolean, width: number,
+ *   hover: number|null, tiles: Record<string, Tile[]>, state: State|null}} View
+ *
+ * One chart: a file in charts/ and a line in charts/registry.js. `timeline` charts share the time axis: they leave
+ * LEFT_GUTTER px at the left for labels and RIGHT_GUTTER at the right, and the plot between is the window.
+ * @typedef {{name: string, title: string, place: "timeline"|"side", layers: string[], help: string,
+ *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
+ * @typedef {{draw: (view: View) => void, destroy: () => void}} ChartInstance
+ */
+
+export const LEFT_GUTTER = 120;
+export const RIGHT_GUTTER = 12;
+/** On a narrow (phone) page the gutter shrinks: charts ask this instead of the constant. */
+export function leftGutter() {
+  return window.innerWidth < 700 ? 48 : LEFT_GUTTER;
+}
