@@ -7,6 +7,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
+from observatory.clusters.addresses import validate_target_url
+
 
 class Project(models.Model):
     """A workspace with members; owns targets and clusters."""
@@ -57,8 +59,11 @@ class Target(models.Model):
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="targets")
     name = models.CharField(max_length=100)
-    url = models.URLField(
-        max_length=500, help_text="The scheduler's HTTP address: http://host:8787", verbose_name="URL"
+    url = models.CharField(
+        "address",
+        max_length=500,
+        validators=[validate_target_url],
+        help_text="The scheduler's HTTP address: http://host:8787",
     )
     enabled = models.BooleanField(default=True)
     identity_interval = models.FloatField(
