@@ -1,0 +1,171 @@
+// What a cluster consists of: workers, their lanes, task prefixes and series. From /lanes, then from live blocks.
+
+/** @typedef {import("../types.js").Worker} Worker */
+/** @typedef {import("../types.js").Lane} Lane */
+/** @typedef {import("../types.js").Prefix} Prefix */
+/** @typedef {import("../types.js").Series} Series */
+/** @typedef {import("../types.js").Block} Block */
+
+const UNKNOWN_COLOR = "#888888";
+
+export class Model extends EventTarget {
+  constructor() {
+    super();
+    /** @type {Map<number, Worker>} */
+    this.workers = new Map();
+    /** @type {Map<number, Lane>} */
+    this.lanes = new Map();
+    /** @type {Map<number, Prefix>} */
+    this.prefixes = new Map();
+    /** @type {Map<string, Series[]>} series by layer */
+    this.series = new Map();
+    /** grows whenever anything is added or changed */
+    this.version = 0;
+    /** @type {Map<number, number>} */
+    this.prefixOrder = new Map();
+  }
+
+  /**
+   * Takes what /clusters/{id}/lanes answered.
+   * @param {{workers: Worker[], lanes: Lane[], prefixes: Prefix[], series: Record<string, Series[]>}} answer
+   */
+  load(answer) {
+    for (const worker of answer.workers) this.workers.set(worker.id, worker);
+    for (const lane of answer.lanes) this.lanes.set(lane.id, lane);
+    for (const prefix of answer.prefixes) this.#addPrefix(prefix);
+    for (const [layer, list] of Object.entries(answer.series)) {
+      for (const series of list) this.#addSeries(layer, series);
+    }
+    this.#changed();
+  }
+
+  /**
+   * Takes a live block of kind worker, lane, prefix or series; says whether it was one.
+   * @param {Block} block
+   * @returns {boolean}
+   */
+  apply(block) {
+    const items = Array.isArray(block.meta.items) ? block.meta.items : [];
+    if (block.kind === "worker") for (const item of items) this.workers.set(item.id, item);
+    else if (block.kind === "lane") for (const item of items) this.lanes.set(item.id, item);
+    else if (block.kind === "prefix") for (const item of items) this.#addPrefix(item);
+    else if (block.kind === "series") for (const item of items) this.#addSeries(item.layer ?? block.meta.layer, item);
+    else return false;
+    this.#changed();
+    return true;
+  }
+
+  /**
+   * The series of a layer, in the order of their appearance.
+   * @param {string} layer
+   * @returns {Series[]}
+   */
+  seriesOf(layer) {
+    return this.series.get(layer) ?? [];
+  }
+
+  /**
+   * A worker's lanes by position.
+   * @param {number} worker id
+   * @returns {Lane[]}
+   */
+  lanesOf(worker) {
+    return this.#lanesByWorker().get(worker) ?? [];
+  }
+
+  /**
+   * The workers whose lifetimes overlap [start, stop), in the order of their names ("2" before "10").
+   * @param {number} start
+   * @param {number} stop
+   * @returns {Worker[]}
+   */
+  workersBetween(start, stop) {
+    return this.#sortedWorkers().filter((worker) => worker.started < stop && (worker.ended ?? Infinity) > start);
+  }
+
+  /**
+   * The most threads that were there at once between two times: the capacity to compare busy time with.
+   * @param {number} start
+   * @param {number} stop
+   */
+  peakThreads(start, stop) {
+    const changes = [];
+    for (const worker of this.workersBetween(start, stop)) {
+      changes.push([worker.started, worker.nthreads], [worker.ended ?? Infinity, -worker.nthreads]);
+    }
+    changes.sort((one, other) => one[0] - other[0] || one[1] - other[1]);
+    let threads = 0;
+    let peak = 0;
+    for (const [, change] of changes) peak = Math.max(peak, (threads += change));
+    return peak;
+  }
+
+  /** @param {number} id */
+  color(id) {
+    return this.prefixes.get(id)?.color ?? UNKNOWN_COLOR;
+  }
+
+  /** @param {number} id */
+  prefixName(id) {
+    return this.prefixes.get(id)?.name ?? `prefix ${id}`;
+  }
+
+  /**
+   * A small number for a prefix: 0, 1, … in the order of appearance; -1 for one that isn't known.
+   * @param {number} id
+   */
+  prefixIndex(id) {
+    return this.prefixOrder.get(id) ?? -1;
+  }
+
+  /** @param {Prefix} prefix */
+  #addPrefix(prefix) {
+    if (!this.prefixOrder.has(prefix.id)) this.prefixOrder.set(prefix.id, this.prefixOrder.size);
+    this.prefixes.set(prefix.id, prefix);
+  }
+
+  /**
+   * @param {string} layer
+   * @param {Series} series
+   */
+  #addSeries(layer, series) {
+    const list = this.series.get(layer) ?? [];
+    const known = list.findIndex((other) => other.id === series.id);
+    if (known < 0) list.push(series);
+    else list[known] = series;
+    this.series.set(layer, list);
+  }
+
+  /** @type {Map<number, Lane[]>|null} */
+  #byWorker = null;
+  /** @type {Worker[]|null} */
+  #sorted = null;
+
+  #lanesByWorker() {
+    if (this.#byWorker) return this.#byWorker;
+    const map = new Map();
+    for (const lane of this.lanes.values()) {
+      const list = map.get(lane.worker);
+      if (list) list.push(lane);
+      else map.set(lane.worker, [lane]);
+    }
+    for (const list of map.values()) list.sort((/** @type {Lane} */ a, /** @type {Lane} */ b) => a.position - b.position);
+    this.#byWorker = map;
+    return map;
+  }
+
+  #sortedWorkers() {
+    if (this.#sorted) return this.#sorted;
+    const collator = new Intl.Collator("en", { numeric: true });
+    const name = (/** @type {Worker} */ worker) => worker.name || worker.address;
+    this.#sorted = [...this.workers.values()].sort((a, b) => collator.compare(name(a), name(b)) || a.started - b.started);
+    return this.#sorted;
+  }
+
+  #changed() {
+    this.#byWorker = null;
+    this.#sorted = null;
+    this.version += 1;
+    this.dispatchEvent(new Event("change"));
+  }
+}
