@@ -1,0 +1,35 @@
+"""What an engine does for the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Protocol
+
+import psycopg
+
+from observatory.store.tables import TimeSeries
+
+
+class Engine(Protocol):
+    """Keeps the time-series tables; queries are the same on all of them."""
+
+    name: str
+
+    def create(self, connection: psycopg.Connection, table: TimeSeries) -> None:
+        """Makes the table and its indexes."""
+
+    def prepare(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> None:
+        """Makes room for records of these days (UTC). Call it outside of a transaction."""
+
+    def forget(self) -> None:
+        """Drops what is remembered of the database: somebody else changed it."""
+
+    def drop_before(self, connection: psycopg.Connection, table: TimeSeries, time: datetime) -> int:
+        """Drops the days that end before `time`; returns how many partitions or chunks went."""
+
+    def allow_deletes(self, connection: psycopg.Connection) -> None:
+        """Lets the transaction at hand delete any number of old rows."""
+
+    def estimate(self, connection: psycopg.Connection, table: TimeSeries) -> int:
+        """About how many rows the table holds, cheaply."""

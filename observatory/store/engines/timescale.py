@@ -1,0 +1,82 @@
+"""TimescaleDB: a hypertable with a chunk a day, compressed by its columnstore when a day old."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import date, datetime
+
+import psycopg
+from psycopg import sql
+
+from observatory.store.tables import TimeSeries
+
+log = logging.getLogger(__name__)
+
+CHUNK = "1 day"
+COMPRESS_AFTER = "2 days"
+
+
+def install(connection: psycopg.Connection) -> bool:
+    """Adds the extension to the database where the server has it loaded and allows it."""
+    row = connection.execute(
+        """SELECT current_setting('timescaledb.disable_load', true) IS NOT NULL
+                  AND EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'timescaledb')"""
+    ).fetchone()
+    if not row or not row[0]:
+        return False
+    try:
+        with connection.transaction():
+            connection.execute("CREATE EXTENSION IF NOT EXISTS timescaledb")
+    except psycopg.errors.DatabaseError as error:
+        log.warning("TimescaleDB is there but can't be used, going on without it: %s", error)
+        return False
+    return True
+
+
+class Timescale:
+    name = "timescale"
+
+    def create(self, connection: psycopg.Connection, table: TimeSeries) -> None:
+        connection.execute(f"CREATE TABLE {table.name} ({table.columns})")
+        connection.execute(
+            """SELECT create_hypertable(%s::regclass, by_range(%s, %s::interval),
+                                        create_default_indexes => false)""",
+            [table.name, table.time, CHUNK],
+        )
+        for index in table.indexes:
+            connection.execute(f"CREATE INDEX ON {table.name} {index}")
+        self._compress(connection, table)
+
+    def prepare(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> None:
+        pass  # TimescaleDB makes its chunks itself
+
+    def forget(self) -> None:
+        pass
+
+    def drop_before(self, connection: psycopg.Connection, table: TimeSeries, time: datetime) -> int:
+        query = "SELECT count(*) FROM drop_chunks(%s::regclass, older_than => %s::timestamptz)"
+        row = connection.execute(query, [table.name, time]).fetchone()
+        return int(row[0]) if row else 0
+
+    def allow_deletes(self, connection: psycopg.Connection) -> None:
+        connection.execute("SET LOCAL timescaledb.max_tuples_decompressed_per_dml_transaction = 0")
+
+    def estimate(self, connection: psycopg.Connection, table: TimeSeries) -> int:
+        row = connection.execute("SELECT approximate_row_count(%s::regclass)", [table.name]).fetchone()
+        return int(row[0]) if row else 0
+
+    def _compress(self, connection: psycopg.Connection, table: TimeSeries) -> None:
+        settings = sql.SQL(
+            """ALTER TABLE {} SET (timescaledb.compress,
+                   timescaledb.compress_segmentby = {}, timescaledb.compress_orderby = {})"""
+        ).format(sql.Identifier(table.name), sql.Literal(table.segment_by), sql.Literal(table.order_by))
+        try:
+            with connection.transaction():
+                connection.execute(settings)
+                connection.execute(
+                    "SELECT add_compression_policy(%s::regclass, %s::interval)", [table.name, COMPRESS_AFTER]
+                )
+        except psycopg.errors.DatabaseError as error:
+            # the Apache build has hypertables only
+            log.warning("no compression of %s: %s", table.name, error)
