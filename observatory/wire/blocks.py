@@ -6,7 +6,8 @@ Layout, little-endian, every part padded to 8 bytes:
     uint32    length of the header in bytes (a multiple of 8)
     uint32    length of the columns in bytes (a multiple of 8)
     uint32    reserved, 0
-    header    JSON, padded with spaces: {"kind", "rows", "meta", "columns": [{"name", "type", "offset", "values"?}]}
+    header    JSON, padded with spaces:
+              {"kind", "rows", "meta", "columns": [{"name", "type", "offset", "values"?}]}
     columns   typed arrays, each starting at its offset (a multiple of 8)
 
 Types are f64, f32, u32, i32, u8 and `text`: a text column is a u32 array of indices into its `values`.
@@ -27,7 +28,7 @@ PREFIX = struct.Struct("<4sIII")
 TYPECODES = {"f64": "d", "f32": "f", "u32": "I", "i32": "i", "u8": "B"}
 MAXIMUM_ROWS = 10_000_000
 
-Buffer = bytes | bytearray | memoryview | array[Any]
+Buffer = bytes | bytearray | memoryview
 
 
 class BlockError(ValueError):
@@ -75,7 +76,7 @@ def number_column(name: str, type: str, numbers: Iterable[Any]) -> Column:
 
 
 def encode(kind: str, rows: int, columns: Sequence[Column], meta: Mapping[str, Any] | None = None) -> bytes:
-    """The bytes of a block. Raises BlockError when a column hasn't `rows` items."""
+    """The bytes of a block. Raises BlockError when a column hasn't `rows` items, ValueError on a NaN."""
     described: list[dict[str, Any]] = []
     parts: list[bytes] = []
     offset = 0
@@ -92,7 +93,9 @@ def encode(kind: str, rows: int, columns: Sequence[Column], meta: Mapping[str, A
         parts.append(padded)
         offset += len(padded)
     header = json.dumps(
-        {"kind": kind, "rows": rows, "meta": dict(meta or {}), "columns": described}, separators=(",", ":")
+        {"kind": kind, "rows": rows, "meta": dict(meta or {}), "columns": described},
+        separators=(",", ":"),
+        allow_nan=False,
     ).encode()
     header += b" " * (-len(header) % 8)
     return b"".join([PREFIX.pack(MAGIC, len(header), offset, 0), header, *parts])
@@ -125,7 +128,14 @@ def _block(header_bytes: bytes, columns: memoryview) -> Block:
             raise BlockError("the block's header has no valid kind and rows")
         found = [_column(entry, rows, columns) for entry in described]
         return Block(kind, rows, {column.name: column for column in found}, header.get("meta") or {})
-    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (
+        KeyError,
+        TypeError,
+        AttributeError,
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+        RecursionError,
+    ) as error:
         raise BlockError(f"the block's header can't be read: {error}") from None
 
 

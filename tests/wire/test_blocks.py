@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+from array import array
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from observatory.wire.blocks import PREFIX, BlockError, decode, encode, number_column, text_column
+
+texts = st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=30)
+
+
+@given(texts, st.lists(st.floats(allow_nan=False), max_size=30))
+def test_what_is_encoded_is_decoded(keys: list[str], numbers: list[float]) -> None:
+    first = encode("span", len(keys), [text_column("key", keys)], {"level": 3})
+    second = encode("bin", len(numbers), [number_column("value", "f64", numbers)])
+    spans, bins = decode(first + second)
+    assert (spans.kind, spans.rows, spans.meta, spans.list("key")) == ("span", len(keys), {"level": 3}, keys)
+    assert (bins.kind, bins.list("value")) == ("bin", numbers)
+
+
+def test_a_text_that_repeats_is_stored_once() -> None:
+    column = text_column("key", ["inc"] * 1000)
+    assert column.values == ["inc"]
+
+
+def test_every_part_starts_at_a_multiple_of_eight_bytes() -> None:
+    encoded = encode(
+        "span", 3, [number_column("action", "u8", [1, 2, 3]), number_column("start", "f64", [1, 2, 3])]
+    )
+    _, header_length, columns_length, _ = PREFIX.unpack_from(encoded)
+    assert header_length % 8 == 0
+    assert columns_length == 8 + 3 * 8
+    assert len(encoded) == PREFIX.size + header_length + columns_length
+
+
+def test_a_column_of_another_length_is_refused() -> None:
+    with pytest.raises(BlockError, match="'action'"):
+        encode("span", 2, [number_column("action", "u8", [1, 2, 3])])
+
+
+@given(st.data())
+def test_damaged_bytes_are_read_or_refused_and_never_crash(data: st.DataObject) -> None:
+    columns = [text_column("key", ["a", "b", "a"]), number_column("start", "f64", [1, 2, 3])]
+    encoded = bytearray(encode("span", 3, columns))
+    encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(encoded)))
+    with contextlib.suppress(BlockError):
+        for block in decode(encoded[:cut]):
+            for name in block.columns:
+                block.list(name)
+
+
+def _header(rows: int = 1, **column: object) -> bytes:
+    described = {"name": "a", "type": "f64", "offset": 0, **column}
+    return json.dumps({"kind": "span", "rows": rows, "columns": [described]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (b'{"kind": "span"}', "can't be read"),
+        (_header(rows=-1), "no valid kind and rows"),
+        (_header(offset=80), "outside"),
+        (_header(type="q"), "unknown type"),
+        (_header(type=[]), "can't be read|unknown type"),
+        (_header(type="text", values=[]), "refers"),
+        (b"[" * 100_000, "can't be read"),
+    ],
+)
+def test_a_header_that_lies_is_refused_with_the_reason(header: bytes, reason: str) -> None:
+    header += b" " * (-len(header) % 8)
+    body = array("d", [1.0]).tobytes()
+    with pytest.raises(BlockError, match=reason):
+        list(decode(struct.pack("<4sIII", b"DOB1", len(header), len(body), 0) + header + body))
