@@ -1,0 +1,93 @@
+"""The addresses that a target's own address leads to, and which of them may be asked.
+
+A scheduler names its workers' hosts, and it is not trusted: it could name a machine that only we can reach.
+So a worker's host is asked for one path alone (`/metrics`), without redirects, and never at an address that
+can't be another machine's (loopback, link-local, multicast), unless the target itself is here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from urllib.parse import urlsplit, urlunsplit
+
+from django.core.exceptions import ValidationError
+
+from observatory.clusters.addresses import clean_target_url
+
+HOST_NAME = re.compile(
+    r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_][A-Za-z0-9_-]{0,62})*\.?"
+)
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class AddressError(ValueError):
+    """An address that can't be asked; the message says why."""
+
+
+def target_url(text: str) -> str:
+    """`text` as a target's address, without a slash at its end. Raises AddressError."""
+    try:
+        return clean_target_url(text)
+    except ValidationError as error:
+        raise AddressError(" ".join(error.messages)) from None
+
+
+def stream_url(target: str) -> str:
+    """The address of a target's event stream: ws:// for http://, wss:// for https://."""
+    parts = urlsplit(target)
+    scheme = {"http": "ws", "https": "wss"}[parts.scheme]
+    return urlunsplit((scheme, parts.netloc, f"{parts.path}/eventstream", "", ""))
+
+
+def worker_metrics_url(target: str, host: str, port: int, near: bool) -> str:
+    """The address of a worker's metrics, by the target's scheme; `near`: the target is on this machine.
+
+    Raises AddressError for what names no host, or one that a scheduler elsewhere has no business to name.
+    """
+    if not 0 < port < 65536:
+        raise AddressError(f"the worker's port {port} is no port")
+    try:
+        address: IPAddress | None = parse_ip(host)
+    except ValueError:
+        address = None
+    if address is None and not HOST_NAME.fullmatch(host):
+        raise AddressError(f"the worker's host {host[:60]!r} is no host name")
+    if address is not None and is_reserved(address) and not (near and address.is_loopback):
+        raise AddressError(f"the worker's host {host[:60]!r} can't be another machine's")
+    name = f"[{address}]" if isinstance(address, ipaddress.IPv6Address) else host
+    return f"{urlsplit(target).scheme}://{name}:{port}/metrics"
+
+
+def parse_ip(text: str) -> IPAddress:
+    """The IP address that `text` spells, without a zone. Raises ValueError for a name."""
+    return ipaddress.ip_address(text.strip("[]").split("%")[0])
+
+
+def is_reserved(address: IPAddress) -> bool:
+    """True for an address that means this machine or this wire, whoever says it."""
+    mapped = getattr(address, "ipv4_mapped", None) or address
+    return bool(mapped.is_loopback or mapped.is_link_local or mapped.is_multicast or mapped.is_unspecified)
+
+
+def is_near(target: str) -> bool:
+    """True when a target's host is this machine, so that its workers' 127.0.0.1 is ours. Blocks."""
+    try:
+        found = socket.getaddrinfo(urlsplit(target).hostname, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return any(is_this_machine(parse_ip(str(entry[4][0]))) for entry in found)
+
+
+def is_this_machine(address: IPAddress) -> bool:
+    """True when a socket of this machine can be bound to `address`."""
+    if address.is_unspecified:
+        return False
+    try:
+        with socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET) as probe:
+            probe.bind((str(address), 0))
+    except OSError:
+        return False
+    return True
