@@ -8,9 +8,9 @@ from django.core.exceptions import ValidationError
 
 
 def clean_target_url(text: str) -> str:
-    """`text` as a target's address: http(s)://host[:port][/path], without the /status of a copied dashboard link.
+    """`text` as a target's address: http(s)://host[:port][/path], without the /status of a dashboard link.
 
-    Raises ValidationError, which says what is wrong. (Django's URLValidator is no help: it refuses `http://scheduler`.)
+    Raises ValidationError, which says what is wrong. (Django's URLValidator would refuse `http://scheduler`.)
     """
     text = text.strip()
     if "://" not in text:
@@ -22,7 +22,7 @@ def clean_target_url(text: str) -> str:
         raise ValidationError(f"This is no address: {error}.") from None
     if parts.scheme not in {"http", "https"}:
         raise ValidationError(
-            "Only http:// and https:// are spoken: this is the dashboard's address (port 8787), not the tcp:// one."
+            "Only http:// and https:// are spoken: give the dashboard's address (port 8787), not tcp://."
         )
     if not host or not text.isprintable() or any(c.isspace() for c in text):
         raise ValidationError("This address names no host.")

@@ -53,7 +53,7 @@ def database(data_dir: Path) -> dict[str, Any]:
     url = os.environ.get("DATABASE_URL", "").strip()
     if url:
         try:
-            parsed = dict(dj_database_url.parse(url))
+            parsed: dict[str, Any] = dict(dj_database_url.parse(url))
         except (ValueError, KeyError) as error:
             raise ImproperlyConfigured(f"DATABASE_URL can't be read: {error}") from None
         if parsed.get("ENGINE") != "django.db.backends.postgresql":

@@ -1,4 +1,4 @@
-"""Every setting, read from the environment. docs/settings.md lists the variables; a test holds the two together."""
+"""Every setting, read from the environment. docs/settings.md lists the variables; a test compares."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from observatory.config.environment import boolean, data_dir, database, secret_key, text, words
+from observatory.config.static import is_collected, static_version
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 DATA_DIR = data_dir(BASE_DIR)
@@ -42,7 +43,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "observatory.pages.middleware.SignInRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -61,6 +62,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "observatory.pages.context.navigation",
             ],
         },
     },
@@ -97,12 +99,14 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "clusters"
 LOGOUT_REDIRECT_URL = "sign-in"
+PASSWORD_RESET_TIMEOUT = 3600  # seconds: how long a one-time sign-in link lives
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
+AXES_LOCKOUT_TEMPLATE = "pages/locked.html"
 AXES_RESET_ON_SUCCESS = True
 
+CSRF_FAILURE_VIEW = "observatory.pages.errors.csrf_failure"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -130,15 +134,24 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 
-STATIC_URL = "static/"
-STATIC_ROOT = text("OBSERVATORY_STATIC_ROOT", str(DATA_DIR / "static"))
+STATIC_VERSION = static_version(BASE_DIR / "frontend")
+STATIC_URL = f"/static/{STATIC_VERSION}/"
+STATIC_ROOT = Path(text("OBSERVATORY_STATIC_ROOT", str(DATA_DIR / "static")))
 STATICFILES_DIRS: list[Any] = [("frontend", BASE_DIR / "frontend")]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "observatory.pages.static.PlotlyFinder",
+]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "staticfiles": {"BACKEND": "observatory.pages.static.CompressedStorage"},
 }
-WHITENOISE_USE_FINDERS = True
-WHITENOISE_AUTOREFRESH = False
+WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_USE_FINDERS = DEBUG or not is_collected(STATIC_ROOT, STATIC_VERSION)
+# with DEBUG, files change under a running server
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^$" if DEBUG else rf"^{STATIC_URL}"
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 LOGGING = {
     "version": 1,

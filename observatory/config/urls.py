@@ -6,8 +6,16 @@ from django.contrib import admin
 from django.urls import include, path
 
 from observatory.config.api import api
+from observatory.pages import errors
+from observatory.pages.accounts import admin_sign_in
+
+handler400 = errors.bad_request
+handler403 = errors.forbidden
+handler404 = errors.not_found
+handler500 = errors.server_error
 
 urlpatterns = [
+    path("admin/login/", admin_sign_in),
     path("admin/", admin.site.urls),
     path("api/v1/", api.urls),
     path("", include("observatory.runtime.urls")),

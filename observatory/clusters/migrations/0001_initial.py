@@ -3,9 +3,10 @@
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import observatory.clusters.addresses
 from django.conf import settings
 from django.db import migrations, models
+
+import observatory.clusters.addresses
 
 
 class Migration(migrations.Migration):

@@ -1,0 +1,75 @@
+"""Who may see and do what. Pages, the API and sockets all ask here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from django.contrib.auth.models import AbstractUser, AnonymousUser
+from django.db.models import Model, QuerySet
+from django.http import Http404
+
+from observatory.clusters.models import Cluster, Membership, Project, Target
+
+Person = AbstractUser | AnonymousUser
+Item = TypeVar("Item", bound=Model)
+
+ROLES_THAT_SET_TARGETS = (Membership.Role.EDITOR, Membership.Role.OWNER)
+
+
+def visible_projects(user: Person) -> QuerySet[Project]:
+    """The projects that `user` is a member of; all of them for a superuser."""
+    return _projects(user, tuple(Membership.Role))
+
+
+def visible_targets(user: Person) -> QuerySet[Target]:
+    return Target.objects.filter(project__in=visible_projects(user)).select_related("project")
+
+
+def visible_clusters(user: Person) -> QuerySet[Cluster]:
+    return Cluster.objects.filter(project__in=visible_projects(user)).select_related("project", "target")
+
+
+def projects_to_set_targets_in(user: Person) -> QuerySet[Project]:
+    """The projects whose targets `user` may add, change and remove."""
+    return _projects(user, ROLES_THAT_SET_TARGETS)
+
+
+def may_set_targets(user: Person, project: Project) -> bool:
+    """True for editors and owners of the project: a target's address can reach private networks."""
+    return projects_to_set_targets_in(user).filter(pk=project.pk).exists()
+
+
+def may_manage(user: Person, project: Project) -> bool:
+    """True for owners of the project: they set its retention and its members."""
+    return _projects(user, (Membership.Role.OWNER,)).filter(pk=project.pk).exists()
+
+
+def get_project(user: Person, slug: str) -> Project:
+    """Raises Http404 for a project that isn't there and one that `user` may not see alike."""
+    return _only(visible_projects(user).filter(slug=slug), "project")
+
+
+def get_target(user: Person, target_id: int) -> Target:
+    """Raises Http404 as get_project does."""
+    return _only(visible_targets(user).filter(pk=target_id), "target")
+
+
+def get_cluster(user: Person, cluster_id: int) -> Cluster:
+    """Raises Http404 as get_project does."""
+    return _only(visible_clusters(user).filter(pk=cluster_id), "cluster")
+
+
+def _projects(user: Person, roles: tuple[Membership.Role, ...]) -> QuerySet[Project]:
+    if not user.is_active:
+        return Project.objects.none()
+    if user.is_superuser:
+        return Project.objects.all()
+    memberships = Membership.objects.filter(user_id=user.pk, role__in=roles)
+    return Project.objects.filter(pk__in=memberships.values("project"))
+
+
+def _only(found: QuerySet[Item], word: str) -> Item:
+    item = found.first()
+    if item is None:
+        raise Http404(f"There is no such {word}, or you may not see it.")
+    return item

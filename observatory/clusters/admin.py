@@ -1,0 +1,73 @@
+"""Django's admin of projects, members and clusters. That of targets is in collect/, where the probe is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from observatory.clusters import access
+from observatory.clusters.models import Cluster, Membership, Project
+
+if TYPE_CHECKING:
+    ProjectAdminBase = admin.ModelAdmin[Project]
+    ClusterAdminBase = admin.ModelAdmin[Cluster]
+    MembershipInlineBase = admin.TabularInline[Membership, Project]
+else:
+    ProjectAdminBase = ClusterAdminBase = admin.ModelAdmin
+    MembershipInlineBase = admin.TabularInline
+
+admin.site.site_header = admin.site.site_title = "Dask Observatory"
+admin.site.index_title = "Administration"
+
+
+class MembershipInline(MembershipInlineBase):
+    model = Membership
+    extra = 1
+
+
+@admin.register(Project)
+class ProjectAdmin(ProjectAdminBase):
+    list_display = ("name", "slug", "retention_days", "created")
+    search_fields = ("name", "slug")
+    prepopulated_fields = {"slug": ("name",)}
+    inlines = [MembershipInline]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
+        return super().get_queryset(request).filter(pk__in=access.visible_projects(cast(User, request.user)))
+
+    def has_change_permission(self, request: HttpRequest, obj: Project | None = None) -> bool:
+        return super().has_change_permission(request, obj) and self._may_manage(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Project | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and self._may_manage(request, obj)
+
+    def _may_manage(self, request: HttpRequest, project: Project | None) -> bool:
+        return project is None or access.may_manage(cast(User, request.user), project)
+
+
+@admin.register(Cluster)
+class ClusterAdmin(ClusterAdminBase):
+    """Read-only: clusters are found, not made. Deleting an ended one removes all that is stored of it."""
+
+    list_display = ("name", "project", "target", "started", "ended", "end_reason")
+    list_filter = ("project", ("ended", admin.EmptyFieldListFilter))
+    search_fields = ("name", "scheduler_id", "address")
+    list_select_related = ("project", "target")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Cluster]:
+        return super().get_queryset(request).filter(pk__in=access.visible_clusters(cast(User, request.user)))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Cluster | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Cluster | None = None) -> bool:
+        if not super().has_delete_permission(request, obj):
+            return False
+        return obj is None or (not obj.is_live and access.may_manage(cast(User, request.user), obj.project))

@@ -1,0 +1,45 @@
+"""The list of clusters: which of them a person asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from observatory.clusters.access import Person, visible_clusters
+from observatory.clusters.models import Cluster
+from observatory.store.extents import extents
+
+STATES = ("all", "live", "ended", "errors")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFilter:
+    """What was asked for; an empty value asks for all."""
+
+    search: str = ""
+    """part of a name, a scheduler's id, an address, or a target's name"""
+    state: str = "all"
+    """one of STATES"""
+    project: str = ""
+    """slug"""
+
+
+def find_clusters(user: Person, wanted: ClusterFilter) -> QuerySet[Cluster]:
+    """The clusters that `user` may see and asked for, newest first."""
+    clusters = visible_clusters(user)
+    if wanted.project:
+        clusters = clusters.filter(project__slug=wanted.project)
+    if wanted.state in {"live", "ended"}:
+        clusters = clusters.filter(ended__isnull=wanted.state == "live")
+    for word in wanted.search.split():
+        clusters = clusters.filter(
+            Q(name__icontains=word)
+            | Q(scheduler_id__icontains=word)
+            | Q(address__icontains=word)
+            | Q(target__name__icontains=word)
+        )
+    if wanted.state == "errors":
+        found = extents(list(clusters.values_list("pk", flat=True)))
+        clusters = clusters.filter(pk__in=[pk for pk, extent in found.items() if extent.errors])
+    return clusters.order_by("-started", "-pk")

@@ -1,0 +1,137 @@
+"""The REST API of targets."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.forms.models import model_to_dict
+from django.http import HttpRequest
+from ninja import Router, Schema, Status
+
+from observatory.clusters import access
+from observatory.clusters.models import Target
+from observatory.clusters.status import target_status
+from observatory.collect.forms import TargetForm, target_form
+
+router = Router(tags=["targets"])
+
+
+class TargetIn(Schema):
+    project: str
+    """slug"""
+    url: str
+    name: str = ""
+    enabled: bool = True
+    identity_interval: float = 1.0
+    metrics_interval: float = 5.0
+    series_limit: int = 50_000
+
+
+class TargetChange(Schema):
+    """What is left out stays as it is. A target stays in its project."""
+
+    url: str | None = None
+    name: str | None = None
+    enabled: bool | None = None
+    identity_interval: float | None = None
+    metrics_interval: float | None = None
+    series_limit: int | None = None
+
+
+class TargetOut(Schema):
+    id: int
+    project: str
+    name: str
+    url: str
+    enabled: bool
+    identity_interval: float
+    metrics_interval: float
+    series_limit: int
+    state: str
+    """paused, waiting, unreachable, stolen, silent, receiving"""
+    message: str
+    last_seen: float | None
+    """seconds since the epoch on the scheduler's clock"""
+    series_count: int
+    series_refused: int
+
+
+class Refusal(Schema):
+    detail: str
+    errors: dict[str, list[str]]
+    """of each field; "__all__" of the whole"""
+
+
+@router.get("/targets", response=list[TargetOut])
+def list_targets(request: HttpRequest, project: str = "") -> list[dict[str, Any]]:
+    """The targets of all projects that you are a member of, or of the one with the slug `project`."""
+    targets = access.visible_targets(cast(User, request.user))
+    if project:
+        targets = targets.filter(project__slug=project)
+    return [_target(target) for target in targets]
+
+
+@router.post("/targets", response={201: TargetOut, 422: Refusal})
+def add_target(request: HttpRequest, new: TargetIn) -> Any:
+    """Adds a target, unless it can't be reached or is no Dask scheduler."""
+    user = cast(User, request.user)
+    project = access.get_project(user, new.project)
+    if not access.may_set_targets(user, project):
+        raise PermissionDenied("Only editors and owners of a project set its targets.")
+    return _saved(target_form(user, {**new.dict(), "project": project.pk}), 201)
+
+
+@router.get("/targets/{target_id}", response=TargetOut)
+def get_target(request: HttpRequest, target_id: int) -> dict[str, Any]:
+    return _target(access.get_target(cast(User, request.user), target_id))
+
+
+@router.patch("/targets/{target_id}", response={200: TargetOut, 422: Refusal})
+def change_target(request: HttpRequest, target_id: int, change: TargetChange) -> Any:
+    target = _target_to_set(request, target_id)
+    data = {**model_to_dict(target, TargetForm.Meta.fields), **change.dict(exclude_none=True)}
+    return _saved(target_form(cast(User, request.user), data, target), 200)
+
+
+@router.delete("/targets/{target_id}", response={204: None})
+def remove_target(request: HttpRequest, target_id: int) -> Any:
+    """Removes a target. What was recorded of its clusters stays."""
+    _target_to_set(request, target_id).delete()
+    return Status(204, None)
+
+
+def _target_to_set(request: HttpRequest, target_id: int) -> Target:
+    user = cast(User, request.user)
+    target = access.get_target(user, target_id)
+    if not access.may_set_targets(user, target.project):
+        raise PermissionDenied("Only editors and owners of a project set its targets.")
+    return target
+
+
+def _saved(form: TargetForm, status: int) -> Any:
+    if form.is_valid():
+        return Status(status, _target(form.save()))
+    errors = {field: [str(message) for message in messages] for field, messages in form.errors.items()}
+    detail = " ".join(message for messages in errors.values() for message in messages)
+    return Status(422, {"detail": detail, "errors": errors})
+
+
+def _target(target: Target) -> dict[str, Any]:
+    status = target_status(target)
+    return {
+        "id": target.pk,
+        "project": target.project.slug,
+        "name": target.name,
+        "url": target.url,
+        "enabled": target.enabled,
+        "identity_interval": target.identity_interval,
+        "metrics_interval": target.metrics_interval,
+        "series_limit": target.series_limit,
+        "state": status.word,
+        "message": status.sentence,
+        "last_seen": target.last_seen.timestamp() if target.last_seen else None,
+        "series_count": target.series_count,
+        "series_refused": target.series_refused,
+    }

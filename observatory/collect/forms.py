@@ -1,0 +1,72 @@
+"""The form that a target is set with: in the pages, in the admin and, given JSON, in the API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from observatory.clusters import access
+from observatory.clusters.addresses import clean_target_url
+from observatory.clusters.models import Target
+from observatory.collect.probe import ProbeError, probe_target
+
+if TYPE_CHECKING:
+    TargetFormBase = forms.ModelForm[Target]
+else:
+    TargetFormBase = forms.ModelForm
+
+
+class TargetForm(TargetFormBase):
+    """Refuses an address that can't be reached or is no Dask scheduler's, with the reason at the field."""
+
+    class Meta:
+        model = Target
+        fields = (
+            "project",
+            "name",
+            "url",
+            "enabled",
+            "identity_interval",
+            "metrics_interval",
+            "series_limit",
+        )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "name" in self.fields:
+            self.fields["name"].required = False
+            self.fields["name"].help_text = "Left empty: the address' host and port."
+
+    def clean_url(self) -> str:
+        return clean_target_url(self.cleaned_data["url"])
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        url = cleaned.get("url")
+        if url and not cleaned.get("name"):
+            cleaned["name"] = urlsplit(url).netloc[:100]
+        return cleaned
+
+    def _post_clean(self) -> None:
+        # after the model's own checks: an address that is already there needs no probe
+        super()._post_clean()  # type: ignore[misc]
+        if not self.errors and "url" in self.changed_data:
+            try:
+                probe_target(self.cleaned_data["url"])
+            except ProbeError as error:
+                self.add_error("url", ValidationError(str(error)))
+
+
+def target_form(user: access.Person, data: Any = None, target: Target | None = None) -> TargetForm:
+    """The form for what `user` may set: a new target, or `target`, which stays in its project."""
+    form = TargetForm(data, instance=target)
+    if target is None:
+        projects = access.projects_to_set_targets_in(user)
+        form.fields["project"].queryset = projects  # type: ignore[attr-defined]
+        form.fields["project"].initial = projects.first()
+    else:
+        del form.fields["project"]
+    return form

@@ -1,0 +1,52 @@
+"""Where static files come from, and how `collectstatic` keeps them: compressed, under one version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import BaseFinder
+from django.core.files.storage import FileSystemStorage, Storage
+from whitenoise.storage import CompressedStaticFilesStorage
+
+from observatory.config.static import VERSION_FILE
+
+PLOTLY = "plotly.min.js"
+
+
+class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
+    """Compresses what changed since the last time, and notes at the end which version is complete."""
+
+    def post_process(
+        self, paths: dict[str, Any], dry_run: bool = False, **options: Any
+    ) -> Iterator[tuple[str, str, bool]]:
+        changed = {path: source for path, source in paths.items() if self._is_changed(path)}
+        yield from super().post_process(changed, dry_run, **options)
+        if not dry_run:
+            Path(self.path(VERSION_FILE)).write_text(settings.STATIC_VERSION)
+
+    def _is_changed(self, path: str) -> bool:
+        source, compressed = Path(self.path(path)), Path(self.path(f"{path}.gz"))
+        return not compressed.exists() or compressed.stat().st_mtime < source.stat().st_mtime
+
+
+class PlotlyFinder(BaseFinder):
+    """Finds plotly.min.js in the `plotly` wheel as vendor/plotly.min.js, and nothing else of that wheel."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        [folder] = find_spec("plotly").submodule_search_locations  # type: ignore[union-attr,misc]
+        self.storage = FileSystemStorage(location=Path(folder) / "package_data")
+        self.storage.prefix = "vendor"  # type: ignore[attr-defined]  # collectstatic and whitenoise read it
+
+    def check(self, **_: Any) -> list[Any]:
+        return []
+
+    def find(self, path: str, find_all: bool = False, **_: Any) -> Any:
+        found = [self.storage.path(PLOTLY)] if path == f"vendor/{PLOTLY}" else []
+        return found if find_all else (found[0] if found else None)
+
+    def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
+        yield PLOTLY, self.storage

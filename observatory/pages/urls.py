@@ -1,0 +1,32 @@
+"""The URLs of the pages."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import path
+from django.views.generic import RedirectView
+
+from observatory.pages import accounts, clusters, projects, targets
+
+sign_in = login_not_required(
+    LoginView.as_view(template_name="pages/sign_in.html", redirect_authenticated_user=True)
+)
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="clusters"), name="home"),
+    path("sign-in/", sign_in, name="sign-in"),
+    path("sign-in/once/<str:number>/<str:token>/", accounts.one_time_link, name="sign-in-once"),
+    path("sign-out/", LogoutView.as_view(), name="sign-out"),
+    path("account/password/", accounts.password, name="password"),
+    path("clusters/", clusters.cluster_list, name="clusters"),
+    path("clusters/<int:cluster_id>/", clusters.cluster_page, name="cluster"),
+    path("targets/", targets.target_list, name="targets"),
+    path("targets/<int:target_id>/", targets.change, name="target"),
+    path("targets/<int:target_id>/switch/", targets.switch, name="target-switch"),
+    path("targets/<int:target_id>/remove/", targets.remove, name="target-remove"),
+    path("projects/", projects.project_list, name="projects"),
+    path("projects/<slug:slug>/", projects.project_page, name="project"),
+    path("projects/<slug:slug>/members/", projects.add_member, name="member-add"),
+    path("projects/<slug:slug>/members/<int:membership_id>/", projects.change_member, name="member"),
+]
