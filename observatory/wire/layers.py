@@ -1,4 +1,4 @@
-"""The series layers: which metrics each draws. A new one is one line here and one chart in frontend/charts."""
+"""The series layers: which metrics each draws. A new one is a line here and a chart in frontend/charts."""
 
 from __future__ import annotations
 
