@@ -82,6 +82,10 @@ CHANNEL_LAYERS = {
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
+    "make-partitions": {"task": "observatory.store.tasks.make_partitions", "schedule": 6 * 3600},
+    "enforce-retention": {"task": "observatory.store.tasks.enforce_retention", "schedule": 3600},
+}
 
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",

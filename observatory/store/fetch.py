@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
+from observatory.store.copying import EPOCH_2000
+
 Array = npt.NDArray[Any]
 
 HEADER_LENGTH = 19
 """signature of 11 bytes, int32 flags, int32 length of the extension (PostgreSQL's documentation of COPY)"""
 TRAILER = b"\xff\xff"
-EPOCH_2000 = 946_684_800_000_000
-"""microseconds between 1970, where ours start, and 2000, where PostgreSQL's start"""
 
 
 class FetchError(ValueError):

@@ -46,19 +46,19 @@ def delete_cluster(cluster_id: int) -> None:
     """Removes everything that the store has of a cluster."""
     with connect() as connection:
         engine = choose(connection)
-        row = connection.execute("SELECT last FROM extent WHERE cluster_id = %s", [cluster_id]).fetchone()
+        query = "SELECT first, last FROM extent WHERE cluster_id = %s"
+        row = connection.execute(query, [cluster_id]).fetchone()
         if row:
-            _delete_before(connection, engine, cluster_id, row[0] + STEP)
+            _delete_before(connection, engine, cluster_id, row[1] + STEP)
         with connection.transaction():
+            # what a writer added meanwhile goes too; none can while we hold the extent
+            row = connection.execute(f"{query} FOR UPDATE", [cluster_id]).fetchone()
+            if row:
+                engine.allow_deletes(connection)
+                for table in TIME_SERIES:
+                    _delete_between(connection, table, cluster_id, row[0], row[1] + STEP)
             for name in DIMENSIONS:
                 connection.execute(f"DELETE FROM {name} WHERE cluster_id = %s", [cluster_id])
-
-
-def orphans(known: Mapping[int, int]) -> list[int]:
-    """Clusters that the store has records of and that nobody knows (any more)."""
-    with connect() as connection:
-        rows = connection.execute("SELECT cluster_id FROM extent WHERE cluster_id <> ALL(%s)", [list(known)])
-        return [cluster for (cluster,) in rows]
 
 
 def _delete_before(connection: psycopg.Connection, engine: Engine, cluster: int, cutoff: datetime) -> int:

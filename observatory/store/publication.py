@@ -1,0 +1,186 @@
+"""Tells open pages what was committed: the blocks of docs/architecture.md, over Channels."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from prometheus_client import Counter
+
+from observatory.store.committed import Committed, Item, LiveSample, StoredEvent, StoredSpans
+from observatory.store.intervals import Intervals
+from observatory.wire.blocks import Column, encode, number_column, text_column
+
+log = logging.getLogger(__name__)
+
+FRAME_BYTES = 1_000_000
+SPANS_PER_BLOCK = 5_000
+"""a span of a usual key has under 200 bytes"""
+GAP = 3.0
+"""usual intervals between two samples of a counter, beyond which its rate is unknown"""
+
+LOST = Counter("observatory_live_frames_lost_total", "Frames of live blocks that open pages didn't get")
+
+
+def group_of(cluster: int) -> str:
+    """The Channels group of a cluster's open pages. Its messages: {"type": "live.frame", "data": bytes}."""
+    return f"cluster.{cluster}"
+
+
+async def publish(
+    committed: Committed, status: Mapping[str, Any] | None = None, intervals: Intervals | None = None
+) -> None:
+    """Sends the frames of a committed batch; what can't be sent is logged and counted in LOST.
+
+    `status` is what Django knows for the extent's block: ended (seconds or None), end_reason, stream.
+    """
+    sent = list(frames(committed, status or {}, intervals or Intervals()))
+    layer = get_channel_layer()
+    for number, data in enumerate(sent):
+        try:
+            await layer.group_send(group_of(committed.extent.cluster), {"type": "live.frame", "data": data})
+        except Exception as error:  # whatever the broker's client raises: what is stored stays stored
+            LOST.inc(len(sent) - number)
+            _delivery.failed(error)
+            return
+    _delivery.succeeded()
+
+
+def publish_sync(
+    committed: Committed, status: Mapping[str, Any] | None = None, intervals: Intervals | None = None
+) -> None:
+    """As `publish`, for a thread without an event loop."""
+    async_to_sync(publish)(committed, status, intervals)
+
+
+def frames(committed: Committed, status: Mapping[str, Any], intervals: Intervals) -> Iterator[bytes]:
+    """The committed batch as frames of about FRAME_BYTES; the extent is the last block of the last one."""
+    parts: list[bytes] = []
+    size = 0
+    for block in _blocks(committed, status, intervals):
+        if parts and size + len(block) > FRAME_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+        parts.append(block)
+        size += len(block)
+    yield b"".join(parts)
+
+
+def rate(sample: LiveSample, interval: float) -> float | None:
+    """A counter's growth per second since the sample before; None where that isn't known.
+
+    A counter that fell was reset (its process restarted) and has grown from 0.
+    """
+    elapsed = sample.time - sample.previous_time
+    if not 0 < elapsed <= GAP * interval:
+        return None
+    grown = sample.value - sample.previous_value
+    return (grown if grown >= 0 else sample.value) / elapsed
+
+
+def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Intervals) -> Iterator[bytes]:
+    series = [{**item, "interval": intervals.of(item["metric"])} for item in committed.series]
+    named: dict[str, list[Item]] = {
+        "worker": committed.workers,
+        "lane": committed.lanes,
+        "prefix": committed.prefixes,
+        "series": series,
+    }
+    for kind, items in named.items():
+        if items:
+            yield encode(kind, 0, [], {"items": items})
+    if committed.spans is not None:
+        for start in range(0, len(committed.spans), SPANS_PER_BLOCK):
+            yield _span_block(committed.spans, slice(start, start + SPANS_PER_BLOCK))
+    layers: dict[str, list[LiveSample]] = {}
+    for sample in committed.samples:
+        layers.setdefault(sample.layer, []).append(sample)
+    for layer, samples in layers.items():
+        yield from _bin_block(layer, samples, intervals)
+    if committed.events:
+        yield _event_block(committed.events)
+    extent = committed.extent
+    known = {"ended": None, "end_reason": "", "stream": "unknown", **status}
+    yield encode(
+        "extent",
+        0,
+        [],
+        {
+            "committed": extent.committed,
+            "first": extent.first,
+            "last": extent.last,
+            "version": extent.version,
+            "task_count": extent.tasks,
+            "error_count": extent.errors,
+            "worker_count": extent.workers,
+            **known,
+        },
+    )
+
+
+def _span_block(spans: StoredSpans, part: slice) -> bytes:
+    columns = [
+        Column("lane", "u32", spans.lane[part]),
+        Column("prefix", "u32", spans.prefix[part]),
+        Column("action", "u8", spans.action[part]),
+        Column("status", "u8", spans.status[part]),
+        Column("start", "f64", spans.start[part]),
+        Column("stop", "f64", spans.stop[part]),
+        Column("nbytes", "f64", spans.nbytes[part]),
+        text_column("key", spans.keys[part]),
+        text_column("typename", spans.typenames[part]),
+    ]
+    return encode("span", len(spans.keys[part]), columns)
+
+
+def _bin_block(layer: str, samples: list[LiveSample], intervals: Intervals) -> Iterator[bytes]:
+    drawn: list[tuple[int, float, float]] = []
+    for sample in samples:
+        value = rate(sample, intervals.of(sample.metric)) if sample.counter else sample.value
+        if value is not None:
+            drawn.append((sample.series, sample.time, value))
+    if not drawn:
+        return
+    values = [value for _, _, value in drawn]
+    columns = [
+        number_column("series", "u32", [series for series, _, _ in drawn]),
+        number_column("time", "f64", [time for _, time, _ in drawn]),
+        *(number_column(name, "f64", values) for name in ("min", "max", "mean", "last")),
+        number_column("count", "u32", [1] * len(drawn)),
+    ]
+    yield encode("bin", len(drawn), columns, {"layer": layer})
+
+
+def _event_block(events: list[StoredEvent]) -> bytes:
+    columns = [
+        number_column("time", "f64", [event.time for event in events]),
+        number_column("worker", "i32", [event.worker for event in events]),
+        text_column("kind", [event.kind for event in events]),
+        text_column("message", [event.message for event in events]),
+        text_column("detail", [event.detail for event in events]),
+    ]
+    return encode("event", len(events), columns)
+
+
+@dataclass(slots=True)
+class _Delivery:
+    """Says once that the broker went away, and once that it is back."""
+
+    broken: bool = False
+
+    def failed(self, error: Exception) -> None:
+        if not self.broken:
+            log.warning("live pages get nothing until Redis answers again (what comes is stored): %s", error)
+        self.broken = True
+
+    def succeeded(self) -> None:
+        if self.broken:
+            log.warning("live pages get what is committed again")
+        self.broken = False
+
+
+_delivery = _Delivery()

@@ -1,0 +1,145 @@
+"""Interns series: a metric and its labels, of one worker's lifetime or of the scheduler."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from observatory.store.lifetimes import Lifetime, Workers
+from observatory.store.texts import clean_json, clean_name
+from observatory.wire.layers import LAYER_OF_METRIC
+from observatory.wire.records import MetricType, Sample, Series
+
+
+@dataclass(slots=True, eq=False)
+class Known:
+    """A series that the writer met."""
+
+    series: Series
+    lifetime: Lifetime | None
+    """None: of the scheduler or the cluster"""
+    layer: str | None
+    """the series layer that draws it"""
+    id: int = 0
+    """0 until it is stored"""
+    time: float = math.nan
+    value: float = math.nan
+    """the sample before, for a counter's rate; nan when there was none"""
+
+    @property
+    def identity(self) -> UUID:
+        """Stands for metric, labels and worker in the table's key, whatever their length."""
+        worker = self.lifetime.id if self.lifetime else 0
+        text = json.dumps([worker, self.metric, self.labels], separators=(",", ":"))
+        return UUID(bytes=hashlib.blake2b(text.encode(), digest_size=16).digest())
+
+    @property
+    def metric(self) -> str:
+        return clean_name(self.series.metric)
+
+    @property
+    def labels(self) -> str:
+        return clean_json(dict(self.series.labels))
+
+    def item(self) -> dict[str, Any]:
+        """As docs/architecture.md shows a series, but for its interval."""
+        return {
+            "id": self.id,
+            "worker": self.lifetime.id if self.lifetime else None,
+            "metric": self.metric,
+            "labels": json.loads(self.labels),
+        }
+
+
+class SeriesTable:
+    """The interned series of one cluster."""
+
+    def __init__(self, cluster: int) -> None:
+        self.cluster = cluster
+        self._by_object: dict[int, Known] = {}
+        """by id() of the Series: a source that keeps its Series makes their lookup cheap"""
+        self._by_value: dict[Series, Known] = {}
+        self._new: list[Known] = []
+
+    def __len__(self) -> int:
+        return len(self._by_value)
+
+    def find(self, samples: Sequence[Sample], workers: Workers) -> list[Known]:
+        """The series of each sample. Those that are new get their ids from `save`."""
+        found: list[Known] = []
+        by_object = self._by_object
+        for sample in samples:
+            series = sample.series
+            known = by_object.get(id(series))
+            if (
+                known is None
+                or known.series is not series
+                or (
+                    known.lifetime is not None
+                    and not known.lifetime.started <= sample.time < known.lifetime.ended
+                )
+            ):
+                known = self._find(sample, workers)
+            found.append(known)
+        return found
+
+    def save(self, connection: psycopg.Connection) -> list[Known]:
+        """Stores the new series (their lifetimes have to be stored); returns those that the store had not."""
+        new, self._new = self._new, []
+        by_identity: dict[UUID, list[Known]] = {}
+        for known in new:
+            by_identity.setdefault(known.identity, []).append(known)
+        ids = self._read(connection, list(by_identity))
+        missing = sorted(by_identity.keys() - ids.keys())
+        if missing:
+            firsts = [by_identity[identity][0] for identity in missing]
+            connection.execute(
+                """INSERT INTO series (cluster_id, identity, worker_id, metric, labels, type)
+                   SELECT %s, * FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::jsonb[], %s::smallint[])
+                   ON CONFLICT (cluster_id, identity) DO NOTHING""",
+                [
+                    self.cluster,
+                    missing,
+                    [known.lifetime.id if known.lifetime else None for known in firsts],
+                    [known.metric for known in firsts],
+                    [known.labels for known in firsts],
+                    [int(known.series.type) for known in firsts],
+                ],
+            )
+            ids |= self._read(connection, missing)
+        for identity, same in by_identity.items():
+            for known in same:
+                known.id = ids[identity]
+        return [by_identity[identity][0] for identity in missing]
+
+    def _find(self, sample: Sample, workers: Workers) -> Known:
+        series = sample.series
+        lifetime = workers.at(clean_name(series.worker), sample.time) if series.worker else None
+        known = self._by_value.get(series)
+        if known is None or known.lifetime is not lifetime:
+            layer = LAYER_OF_METRIC.get(series.metric)
+            known = Known(series, lifetime, layer)
+            self._by_value[series] = known
+            self._new.append(known)
+        elif known.series is not series:
+            self._by_object.pop(id(known.series), None)
+            known.series = series
+        self._by_object[id(series)] = known
+        return known
+
+    def _read(self, connection: psycopg.Connection, identities: list[UUID]) -> dict[UUID, int]:
+        if not identities:
+            return {}
+        query = "SELECT identity, id FROM series WHERE cluster_id = %s AND identity = ANY(%s)"
+        return dict(connection.execute(query, [self.cluster, identities]).fetchall())
+
+
+def is_counter(known: Known) -> bool:
+    return known.series.type is MetricType.COUNTER

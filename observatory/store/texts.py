@@ -1,0 +1,49 @@
+"""Makes names and JSON from outside storable: PostgreSQL takes no NUL and no lone surrogate."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from observatory.wire.records import clean_text
+
+MAXIMUM_NAME_LENGTH = 500
+"""characters; in UTF-8 a name then fits into a btree's 2,704 bytes"""
+MAXIMUM_DEPTH = 8
+MAXIMUM_ITEMS = 1_000
+MAXIMUM_JSON_LENGTH = 100_000
+LARGEST_INTEGER = 2**63 - 1
+
+
+def clean_name(name: str) -> str:
+    """A name that can be interned."""
+    return clean_text(name, MAXIMUM_NAME_LENGTH)
+
+
+def clean_json(value: Mapping[str, Any]) -> str:
+    """JSON that a jsonb column takes; what is too deep or too much is cut, and says so."""
+    text = json.dumps(_clean(value, MAXIMUM_DEPTH), ensure_ascii=False, separators=(",", ":"))
+    if len(text) <= MAXIMUM_JSON_LENGTH:
+        return text
+    return json.dumps({"message": clean_text(str(value.get("message", ""))), "cut": len(text)})
+
+
+def _clean(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= LARGEST_INTEGER else "an integer of more than 64 bits"
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth == 0:
+        return "…"
+    if isinstance(value, Mapping):
+        items = list(value.items())[:MAXIMUM_ITEMS]
+        return {clean_name(str(name)): _clean(item, depth - 1) for name, item in items}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_clean(item, depth - 1) for item in list(value)[:MAXIMUM_ITEMS]]
+    return clean_text(str(value))

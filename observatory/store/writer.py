@@ -1,0 +1,151 @@
+"""The one writer: a batch of records of a cluster in one transaction, each record exactly once."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import psycopg
+
+from observatory.store.accepted import Accepted, accept
+from observatory.store.cluster import Cluster
+from observatory.store.committed import Committed
+from observatory.store.connection import connect
+from observatory.store.engines import Engine, choose
+from observatory.store.growth import grow, lock_extent
+from observatory.store.rows import copy_events, copy_samples, copy_spans
+from observatory.wire.records import Batch
+
+FUTURE = 86_400.0
+"""seconds ahead of our clock at which a record's time is taken for a mistake"""
+MAXIMUM_KNOWN = 500_000
+"""interned things of one cluster that are remembered; beyond it they are read from the store again"""
+MAXIMUM_CLUSTERS = 1_000
+OUTCOME_TIMEOUT = 5.0
+"""seconds that a transaction whose connection broke may go on"""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A batch whose transaction may be committed: the connection broke before the answer came."""
+
+    batch: Batch
+    transaction: str
+    committed: Committed
+
+
+class Writer:
+    """Stores batches. For one thread; use it in a `with`. Connects when it is needed, again when it broke."""
+
+    def __init__(self) -> None:
+        self._connection: psycopg.Connection | None = None
+        self._engine: Engine | None = None
+        self._clusters: dict[int, Cluster] = {}
+        self._doubt: Doubt | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def write(self, batch: Batch) -> Committed:
+        """Stores the batch, all of it or nothing.
+
+        A batch that failed may be written again: it is stored once, also when the connection broke during its
+        commit. Raises psycopg.OperationalError when the database can't be reached.
+        """
+        try:
+            return self._write(batch)
+        except psycopg.errors.CheckViolation:
+            # retention dropped a partition that we had made ready
+            self._ready().forget()
+        except psycopg.OperationalError:
+            if self._connection is None or not self._connection.closed:
+                raise
+        return self._write(batch)
+
+    def _write(self, batch: Batch) -> Committed:
+        engine = self._ready()
+        connection = self._connection
+        assert connection is not None
+        if (settled := self._settle(connection, batch)) is not None:
+            return settled
+        accepted = accept(batch, time.time() + FUTURE)
+        for table, days in accepted.days():
+            engine.prepare(connection, table, days)
+        try:
+            with connection.transaction():
+                committed = self._store(connection, accepted)
+                row = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
+                self._doubt = Doubt(batch, row[0] if row else "", committed)
+        except BaseException:
+            # ids that were given in a transaction that is rolled back don't exist
+            self._clusters.pop(batch.cluster, None)
+            raise
+        self._doubt = None
+        return committed
+
+    def _ready(self) -> Engine:
+        if self._connection is None or self._connection.closed or self._engine is None:
+            self._connection = None
+            self._connection = connect()
+            self._engine = choose(self._connection)
+        return self._engine
+
+    def _settle(self, connection: psycopg.Connection, batch: Batch) -> Committed | None:
+        """What the batch's broken commit stored, if it did."""
+        doubt, self._doubt = self._doubt, None
+        if doubt is None or doubt.batch is not batch:
+            return None
+        deadline = time.monotonic() + OUTCOME_TIMEOUT
+        while True:
+            row = connection.execute("SELECT pg_xact_status(%s::xid8)", [doubt.transaction]).fetchone()
+            if row is None or row[0] != "in progress" or time.monotonic() > deadline:
+                return doubt.committed if row and row[0] == "committed" else None
+            time.sleep(0.05)
+
+    def _cluster(self, cluster: int, stamp: str) -> Cluster:
+        known = self._clusters.get(cluster)
+        if known is None or known.stamp != stamp or len(known) > MAXIMUM_KNOWN:
+            if len(self._clusters) >= MAXIMUM_CLUSTERS:
+                self._clusters.clear()
+            known = self._clusters[cluster] = Cluster(cluster)
+        return known
+
+    def _store(self, connection: psycopg.Connection, accepted: Accepted) -> Committed:
+        locked = lock_extent(connection, accepted.cluster)
+        cluster = self._cluster(accepted.cluster, locked.stamp)
+        cluster.workers.load(connection, accepted.addresses())
+        cluster.live_and_die(accepted)
+        lanes = cluster.lanes_of(accepted.spans)
+        series = cluster.series.find(accepted.samples, cluster.workers)
+
+        saved = cluster.workers.save(connection)
+        new_prefixes = cluster.names.intern(connection, accepted.spans)
+        new_series = cluster.series.save(connection)
+        spans = copy_spans(connection, accepted, lanes, cluster.names)
+        samples = copy_samples(connection, accepted, series)
+        events = copy_events(connection, accepted, cluster.workers)
+        grown = grow(connection, locked, accepted, saved.opened)
+        cluster.stamp = grown.stamp
+        return Committed(
+            extent=grown.extent,
+            refused=accepted.refused,
+            workers=[lifetime.item() for lifetime in saved.lifetimes],
+            lanes=[lane.item() for lane in saved.lanes],
+            prefixes=[prefix.item() for prefix in new_prefixes],
+            series=[known.item() for known in new_series if known.layer],
+            spans=spans,
+            samples=samples,
+            events=events,
+        )
