@@ -39,6 +39,7 @@
  *   tiles: import("./timeline/tiles.js").Tiles,
  *   selection: import("./timeline/selection.js").Selection,
  *   instant: import("./timeline/instant.js").Instant,
+ *   events: import("./timeline/events.js").Events,
  * }} Context
  *
  * What is to be drawn. `tiles[layer]` are the tiles (best level that is there) that cover the window.

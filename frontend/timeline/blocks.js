@@ -12,9 +12,7 @@ const MAXIMUM_ROWS = 10_000_000;
 const ARRAYS = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, i32: Int32Array, u8: Uint8Array };
 
 /** Bytes that are no block, or a block without what is asked of it. */
-export class BlockError extends Error {
-  name = "BlockError";
-}
+export class BlockError extends Error {}
 
 /**
  * The blocks in `buffer`; their columns are views of it.

@@ -1,0 +1,34 @@
+// The actions of spans (observatory/wire/records.py) and the colours that Dask gives them.
+
+export const ACTIONS = ["compute", "transfer", "disk-read", "disk-write", "deserialize", "serialize"];
+export const COMPUTE = 0;
+export const ERROR = 1; // a span's status
+
+export const OVERLAY_ALPHA = 0.4; // of all but compute, as in Dask
+export const ERRED_COLOR = "#000000";
+export const ACTION_COLORS = ["", "#ff0000", "#ffa500", "#ffa500", "#808080", "#808080"];
+
+/** Slots: one small number for each colour that a span can have. */
+export const TRANSFER_SLOT = 0;
+export const DISK_SLOT = 1;
+export const SERIALIZATION_SLOT = 2;
+export const ERRED_SLOT = 3;
+export const FIRST_PREFIX_SLOT = 5; // 4: a prefix that isn't known
+
+const SLOTS = [NaN, TRANSFER_SLOT, DISK_SLOT, DISK_SLOT, SERIALIZATION_SLOT, SERIALIZATION_SLOT];
+export const SLOT_COLORS = ["#ff0000", "#ffa500", "#808080", ERRED_COLOR, "#888888"];
+
+/**
+ * @param {number} action
+ * @param {number} status
+ * @param {number} prefixIndex Model.prefixIndex of the prefix
+ */
+export function slotOf(action, status, prefixIndex) {
+  if (action !== COMPUTE) return SLOTS[action] ?? SERIALIZATION_SLOT;
+  return status === ERROR ? ERRED_SLOT : FIRST_PREFIX_SLOT + prefixIndex;
+}
+
+/** @param {number} slot; whether it lies over what the thread computes, instead of being part of it */
+export function isOverlay(slot) {
+  return slot < ERRED_SLOT;
+}

@@ -1,0 +1,87 @@
+// An image that lanes are painted into, pixel by pixel: its cost is bound by the pixels, not by the marks.
+
+/** Colours are red, green, blue of 0 to 255; alpha is 0 to 1. The image is opaque. */
+export class Pixels {
+  width = 0;
+  height = 0;
+  /** @type {ImageData|null} */
+  image = null;
+  #data = new Uint32Array(0);
+
+  /**
+   * @param {number} width
+   * @param {number} height
+   * @param {[number, number, number]} background
+   */
+  clear(width, height, background) {
+    if (!this.image || this.width !== width || this.height !== height) {
+      this.image = new ImageData(width, height);
+      this.#data = new Uint32Array(this.image.data.buffer);
+      this.width = width;
+      this.height = height;
+    }
+    this.#data.fill(pack(background[0], background[1], background[2]));
+  }
+
+  /**
+   * Fills whole pixels.
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {[number, number, number]} color
+   * @param {number} alpha
+   */
+  fill(x, y, width, height, color, alpha) {
+    const packed = pack(color[0], color[1], color[2]);
+    for (let line = y; line < Math.min(y + height, this.height); line++) {
+      const from = line * this.width + x;
+      if (alpha >= 1) this.#data.fill(packed, from, from + width);
+      else for (let place = from; place < from + width; place++) this.#blend(place, color, alpha);
+    }
+  }
+
+  /**
+   * Fills a part of a column: [from, to) in fractions of pixels, counted upwards from the line `bottom`.
+   * @param {number} x
+   * @param {number} bottom the first line below the column
+   * @param {number} from
+   * @param {number} to
+   * @param {[number, number, number]} color
+   * @param {number} alpha
+   */
+  stack(x, bottom, from, to, color, alpha) {
+    const packed = pack(color[0], color[1], color[2]);
+    for (let step = Math.floor(from); step < to; step++) {
+      const line = bottom - 1 - step;
+      if (line < 0 || line >= this.height) continue;
+      const share = (Math.min(to, step + 1) - Math.max(from, step)) * alpha;
+      const place = line * this.width + x;
+      if (share >= 0.999) this.#data[place] = packed;
+      else this.#blend(place, color, share);
+    }
+  }
+
+  /**
+   * @param {number} place
+   * @param {[number, number, number]} color
+   * @param {number} alpha
+   */
+  #blend(place, color, alpha) {
+    const old = this.#data[place];
+    const rest = 1 - alpha;
+    const red = (old & 255) * rest + color[0] * alpha;
+    const green = ((old >> 8) & 255) * rest + color[1] * alpha;
+    const blue = ((old >> 16) & 255) * rest + color[2] * alpha;
+    this.#data[place] = pack(red, green, blue);
+  }
+}
+
+/**
+ * @param {number} red
+ * @param {number} green
+ * @param {number} blue
+ */
+function pack(red, green, blue) {
+  return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
+}

@@ -1,0 +1,70 @@
+// A canvas as large as its element, sharp on any screen.
+
+const MAXIMUM_RATIO = 2; // more pixels than this cost time and show nothing
+
+export class Surface {
+  /** width and height in CSS px */
+  width = 0;
+  height = 0;
+  ratio = 1;
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {string} label for those who can't see it
+   */
+  constructor(parent, label) {
+    this.canvas = document.createElement("canvas");
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", label);
+    parent.append(this.canvas);
+    this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+  }
+
+  /**
+   * Takes a size in CSS px; the drawing is empty afterwards and its unit is CSS px.
+   * @param {number} width
+   * @param {number} height
+   */
+  clear(width, height) {
+    this.ratio = Math.min(window.devicePixelRatio || 1, MAXIMUM_RATIO);
+    const [pixels, lines] = [Math.round(width * this.ratio), Math.round(height * this.ratio)];
+    if (this.canvas.width !== pixels || this.canvas.height !== lines) {
+      this.canvas.width = pixels;
+      this.canvas.height = lines;
+      this.canvas.style.width = `${width}px`;
+      this.canvas.style.height = `${height}px`;
+    }
+    this.width = width;
+    this.height = height;
+    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.context.clearRect(0, 0, width, height);
+  }
+}
+
+/** @type {Map<string, CanvasPattern>} */
+const patterns = new Map();
+
+/**
+ * Diagonal lines of a colour, to fill with.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} color
+ * @returns {CanvasPattern|string}
+ */
+export function hatching(context, color) {
+  const known = patterns.get(color);
+  if (known) return known;
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 8;
+  const drawing = /** @type {CanvasRenderingContext2D} */ (tile.getContext("2d"));
+  drawing.strokeStyle = color;
+  drawing.lineWidth = 1;
+  for (const shift of [-8, 0, 8]) {
+    drawing.moveTo(shift - 1, 9);
+    drawing.lineTo(shift + 9, -1);
+  }
+  drawing.stroke();
+  const pattern = context.createPattern(tile, "repeat");
+  if (!pattern) return color;
+  patterns.set(color, pattern);
+  return pattern;
+}

@@ -1,0 +1,341 @@
+// The task stream: lanes × time, in Dask's colours. Zoomed out it shows how busy each lane really was.
+
+import { RIGHT_GUTTER, leftGutter } from "../types.js";
+import { hitLane } from "./lane_hit.js";
+import { LanePainter } from "./lane_paint.js";
+import { layoutLanes, rowHeight, workerLabel } from "./lane_rows.js";
+import { describeHit, askForKey } from "./span_words.js";
+import { Surface, hatching } from "./surface.js";
+import { rgb, theme } from "./theme.js";
+import { Tooltip } from "./tooltip.js";
+
+/** @typedef {import("../types.js").Chart} Chart */
+/** @typedef {import("../types.js").Context} Context */
+/** @typedef {import("../types.js").View} View */
+/** @typedef {import("./lane_rows.js").Layout} Layout */
+/** @typedef {import("./lane_rows.js").WorkerRows} WorkerRows */
+/** @typedef {import("./lane_hit.js").Hit} Hit */
+
+const LABEL_WIDTH = 44; // px: bars from this width on are labelled
+const LABEL_HEIGHT = 11;
+const FONT = "11px system-ui, sans-serif";
+const SHORTEST = 48; // px of the whole chart
+
+/** @type {Chart} */
+export const taskStream = {
+  name: "task-stream",
+  title: "Task stream",
+  place: "timeline",
+  layers: ["spans"],
+  help:
+    "A row for each thread of each worker. Computing has the task prefix's colour, transfers are red, disk is " +
+    "orange, serialization gray, erred tasks black. Zoomed out, a row is filled to the share of time that it was busy.",
+  create: (element, context) => new TaskStream(element, context),
+};
+
+class TaskStream {
+  #element;
+  #context;
+  #surface;
+  #painter;
+  #tooltip;
+  #scroller = document.createElement("div");
+  #spacer = document.createElement("div");
+  /** @type {Layout} */
+  #layout = { workers: [], lanes: [] };
+  #rowHeight = 1;
+  #height = 0;
+  /** @type {View|null} */
+  #view = null;
+
+  /**
+   * @param {HTMLElement} element
+   * @param {Context} context
+   */
+  constructor(element, context) {
+    this.#element = element;
+    this.#context = context;
+    element.classList.add("task-stream");
+    this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
+    this.#painter = new LanePainter(context.model, context.selection);
+    this.#scroller.className = "lane-scroller";
+    this.#scroller.append(this.#spacer);
+    element.append(this.#scroller);
+    this.#tooltip = new Tooltip(element);
+    this.#scroller.addEventListener("scroll", () => this.#redraw());
+    element.addEventListener("pointermove", (event) => this.#hover(event));
+    element.addEventListener("pointerleave", () => this.#tooltip.hide());
+    element.addEventListener("click", (event) => this.#click(event));
+    element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+  }
+
+  destroy() {
+    this.#element.replaceChildren();
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    const onlyHover = this.#view?.tiles === view.tiles;
+    this.#view = view;
+    if (onlyHover) return;
+    this.#layOut(view);
+    this.#redraw();
+  }
+
+  /** @param {View} view */
+  #layOut(view) {
+    this.#layout = layoutLanes(this.#context.model, view.start, view.stop);
+    const room = Math.max(160, window.innerHeight * 0.5);
+    this.#rowHeight = rowHeight(this.#layout.lanes.length, room);
+    const total = this.#layout.lanes.length * this.#rowHeight;
+    this.#height = Math.max(Math.min(total, Math.ceil(room)), SHORTEST);
+    this.#element.style.height = `${this.#height}px`;
+    this.#spacer.style.height = `${total}px`;
+    this.#scroller.hidden = total <= this.#height;
+  }
+
+  #redraw() {
+    const view = this.#view;
+    if (!view) return;
+    const left = leftGutter();
+    const colors = theme();
+    const { context } = this.#surface;
+    this.#surface.clear(left + view.width + RIGHT_GUTTER, this.#height);
+    if (!this.#layout.lanes.length) return this.#drawNothing(left, view);
+    this.#paintLanes(view, left);
+    context.save();
+    context.beginPath();
+    context.rect(left, 0, view.width, this.#height);
+    context.clip();
+    for (const rows of this.#layout.workers) this.#drawLifetime(rows, view, left);
+    this.#drawGaps(view, left);
+    this.#drawLabels(left);
+    context.restore();
+    for (const rows of this.#layout.workers) this.#drawWorker(rows, left, view.width);
+    context.strokeStyle = colors.border;
+    context.strokeRect(left - 0.5, 0.5, view.width + 1, this.#height - 1);
+    const counts = `${this.#layout.lanes.length} threads of ${this.#layout.workers.length} workers`;
+    this.#surface.canvas.setAttribute("aria-label", `Task stream: ${counts}`);
+  }
+
+  /**
+   * @param {number} left
+   * @param {View} view
+   */
+  #drawNothing(left, view) {
+    const { context } = this.#surface;
+    context.fillStyle = theme().muted;
+    context.font = FONT;
+    context.textAlign = "center";
+    context.fillText("no workers in this window", left + view.width / 2, this.#height / 2 + 4);
+    context.textAlign = "start";
+  }
+
+  /**
+   * @param {View} view
+   * @param {number} left
+   */
+  #paintLanes(view, left) {
+    const { ratio, context } = this.#surface;
+    const scroll = this.#scroll;
+    const rows = [];
+    for (const { worker, first, count } of this.#layout.workers) {
+      for (let row = first; row < first + count; row++) {
+        const top = Math.round((row * this.#rowHeight - scroll) * ratio);
+        const height = Math.round(((row + 1) * this.#rowHeight - scroll) * ratio) - top - (this.#rowHeight > 4 ? 1 : 0);
+        if (top + height <= 0 || top >= this.#height * ratio) continue;
+        const visibleTop = Math.max(top, 0);
+        rows.push({ lane: this.#layout.lanes[row], worker: worker.id, top: visibleTop, height: height - (visibleTop - top) });
+      }
+    }
+    const [width, height] = [Math.round(view.width * ratio), Math.round(this.#height * ratio)];
+    if (width < 1 || height < 1) return;
+    const window = { start: view.start, stop: view.stop, width, height, labelWidth: LABEL_WIDTH * ratio };
+    this.#painter.paint(rows, view.tiles.spans ?? [], window, rgb(theme().surface));
+    const { image } = this.#painter.pixels;
+    if (image) context.putImageData(image, Math.round(left * ratio), 0);
+  }
+
+  /**
+   * Hatches the time before a worker started and after it ended.
+   * @param {WorkerRows} rows
+   * @param {View} view
+   * @param {number} left
+   */
+  #drawLifetime(rows, view, left) {
+    const { context } = this.#surface;
+    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
+    const top = rows.first * this.#rowHeight - this.#scroll;
+    const height = rows.count * this.#rowHeight;
+    context.fillStyle = hatching(context, theme().border);
+    const { started, ended } = rows.worker;
+    if (started > view.start) context.fillRect(left, top, x(started) - left, height);
+    if (ended !== null && ended < view.stop) context.fillRect(x(ended), top, left + view.width - x(ended), height);
+  }
+
+  /**
+   * @param {View} view
+   * @param {number} left
+   */
+  #drawGaps(view, left) {
+    const { context } = this.#surface;
+    const colors = theme();
+    const scale = view.width / (view.stop - view.start);
+    for (const gap of this.#context.events.gapsBetween(view.start, view.stop)) {
+      const from = Math.max((gap.start - view.start) * scale, 0) + left;
+      const stop = gap.stop ?? this.#context.timeline.end;
+      const to = Math.min((stop - view.start) * scale, view.width) + left;
+      if (to <= from) continue;
+      context.fillStyle = hatching(context, colors.warning);
+      context.fillRect(from, 0, Math.max(to - from, 1), this.#height);
+      if (to - from < 60) continue;
+      context.font = FONT;
+      const width = Math.min(context.measureText(gap.label).width + 10, to - from);
+      const middle = (from + to) / 2;
+      context.fillStyle = colors.surface;
+      context.fillRect(middle - width / 2, this.#height / 2 - 9, width, 18);
+      context.fillStyle = colors.warning;
+      context.textAlign = "center";
+      context.fillText(gap.label, middle, this.#height / 2 + 4, width - 6);
+      context.textAlign = "start";
+    }
+  }
+
+  /** @param {number} left */
+  #drawLabels(left) {
+    if (this.#rowHeight < LABEL_HEIGHT) return;
+    const { context, ratio } = this.#surface;
+    const { model } = this.#context;
+    context.font = FONT;
+    context.textBaseline = "middle";
+    for (const bar of this.#painter.labelled) {
+      const prefix = bar.block.numbers("prefix")[bar.row];
+      const [x, width] = [left + bar.left / ratio, bar.width / ratio];
+      const erred = bar.block.numbers("status")[bar.row] !== 0;
+      context.fillStyle = erred || isDark(model.color(prefix)) ? "#ffffff" : "#000000";
+      const text = fitText(context, model.prefixName(prefix), width - 8);
+      if (text) context.fillText(text, x + 5, (bar.top + bar.height / 2) / ratio + 0.5);
+    }
+    context.textBaseline = "alphabetic";
+  }
+
+  /**
+   * A worker's name beside its lanes, and the line below them.
+   * @param {WorkerRows} rows
+   * @param {number} left
+   * @param {number} width
+   */
+  #drawWorker(rows, left, width) {
+    const { context } = this.#surface;
+    const colors = theme();
+    const { selection } = this.#context;
+    const top = rows.first * this.#rowHeight - this.#scroll;
+    const height = rows.count * this.#rowHeight;
+    context.strokeStyle = colors.border;
+    context.beginPath();
+    context.moveTo(0, Math.round(top + height) - 0.5);
+    context.lineTo(left + width, Math.round(top + height) - 0.5);
+    context.stroke();
+    if (height < LABEL_HEIGHT) return;
+    context.font = FONT;
+    context.textBaseline = "middle";
+    context.fillStyle = selection.worker === rows.worker.id ? colors.accent : colors.text;
+    if (rows.worker.ended !== null) context.fillStyle = colors.muted;
+    const name = fitText(context, workerLabel(rows.worker), left - 10);
+    context.textAlign = "right";
+    context.fillText(name, left - 6, top + Math.min(height / 2, 40));
+    context.textAlign = "start";
+    context.textBaseline = "alphabetic";
+  }
+
+  get #scroll() {
+    return this.#scroller.hidden ? 0 : this.#scroller.scrollTop;
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @returns {{x: number, y: number, row: number, worker: number|null, hit: Hit|null}}
+   */
+  #locate(event) {
+    const box = this.#surface.canvas.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const row = Math.floor((y + this.#scroll) / this.#rowHeight);
+    const rows = this.#layout.workers.find(({ first, count }) => row >= first && row < first + count);
+    const worker = rows?.worker.id ?? null;
+    const view = this.#view;
+    const lane = this.#layout.lanes[row] ?? null;
+    const left = leftGutter();
+    if (!view || lane === null || x < left || x > left + view.width) return { x, y, row, worker, hit: null };
+    const pixel = (view.stop - view.start) / view.width;
+    const time = view.start + (x - left) * pixel;
+    return { x, y, row, worker, hit: hitLane(view.tiles.spans ?? [], this.#context.model, lane, time, pixel) };
+  }
+
+  /** @param {PointerEvent} event */
+  #hover(event) {
+    const { x, y, row, worker, hit } = this.#locate(event);
+    const lane = this.#layout.lanes[row] ?? null;
+    if (!hit || worker === null || lane === null || (event.buttons && event.pointerType === "mouse")) {
+      this.#surface.canvas.style.cursor = x < leftGutter() && worker !== null ? "pointer" : "";
+      return this.#tooltip.hide();
+    }
+    const { title, lines } = describeHit(hit, this.#context.model, worker, lane);
+    this.#tooltip.show(x, y, title, lines);
+    this.#surface.canvas.style.cursor = "pointer";
+    const at = `${lane} ${hit.start}`;
+    this.#asked = at;
+    void askForKey(hit, this.#context.info.id, lane).then((key) => {
+      if (key && this.#asked === at) this.#tooltip.show(x, y, title, [["key", key], ...lines]);
+    });
+  }
+
+  #asked = "";
+
+  /**
+   * Selects the task (or, of many, the prefix that took longest), or the worker whose name it is.
+   * @param {MouseEvent} event
+   */
+  #click(event) {
+    const { selection } = this.#context;
+    const { x, worker, hit } = this.#locate(event);
+    if (x < leftGutter() && worker !== null) {
+      selection.set({ worker: selection.worker === worker ? null : worker, prefix: null, key: null });
+    } else if (hit) {
+      const prefix = hit.span?.prefix ?? hit.shares[0].prefix;
+      const key = hit.span?.key ?? null;
+      const same = selection.prefix === prefix && selection.key === key;
+      if (same) selection.clear();
+      else selection.set({ worker: null, prefix, key });
+    } else {
+      return selection.clear();
+    }
+    event.preventDefault();
+  }
+
+  /** @param {WheelEvent} event; over the names, the wheel scrolls the lanes */
+  #wheel(event) {
+    if (this.#scroller.hidden || (this.#locate(event).x >= leftGutter() && !event.altKey)) return;
+    this.#scroller.scrollTop += event.deltaY;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+/** @param {string} color "#rrggbb" */
+function isDark(color) {
+  const [red, green, blue] = rgb(color);
+  return red * 0.299 + green * 0.587 + blue * 0.114 < 140;
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} width px
+ * @returns {string} as much of it as there is room for, or ""
+ */
+function fitText(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  const character = context.measureText("n").width;
+  const fitting = Math.floor(width / character) - 1;
+  return fitting < 2 ? "" : `${text.slice(0, fitting)}…`;
+}

@@ -1,0 +1,142 @@
+// The page's address says what is on the screen: copied, it shows the same. What it can't mean is ignored.
+
+import { SPEEDS } from "./timeline.js";
+
+/** @typedef {import("./timeline.js").Timeline} Timeline */
+/** @typedef {import("./selection.js").Selection} Selection */
+
+const EARLIEST = 946_684_800; // 2000
+const LATEST = 4_102_444_800; // 2100
+const LONGEST_TEXT = 2000;
+const WRITE_INTERVAL = 300; // ms: browsers refuse more than about 100 changes in 30 s
+
+/**
+ * `live` is the window's length in seconds.
+ * @typedef {{from?: number, to?: number, at?: number, live?: number, speed?: number, charts?: string[],
+ *   worker?: number, prefix?: number, key?: string}} Place
+ */
+
+/**
+ * @param {string} query "?from=…"
+ * @returns {Place}
+ */
+export function parsePlace(query) {
+  const parameters = new URLSearchParams(query);
+  /** @type {(name: string, valid: (value: number) => boolean) => number|undefined} */
+  const number = (name, valid) => {
+    const text = parameters.get(name);
+    const value = text === null || text.trim() === "" ? NaN : Number(text);
+    return Number.isFinite(value) && valid(value) ? value : undefined;
+  };
+  const isTime = (/** @type {number} */ value) => value > EARLIEST && value < LATEST;
+  const isId = (/** @type {number} */ value) => Number.isInteger(value) && value > 0;
+  const key = parameters.get("key");
+  /** @type {Place} */
+  const place = {
+    from: number("from", isTime),
+    to: number("to", isTime),
+    at: number("at", isTime),
+    live: number("live", (value) => value > 0 && value < LATEST),
+    speed: number("speed", (value) => SPEEDS.includes(value)),
+    charts: parameters.get("charts")?.split(",").filter((name) => /^[a-z-]{1,40}$/.test(name)),
+    worker: number("worker", isId),
+    prefix: number("prefix", isId),
+    key: key !== null && key.length <= LONGEST_TEXT ? key : undefined,
+  };
+  if (place.from === undefined || place.to === undefined || place.from >= place.to) {
+    delete place.from;
+    delete place.to;
+  }
+  return place;
+}
+
+/**
+ * @param {Place} place
+ * @returns {string} "?from=…", or "" for nothing to say
+ */
+export function formatPlace(place) {
+  const parameters = new URLSearchParams();
+  for (const name of /** @type {const} */ (["from", "to", "at"])) {
+    const time = place[name];
+    if (time !== undefined) parameters.set(name, time.toFixed(3));
+  }
+  if (place.live !== undefined) parameters.set("live", String(Math.round(place.live * 1000) / 1000));
+  if (place.speed !== undefined && place.speed !== 1) parameters.set("speed", String(place.speed));
+  if (place.charts) parameters.set("charts", place.charts.join(","));
+  for (const name of /** @type {const} */ (["worker", "prefix", "key"])) {
+    const value = place[name];
+    if (value !== undefined) parameters.set(name, String(value));
+  }
+  const query = parameters.toString();
+  return query && `?${query}`;
+}
+
+/** Keeps the browser's address in step with what is on the screen. */
+export class Address {
+  /** @type {string[]|undefined} names of the charts shown; undefined: the default ones */
+  charts;
+  #timer = 0;
+  #timeline;
+  #selection;
+
+  /**
+   * @param {Timeline} timeline
+   * @param {Selection} selection
+   */
+  constructor(timeline, selection) {
+    this.#timeline = timeline;
+    this.#selection = selection;
+  }
+
+  /** Takes over what the address says, then follows the page. */
+  open() {
+    const place = parsePlace(location.search);
+    this.charts = place.charts;
+    applyPlace(place, this.#timeline, this.#selection);
+    this.#timeline.addEventListener("change", () => this.changed());
+    this.#selection.addEventListener("change", () => this.changed());
+  }
+
+  changed() {
+    this.#timer ||= window.setTimeout(() => this.#write(), WRITE_INTERVAL);
+  }
+
+  #write() {
+    this.#timer = 0;
+    const query = formatPlace(currentPlace(this.#timeline, this.#selection, this.charts));
+    if (query !== location.search) history.replaceState(null, "", location.pathname + query);
+  }
+}
+
+/**
+ * @param {Place} place
+ * @param {Timeline} timeline
+ * @param {Selection} selection
+ */
+export function applyPlace(place, timeline, selection) {
+  if (place.speed !== undefined) timeline.setSpeed(place.speed);
+  if (place.from !== undefined && place.to !== undefined) timeline.setWindow(place.from, place.to);
+  if (place.at !== undefined) timeline.setPlayhead(place.at);
+  if (place.live !== undefined) timeline.goLive(place.live);
+  selection.set({ worker: place.worker ?? null, prefix: place.prefix ?? null, key: place.key ?? null });
+}
+
+/**
+ * @param {Timeline} timeline
+ * @param {Selection} selection
+ * @param {string[]|undefined} charts
+ * @returns {Place}
+ */
+export function currentPlace(timeline, selection, charts) {
+  const when = timeline.live
+    ? { live: timeline.length }
+    : { from: timeline.start, to: timeline.stop, at: timeline.playhead };
+  return {
+    ...when,
+    speed: timeline.speed,
+    charts,
+    worker: selection.worker ?? undefined,
+    prefix: selection.prefix ?? undefined,
+    key: selection.key ?? undefined,
+  };
+}

@@ -1,0 +1,108 @@
+// All events of the cluster in order of time, from the tiles of the layer "events", and the gaps they tell of.
+
+/** @typedef {import("../types.js").Tile} Tile */
+
+/**
+ * `detail` is JSON.
+ * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string}} ClusterEvent
+ * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream", label: string}} Gap
+ */
+
+/** @type {Record<string, {opens: boolean, kind: "scheduler"|"stream"}>} */
+const GAP_EDGES = {
+  "scheduler-unreachable": { opens: true, kind: "scheduler" },
+  "scheduler-reachable": { opens: false, kind: "scheduler" },
+  "stream-lost": { opens: true, kind: "stream" },
+  "stream-resumed": { opens: false, kind: "stream" },
+};
+const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task stream" };
+
+/** Fires "change" when there are others than before. */
+export class Events extends EventTarget {
+  /** @type {ClusterEvent[]} */
+  list = [];
+  /** @type {Gap[]} */
+  gaps = [];
+  #rows = -1;
+
+  /** @param {Tile[]} tiles of the layer "events" that cover the whole cluster */
+  load(tiles) {
+    const list = eventsOf(tiles);
+    if (list.length === this.#rows) return;
+    this.#rows = list.length;
+    this.list = list;
+    this.gaps = findGaps(list);
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /**
+   * @param {number} time
+   * @returns {ClusterEvent|null} the first event after `time`
+   */
+  after(time) {
+    return this.list.find((event) => event.time > time + 1e-6) ?? null;
+  }
+
+  /**
+   * @param {number} time
+   * @returns {ClusterEvent|null} the last event before `time`
+   */
+  before(time) {
+    return this.list.findLast((event) => event.time < time - 1e-6) ?? null;
+  }
+
+  /**
+   * @param {number} start
+   * @param {number} stop
+   * @returns {Gap[]} those that overlap [start, stop)
+   */
+  gapsBetween(start, stop) {
+    return this.gaps.filter((gap) => gap.start < stop && (gap.stop ?? Infinity) > start);
+  }
+}
+
+/**
+ * @param {Tile[]} tiles
+ * @returns {ClusterEvent[]}
+ */
+function eventsOf(tiles) {
+  /** @type {ClusterEvent[]} */
+  const list = [];
+  for (const tile of tiles) {
+    for (const block of tile.blocks.get("event") ?? []) {
+      const [times, workers] = [block.numbers("time"), block.numbers("worker")];
+      const [kinds, messages, details] = [block.texts("kind"), block.texts("message"), block.texts("detail")];
+      for (let row = 0; row < block.rows; row++) {
+        if (times[row] < tile.start || times[row] >= tile.stop) continue;
+        const worker = workers[row] < 0 ? null : workers[row];
+        list.push({ time: times[row], kind: kinds.at(row), worker, message: messages.at(row), detail: details.at(row) });
+      }
+    }
+  }
+  return list.sort((one, other) => one.time - other.time);
+}
+
+/**
+ * @param {ClusterEvent[]} events in order of time
+ * @returns {Gap[]} `stop` is null for one that is still open
+ */
+export function findGaps(events) {
+  /** @type {Gap[]} */
+  const gaps = [];
+  /** @type {Map<string, Gap>} */
+  const open = new Map();
+  for (const event of events) {
+    const edge = GAP_EDGES[event.kind];
+    if (edge?.opens && !open.has(edge.kind)) {
+      /** @type {Gap} */
+      const gap = { start: event.time, stop: null, kind: edge.kind, label: GAP_LABELS[edge.kind] };
+      open.set(edge.kind, gap);
+      gaps.push(gap);
+    } else if (edge && !edge.opens) {
+      const gap = open.get(edge.kind);
+      if (gap) gap.stop = event.time;
+      open.delete(edge.kind);
+    }
+  }
+  return gaps;
+}

@@ -1,0 +1,115 @@
+// The newest live frames, and what of each belongs to which tile.
+
+/** @typedef {import("../types.js").Block} Block */
+/** @typedef {import("./tile_store.js").Entry} Entry */
+
+/**
+ * Rows of one block and the times that they lie between.
+ * @typedef {{block: Block, layers: string[], first: number, last: number}} Part
+ * `missed` is true when frames before this one never arrived.
+ * @typedef {{sequence: number, version: number, parts: Part[], missed: boolean}} Frame
+ */
+
+const MOST_FRAMES = 300;
+const MOST_ROWS = 200_000;
+
+/** @type {Record<string, (block: Block) => Omit<Part, "block">>} */
+const PLACES = {
+  span: (block) => ({
+    layers: ["spans", "prefixes"],
+    first: extreme(block, "start", Math.min),
+    last: extreme(block, "stop", Math.max),
+  }),
+  event: (block) => ({
+    layers: ["events"],
+    first: extreme(block, "time", Math.min),
+    last: extreme(block, "time", Math.max),
+  }),
+  bin: (block) => ({
+    layers: [block.meta.layer],
+    first: extreme(block, "time", Math.min),
+    last: extreme(block, "time", Math.max),
+  }),
+};
+
+/** Keeps the frames that a tile on its way may not hold yet. */
+export class FrameLog {
+  /** @type {Frame[]} */
+  #frames = [];
+  #rows = 0;
+  #sequence = NaN;
+
+  /**
+   * @param {Block[]} blocks of one frame; the last is the extent
+   * @returns {Frame}
+   */
+  add(blocks) {
+    const extent = blocks.find((block) => block.kind === "extent")?.meta ?? {};
+    const sequence = Number(extent.sequence ?? 0);
+    const parts = blocks.filter((block) => block.kind in PLACES && block.rows > 0).map(partOf);
+    const missed = !Number.isNaN(this.#sequence) && sequence !== this.#sequence + 1;
+    const frame = { sequence, version: Number(extent.version ?? 0), parts, missed };
+    this.#sequence = sequence;
+    this.#frames.push(frame);
+    this.#rows += rowsOf(frame);
+    while (this.#frames.length > MOST_FRAMES || this.#rows > MOST_ROWS) {
+      const oldest = this.#frames.shift();
+      if (oldest) this.#rows -= rowsOf(oldest);
+    }
+    return frame;
+  }
+
+  clear() {
+    this.#frames = [];
+    this.#rows = 0;
+    this.#sequence = NaN;
+  }
+
+  /** All that are kept, oldest first. */
+  get frames() {
+    return this.#frames;
+  }
+}
+
+/**
+ * Adds to a tile what a frame brings for it, unless the tile was read after the frame was stored.
+ * @param {Entry} entry
+ * @param {Frame} frame
+ */
+export function appendFrame(entry, frame) {
+  if (frame.sequence <= entry.sequence) return;
+  entry.sequence = frame.sequence;
+  const { tile } = entry;
+  for (const part of frame.parts) {
+    if (!part.layers.includes(tile.layer) || part.last < tile.start || part.first >= tile.stop) continue;
+    const blocks = tile.blocks.get(part.block.kind);
+    if (blocks) blocks.push(part.block);
+    else tile.blocks.set(part.block.kind, [part.block]);
+    entry.appended += part.block.rows;
+  }
+}
+
+/**
+ * @param {Block} block
+ * @returns {Part}
+ */
+function partOf(block) {
+  return { block, ...PLACES[block.kind](block) };
+}
+
+/** @param {Frame} frame */
+function rowsOf(frame) {
+  return frame.parts.reduce((sum, part) => sum + part.block.rows, 0);
+}
+
+/**
+ * @param {Block} block
+ * @param {string} name
+ * @param {(one: number, other: number) => number} choose
+ */
+function extreme(block, name, choose) {
+  const numbers = block.numbers(name);
+  let found = numbers[0];
+  for (let row = 1; row < numbers.length; row++) found = choose(found, numbers[row]);
+  return found;
+}

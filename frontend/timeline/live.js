@@ -1,0 +1,68 @@
+// The socket of what was just committed. Reconnects by itself; whoever listens catches up when frames were missed.
+
+import { decode } from "./blocks.js";
+
+/** @typedef {import("../types.js").Block} Block */
+
+const FIRST_WAIT = 0.5; // seconds
+const LONGEST_WAIT = 15;
+
+/**
+ * Fires "frame" (detail: Block[]), "open" (again after every reconnection), "lost" and "refused" (detail: the reason).
+ */
+export class Live extends EventTarget {
+  connected = false;
+  /** @type {WebSocket|null} */
+  #socket = null;
+  #wait = FIRST_WAIT;
+  #timer = 0;
+  #url;
+
+  /** @param {string} url ws:// or wss:// */
+  constructor(url) {
+    super();
+    this.#url = url;
+  }
+
+  connect() {
+    const socket = new WebSocket(this.#url);
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => {
+      this.connected = true;
+      this.#wait = FIRST_WAIT;
+      this.dispatchEvent(new Event("open"));
+    };
+    socket.onmessage = (message) => this.#receive(message.data);
+    socket.onclose = () => this.#reconnect();
+    this.#socket = socket;
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    if (!this.#socket) return;
+    this.#socket.onclose = null;
+    this.#socket.close();
+  }
+
+  /** @param {ArrayBuffer|string} data */
+  #receive(data) {
+    try {
+      if (typeof data === "string") {
+        this.dispatchEvent(new CustomEvent("refused", { detail: String(JSON.parse(data).error) }));
+      } else {
+        this.dispatchEvent(new CustomEvent("frame", { detail: decode(data) }));
+      }
+    } catch (error) {
+      console.error("a live frame can't be read", error);
+      this.#socket?.close();
+    }
+  }
+
+  #reconnect() {
+    if (this.connected) this.dispatchEvent(new Event("lost"));
+    this.connected = false;
+    const jitter = 0.5 + Math.random() / 2;
+    this.#timer = window.setTimeout(() => this.connect(), this.#wait * jitter * 1000);
+    this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT);
+  }
+}

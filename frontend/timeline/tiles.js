@@ -1,0 +1,247 @@
+// The tiles that the charts draw: fetched as they are needed, kept up to date by what the socket brings.
+
+import { decode } from "./blocks.js";
+import { FrameLog, appendFrame } from "./frames.js";
+import { levelFor, tileIndex, tileWidth } from "./levels.js";
+import { TileStore, makeTile, tileKey } from "./tile_store.js";
+
+/** @typedef {import("../types.js").Tile} Tile */
+/** @typedef {import("../types.js").Block} Block */
+/** @typedef {import("../types.js").ClusterInfo} ClusterInfo */
+/** @typedef {import("./tile_store.js").Entry} Entry */
+/** @typedef {{layer: string, level: number, index: number, key: string}} Place */
+/** @typedef {{first: number, last: number, committed: number, version: number, ended: number|null}} Extent */
+
+const EXACT_LAYERS = new Set(["spans", "prefixes", "events"]);
+const CLOSED_AFTER = 30; // seconds behind `committed`, as on the server
+const CONCURRENCY = 4;
+const SETTLE = 40; // ms: what is only passed while zooming isn't fetched
+const PREFETCH = 0.1; // tiles beyond the window
+const BINS_AN_INTERVAL = 8; // finer bins of a series hold no more than its samples
+const FIRST_WAIT = 1; // seconds before a failed tile is tried again
+const LONGEST_WAIT = 30;
+const MOST_APPENDED = 20_000; // rows: then the server's bins are lighter
+
+/** Fires "change" when there is something better to draw than before, or a problem came or went. */
+export class Tiles extends EventTarget {
+  /** @type {string|null} why data is missing, in words */
+  problem = null;
+  #url;
+  #info;
+  /** @type {Extent} */
+  #extent;
+  #store = new TileStore();
+  #log = new FrameLog();
+  /** @type {Map<string, Place[]>} what each viewer wants of each layer */
+  #wanted = new Map();
+  /** @type {Map<string, AbortController>} */
+  #inFlight = new Map();
+  /** @type {Map<string, {count: number, until: number}>} */
+  #failures = new Map();
+  #timer = 0;
+  #deadline = Infinity;
+
+  /**
+   * @param {string} url of the cluster's tiles
+   * @param {ClusterInfo} info
+   */
+  constructor(url, info) {
+    super();
+    this.#url = url;
+    this.#info = info;
+    this.#extent = info;
+  }
+
+  /** True while something that is wanted is on its way. */
+  get loading() {
+    return this.#inFlight.size > 0;
+  }
+
+  /**
+   * The best tiles there are for a window, and the wish for better ones.
+   * @param {string} viewer who asks; replaces what it asked of this layer before
+   * @param {string} layer
+   * @param {number} start
+   * @param {number} stop
+   * @param {number} width of the window in px
+   * @returns {Tile[]} in order of time, not overlapping
+   */
+  cover(viewer, layer, start, stop, width) {
+    const places = this.#places(layer, start, stop, width);
+    this.#wanted.set(`${viewer} ${layer}`, places);
+    this.#schedule(SETTLE);
+    return places.flatMap((place) => this.#store.best(layer, place.level, place.index));
+  }
+
+  /**
+   * Says that a viewer doesn't draw a layer any more.
+   * @param {string} viewer
+   * @param {string} layer
+   */
+  release(viewer, layer) {
+    this.#wanted.delete(`${viewer} ${layer}`);
+  }
+
+  /**
+   * Takes one live frame; its last block is the extent.
+   * @param {Block[]} blocks
+   */
+  append(blocks) {
+    const frame = this.#log.add(blocks);
+    if (frame.missed) this.resync();
+    for (const entry of this.#store.entries()) this.#extend(entry, frame);
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {Extent} extent */
+  setExtent(extent) {
+    this.#extent = extent;
+    for (const entry of this.#store.entries()) {
+      if (!entry.tile.closed && this.#isClosed(entry.tile.stop)) entry.stale = true;
+    }
+  }
+
+  /** Frames were missed: what is open, or older than the past's last change, is fetched again. */
+  resync() {
+    this.#log.clear();
+    for (const entry of this.#store.entries()) {
+      if (!entry.tile.closed || entry.version < this.#extent.version) entry.stale = true;
+    }
+    this.#schedule(0);
+  }
+
+  /**
+   * @param {string} layer
+   * @param {number} start
+   * @param {number} stop
+   * @param {number} width
+   * @returns {Place[]}
+   */
+  #places(layer, start, stop, width) {
+    const limits = { minimum_level: this.#info.minimum_level, maximum_level: this.#info.maximum_level };
+    let margin = 0;
+    if (!EXACT_LAYERS.has(layer)) {
+      const finest = Math.ceil(Math.log2((this.#info.identity_interval / BINS_AN_INTERVAL) * 1e6));
+      limits.minimum_level = Math.max(limits.minimum_level, finest);
+      margin = 2 * this.#info.metrics_interval; // a line reaches the samples beyond the edges
+    }
+    const level = levelFor(stop - start, width, limits);
+    margin = Math.max(margin, PREFETCH * tileWidth(level));
+    const places = [];
+    const last = tileIndex(Math.min(stop + margin, this.#latest()), level);
+    for (let index = tileIndex(Math.max(start - margin, this.#extent.first), level); index <= last; index++) {
+      places.push({ layer, level, index, key: tileKey(layer, level, index) });
+    }
+    return places;
+  }
+
+  #latest() {
+    const { ended, last } = this.#extent;
+    return ended === null ? Infinity : Math.max(ended, last);
+  }
+
+  /** @param {number} stop */
+  #isClosed(stop) {
+    return this.#extent.ended !== null || stop < this.#extent.committed - CLOSED_AFTER;
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {import("./frames.js").Frame} frame
+   */
+  #extend(entry, frame) {
+    appendFrame(entry, frame);
+    if (entry.appended > MOST_APPENDED) entry.stale = true;
+  }
+
+  /** @param {number} delay ms */
+  #schedule(delay) {
+    const deadline = performance.now() + delay;
+    if (deadline >= this.#deadline) return;
+    clearTimeout(this.#timer);
+    this.#deadline = deadline;
+    this.#timer = window.setTimeout(() => {
+      this.#deadline = Infinity;
+      this.#pump();
+    }, delay);
+  }
+
+  /** Aborts what nobody wants any more, and starts what is wanted most. */
+  #pump() {
+    const wanted = [...this.#wanted.values()].flat();
+    const keys = new Set(wanted.map((place) => place.key));
+    for (const [key, controller] of this.#inFlight) if (!keys.has(key)) controller.abort();
+    const missing = wanted.filter((place) => !this.#store.get(place.key));
+    const stale = wanted.filter((place) => this.#store.get(place.key)?.stale);
+    const now = performance.now();
+    let wait = Infinity;
+    for (const place of [...missing, ...stale]) {
+      if (this.#inFlight.size >= CONCURRENCY) return;
+      const until = this.#failures.get(place.key)?.until ?? 0;
+      if (until > now) wait = Math.min(wait, until - now);
+      else if (!this.#inFlight.has(place.key)) void this.#fetch(place);
+    }
+    if (wait < Infinity) this.#schedule(wait);
+  }
+
+  /** @param {Place} place */
+  async #fetch(place) {
+    const controller = new AbortController();
+    this.#inFlight.set(place.key, controller);
+    try {
+      const entry = await this.#download(place, controller.signal);
+      this.#failures.delete(place.key);
+      this.#store.put(entry, (key) => this.#isWanted(key));
+      this.#setProblem();
+    } catch (error) {
+      if (!controller.signal.aborted) this.#failed(place, error);
+    } finally {
+      this.#inFlight.delete(place.key);
+      this.#schedule(0);
+    }
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /**
+   * @param {Place} place
+   * @param {AbortSignal} signal
+   * @returns {Promise<Entry>}
+   */
+  async #download(place, signal) {
+    const version = this.#extent.version;
+    const response = await fetch(`${this.#url}/${place.key}?version=${version}`, { signal });
+    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    const buffer = await response.arrayBuffer();
+    const closed = this.#isClosed((place.index + 1) * tileWidth(place.level));
+    const blocks = decode(buffer);
+    const sequence = Number(blocks.find((block) => block.kind === "extent")?.meta.sequence ?? Infinity);
+    const tile = makeTile(place.layer, place.level, place.index, closed, blocks);
+    /** @type {Entry} */
+    const entry = { tile, key: place.key, bytes: buffer.byteLength, sequence, version, appended: 0, stale: false };
+    for (const frame of this.#log.frames) this.#extend(entry, frame);
+    return entry;
+  }
+
+  /** @param {string} key */
+  #isWanted(key) {
+    for (const places of this.#wanted.values()) if (places.some((place) => place.key === key)) return true;
+    return false;
+  }
+
+  /**
+   * @param {Place} place
+   * @param {unknown} error
+   */
+  #failed(place, error) {
+    const count = (this.#failures.get(place.key)?.count ?? 0) + 1;
+    const wait = Math.min(FIRST_WAIT * 2 ** (count - 1), LONGEST_WAIT);
+    this.#failures.set(place.key, { count, until: performance.now() + wait * 1000 });
+    this.#setProblem(error instanceof Error ? error.message : String(error));
+  }
+
+  /** @param {string} [reason] */
+  #setProblem(reason) {
+    if (reason) this.problem = `Some data can't be loaded (${reason}); trying again.`;
+    else if (![...this.#failures.keys()].some((key) => this.#isWanted(key))) this.problem = null;
+  }
+}

@@ -1,0 +1,111 @@
+// The bar below the overview: play, step, speed, the times shown, live.
+
+import { jumpTo } from "./gestures.js";
+import { digitsFor, formatDate, formatDuration, formatTime, formatUtc, zoneName } from "./times.js";
+import { SPEEDS } from "./timeline.js";
+
+/** @typedef {import("./timeline.js").Timeline} Timeline */
+/** @typedef {import("./events.js").Events} Events */
+
+/**
+ * @param {HTMLElement} element
+ * @param {Timeline} timeline
+ * @param {Events} events
+ * @returns {() => void} to be called when the timeline has changed
+ */
+export function createTransport(element, timeline, events) {
+  element.setAttribute("role", "toolbar");
+  element.setAttribute("aria-label", "Time");
+  const pixel = () => timeline.length / timeline.width;
+  const before = button("⏮", "Previous event (P)", () => jumpTo(timeline, events.before(timeline.playhead)));
+  const back = button("‹", "Step back (,)", () => timeline.step(-pixel()));
+  const play = button("▶", "Play (space)", () => timeline.toggle());
+  const forward = button("›", "Step forward (.)", () => timeline.step(pixel()));
+  const after = button("⏭", "Next event (N)", () => jumpTo(timeline, events.after(timeline.playhead)));
+  const live = button("", "Follow what happens now (L)", () => timeline.goLive());
+  const everything = button("Fit", "Show everything (F)", () => timeline.fit());
+  const speed = speedSelect(timeline);
+  const playhead = span("transport-playhead");
+  const times = span("transport-window");
+  play.classList.add("transport-play");
+  live.classList.add("transport-live");
+  const buttons = document.createElement("div");
+  buttons.className = "transport-buttons";
+  buttons.append(before, back, play, forward, after, speed);
+  const end = document.createElement("div");
+  end.className = "transport-buttons";
+  end.append(everything, live);
+  element.replaceChildren(buttons, playhead, times, end);
+  const zone = zoneName();
+
+  return () => {
+    const moving = timeline.playing || timeline.live;
+    setText(play, moving ? "⏸" : "▶");
+    setTitle(play, moving ? "Pause (space)" : "Play (space)");
+    before.disabled = !events.before(timeline.playhead);
+    after.disabled = !events.after(timeline.playhead);
+    speed.value = String(timeline.speed);
+    const ended = timeline.ended !== null;
+    setText(live, ended ? "End" : "● Live");
+    setTitle(live, ended ? "To the cluster's end (L)" : "Follow what happens now (L)");
+    live.setAttribute("aria-pressed", String(timeline.live));
+    const digits = digitsFor(timeline.length);
+    setText(playhead, `${formatTime(timeline.playhead, Math.max(digits, 1))} ${zone}`);
+    playhead.title = `The playhead: ${formatDate(timeline.playhead)} ${zone}, ${formatUtc(timeline.playhead)}`;
+    const [from, to] = [formatTime(timeline.start, digits), formatTime(timeline.stop, digits)];
+    setText(times, `${from} – ${to} (${formatDuration(timeline.length)})`);
+    times.title = `The window: ${formatUtc(timeline.start)} – ${formatUtc(timeline.stop)}`;
+  };
+}
+
+/**
+ * @param {string} text
+ * @param {string} title
+ * @param {() => void} action
+ */
+function button(text, title, action) {
+  const element = document.createElement("button");
+  element.type = "button";
+  element.textContent = text;
+  setTitle(element, title);
+  element.addEventListener("click", (event) => {
+    action();
+    if (event.detail > 0) element.blur(); // so that the space bar means play again
+  });
+  return element;
+}
+
+/** @param {Timeline} timeline */
+function speedSelect(timeline) {
+  const select = document.createElement("select");
+  select.setAttribute("aria-label", "Speed");
+  select.title = "Speed";
+  for (const speed of SPEEDS) select.append(new Option(`${speed}×`, String(speed)));
+  select.addEventListener("change", () => timeline.setSpeed(Number(select.value)));
+  return select;
+}
+
+/** @param {string} name */
+function span(name) {
+  const element = document.createElement("span");
+  element.className = name;
+  return element;
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {string} text
+ */
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {string} title
+ */
+function setTitle(element, title) {
+  if (element.title === title) return;
+  element.title = title;
+  element.setAttribute("aria-label", title);
+}
