@@ -33,7 +33,7 @@ def columns(
     `types` gives each column's type, which has to be what the query returns, without nulls: "int16",
     "int32", "int64", "float32", "float64", "bool"; "time" (timestamptz as float64 seconds since 1970) or
     "microseconds" (timestamptz as int64 microseconds since 1970). Raises FetchError where the query returns
-    something else.
+    something else; another type of the same width it can't tell apart.
     """
     layout = _layout(types)
     with (

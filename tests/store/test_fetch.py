@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from observatory.store.fetch import FetchError, columns
+from observatory.store.writer import Writer
+from observatory.wire.records import Batch
+
+
+def test_columns_come_as_arrays_of_their_types(
+    connection: psycopg.Connection, writer: Writer, cluster: int, now: float, make: Any
+) -> None:
+    writer.write(Batch(cluster, spans=[make.span(now + index / 8, nbytes=index) for index in range(1_000)]))
+    query = "SELECT start, stop, nbytes, lane_id, action, nbytes > 500, nbytes / 2.0::float8 FROM span"
+    types = {
+        "start": "time",
+        "stop": "microseconds",
+        "nbytes": "int64",
+        "lane": "int32",
+        "action": "int16",
+        "large": "bool",
+        "half": "float64",
+    }
+    found = columns(connection, f"{query} WHERE cluster_id = %s ORDER BY start", [cluster], types)
+    assert list(found) == list(types)
+    expected = now + np.arange(1_000) / 8
+    assert np.array_equal(found["start"], expected)
+    assert np.array_equal(found["stop"], ((expected + 0.5) * 1e6).astype(np.int64))
+    assert np.array_equal(found["nbytes"], np.arange(1_000))
+    assert found["large"].sum() == 499
+    assert np.array_equal(found["half"], np.arange(1_000) / 2)
+    assert {name: str(found[name].dtype) for name in ("lane", "action", "large")} == {
+        "lane": "int32", "action": "int16", "large": "bool"}  # fmt: skip
+
+
+def test_no_rows_are_empty_arrays(connection: psycopg.Connection) -> None:
+    found = columns(connection, "SELECT 1::float8 WHERE %s", [False], {"one": "float64"})
+    assert len(found["one"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "types"),
+    [
+        ("SELECT 1::int", {"a": "int64"}),
+        ("SELECT 1::int, 2::int", {"a": "int32"}),
+        ("SELECT 1::int", {"a": "int32", "b": "int32"}),
+        ("SELECT NULL::int", {"a": "int32"}),
+        ("SELECT 1::bigint, 'a text'", {"a": "int64", "b": "int32"}),
+        ("SELECT 1::smallint, 2::bigint", {"a": "int64", "b": "int16"}),
+    ],
+)
+def test_a_query_of_other_columns_is_refused(
+    connection: psycopg.Connection, query: Any, types: dict[str, str]
+) -> None:
+    with pytest.raises(FetchError):
+        columns(connection, query, [], types)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from observatory.store.keys import decode_key, encode_key
+from observatory.store.texts import MAXIMUM_NAME_LENGTH, clean_json, clean_name
+from observatory.wire.records import clean_key
+
+hostile = st.text(st.characters(codec=None, categories=None), max_size=40) | st.sampled_from(
+    [
+        "",
+        "\x00",
+        "\x01",
+        "\ud800",
+        "<img src=x onerror=alert(1)>",
+        "inc",
+        "('inc-0a1b', 0)",
+        "\x01\x01",
+        "a" * 3_000,
+    ]
+)
+
+
+@given(hostile, hostile)
+def test_a_key_comes_back_from_what_is_stored_of_it(key: str, group: str) -> None:
+    key, group = clean_key(key), clean_name(group)
+    assert decode_key(encode_key(key, group), group) == key
+
+
+@given(hostile)
+def test_a_key_that_holds_its_group_comes_back(text: str) -> None:
+    group = clean_name(text)
+    key = clean_key(f"('{group}', 3, '{group}')")
+    assert decode_key(encode_key(key, group), group) == key
+
+
+def test_the_group_is_not_stored_again_in_a_key() -> None:
+    assert encode_key("('sum-0123456789abcdef', 1, 2)", "sum-0123456789abcdef") == "('\x01', 1, 2)"
+
+
+@given(hostile)
+def test_a_name_can_be_stored_whatever_it_was(text: str) -> None:
+    name = clean_name(text)
+    assert "\x00" not in name
+    assert len(name.encode()) <= 4 * MAXIMUM_NAME_LENGTH
+
+
+values = st.recursive(
+    hostile | st.integers() | st.floats() | st.none() | st.booleans(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(hostile, inner, max_size=3),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(hostile, values, max_size=5))
+def test_a_detail_becomes_strict_json_whatever_it_was(detail: dict[str, object]) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    text = clean_json(detail)
+    assert isinstance(json.loads(text, parse_constant=refuse), dict)
+    assert "\\u0000" not in text
+    text.encode()
+
+
+def test_a_detail_that_is_too_long_is_cut_and_says_so() -> None:
+    detail = {"message": "hello", "more": ["x" * 9_000] * 100}
+    cut = json.loads(clean_json(detail))
+    assert cut["message"] == "hello"
+    assert cut["cut"] > 100_000

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from observatory.store.engines import choose
+from observatory.store.retention import delete_cluster, retain
+from observatory.store.tables import DIMENSIONS, TIME_SERIES
+from observatory.store.writer import Writer
+from observatory.wire.records import Batch, Event, WorkerGone
+
+Rows = Callable[..., list[tuple[Any, ...]]]
+
+DAY = 86_400.0
+
+
+def _batch(cluster: int, times: list[float], make: Any) -> Batch:
+    return Batch(
+        cluster,
+        spans=[make.span(time, worker="tcp://w:1") for time in times],
+        samples=[make.sample(time, worker="tcp://w:1") for time in times],
+        events=[Event(time, "restarted") for time in times],
+    )
+
+
+def _counts(rows: Rows, cluster: int) -> dict[str, int]:
+    return {
+        table.name: rows(f"SELECT count(*) FROM {table.name} WHERE cluster_id = %s", cluster)[0][0]
+        for table in TIME_SERIES
+    }
+
+
+def test_a_record_of_any_day_finds_its_partition(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    times = [now - days * DAY for days in range(0, 400, 50)]
+    writer.write(_batch(cluster, times, make))
+    assert _counts(rows, cluster) == {"span": 8, "sample": 8, "event": 8}
+
+
+def test_writers_that_need_the_same_new_day_do_not_stand_in_each_others_way(
+    rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    failed: list[BaseException] = []
+    start = threading.Barrier(4)
+
+    def write(part: int) -> None:
+        try:
+            with Writer() as writer:
+                start.wait(timeout=20)
+                for day in range(500, 510):
+                    writer.write(_batch(cluster, [now - day * DAY], make))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=[part]) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert _counts(rows, cluster) == {"span": 40, "sample": 40, "event": 40}
+
+
+def test_partitions_that_are_made_ahead_take_records(connection: psycopg.Connection, rows: Rows) -> None:
+    from observatory.store.tasks import make_partitions
+
+    make_partitions()
+    make_partitions()
+    if choose(connection).name == "plain":
+        tomorrow = datetime.now(UTC).date() + timedelta(days=1)
+        for table in TIME_SERIES:
+            assert rows("SELECT to_regclass(%s) IS NOT NULL", f"{table.name}_{tomorrow:%Y%m%d}") == [(True,)]
+
+
+def test_what_is_older_than_every_project_keeps_is_dropped(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    writer.write(_batch(cluster, [now - 45 * DAY, now - 32 * DAY, now - 29 * DAY, now - 1], make))
+    retained = retain({cluster: 30}, longest=30, now=datetime.fromtimestamp(now, UTC))
+    assert retained.dropped >= 6
+    assert _counts(rows, cluster) == {"span": 2, "sample": 2, "event": 2}
+    first = rows("SELECT extract(epoch FROM first)::float8 FROM extent WHERE cluster_id = %s", cluster)
+    assert first == [(now - 30 * DAY,)]
+
+
+def test_a_day_that_was_dropped_is_made_again_for_a_writer_that_knew_it(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    writer.write(_batch(cluster, [now - 45 * DAY], make))
+    retain({cluster: 30}, longest=30, now=datetime.fromtimestamp(now, UTC))
+    writer.write(_batch(cluster, [now - 45 * DAY], make))
+    assert _counts(rows, cluster) == {"span": 1, "sample": 1, "event": 1}
+
+
+def test_a_project_that_keeps_less_loses_its_own_rows_only(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    times = [now - 10 * DAY, now - 7 * DAY - 10, now - 7 * DAY + 10, now - 1]
+    other = cluster + 500_000
+    try:
+        for id in (cluster, other):
+            writer.write(_batch(id, times, make))
+        retained = retain({cluster: 7, other: 30}, longest=30, now=datetime.fromtimestamp(now, UTC))
+        assert retained.deleted == 6
+        assert _counts(rows, cluster) == {"span": 2, "sample": 2, "event": 2}
+        assert _counts(rows, other) == {"span": 4, "sample": 4, "event": 4}
+    finally:
+        delete_cluster(other)
+
+
+def test_tiles_of_the_time_that_is_gone_go_too(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
+) -> None:
+    writer.write(_batch(cluster, [now - 10 * DAY, now - 1], make))
+    level = 20
+    for time in (now - 10 * DAY, now - 1):
+        index = int(time * 1e6) >> (level + 9)
+        connection.execute("INSERT INTO tile VALUES (%s, 'spans', %s, %s, 1, '')", [cluster, level, index])
+    retain({cluster: 7}, longest=30, now=datetime.fromtimestamp(now, UTC))
+    assert rows("SELECT index FROM tile WHERE cluster_id = %s", cluster) == [
+        (int((now - 1) * 1e6) >> (level + 9),)
+    ]
+
+
+def test_rows_that_were_compressed_are_deleted_too(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
+) -> None:
+    if choose(connection).name != "timescale":
+        pytest.skip("this database has no TimescaleDB: nothing is compressed")
+    times = [now - 10 * DAY - second for second in range(2_000)]
+    writer.write(_batch(cluster, [*times, now - 1], make))
+    for table in TIME_SERIES:
+        connection.execute(
+            """SELECT compress_chunk(chunk)
+               FROM show_chunks(%s::regclass, older_than => interval '5 days') chunk""",
+            [table.name],
+        )
+    compressed = rows("SELECT count(*) FROM timescaledb_information.chunks WHERE is_compressed")
+    assert compressed[0][0] >= 3
+    late = make.span(times[-1], key="late")
+    writer.write(Batch(cluster, spans=[late]))
+    assert _counts(rows, cluster) == {"span": 2_002, "sample": 2_001, "event": 2_001}
+    retain({cluster: 7}, longest=30, now=datetime.fromtimestamp(now, UTC))
+    assert _counts(rows, cluster) == {"span": 1, "sample": 1, "event": 1}
+
+
+def test_deleting_a_cluster_leaves_nothing_of_it(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
+) -> None:
+    other = cluster + 500_000
+    try:
+        for id in (cluster, other):
+            writer.write(_batch(id, [now - 3 * DAY, now - DAY, now], make))
+            connection.execute("INSERT INTO tile VALUES (%s, 'spans', 20, 1, 1, '')", [id])
+        delete_cluster(cluster)
+        for table in (*DIMENSIONS, *(table.name for table in TIME_SERIES)):
+            assert rows(f"SELECT count(*) FROM {table} WHERE cluster_id = %s", cluster) == [(0,)], table
+            assert rows(f"SELECT count(*) > 0 FROM {table} WHERE cluster_id = %s", other) == [(True,)], table
+        committed = writer.write(_batch(cluster, [now], make))
+        assert (committed.extent.spans, len(committed.workers)) == (1, 1)
+    finally:
+        delete_cluster(other)
+
+
+def test_a_cluster_without_records_can_be_deleted(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    writer.write(
+        Batch(cluster, workers=[make.worker(now)], gone=[WorkerGone(make.address, now + 1, "removed")])
+    )
+    delete_cluster(cluster)
+    delete_cluster(cluster)
+    assert rows("SELECT count(*) FROM worker WHERE cluster_id = %s", cluster) == [(0,)]
+
+
+def test_retention_is_that_of_each_project_and_what_nobody_knows_goes(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    from observatory.clusters.models import Cluster, Project
+    from observatory.store.tasks import enforce_retention
+
+    kept: dict[str, int] = {}
+    for name, days in (("short", 5), ("long", 20)):
+        project = Project.objects.create(name=name, slug=name, retention_days=days)
+        moment = datetime.fromtimestamp(now, UTC)
+        known = Cluster.objects.create(
+            project=project, scheduler_id=name, name=name, started=moment, last_seen=moment
+        )
+        kept[name] = known.pk
+        writer.write(_batch(known.pk, [now - 30 * DAY, now - 10 * DAY, now - DAY], make))
+    writer.write(_batch(cluster, [now], make))
+    enforce_retention()
+    assert _counts(rows, kept["short"]) == {"span": 1, "sample": 1, "event": 1}
+    assert _counts(rows, kept["long"]) == {"span": 2, "sample": 2, "event": 2}
+    assert _counts(rows, cluster) == {"span": 0, "sample": 0, "event": 0}
+    for id in kept.values():
+        delete_cluster(id)
+
+
+def test_the_estimate_of_rows_follows_the_table(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
+) -> None:
+    from observatory.store.extents import counts
+
+    connection.execute("ANALYZE span")
+    before = counts(connection)["span"]
+    writer.write(_batch(cluster, [now - second for second in range(1_000)], make))
+    connection.execute("ANALYZE span")
+    assert counts(connection)["span"] - before == 1_000
+
+
+def test_extents_are_given_for_clusters_that_have_one(
+    writer: Writer, cluster: int, now: float, make: Any
+) -> None:
+    from observatory.store.extents import extents
+
+    committed = writer.write(Batch(cluster, spans=[make.span(now)], committed=now + 1, errors=2))
+    assert extents([cluster, cluster + 1]) == {cluster: committed.extent}

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+from django.core.management import call_command
+
+from observatory.store.engines import choose
+from observatory.store.tables import DIMENSIONS, TIME_SERIES
+
+Rows = Callable[..., list[tuple[Any, ...]]]
+
+NAMES = [*DIMENSIONS, *(table.name for table in TIME_SERIES)]
+
+
+def _present(rows: Rows) -> list[str]:
+    return [name for name in NAMES if rows("SELECT to_regclass(%s) IS NOT NULL", name) == [(True,)]]
+
+
+def test_the_migration_can_be_taken_back_and_made_again(rows: Rows) -> None:
+    assert _present(rows) == NAMES
+    try:
+        call_command("migrate", "store", "zero", verbosity=0)
+        assert _present(rows) == []
+    finally:
+        call_command("migrate", "store", verbosity=0)
+    assert _present(rows) == NAMES
+
+
+def test_time_series_are_kept_by_the_engine_that_the_database_has(
+    connection: psycopg.Connection, rows: Rows
+) -> None:
+    if choose(connection).name == "timescale":
+        tables = {name for (name,) in rows("SELECT hypertable_name FROM timescaledb_information.hypertables")}
+        assert tables >= {table.name for table in TIME_SERIES}
+        settings = rows("SELECT current_setting('timescaledb.license')")
+        policies = rows(
+            """SELECT count(*) FROM timescaledb_information.jobs
+               WHERE proc_name = 'policy_compression' AND hypertable_name = ANY(%s)""",
+            [table.name for table in TIME_SERIES],
+        )
+        assert policies == [(3 if settings == [("timescale",)] else 0,)]
+    else:
+        kinds = rows(
+            "SELECT relkind FROM pg_class WHERE relname = ANY(%s)", [table.name for table in TIME_SERIES]
+        )
+        assert [bytes(kind, "ascii") if isinstance(kind, str) else kind for (kind,) in kinds] == [b"p"] * 3
