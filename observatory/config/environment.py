@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+LONGEST_RUN_DIR = 107 - len("/.s.PGSQL.5432.lock")
 SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
 
 
@@ -35,6 +38,20 @@ def data_dir(base_dir: Path) -> Path:
     """The folder of the embedded services: a system folder under root, else .observatory in the checkout."""
     default = SYSTEM_DATA_DIR if os.geteuid() == 0 else base_dir / ".observatory"
     return Path(text("OBSERVATORY_DATA_DIR", str(default))).resolve()
+
+
+def run_dir(data_dir: Path) -> Path:
+    """The folder of the embedded services' sockets, whose paths may have 107 bytes at most."""
+    folder = data_dir / "run"
+    if len(bytes(folder)) <= LONGEST_RUN_DIR:
+        return folder
+    digest = hashlib.sha256(bytes(data_dir)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"observatory-{digest}"
+
+
+def redis_url(data_dir: Path) -> str:
+    """REDIS_URL, or the embedded Valkey in the data folder."""
+    return text("REDIS_URL", f"unix://{run_dir(data_dir)}/valkey.sock")
 
 
 def secret_key(data_dir: Path) -> str:
@@ -63,7 +80,7 @@ def database(data_dir: Path) -> dict[str, Any]:
             "ENGINE": "django.db.backends.postgresql",
             "NAME": "observatory",
             "USER": "observatory",
-            "HOST": str(data_dir / "run"),
+            "HOST": str(run_dir(data_dir)),
         }
     parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": {"min_size": 1, "max_size": 12, "timeout": 10}}
     return parsed

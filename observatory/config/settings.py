@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from observatory.config.environment import boolean, data_dir, database, secret_key, text, words
+from observatory.config.environment import boolean, data_dir, database, redis_url, secret_key, text, words
 from observatory.config.static import is_collected, static_version
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
@@ -71,7 +71,7 @@ TEMPLATES = [
 DATABASES: dict[str, dict[str, Any]] = {"default": database(DATA_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 
-REDIS_URL = text("REDIS_URL", f"unix://{DATA_DIR}/run/valkey.sock")
+REDIS_URL = redis_url(DATA_DIR)
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 CHANNEL_LAYERS = {
     "default": {

