@@ -183,8 +183,8 @@ def heartbeat_values(
     metrics: dict[str, Any], problems: Problems
 ) -> Iterator[tuple[str, str, str, float | None]]:
     """(metric without its prefix, label, label's value, value or None when it wasn't told)."""
-    for kind, value in memory_values(metrics).items():
-        yield "memory_bytes", "type", kind, value
+    for kind, size in memory_values(metrics).items():
+        yield "memory_bytes", "type", kind, size
     for name, metric in (
         ("cpu", "cpu_percent"),
         ("gil_contention", "gil_contention_ratio"),

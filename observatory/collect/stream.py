@@ -1,9 +1,9 @@
 """The event stream: its messages as records, and the subscription.
 
-The stream's plugin has one fixed name in the scheduler. A second subscriber's plugin replaces the first's, whose
-socket stays open and quiet; and when either socket closes, the scheduler removes the plugin by its name, whosever
-it is. So a stream is subscribed again only after the old socket was closed, and silence has to be noticed from
-outside (silence.py).
+The stream's plugin has one fixed name in the scheduler. A second subscriber's plugin replaces the first's,
+whose socket stays open and quiet; and when either socket closes, the scheduler removes the plugin by its
+name, whosever it is. So a stream is subscribed again only after the old socket was closed, and silence has to
+be noticed from outside (silence.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import aiohttp
@@ -117,7 +116,6 @@ def dask_key(value: Any, depth: int = 0) -> Any:
     return None
 
 
-@lru_cache(maxsize=10_000)
 def names_of(key: Any) -> tuple[str, str, str]:
     """(key, prefix, group) as texts, as Dask splits them."""
     try:
@@ -146,8 +144,8 @@ class Subscription:
                     self.url, max_msg_size=MAXIMUM_MESSAGE, heartbeat=HEARTBEAT, timeout=limits, compress=0
                 )
         except aiohttp.WSServerHandshakeError as error:
-            message = f"its event stream answered with status {error.status}"
-            raise FetchError(Failure.ANSWER, message, error.status) from None
+            reason = f"its event stream answered with status {error.status}"
+            raise FetchError(Failure.ANSWER, reason, error.status) from None
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise failure_of(error, HANDSHAKE_TIMEOUT) from error
         async with socket:

@@ -1,0 +1,50 @@
+"""What a collector counts about itself: for its heartbeat, `doctor` and our own /metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+LAG_BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+
+
+@dataclass(slots=True)
+class Figures:
+    """Counts since the collector started."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    """stored, by kind: span, sample, event, worker"""
+    scrapes: int = 0
+    scrape_failures: int = 0
+    records_dropped: int = 0
+    """what didn't fit into memory while the database was away"""
+    batches_refused: int = 0
+    """what the database refused for its data"""
+    write_failures: int = 0
+    """times that the database was away, or failed"""
+    lag: Counter[float] = field(default_factory=Counter)
+    """batches by the bound under which their oldest span had been over when they were committed"""
+    lag_sum: float = 0.0
+
+    def lagged(self, seconds: float) -> None:
+        bound = next((bound for bound in LAG_BOUNDS if seconds <= bound), float("inf"))
+        self.lag[bound] += 1
+        self.lag_sum += max(0.0, seconds)
+
+    def as_json(self) -> dict[str, Any]:
+        """`lag` is cumulative, as Prometheus' histograms are; its last bound is called "+Inf"."""
+        buckets, total = {}, 0
+        for bound in LAG_BOUNDS:
+            total += self.lag[bound]
+            buckets[str(bound)] = total
+        buckets["+Inf"] = total + self.lag[float("inf")]
+        return {
+            "rows": dict(self.rows),
+            "scrapes": self.scrapes,
+            "scrape_failures": self.scrape_failures,
+            "records_dropped": self.records_dropped,
+            "batches_refused": self.batches_refused,
+            "write_failures": self.write_failures,
+            "lag": {"buckets": buckets, "sum": self.lag_sum, "count": buckets["+Inf"]},
+        }

@@ -1,0 +1,120 @@
+"""What the collector reads and writes of Django's tables: targets and clusters. Times are seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, ParamSpec, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections
+
+from observatory.clusters.models import Cluster, Target
+from observatory.collect.identity import Identity
+
+P = ParamSpec("P")
+R = TypeVar("R")
+PROVISIONAL = "unnamed:"
+"""how the id of a scheduler starts that can't say its own yet"""
+STARTING = 2.0
+"""seconds that a scheduler's start may lie before its process' start, by rounding"""
+
+
+async def in_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """function(…) in Django's thread, its connection given back to the pool. Raises django.db.Error."""
+
+    def call() -> R:
+        try:
+            return function(*args, **kwargs)
+        finally:
+            close_old_connections()
+
+    return await sync_to_async(call)()
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def cluster_of(target: Target, identity: Identity) -> tuple[Cluster, bool]:
+    """The cluster of a scheduler that said its id, and whether it is new to us."""
+    cluster, made = Cluster.objects.get_or_create(
+        project_id=target.project_id,
+        scheduler_id=identity.scheduler_id,
+        defaults=_fields(target, identity.address, identity.started),
+    )
+    return cluster, made
+
+
+def _fields(target: Target, address: str, started: float) -> dict[str, Any]:
+    return {
+        "target": target,
+        "name": target.name,
+        "address": address,
+        "started": moment(started),
+        "last_seen": moment(started),
+        "identity_interval": target.identity_interval,
+        "metrics_interval": target.metrics_interval,
+    }
+
+
+def unnamed_cluster_of(target: Target, address: str, started: float) -> tuple[Cluster, bool]:
+    """The cluster of a scheduler that can't say its id now, whose process started at `started`.
+
+    It is the target's live one at the same address, unless that started before this process did.
+    """
+    known = (
+        Cluster.objects.filter(
+            target=target,
+            ended=None,
+            address=address,
+            started__gte=moment(started - STARTING),
+        )
+        .order_by("-started")
+        .first()
+    )
+    if known is not None:
+        return known, False
+    scheduler_id = f"{PROVISIONAL}{address}:{started:.2f}"[:200]
+    return Cluster.objects.get_or_create(
+        project_id=target.project_id,
+        scheduler_id=scheduler_id,
+        defaults=_fields(target, address, started),
+    )
+
+
+def name_cluster(cluster: Cluster, identity: Identity) -> bool:
+    """Gives an unnamed cluster the scheduler's id. False when that id has a cluster already."""
+    others = Cluster.objects.filter(project_id=cluster.project_id, scheduler_id=identity.scheduler_id)
+    if others.exclude(pk=cluster.pk).exists():
+        return False
+    cluster.scheduler_id = identity.scheduler_id
+    cluster.started = moment(identity.started)
+    cluster.save(update_fields=["scheduler_id", "started"])
+    return True
+
+
+def is_unnamed(cluster: Cluster) -> bool:
+    return cluster.scheduler_id.startswith(PROVISIONAL)
+
+
+def others_alive(target: Target, cluster: Cluster) -> list[Cluster]:
+    """The target's other clusters that nobody has ended: of schedulers that are gone."""
+    return list(Cluster.objects.filter(target=target, ended=None).exclude(pk=cluster.pk))
+
+
+def end_cluster(cluster: int, ended: float, reason: str) -> None:
+    Cluster.objects.filter(pk=cluster).update(ended=moment(ended), end_reason=reason)
+
+
+def reopen_cluster(cluster: int) -> None:
+    Cluster.objects.filter(pk=cluster).update(ended=None, end_reason="")
+
+
+def saw_cluster(cluster: int, last_seen: float) -> None:
+    Cluster.objects.filter(pk=cluster).update(last_seen=moment(last_seen))
+
+
+def report(target: int, holder: str, fields: dict[str, Any]) -> None:
+    """Writes what the collector that holds the lease reports of a target."""
+    Target.objects.filter(pk=target, lease_holder=holder).update(**fields)

@@ -1,0 +1,28 @@
+"""What a collector has to know of a cluster that another one observed before."""
+
+from __future__ import annotations
+
+from observatory.store.connection import connect
+from observatory.wire.records import MetricType, Series
+
+
+def open_workers(cluster: int) -> list[str]:
+    """The addresses of workers whose lifetimes nobody has ended. Raises psycopg.OperationalError."""
+    with connect() as connection:
+        query = "SELECT address FROM worker WHERE cluster_id = %s AND ended IS NULL"
+        return [address for (address,) in connection.execute(query, [cluster])]
+
+
+def known_series(cluster: int) -> list[Series]:
+    """The series of the scheduler and of workers that are still there. Raises psycopg.OperationalError."""
+    with connect() as connection:
+        rows = connection.execute(
+            """SELECT series.metric, series.labels, coalesce(worker.address, ''), series.type
+               FROM series LEFT JOIN worker ON worker.id = series.worker_id
+               WHERE series.cluster_id = %s AND worker.ended IS NULL""",
+            [cluster],
+        )
+        return [
+            Series(metric, tuple(sorted(labels.items())), address, MetricType(type))
+            for metric, labels, address, type in rows
+        ]
