@@ -6,6 +6,7 @@ import hashlib
 import os
 import secrets
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,15 @@ def data_dir(base_dir: Path) -> Path:
     """The folder of the embedded services: a system folder under root, else .observatory in the checkout."""
     default = SYSTEM_DATA_DIR if os.geteuid() == 0 else base_dir / ".observatory"
     return Path(text("OBSERVATORY_DATA_DIR", str(default))).resolve()
+
+
+def use_data_dir(arguments: Sequence[str]) -> None:
+    """Puts --data-dir of a command line into the environment, before the settings are read from it."""
+    for position, argument in enumerate(arguments):
+        if argument == "--data-dir" and position + 1 < len(arguments):
+            os.environ["OBSERVATORY_DATA_DIR"] = os.path.abspath(arguments[position + 1])
+        elif argument.startswith("--data-dir="):
+            os.environ["OBSERVATORY_DATA_DIR"] = os.path.abspath(argument.partition("=")[2])
 
 
 def run_dir(data_dir: Path) -> Path:

@@ -83,6 +83,7 @@ CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
+    "beat": {"task": "observatory.runtime.tasks.beat", "schedule": 10},
     "make-partitions": {"task": "observatory.store.tasks.make_partitions", "schedule": 6 * 3600},
     "enforce-retention": {"task": "observatory.store.tasks.enforce_retention", "schedule": 3600},
 }

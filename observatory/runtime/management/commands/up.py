@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from observatory.runtime.errors import RuntimeFault
+from observatory.runtime.up import Options, up
+
+
+class Command(BaseCommand):
+    help = "Runs everything on this machine: database, web, collector, Celery; Ctrl-C stops all of it."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--demo", action="store_true", help="run a demo cluster too, in a loop")
+        parser.add_argument("--demo-once", action="store_true", help="run one pass of the demo cluster")
+        parser.add_argument("--data-dir", help="the folder of all that is kept")
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+        parser.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")
+        parser.add_argument(
+            "--verbose", action="store_true", help="show the logs here, not in the data folder"
+        )
+
+    def handle(self, **options: Any) -> None:
+        try:
+            up(
+                Options(
+                    host=options["host"],
+                    port=options["port"],
+                    demo=options["demo"],
+                    demo_once=options["demo_once"],
+                    verbose=options["verbose"],
+                ),
+                lambda line: self.stdout.write(line, self.style.SUCCESS),
+            )
+        except RuntimeFault as fault:
+            raise CommandError(str(fault)) from None

@@ -1,0 +1,80 @@
+"""PostgreSQL and Redis: the embedded ones as programs to supervise, or those of the environment, checked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import psycopg
+import redis
+from django.conf import settings
+
+from observatory.runtime.embedded.folder import DataFolder
+from observatory.runtime.embedded.postgres import Postgres
+from observatory.runtime.embedded.valkey import Valkey
+from observatory.runtime.errors import RuntimeFault
+from observatory.runtime.program import Program
+
+
+def embedded_services(folder: DataFolder) -> Iterator[Program]:
+    """The services that the environment names no other for. Checks the others; raises RuntimeFault."""
+    if os.environ.get("DATABASE_URL"):
+        check_database()
+    else:
+        yield _program("postgres", Postgres(folder), signal.SIGINT)
+    if os.environ.get("REDIS_URL"):
+        check_redis()
+    else:
+        yield _program("valkey", Valkey(folder), signal.SIGTERM)
+
+
+def check_database() -> None:
+    """Raises RuntimeFault where DATABASE_URL leads to no PostgreSQL that lets us in."""
+    database = settings.DATABASES["default"]
+    try:
+        psycopg.connect(
+            host=database.get("HOST") or None,
+            port=database.get("PORT") or None,
+            user=database.get("USER") or None,
+            password=database.get("PASSWORD") or None,
+            dbname=database["NAME"],
+            connect_timeout=5,
+        ).close()
+    except psycopg.OperationalError as error:
+        reason = " ".join(str(error).split())
+        raise RuntimeFault(f"DATABASE_URL: no connection to the database: {reason}") from None
+
+
+def check_redis() -> None:
+    """Raises RuntimeFault where REDIS_URL leads to no Redis that lets us in."""
+    try:
+        redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=5).ping()
+    except (redis.RedisError, ValueError) as error:
+        raise RuntimeFault(f"REDIS_URL: no connection to Redis: {error}") from None
+
+
+def _program(name: str, service: Postgres | Valkey, stop_signal: signal.Signals) -> Program:
+    service.prepare()
+    _end(service.leftover())
+    return Program(
+        name,
+        service.command(),
+        service.is_ready,
+        stop_signal=stop_signal,
+        patience=60.0,
+        options={"cwd": "/", **service.folder.account.process_options()},
+    )
+
+
+def _end(process: int | None) -> None:
+    """Stops the server that an `up` left behind which was killed; the lock says that none other uses it."""
+    if process is None:
+        return
+    deadline = time.monotonic() + 30
+    os.kill(process, signal.SIGINT)
+    while os.path.exists(f"/proc/{process}"):
+        if time.monotonic() > deadline:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.1)

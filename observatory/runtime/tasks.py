@@ -1,0 +1,25 @@
+"""Celery's signs of life."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import shared_task
+from celery.signals import beat_init, worker_ready
+
+from observatory.runtime import beats
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def beat() -> None:
+    beats.write_beat(beats.connect())
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def _worker_is_ready(**_: Any) -> None:
+    beats.say_ready("worker")
+
+
+@beat_init.connect  # type: ignore[untyped-decorator]
+def _beat_is_ready(**_: Any) -> None:
+    beats.say_ready("beat")
