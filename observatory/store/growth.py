@@ -26,15 +26,27 @@ class Locked:
     """the transaction that wrote it last"""
 
 
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """The extent with the batch; `stamp` is what the next Locked will say."""
+
+    extent: Extent
+    stamp: str
+    transaction: str
+    """what pg_xact_status knows the transaction by"""
+
+
 def lock_extent(connection: psycopg.Connection, cluster: int) -> Locked:
-    connection.execute("INSERT INTO extent (cluster_id) VALUES (%s) ON CONFLICT DO NOTHING", [cluster])
     query = f"SELECT {COLUMNS}, xmin::text FROM extent WHERE cluster_id = %s FOR UPDATE"
     row = connection.execute(query, [cluster]).fetchone()
-    assert row is not None
+    if row is None:
+        connection.execute("INSERT INTO extent (cluster_id) VALUES (%s) ON CONFLICT DO NOTHING", [cluster])
+        row = connection.execute(query, [cluster]).fetchone()
+        assert row is not None
     return Locked(Extent.of(row[:-1]), row[-1])
 
 
-def grow(connection: psycopg.Connection, locked: Locked, accepted: Accepted, workers: int) -> Locked:
+def grow(connection: psycopg.Connection, locked: Locked, accepted: Accepted, workers: int) -> Grown:
     """Adds the batch, and its `workers` new lifetimes, to the extent; drops the tiles that it makes wrong."""
     before = locked.extent
     late = drop_tiles(connection, accepted, before.committed - SETTLING)
@@ -43,7 +55,7 @@ def grow(connection: psycopg.Connection, locked: Locked, accepted: Accepted, wor
     row = connection.execute(
         f"""UPDATE extent SET first = %s, last = %s, committed = %s, version = version + %s,
                 spans = spans + %s, tasks = tasks + %s, errors = errors + %s, workers = workers + %s
-            WHERE cluster_id = %s RETURNING {COLUMNS}, xmin::text""",
+            WHERE cluster_id = %s RETURNING {COLUMNS}, xmin::text, pg_current_xact_id()::text""",
         [
             _time(min(before.first or first, first)),
             _time(max(before.last, last)),
@@ -57,7 +69,7 @@ def grow(connection: psycopg.Connection, locked: Locked, accepted: Accepted, wor
         ],
     ).fetchone()
     assert row is not None
-    return Locked(Extent.of(row[:-1]), row[-1])
+    return Grown(Extent.of(row[:-2]), row[-2], row[-1])
 
 
 def drop_tiles(connection: psycopg.Connection, accepted: Accepted, closed: float) -> bool:

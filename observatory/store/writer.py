@@ -32,8 +32,8 @@ class Doubt:
     """A batch whose transaction may be committed: the connection broke before the answer came."""
 
     batch: Batch
-    transaction: str
     committed: Committed
+    transaction: str
 
 
 class Writer:
@@ -43,7 +43,8 @@ class Writer:
         self._connection: psycopg.Connection | None = None
         self._engine: Engine | None = None
         self._clusters: dict[int, Cluster] = {}
-        self._doubt: Doubt | None = None
+        self._doubts: dict[int, Doubt] = {}
+        """by cluster"""
 
     def __enter__(self) -> Self:
         return self
@@ -83,17 +84,17 @@ class Writer:
         accepted = accept(batch, time.time() + FUTURE)
         for table, days in accepted.days():
             engine.prepare(connection, table, days)
+        outcome: tuple[Committed, str] | None = None
         try:
             with connection.transaction():
-                committed = self._store(connection, accepted)
-                row = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
-                self._doubt = Doubt(batch, row[0] if row else "", committed)
+                outcome = self._store(connection, accepted)
         except BaseException:
             # ids that were given in a transaction that is rolled back don't exist
             self._clusters.pop(batch.cluster, None)
+            if outcome is not None:
+                self._doubts[batch.cluster] = Doubt(batch, *outcome)
             raise
-        self._doubt = None
-        return committed
+        return outcome[0]
 
     def _ready(self) -> Engine:
         if self._connection is None or self._connection.closed or self._engine is None:
@@ -104,15 +105,12 @@ class Writer:
 
     def _settle(self, connection: psycopg.Connection, batch: Batch) -> Committed | None:
         """What the batch's broken commit stored, if it did."""
-        doubt, self._doubt = self._doubt, None
-        if doubt is None or doubt.batch is not batch:
+        doubt = self._doubts.get(batch.cluster)
+        if doubt is None:
             return None
-        deadline = time.monotonic() + OUTCOME_TIMEOUT
-        while True:
-            row = connection.execute("SELECT pg_xact_status(%s::xid8)", [doubt.transaction]).fetchone()
-            if row is None or row[0] != "in progress" or time.monotonic() > deadline:
-                return doubt.committed if row and row[0] == "committed" else None
-            time.sleep(0.05)
+        outcome = _outcome(connection, doubt.transaction) if doubt.batch is batch else None
+        del self._doubts[batch.cluster]
+        return doubt.committed if outcome == "committed" else None
 
     def _cluster(self, cluster: int, stamp: str) -> Cluster:
         known = self._clusters.get(cluster)
@@ -122,7 +120,7 @@ class Writer:
             known = self._clusters[cluster] = Cluster(cluster)
         return known
 
-    def _store(self, connection: psycopg.Connection, accepted: Accepted) -> Committed:
+    def _store(self, connection: psycopg.Connection, accepted: Accepted) -> tuple[Committed, str]:
         locked = lock_extent(connection, accepted.cluster)
         cluster = self._cluster(accepted.cluster, locked.stamp)
         cluster.workers.load(connection, accepted.addresses())
@@ -138,7 +136,7 @@ class Writer:
         events = copy_events(connection, accepted, cluster.workers)
         grown = grow(connection, locked, accepted, saved.opened)
         cluster.stamp = grown.stamp
-        return Committed(
+        committed = Committed(
             extent=grown.extent,
             refused=accepted.refused,
             workers=[lifetime.item() for lifetime in saved.lifetimes],
@@ -149,3 +147,15 @@ class Writer:
             samples=samples,
             events=events,
         )
+        return committed, grown.transaction
+
+
+def _outcome(connection: psycopg.Connection, transaction: str) -> str | None:
+    """What became of a transaction whose connection broke; None where nobody knows any more."""
+    deadline = time.monotonic() + OUTCOME_TIMEOUT
+    while True:
+        row = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchone()
+        status = None if row is None else row[0]
+        if status != "in progress" or time.monotonic() > deadline:
+            return status
+        time.sleep(0.05)

@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
 from observatory.store.keys import decode_key
-from observatory.store.writer import Doubt, Writer
+from observatory.store.writer import Writer
 from observatory.wire.records import Action, Batch, Event, MetricType, Series, Status, WorkerGone, clean_key
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -330,17 +332,50 @@ def _wait_until_blocked(connection: psycopg.Connection, backend: int) -> None:
     raise AssertionError("the writer never waited")
 
 
-def test_a_batch_whose_commit_was_not_answered_is_not_stored_twice(
-    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+@pytest.fixture
+def slow_commits(connection: psycopg.Connection) -> Iterator[None]:
+    """Each transaction that changes an extent takes a second to commit."""
+    connection.execute(
+        """CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql
+           AS $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$"""
+    )
+    connection.execute(
+        """CREATE CONSTRAINT TRIGGER wait AFTER UPDATE ON extent DEFERRABLE INITIALLY DEFERRED
+           FOR EACH ROW EXECUTE FUNCTION wait()"""
+    )
+    yield
+    connection.execute("DROP FUNCTION wait CASCADE")
+
+
+def test_a_batch_whose_commit_was_not_answered_is_stored_once(
+    writer: Writer,
+    rows: Rows,
+    cluster: int,
+    now: float,
+    make: Any,
+    connection: psycopg.Connection,
+    slow_commits: None,
 ) -> None:
-    batch = Batch(cluster, spans=[make.span(now)])
-    committed = writer.write(batch)
-    transaction = rows("SELECT xmin::text FROM extent WHERE cluster_id = %s", cluster)[0][0]
-    # as it is when the connection breaks after the server committed and before it said so
-    writer._doubt = Doubt(batch, transaction, committed)
-    writer.close()
-    assert writer.write(batch) is committed
-    assert rows("SELECT count(*) FROM span WHERE cluster_id = %s", cluster) == [(1,)]
+    writer.write(Batch(cluster, spans=[make.span(now)]))
+    backend, assured = _backend(writer), writer._connection
+    assert assured is not None
+    thread = threading.Thread(target=writer.write, args=[Batch(cluster, spans=[make.span(now + 1)])])
+    thread.start()
+    for _ in range(200):
+        query = "SELECT query = 'COMMIT' AND wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = %s"
+        if rows(query, backend) == [(True,)]:
+            break
+        time.sleep(0.01)
+    else:
+        raise AssertionError("the writer never came to its commit")
+    with socket.socket(fileno=os.dup(assured.fileno())) as broken:
+        broken.shutdown(socket.SHUT_RDWR)
+    thread.join(timeout=20)
+    assert not thread.is_alive()
+    # the server had gone on and committed it
+    assert _backend(writer) != backend
+    assert rows("SELECT count(*) FROM span WHERE cluster_id = %s", cluster) == [(2,)]
+    assert rows("SELECT spans FROM extent WHERE cluster_id = %s", cluster) == [(2,)]
 
 
 def test_a_record_of_the_settled_past_raises_the_version_and_drops_the_tiles_that_it_overlaps(
