@@ -1,0 +1,87 @@
+"""A watcher of a real scheduler, and the store that it fills."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import redis.asyncio as redis
+from django.conf import settings
+from django.db import connection
+
+from observatory.clusters.models import Project, Target
+from observatory.collect.claims import Claims
+from observatory.collect.fetch import Client
+from observatory.collect.figures import Figures
+from observatory.collect.lease import Leases
+from observatory.collect.registry import in_database
+from observatory.collect.watcher import Shared, Watcher
+
+
+def rows(query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        return list(cursor.fetchall())
+
+
+async def read(query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    """The rows of a query, in the test's database."""
+    return await in_database(rows, query, *parameters)
+
+
+async def eventually(look: Callable[[], Any], seconds: float = 20.0, what: str = "it") -> Any:
+    """Waits until the coroutine that look() makes gives something true, and returns that."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while True:
+        found = await look()
+        if found:
+            return found
+        assert asyncio.get_running_loop().time() < deadline, f"{what} didn't happen within {seconds} s"
+        await asyncio.sleep(0.1)
+
+
+async def event_kinds(cluster: int | None = None) -> list[str]:
+    query = "SELECT kind FROM event WHERE %s::int IS NULL OR cluster_id = %s ORDER BY time"
+    return [kind for (kind,) in await read(query, cluster, cluster)]
+
+
+def make_target(url: str, **fields: Any) -> Target:
+    project, _ = Project.objects.get_or_create(name="Tests", slug="tests")
+    values = {"metrics_interval": 1.0, "identity_interval": 0.5, **fields}
+    return Target.objects.create(project=project, name=url, url=url, **values)
+
+
+@asynccontextmanager
+async def observed(url: str, **fields: Any) -> AsyncIterator[Watcher]:
+    """A watcher of the scheduler at `url`, running."""
+    target = await in_database(make_target, url, **fields)
+    async with watching(target) as watcher:
+        yield watcher
+
+
+@asynccontextmanager
+async def watching(target: Target) -> AsyncIterator[Watcher]:
+    server = redis.from_url(settings.REDIS_URL)
+    leases = Leases("test")
+    await in_database(leases.take, 1000)
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(2)
+            await in_database(leases.renew)
+
+    async with Client() as client:
+        slots = asyncio.Semaphore(100)
+        watcher = Watcher(target, Shared(client, Claims(server), leases, Figures(), slots))
+        tasks = [asyncio.create_task(watcher.run()), asyncio.create_task(renew())]
+        try:
+            yield watcher
+            assert not tasks[0].done(), tasks[0].exception()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await in_database(leases.release, {target.pk})
+            await server.aclose()
