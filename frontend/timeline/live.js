@@ -16,6 +16,8 @@ export class Live extends EventTarget {
   #socket = null;
   #wait = FIRST_WAIT;
   #timer = 0;
+  /** @type {Block[]} blocks of a batch whose extent hasn't arrived */
+  #part = [];
   #url;
 
   /** @param {string} url ws:// or wss:// */
@@ -50,7 +52,9 @@ export class Live extends EventTarget {
       if (typeof data === "string") {
         this.dispatchEvent(new CustomEvent("refused", { detail: String(JSON.parse(data).error) }));
       } else {
-        this.dispatchEvent(new CustomEvent("frame", { detail: decode(data) }));
+        this.#part.push(...decode(data));
+        if (!this.#part.some((block) => block.kind === "extent")) return; // a large batch comes in several
+        this.dispatchEvent(new CustomEvent("frame", { detail: this.#part.splice(0) }));
       }
     } catch (error) {
       console.error("a live frame can't be read", error);
@@ -61,6 +65,7 @@ export class Live extends EventTarget {
   #reconnect() {
     if (this.connected) this.dispatchEvent(new Event("lost"));
     this.connected = false;
+    this.#part = [];
     const jitter = 0.5 + Math.random() / 2;
     this.#timer = window.setTimeout(() => this.connect(), this.#wait * jitter * 1000);
     this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT);

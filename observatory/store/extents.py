@@ -13,7 +13,7 @@ from django.db import connection as django_connection
 from observatory.store.engines import choose
 from observatory.store.tables import TIME_SERIES
 
-COLUMNS = "cluster_id, first, last, committed, version, spans, tasks, errors, workers"
+COLUMNS = "cluster_id, first, last, committed, version, sequence, spans, tasks, errors, workers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class Extent:
     """everything before this time is stored"""
     version: int
     """of the past: grows when a late record changes it"""
+    sequence: int
+    """batches stored so far: joins a tile and the live frames after it without a gap or a double"""
     spans: int
     tasks: int
     """compute spans"""
@@ -38,10 +40,8 @@ class Extent:
     @classmethod
     def of(cls, row: Iterable[Any]) -> Extent:
         """Of a row of COLUMNS."""
-        cluster, first, last, committed, version, spans, tasks, errors, workers = row
-        return cls(
-            cluster, seconds(first), seconds(last), seconds(committed), version, spans, tasks, errors, workers
-        )
+        cluster, first, last, committed, version, sequence, *counts = row
+        return cls(cluster, seconds(first), seconds(last), seconds(committed), version, sequence, *counts)
 
 
 def seconds(time: datetime) -> float:

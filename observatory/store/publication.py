@@ -114,6 +114,7 @@ def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Interval
             "first": extent.first,
             "last": extent.last,
             "version": extent.version,
+            "sequence": extent.sequence,
             "task_count": extent.tasks,
             "error_count": extent.errors,
             "worker_count": extent.workers,

@@ -154,6 +154,7 @@ DIMENSIONS: dict[LiteralString, tuple[LiteralString, ...]] = {
             last timestamptz NOT NULL DEFAULT 'epoch',
             committed timestamptz NOT NULL DEFAULT 'epoch',
             version integer NOT NULL DEFAULT 1,
+            sequence bigint NOT NULL DEFAULT 0,
             spans bigint NOT NULL DEFAULT 0,
             tasks bigint NOT NULL DEFAULT 0,
             errors bigint NOT NULL DEFAULT 0,
