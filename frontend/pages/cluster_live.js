@@ -14,17 +14,15 @@
  */
 export function followLive(live, url, context, banners, getJson) {
   const { model, tiles, instant } = context;
-  let missed = false;
+  let catchingUp = false;
 
   live.addEventListener("open", () => {
     banners.connected = true;
     banners.refused = "";
-    if (missed) void catchUp();
-    missed = false;
+    void catchUp();
   });
   live.addEventListener("lost", () => {
     banners.connected = false;
-    missed = true;
     tiles.dispatchEvent(new Event("change"));
   });
   live.addEventListener("refused", (event) => {
@@ -37,20 +35,23 @@ export function followLive(live, url, context, banners, getJson) {
       if (block.kind === "extent") takeExtent(context, block.meta);
       else model.apply(block);
     }
-    tiles.append(blocks);
+    if (tiles.append(blocks)) void catchUp();
   });
 
   async function catchUp() {
+    if (catchingUp) return;
+    catchingUp = true;
     try {
       const [info, lanes] = await Promise.all([getJson(url), getJson(`${url}/lanes`)]);
       context.timeline.setClock(info.now);
       Object.assign(context.info, info);
       model.load(lanes);
       takeExtent(context, info);
-      tiles.resync();
       instant.forget();
     } catch (error) {
-      console.warn("catching up failed", error); // the next frame with a gap tries again
+      console.warn("catching up failed", error); // the next connection, or gap in the frames, tries again
+    } finally {
+      catchingUp = false;
     }
   }
 }

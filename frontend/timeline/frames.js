@@ -6,7 +6,7 @@
 /**
  * Rows of one block and the times that they lie between.
  * @typedef {{block: Block, layers: string[], first: number, last: number}} Part
- * `missed` is true when frames before this one never arrived.
+ * `missed` is true when the frame before this one isn't known to have arrived; so it is of the first.
  * @typedef {{sequence: number, version: number, parts: Part[], missed: boolean}} Frame
  */
 
@@ -47,7 +47,7 @@ export class FrameLog {
     const extent = blocks.find((block) => block.kind === "extent")?.meta ?? {};
     const sequence = Number(extent.sequence ?? 0);
     const parts = blocks.filter((block) => block.kind in PLACES && block.rows > 0).map(partOf);
-    const missed = !Number.isNaN(this.#sequence) && sequence !== this.#sequence + 1;
+    const missed = sequence !== this.#sequence + 1;
     const frame = { sequence, version: Number(extent.version ?? 0), parts, missed };
     this.#sequence = sequence;
     this.#frames.push(frame);
@@ -59,12 +59,6 @@ export class FrameLog {
     return frame;
   }
 
-  clear() {
-    this.#frames = [];
-    this.#rows = 0;
-    this.#sequence = NaN;
-  }
-
   /** All that are kept, oldest first. */
   get frames() {
     return this.#frames;
@@ -72,13 +66,20 @@ export class FrameLog {
 }
 
 /**
- * Adds to a tile what a frame brings for it, unless the tile was read after the frame was stored.
+ * Adds to a tile what a frame brings for it, unless the tile holds it already: it was read after the frame was stored.
+ * A closed tile may have been read long ago; what it lacks has made the past's version greater than its own. An open
+ * one that lacks the frames before this one is stale.
  * @param {Entry} entry
  * @param {Frame} frame
  */
 export function appendFrame(entry, frame) {
-  if (frame.sequence <= entry.sequence) return;
-  entry.sequence = frame.sequence;
+  if (entry.tile.closed) {
+    if (frame.version <= entry.version) return;
+  } else {
+    if (frame.sequence <= entry.sequence) return;
+    if (frame.sequence > entry.sequence + 1) entry.stale = true;
+    entry.sequence = frame.sequence;
+  }
   const { tile } = entry;
   for (const part of frame.parts) {
     if (!part.layers.includes(tile.layer) || part.last < tile.start || part.first >= tile.stop) continue;

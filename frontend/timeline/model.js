@@ -23,6 +23,8 @@ export class Model extends EventTarget {
     this.version = 0;
     /** @type {Map<number, number>} */
     this.prefixOrder = new Map();
+    /** @type {Map<number, Series>} series whose layer isn't known before their first sample */
+    this.unplaced = new Map();
   }
 
   /**
@@ -40,19 +42,17 @@ export class Model extends EventTarget {
   }
 
   /**
-   * Takes a live block of kind worker, lane, prefix or series; says whether it was one.
+   * Takes what a live block tells of workers, lanes, prefixes and series; the layer of a series is that of its samples.
    * @param {Block} block
-   * @returns {boolean}
    */
   apply(block) {
     const items = Array.isArray(block.meta.items) ? block.meta.items : [];
     if (block.kind === "worker") for (const item of items) this.workers.set(item.id, item);
     else if (block.kind === "lane") for (const item of items) this.lanes.set(item.id, item);
     else if (block.kind === "prefix") for (const item of items) this.#addPrefix(item);
-    else if (block.kind === "series") for (const item of items) this.#addSeries(item.layer ?? block.meta.layer, item);
-    else return false;
+    else if (block.kind === "series") for (const item of items) this.unplaced.set(item.id, item);
+    else if (block.kind !== "bin" || !this.#place(block)) return;
     this.#changed();
-    return true;
   }
 
   /**
@@ -134,6 +134,20 @@ export class Model extends EventTarget {
     if (known < 0) list.push(series);
     else list[known] = series;
     this.series.set(layer, list);
+  }
+
+  /**
+   * @param {Block} block of kind bin
+   * @returns {boolean} whether it named the layer of a series
+   */
+  #place(block) {
+    const before = this.unplaced.size;
+    for (const id of before ? block.numbers("series") : []) {
+      const series = this.unplaced.get(id);
+      if (series) this.#addSeries(block.meta.layer, series);
+      this.unplaced.delete(id);
+    }
+    return this.unplaced.size < before;
   }
 
   /** @type {Map<number, Lane[]>|null} */

@@ -83,31 +83,32 @@ export class Tiles extends EventTarget {
   }
 
   /**
-   * Takes one live frame; its last block is the extent.
+   * Takes one live batch; its last block is the extent, which setExtent has been told.
    * @param {Block[]} blocks
+   * @returns {boolean} whether a batch before this one may have been missed
    */
   append(blocks) {
     const frame = this.#log.add(blocks);
-    if (frame.missed) this.resync();
+    if (frame.missed) this.#distrust();
     for (const entry of this.#store.entries()) this.#extend(entry, frame);
+    this.#schedule(0);
     this.dispatchEvent(new Event("change"));
+    return frame.missed;
   }
 
   /** @param {Extent} extent */
   setExtent(extent) {
     this.#extent = extent;
     for (const entry of this.#store.entries()) {
-      if (!entry.tile.closed && this.#isClosed(entry.tile.stop)) entry.stale = true;
+      if (!entry.tile.closed && isClosed(entry.tile.stop, extent)) entry.stale = true;
     }
   }
 
-  /** Frames were missed: what is open, or older than the past's last change, is fetched again. */
-  resync() {
-    this.#log.clear();
+  /** Frames may have been missed: closed tiles that are older than the past's last change are fetched again. */
+  #distrust() {
     for (const entry of this.#store.entries()) {
-      if (!entry.tile.closed || entry.version < this.#extent.version) entry.stale = true;
+      if (entry.tile.closed && entry.version < this.#extent.version) entry.stale = true;
     }
-    this.#schedule(0);
   }
 
   /**
@@ -138,11 +139,6 @@ export class Tiles extends EventTarget {
   #latest() {
     const { ended, last } = this.#extent;
     return ended === null ? Infinity : Math.max(ended, last);
-  }
-
-  /** @param {number} stop */
-  #isClosed(stop) {
-    return this.#extent.ended !== null || stop < this.#extent.committed - CLOSED_AFTER;
   }
 
   /**
@@ -212,12 +208,21 @@ export class Tiles extends EventTarget {
     const response = await fetch(`${this.#url}/${place.key}?version=${version}`, { signal });
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     const buffer = await response.arrayBuffer();
-    const closed = this.#isClosed((place.index + 1) * tileWidth(place.level));
     const blocks = decode(buffer);
-    const sequence = Number(blocks.find((block) => block.kind === "extent")?.meta.sequence ?? Infinity);
+    const told = blocks.find((block) => block.kind === "extent")?.meta;
+    if (!told) throw new Error("the server sent a tile without its extent");
+    const closed = isClosed((place.index + 1) * tileWidth(place.level), /** @type {Extent} */ (told));
     const tile = makeTile(place.layer, place.level, place.index, closed, blocks);
     /** @type {Entry} */
-    const entry = { tile, key: place.key, bytes: buffer.byteLength, sequence, version, appended: 0, stale: false };
+    const entry = {
+      tile,
+      key: place.key,
+      bytes: buffer.byteLength,
+      sequence: told.sequence,
+      version: Math.max(version, told.version),
+      appended: 0,
+      stale: false,
+    };
     for (const frame of this.#log.frames) this.#extend(entry, frame);
     return entry;
   }
@@ -244,4 +249,12 @@ export class Tiles extends EventTarget {
     if (reason) this.problem = `Some data can't be loaded (${reason}); trying again.`;
     else if (![...this.#failures.keys()].some((key) => this.#isWanted(key))) this.problem = null;
   }
+}
+
+/**
+ * @param {number} stop of a tile
+ * @param {Extent} extent
+ */
+function isClosed(stop, extent) {
+  return extent.ended !== null || stop < extent.committed - CLOSED_AFTER;
 }

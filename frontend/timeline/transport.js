@@ -1,6 +1,7 @@
 // The bar below the overview: play, step, speed, the times shown, live.
 
 import { jumpTo } from "./gestures.js";
+import { icon } from "./icons.js";
 import { digitsFor, formatDate, formatDuration, formatTime, formatUtc, zoneName } from "./times.js";
 import { SPEEDS } from "./timeline.js";
 
@@ -17,11 +18,11 @@ export function createTransport(element, timeline, events) {
   element.setAttribute("role", "toolbar");
   element.setAttribute("aria-label", "Time");
   const pixel = () => timeline.length / timeline.width;
-  const before = button("⏮", "Previous event (P)", () => jumpTo(timeline, events.before(timeline.playhead)));
-  const back = button("‹", "Step back (,)", () => timeline.step(-pixel()));
-  const play = button("▶", "Play (space)", () => timeline.toggle());
-  const forward = button("›", "Step forward (.)", () => timeline.step(pixel()));
-  const after = button("⏭", "Next event (N)", () => jumpTo(timeline, events.after(timeline.playhead)));
+  const before = button(icon("previous"), "Previous event (P)", () => jumpTo(timeline, events.before(timeline.playhead)));
+  const back = button(icon("back"), "Step back (,)", () => timeline.step(-pixel()));
+  const play = button(icon("play"), "Play (space)", () => timeline.toggle());
+  const forward = button(icon("forward"), "Step forward (.)", () => timeline.step(pixel()));
+  const after = button(icon("next"), "Next event (N)", () => jumpTo(timeline, events.after(timeline.playhead)));
   const live = button("", "Follow what happens now (L)", () => timeline.goLive());
   const everything = button("Fit", "Show everything (F)", () => timeline.fit());
   const speed = speedSelect(timeline);
@@ -37,10 +38,12 @@ export function createTransport(element, timeline, events) {
   end.append(everything, live);
   element.replaceChildren(buttons, playhead, times, end);
   const zone = zoneName();
+  let wasMoving = false;
 
   return () => {
     const moving = timeline.playing || timeline.live;
-    setText(play, moving ? "⏸" : "▶");
+    if (moving !== wasMoving) play.replaceChildren(icon(moving ? "pause" : "play"));
+    wasMoving = moving;
     setTitle(play, moving ? "Pause (space)" : "Play (space)");
     before.disabled = !events.before(timeline.playhead);
     after.disabled = !events.after(timeline.playhead);
@@ -59,14 +62,14 @@ export function createTransport(element, timeline, events) {
 }
 
 /**
- * @param {string} text
+ * @param {Node|string} sign
  * @param {string} title
  * @param {() => void} action
  */
-function button(text, title, action) {
+function button(sign, title, action) {
   const element = document.createElement("button");
   element.type = "button";
-  element.textContent = text;
+  element.append(sign);
   setTitle(element, title);
   element.addEventListener("click", (event) => {
     action();
