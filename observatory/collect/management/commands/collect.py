@@ -12,6 +12,7 @@ from observatory.collect.collector import collect
 
 class Command(BaseCommand):
     help = "Observes targets: any number of these processes share them."
+    requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
         asyncio.run(collect())

@@ -14,6 +14,7 @@ DEFAULT_PROJECT = "default"
 
 class Command(BaseCommand):
     help = "Adds the address of a Dask scheduler's dashboard to what is observed."
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("url", help="http://host:8787")
