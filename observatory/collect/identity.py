@@ -105,7 +105,7 @@ def read_identity(page: Any, problems: Problems) -> Identity:
     if not isinstance(page, dict):
         raise IdentityError("it answered with JSON that is no Dask scheduler's")
     kind = page.get("type")
-    if kind in {"Worker", "Nanny"}:
+    if kind in ("Worker", "Nanny"):
         raise IdentityError(f"this is the address of a Dask {str(kind).lower()}: give the scheduler's")
     scheduler_id, workers = page.get("id"), page.get("workers")
     if not isinstance(scheduler_id, str) or not scheduler_id or not isinstance(workers, dict):
@@ -141,7 +141,7 @@ def read_worker(address: Any, page: Any, problems: Problems) -> WorkerIdentity |
     metrics = page.get("metrics")
     return WorkerIdentity(
         address=address,
-        name=clean_text(str(page.get("name", ""))[:MAXIMUM_NAME], MAXIMUM_NAME),
+        name=worker_name(page.get("name")),
         host=text(page, "host", MAXIMUM_NAME),
         nthreads=min(integer(page, "nthreads"), 100_000),
         memory_limit=integer(page, "memory_limit"),
@@ -153,6 +153,11 @@ def read_worker(address: Any, page: Any, problems: Problems) -> WorkerIdentity |
         resources=read_resources(resources, problems) if isinstance(resources, dict) else {},
         heartbeat=read_heartbeat(metrics, problems) if isinstance(metrics, dict) else None,
     )
+
+
+def worker_name(value: Any) -> str:
+    """A worker's name: a text or a number in Dask."""
+    return clean_text(str(value), MAXIMUM_NAME) if isinstance(value, str | int) and value != "" else ""
 
 
 def read_resources(page: dict[Any, Any], problems: Problems) -> dict[str, float]:
