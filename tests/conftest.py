@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,13 @@ def _services() -> None:
         os.environ["REDIS_URL"] = f"unix://{folder.run}/valkey.sock"
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """pytest-django's, which drops the database at the end: nothing may be connected to it by then."""
+    yield
+    close_readers()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     for process in reversed(_started):
         process.send_signal(signal.SIGINT)
@@ -58,3 +66,5 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 _services()
+
+from observatory.store.connection import close_readers  # noqa: E402  (reads the settings)

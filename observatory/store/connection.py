@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import psycopg
 from django.conf import settings
+from psycopg_pool import ConnectionPool
 
 CONNECT_TIMEOUT = 10
+MOST_READERS = 8
 
 
 def parameters() -> dict[str, Any]:
@@ -34,3 +39,34 @@ def connect() -> psycopg.Connection:
     connection = psycopg.connect(**parameters(), autocommit=True)
     connection.execute("SET timezone = 'UTC'")
     return connection
+
+
+@contextmanager
+def reading() -> Iterator[psycopg.Connection]:
+    """A connection as `connect` makes it, of those kept for reading; raises psycopg_pool.PoolTimeout."""
+    with _readers().connection() as connection:
+        yield connection
+
+
+def close_readers() -> None:
+    """Closes what `reading` keeps, so that the database can be dropped."""
+    if _readers.cache_info().currsize:
+        _readers().close()
+        _readers.cache_clear()
+
+
+@cache
+def _readers() -> ConnectionPool[psycopg.Connection]:
+    return ConnectionPool(
+        kwargs={**parameters(), "autocommit": True},
+        configure=_in_utc,
+        check=ConnectionPool.check_connection,
+        min_size=1,
+        max_size=MOST_READERS,
+        timeout=CONNECT_TIMEOUT,
+        open=True,
+    )
+
+
+def _in_utc(connection: psycopg.Connection) -> None:
+    connection.execute("SET timezone = 'UTC'")

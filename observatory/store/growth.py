@@ -53,8 +53,8 @@ def grow(connection: psycopg.Connection, locked: Locked, accepted: Accepted, wor
     times = np.concatenate([accepted.starts, accepted.stops, accepted.sampled, accepted.happened])
     first, last = (times.min(), times.max()) if len(times) else (before.first, before.last)
     row = connection.execute(
-        f"""UPDATE extent SET first = %s, last = %s, committed = %s, version = version + %s, sequence = sequence + 1,
-                spans = spans + %s, tasks = tasks + %s, errors = errors + %s, workers = workers + %s
+        f"""UPDATE extent SET first = %s, last = %s, committed = %s, version = version + %s,
+                sequence = sequence + 1, spans = spans + %s, tasks = tasks + %s, errors = errors + %s, workers = workers + %s
             WHERE cluster_id = %s RETURNING {COLUMNS}, xmin::text, pg_current_xact_id()::text""",
         [
             _time(min(before.first or first, first)),

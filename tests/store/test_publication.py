@@ -89,6 +89,7 @@ def test_a_frame_names_things_before_it_uses_them_and_ends_with_the_extent(
         "first": now,
         "last": now + 0.5,
         "version": 1,
+        "sequence": 1,
         "task_count": 1,
         "error_count": 1,
         "worker_count": 1,

@@ -1,0 +1,146 @@
+"""What the cluster page asks for: docs/architecture.md, "HTTP, for the page"."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from typing import Annotated, Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.cache import patch_vary_headers
+from ninja import Path, Query, Router
+from ninja.errors import HttpError
+
+from observatory.clusters.access import get_cluster
+from observatory.clusters.models import Cluster
+from observatory.replay.information import information
+from observatory.replay.levels import LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
+from observatory.replay.state import state_at
+from observatory.replay.tiles import NAMES, tile
+from observatory.store import timeline
+from observatory.store.connection import reading
+from observatory.store.intervals import Intervals
+from observatory.wire.layers import LAYER_OF_METRIC, LAYERS
+from observatory.wire.records import Action, Status
+
+router = Router(tags=["replay"])
+
+FOREVER = "private, max-age=31536000, immutable"
+COMPRESSED_FROM = 512
+"""bytes"""
+Seconds = Annotated[float, Query(gt=0, lt=LATEST / 1e6, description="on the scheduler's clock")]
+
+
+@router.get("/clusters/{int:cluster_id}")
+def cluster(request: HttpRequest, cluster_id: int) -> dict[str, Any]:
+    """What the page has to know of a cluster before it draws."""
+    return information(_cluster(request, cluster_id))
+
+
+@router.get("/clusters/{int:cluster_id}/lanes")
+def lanes(request: HttpRequest, cluster_id: int) -> dict[str, Any]:
+    """Workers, lanes, prefixes and the series of each layer."""
+    found = _cluster(request, cluster_id)
+    intervals = Intervals(found.identity_interval, found.metrics_interval)
+    with reading() as connection:
+        names = timeline.names(connection, found.pk, list(LAYER_OF_METRIC))
+    series: dict[str, list[dict[str, Any]]] = {layer: [] for layer in LAYERS}
+    for item in names.series:
+        layer = LAYER_OF_METRIC[item["metric"]]
+        series[layer].append({**item, "interval": intervals.of(item["metric"])})
+    return {"workers": names.workers, "lanes": names.lanes, "prefixes": names.prefixes, "series": series}
+
+
+@router.get("/clusters/{int:cluster_id}/tiles/{layer}/{level}/{index}")
+def tiles(
+    request: HttpRequest,
+    cluster_id: int,
+    layer: str,
+    level: Annotated[int, Path(ge=MINIMUM_LEVEL, le=MAXIMUM_LEVEL)],
+    index: int,
+    version: int | None = None,
+) -> HttpResponse:
+    """One tile, as blocks. `version` is the extent's: with it a closed tile never changes."""
+    found = _cluster(request, cluster_id)
+    if layer not in NAMES:
+        raise HttpError(422, f"layer is {layer[:50]!r}: there are {', '.join(NAMES)}")
+    try:
+        place = Place(level, index)
+    except ValueError as error:
+        raise HttpError(422, str(error)) from None
+    with reading() as connection:
+        made = tile(connection, found, layer, place)
+    immutable = made.closed and version == made.extent.version
+    return _answer(request, made.body, FOREVER if immutable else "private, no-cache")
+
+
+@router.get("/clusters/{int:cluster_id}/state")
+def state(request: HttpRequest, cluster_id: int, at: Seconds) -> dict[str, Any]:
+    """Progress, tasks by state and workers at an instant."""
+    found = _cluster(request, cluster_id)
+    with reading() as connection:
+        extent = timeline.extent(connection, found.pk)
+        answer = state_at(connection, found, round(at * 1e6))
+    return {**answer, "version": extent.version if extent else 1}
+
+
+@router.get("/clusters/{int:cluster_id}/span")
+def span(
+    request: HttpRequest, cluster_id: int, lane: Annotated[int, Query(ge=0, lt=2**31)], at: Seconds
+) -> dict[str, Any]:
+    """The span of a lane at an instant; 404 where the lane was idle."""
+    found = _cluster(request, cluster_id)
+    with reading() as connection:
+        row = timeline.span_at(connection, found.pk, lane, round(at * 1e6))
+    if row is None:
+        raise Http404("The lane was idle then.")
+    lane_id, prefix, action, status, start, stop, nbytes, key, typename = row
+    return {
+        "lane": lane_id,
+        "prefix": prefix,
+        "action": Action(action).label,
+        "status": Status(status).name.lower(),
+        "start": start,
+        "stop": stop,
+        "nbytes": nbytes,
+        "key": key,
+        "typename": typename,
+    }
+
+
+@router.get("/clusters/{int:cluster_id}/events")
+def events(
+    request: HttpRequest,
+    cluster_id: int,
+    after: Annotated[float, Query(ge=0, lt=LATEST / 1e6)] = 0,
+    before: Seconds = LATEST / 1e6 - 1,
+    limit: Annotated[int, Query(ge=1, le=5000)] = 500,
+) -> list[dict[str, Any]]:
+    """The first events with after ≤ time < before."""
+    found = _cluster(request, cluster_id)
+    with reading() as connection:
+        rows = timeline.events(connection, found.pk, round(after * 1e6), round(before * 1e6), limit)
+    return [
+        {"time": time, "worker": worker, "kind": kind, "message": detail.get("message", ""), "detail": detail}
+        for time, worker, kind, detail in rows
+    ]
+
+
+def _cluster(request: HttpRequest, cluster_id: int) -> Cluster:
+    assert request.user.is_authenticated
+    return get_cluster(request.user, cluster_id)
+
+
+def _answer(request: HttpRequest, body: bytes, cache_control: str) -> HttpResponse:
+    etag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+    if request.headers.get("If-None-Match") == etag:
+        response = HttpResponse(status=304)
+    elif len(body) >= COMPRESSED_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
+        response = HttpResponse(gzip.compress(body, 1, mtime=0), content_type="application/octet-stream")
+        response["Content-Encoding"] = "gzip"
+    else:
+        response = HttpResponse(body, content_type="application/octet-stream")
+    response["ETag"] = etag
+    response["Cache-Control"] = cache_control
+    patch_vary_headers(response, ["Accept-Encoding", "Cookie"])
+    return response

@@ -1,0 +1,43 @@
+"""Levels of detail: bins of 2^level microseconds, tiles of 512 bins, counted from the epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MINIMUM_LEVEL, MAXIMUM_LEVEL = 10, 36
+BINS = 512
+LATEST = 4_102_444_800_000_000
+"""microseconds: the year 2100"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One tile's place on the time axis. Raises ValueError for what is none."""
+
+    level: int
+    index: int
+
+    def __post_init__(self) -> None:
+        if not MINIMUM_LEVEL <= self.level <= MAXIMUM_LEVEL:
+            raise ValueError(f"level is {self.level}: it goes from {MINIMUM_LEVEL} to {MAXIMUM_LEVEL}")
+        if not 0 <= self.index * self.width < LATEST:
+            raise ValueError(f"index {self.index} of level {self.level} lies outside of 1970 to 2100")
+
+    @property
+    def bin_width(self) -> int:
+        """microseconds"""
+        return 1 << self.level
+
+    @property
+    def width(self) -> int:
+        """microseconds"""
+        return BINS << self.level
+
+    @property
+    def start(self) -> int:
+        """microseconds since the epoch"""
+        return self.index * self.width
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.width

@@ -1,0 +1,100 @@
+"""A cluster's state at an instant, exact: what was done, who was there, what the last heartbeats said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from distributed.utils import color_of
+
+from observatory.clusters.models import Cluster
+from observatory.store import state as store
+from observatory.store.state import PREFIX_TOTALS, LastSample
+
+MEMORY = ("process", "managed", "unmanaged", "spilled")
+STALE = 3.5
+"""usual intervals after which a sample says nothing of the instant"""
+HEARTBEAT = (
+    "observatory_worker_memory_bytes",
+    "observatory_worker_cpu_percent",
+    "observatory_worker_gil_contention_ratio",
+    "observatory_cluster_tasks",
+)
+
+
+def state_at(connection: psycopg.Connection, cluster: Cluster, at: int) -> dict[str, Any]:
+    """*state* of docs/architecture.md; `at` in microseconds on the scheduler's clock."""
+    beats = store.last_samples(connection, cluster.pk, HEARTBEAT, at, STALE * cluster.identity_interval)
+    scraped = STALE * cluster.metrics_interval
+    scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), at, scraped)
+    totals = store.last_samples(connection, cluster.pk, (PREFIX_TOTALS,), at, 365 * 86_400)
+    progress = _progress(store.done(connection, cluster.pk, at), totals)
+    workers = store.alive(connection, cluster.pk, at)
+    return {
+        "at": at / 1e6,
+        "progress": progress,
+        "tasks": _tasks(beats, scrapes),
+        "workers": [_worker(worker, beats) for worker in workers],
+        "totals": {
+            "workers": len(workers),
+            "threads": sum(worker.nthreads for worker in workers),
+            "tasks": sum(row["done"] for row in progress),
+            "seconds": sum(row["seconds"] for row in progress),
+        },
+    }
+
+
+def _progress(done: list[store.Done], totals: list[LastSample]) -> list[dict[str, Any]]:
+    """One row a prefix. A task that is computed again counts again, in `done` and in `total`."""
+    seen: dict[str, dict[str, int]] = {}
+    for sample in totals:
+        name, state = sample.labels.get("task_prefix_name", ""), sample.labels.get("state", "")
+        seen.setdefault(name, {})[state] = int(sample.value)
+    rows = []
+    for prefix in done:
+        counts = seen.pop(prefix.name, None)
+        rows.append(_row(prefix.prefix, prefix.name, prefix.color, prefix.tasks, prefix.seconds, counts))
+    rows += [_row(-1, name, color_of(name), 0, 0.0, counts) for name, counts in seen.items() if name]
+    return [row for row in rows if row["done"] or row["total"] or row["erred"]]
+
+
+def _row(
+    prefix: int, name: str, color: str, done: int, seconds: float, counts: dict[str, int] | None
+) -> dict[str, Any]:
+    erred = None if counts is None else counts.get("erred", 0)
+    total = None if counts is None else max(counts.get("waiting", 0), done + (erred or 0))
+    return {
+        "prefix": prefix,
+        "name": name,
+        "color": color,
+        "done": done,
+        "total": total,
+        "erred": erred,
+        "seconds": seconds,
+    }
+
+
+def _tasks(beats: list[LastSample], scrapes: list[LastSample]) -> dict[str, int]:
+    """Tasks by state: the counts at hand, and from the scrape the states that those leave out (queued)."""
+    counts = {s.labels.get("state", ""): int(s.value) for s in scrapes}
+    counts |= {
+        s.labels.get("state", ""): int(s.value) for s in beats if s.metric == "observatory_cluster_tasks"
+    }
+    return counts
+
+
+def _worker(worker: store.Alive, beats: list[LastSample]) -> dict[str, Any]:
+    values = {(s.metric, s.labels.get("type", "")): s.value for s in beats if s.worker == worker.id}
+    memory = {kind: values.get(("observatory_worker_memory_bytes", kind)) for kind in MEMORY}
+    return {
+        "id": worker.id,
+        "status": worker.status,
+        "cpu": values.get(("observatory_worker_cpu_percent", "")),
+        "memory": memory["process"],
+        "managed": memory["managed"],
+        "unmanaged": memory["unmanaged"],
+        "spilled": memory["spilled"],
+        "limit": worker.memory_limit,
+        "gil": values.get(("observatory_worker_gil_contention_ratio", "")),
+        "running": worker.running,
+    }

@@ -1,0 +1,178 @@
+"""Builds tiles, and keeps the closed ones."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import psycopg
+
+from observatory.clusters.models import Cluster
+from observatory.replay.bins import busy_bins, is_short, rates, series_bins
+from observatory.replay.levels import Place
+from observatory.store import tiles as kept_tiles
+from observatory.store import timeline
+from observatory.store.extents import Extent
+from observatory.store.growth import SETTLING
+from observatory.store.intervals import Intervals
+from observatory.wire.blocks import Column, encode, number_column, text_column
+from observatory.wire.layers import LAYERS
+from observatory.wire.records import MetricType
+
+SPANS, PREFIXES, EVENTS = "spans", "prefixes", "events"
+NAMES = (SPANS, PREFIXES, EVENTS, *LAYERS)
+MOST_EVENTS = 5_000
+"""in one tile; it holds the first"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Encoded blocks. `closed` says that they'll never change while the extent's version stays."""
+
+    body: bytes
+    extent: Extent
+    closed: bool
+
+
+def tile(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> Tile:
+    """The tile of `layer` at `place`: a kept one, or built now. Raises KeyError for an unknown layer."""
+    # one snapshot: the rows are those of the batches that the extent counts
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        extent = timeline.extent(connection, cluster.pk) or nothing(cluster)
+        closed = is_closed(extent, cluster, place)
+        found = None
+        if closed:
+            found = kept_tiles.kept(connection, cluster.pk, layer, place.level, place.index, extent.version)
+        body = found if found is not None else build(connection, cluster, layer, place)
+    if closed and found is None:
+        kept_tiles.keep(connection, cluster.pk, layer, place.level, place.index, extent.version, body)
+    return Tile(extent_block(extent, cluster) + body, extent, closed)
+
+
+def is_closed(extent: Extent, cluster: Cluster, place: Place) -> bool:
+    """docs/architecture.md, "Time, levels and tiles"."""
+    return not cluster.is_live or place.stop / 1e6 < extent.committed - SETTLING
+
+
+def nothing(cluster: Cluster) -> Extent:
+    """The extent of a cluster that nothing was stored of yet."""
+    started = cluster.started.timestamp()
+    return Extent(cluster.pk, started, started, started, 1, 0, 0, 0, 0, 0)
+
+
+def extent_block(extent: Extent, cluster: Cluster) -> bytes:
+    return encode("extent", 0, [], extent_meta(extent, cluster))
+
+
+def extent_meta(extent: Extent, cluster: Cluster) -> dict[str, object]:
+    """The meta of an `extent` block."""
+    known = asdict(extent)
+    target = cluster.target
+    return {
+        **{name: known[name] for name in ("first", "last", "committed", "version", "sequence")},
+        "task_count": extent.tasks,
+        "error_count": extent.errors,
+        "worker_count": extent.workers,
+        "ended": cluster.ended.timestamp() if cluster.ended else None,
+        "end_reason": cluster.end_reason,
+        "stream": target.stream if target else "unknown",
+    }
+
+
+def build(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> bytes:
+    if layer == SPANS:
+        return _spans(connection, cluster.pk, place)
+    if layer == PREFIXES:
+        return _prefixes(connection, cluster.pk, place)
+    if layer == EVENTS:
+        return _events(connection, cluster.pk, place)
+    return _series(connection, cluster, layer, LAYERS[layer], place)
+
+
+def _spans(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
+    rows = timeline.spans(connection, cluster, place.start, place.stop)
+    short = is_short(rows["start"], rows["stop"], place)
+    binned = {name: column[short] for name, column in rows.items()}
+    blocks = [_busy_block(binned, binned["lane"], place)]
+    if not short.all():
+        whole = timeline.long_spans(connection, cluster, place.start, place.stop, 2 * place.bin_width)
+        blocks.append(span_block(whole))
+    return b"".join(blocks)
+
+
+def _prefixes(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
+    rows = timeline.spans(connection, cluster, place.start, place.stop)
+    return _busy_block(rows, np.zeros(len(rows["lane"]), np.int64), place)
+
+
+def _busy_block(rows: dict[str, timeline.Array], lane: timeline.Array, place: Place) -> bytes:
+    busy = busy_bins(lane, rows["prefix"], rows["action"], rows["start"], rows["stop"], place)
+    columns = [
+        Column("lane", "u32", busy.lane.astype("<u4")),
+        Column("bin", "u32", busy.bin.astype("<u4")),
+        Column("prefix", "u32", busy.prefix.astype("<u4")),
+        Column("action", "u8", busy.action.astype("u1")),
+        Column("seconds", "f32", busy.seconds.astype("<f4")),
+        Column("count", "u32", busy.count.astype("<u4")),
+    ]
+    return encode("busy", len(busy.lane), columns, {"level": place.level, "index": place.index})
+
+
+def span_block(rows: list[tuple[object, ...]]) -> bytes:
+    """`rows` as store.timeline.long_spans gives them."""
+    columns = list(zip(*rows, strict=True)) or [()] * 9
+    lane, prefix, action, status, start, stop, nbytes, keys, typenames = columns
+    return encode(
+        "span",
+        len(rows),
+        [
+            number_column("lane", "u32", lane),
+            number_column("prefix", "u32", prefix),
+            number_column("action", "u8", action),
+            number_column("status", "u8", status),
+            number_column("start", "f64", start),
+            number_column("stop", "f64", stop),
+            number_column("nbytes", "f64", nbytes),
+            text_column("key", map(str, keys)),
+            text_column("typename", map(str, typenames)),
+        ],
+    )
+
+
+def _events(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
+    rows = timeline.events(connection, cluster, place.start, place.stop, MOST_EVENTS)
+    columns = [
+        number_column("time", "f64", [time for time, _, _, _ in rows]),
+        number_column("worker", "i32", [-1 if worker is None else worker for _, worker, _, _ in rows]),
+        text_column("kind", [kind for _, _, kind, _ in rows]),
+        text_column("message", [str(detail.get("message", "")) for _, _, _, detail in rows]),
+        text_column("detail", [json.dumps(detail) for _, _, _, detail in rows]),
+    ]
+    return encode("event", len(rows), columns)
+
+
+def _series(
+    connection: psycopg.Connection, cluster: Cluster, layer: str, metrics: tuple[str, ...], place: Place
+) -> bytes:
+    intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
+    found = timeline.layer_series(connection, cluster.pk, metrics)
+    usual = {series: intervals.of(metric) for series, metric, _ in found}
+    counters = [series for series, _, type in found if type == MetricType.COUNTER]
+    # a counter's first rate in the tile takes the sample before it
+    before = int(3 * max(usual.values(), default=0) * 1e6)
+    rows = timeline.samples(connection, cluster.pk, list(usual), max(0, place.start - before), place.stop)
+    series, time, value = rows["series"], rows["time"], rows["value"]
+    interval = np.array([usual[number] for number in series.tolist()], np.float64)
+    counts_up = np.isin(series, counters)
+    value = np.where(counts_up, rates(series, time, value, interval), value)
+    bins = series_bins(series, time, value, place)
+    columns = [
+        Column("series", "u32", bins.series.astype("<u4")),
+        Column("time", "f64", bins.time / 1e6),
+        *(Column(name, "f64", getattr(bins, name)) for name in ("min", "max", "mean", "last")),
+        Column("count", "u32", bins.count.astype("<u4")),
+    ]
+    meta = {"level": place.level, "index": place.index, "layer": layer}
+    return encode("bin", len(bins.series), columns, meta)

@@ -1,0 +1,134 @@
+"""What Observatory is made of, asked one by one: for /readyz and `doctor`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import redis
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.utils import Error as DatabaseError
+
+from observatory.clusters.models import Target
+from observatory.runtime import beats
+from observatory.store.connection import connect
+from observatory.store.engines import choose
+
+LATEST_BEAT = 60.0
+LEAST_DISK = 2 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is known of one component. `remedy` says what to do when it isn't fine."""
+
+    component: str
+    fine: bool
+    text: str
+    remedy: str = ""
+
+
+def database() -> Finding:
+    try:
+        with connect() as connected:
+            version = str(connected.execute("SHOW server_version").fetchone()[0])  # type: ignore[index]
+            name = choose(connected).name
+    except Exception as error:  # psycopg's and the operating system's
+        reason = " ".join(str(error).split())
+        return Finding("database", False, f"no answer: {reason}", "start it, or correct DATABASE_URL")
+    kind = "TimescaleDB on PostgreSQL" if name == "timescale" else "plain PostgreSQL"
+    return Finding("database", True, f"{kind} {version}")
+
+
+def migrations() -> Finding:
+    try:
+        executor = MigrationExecutor(connection)
+        missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    except DatabaseError as error:
+        return Finding("migrations", False, str(error).split("\n")[0], "see the database")
+    if missing:
+        return Finding("migrations", False, f"{missing} are missing", "run `manage.py migrate`")
+    return Finding("migrations", True, "all applied")
+
+
+def redis_server() -> Finding:
+    try:
+        info = beats.connect().info("server")
+    except (redis.RedisError, ValueError) as error:
+        return Finding("redis", False, f"no answer: {error}", "start it, or correct REDIS_URL")
+    if "valkey_version" in info:
+        return Finding("redis", True, f"Valkey {info['valkey_version']}")
+    return Finding("redis", True, f"Redis {info['redis_version']}")
+
+
+def collector() -> Finding:
+    try:
+        living = beats.collectors(beats.connect())
+    except redis.RedisError as error:
+        return Finding("collector", False, f"unknown: {error}", "see redis")
+    if not living:
+        return Finding(
+            "collector", False, "none gives a sign of life", "run `manage.py collect`, or see its log"
+        )
+    return Finding("collector", True, f"{len(living)} at work")
+
+
+def celery() -> Finding:
+    remedy = "run Celery's worker and beat (`manage.py up` does), or see their logs"
+    try:
+        age = beats.beat_age(beats.connect())
+        waiting = beats.queue_length(beats.connect())
+    except redis.RedisError as error:
+        return Finding("celery", False, f"unknown: {error}", "see redis")
+    if age is None:
+        return Finding("celery", False, "has done nothing within the hour", remedy)
+    if age > LATEST_BEAT:
+        return Finding("celery", False, f"has done nothing for {age:.0f} s; {waiting} tasks wait", remedy)
+    return Finding("celery", True, f"worker and beat at work, {waiting} tasks wait")
+
+
+def targets() -> Iterator[Finding]:
+    """One finding a target that is enabled."""
+    try:
+        for target in Target.objects.filter(enabled=True):
+            name = f"target {target.name}"
+            if target.last_error:
+                remedy = f"see that {target.url} answers, or disable the target"
+                yield Finding(name, False, target.last_error, remedy)
+            elif target.stream == Target.Stream.STOLEN:
+                remedy = "find who else reads /eventstream of that scheduler: it serves one at a time"
+                yield Finding(name, False, "another subscriber took its event stream", remedy)
+            else:
+                yield Finding(name, True, f"{target.url}, event stream {target.get_stream_display()}")
+    except DatabaseError as error:
+        yield Finding("targets", False, str(error).split("\n")[0], "see the database")
+
+
+def disk() -> Finding:
+    try:
+        free = shutil.disk_usage(settings.DATA_DIR).free
+    except OSError as error:
+        return Finding(
+            "data folder", True, f"{settings.DATA_DIR} isn't there ({error.strerror}): it isn't used"
+        )
+    text = f"{settings.DATA_DIR}, {free / (1 << 30):.1f} GiB free"
+    return Finding("data folder", free > LEAST_DISK, text, "make room, or shorten the projects' retention")
+
+
+READINESS: tuple[Callable[[], Finding], ...] = (database, migrations, redis_server)
+
+
+def ready() -> list[Finding]:
+    """What has to be fine for requests to be answered."""
+    return [question() for question in READINESS]
+
+
+def all_findings() -> Iterator[Finding]:
+    yield disk()
+    yield from ready()
+    yield collector()
+    yield celery()
+    yield from targets()

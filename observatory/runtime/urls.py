@@ -1,0 +1,13 @@
+"""Health, readiness and our own metrics."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from observatory.runtime import views
+
+urlpatterns = [
+    path("healthz", views.healthz),
+    path("readyz", views.readyz),
+    path("metrics", views.metrics),
+]

@@ -1,0 +1,103 @@
+"""Reads what a cluster's state was at an instant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, LiteralString
+
+import psycopg
+
+from observatory.store.timeline import instant
+from observatory.wire.records import Action
+
+PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A prefix' tasks that had been computed at the instant."""
+
+    prefix: int
+    name: str
+    color: str
+    tasks: int
+    seconds: float
+    """of computation"""
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """A worker in its lifetime at the instant; `status` is the last that was heard of it."""
+
+    id: int
+    status: str
+    nthreads: int
+    memory_limit: int
+    running: int
+    """lanes with a span over the instant"""
+
+
+@dataclass(frozen=True, slots=True)
+class LastSample:
+    """A series' last sample at or before the instant."""
+
+    metric: str
+    labels: dict[str, str]
+    worker: int | None
+    value: float
+
+
+def done(connection: psycopg.Connection, cluster: int, at: int) -> list[Done]:
+    """By prefix, in order of name; `at` in microseconds."""
+    rows = connection.execute(
+        """SELECT prefix.id, name, color, coalesce(tasks, 0), coalesce(seconds, 0)
+           FROM prefix LEFT JOIN (
+               SELECT prefix_id, count(*) AS tasks, sum(extract(epoch FROM stop - start))::float8 AS seconds
+               FROM span
+               WHERE cluster_id = %(cluster)s AND start <= %(at)s AND stop <= %(at)s AND action = %(compute)s
+               GROUP BY prefix_id
+           ) AS counted ON prefix_id = prefix.id
+           WHERE cluster_id = %(cluster)s ORDER BY name""",
+        {"cluster": cluster, "at": instant(at), "compute": int(Action.COMPUTE)},
+    ).fetchall()
+    return [Done(*row) for row in rows]
+
+
+def alive(connection: psycopg.Connection, cluster: int, at: int) -> list[Alive]:
+    """The workers whose lifetime the instant lies in, in order of their start."""
+    rows = connection.execute(
+        """SELECT worker.id, worker.status, nthreads, memory_limit, count(DISTINCT span.lane_id)
+           FROM worker
+           LEFT JOIN lane ON lane.worker_id = worker.id
+           LEFT JOIN span ON span.cluster_id = %(cluster)s AND span.lane_id = lane.id
+               AND start <= %(at)s AND stop > %(at)s AND action = %(compute)s
+           WHERE worker.cluster_id = %(cluster)s AND worker.started <= %(at)s
+             AND (worker.ended IS NULL OR worker.ended > %(at)s)
+           GROUP BY worker.id ORDER BY worker.started, worker.id""",
+        {"cluster": cluster, "at": instant(at), "compute": int(Action.COMPUTE)},
+    ).fetchall()
+    return [Alive(*row) for row in rows]
+
+
+def last_samples(
+    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], at: int, not_older: float
+) -> list[LastSample]:
+    """Of each series of `metrics` the last sample at or before `at`, at most `not_older` seconds ago."""
+    query: LiteralString = """
+        SELECT metric, labels, worker_id, value FROM series
+        CROSS JOIN LATERAL (
+            SELECT value FROM sample
+            WHERE sample.series_id = series.id AND sample.cluster_id = %(cluster)s
+              AND time <= %(at)s AND time > %(oldest)s
+            ORDER BY time DESC LIMIT 1
+        ) AS newest
+        WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)"""
+    parameters: dict[str, Any] = {
+        "cluster": cluster,
+        "metrics": list(metrics),
+        "at": instant(at),
+        "oldest": instant(at) - timedelta(seconds=not_older),
+    }
+    return [LastSample(*row) for row in connection.execute(query, parameters).fetchall()]

@@ -1,0 +1,172 @@
+"""Reads what the charts draw: spans, samples and events of a piece of a cluster's timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, LiteralString
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+
+from observatory.store.extents import COLUMNS, Extent
+from observatory.store.fetch import columns
+from observatory.store.keys import decode_key
+
+Array = npt.NDArray[Any]
+Item = dict[str, Any]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SPAN_TYPES = {
+    "lane": "int32",
+    "prefix": "int32",
+    "action": "int16",
+    "start": "microseconds",
+    "stop": "microseconds",
+}
+
+OVERLAPS: LiteralString = "cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What ids stand for, as docs/architecture.md shows them; series without their interval."""
+
+    workers: list[Item]
+    lanes: list[Item]
+    prefixes: list[Item]
+    series: list[Item]
+
+
+def extent(connection: psycopg.Connection, cluster: int) -> Extent | None:
+    """None before the first batch."""
+    row = connection.execute(f"SELECT {COLUMNS} FROM extent WHERE cluster_id = %s", [cluster]).fetchone()
+    return None if row is None else Extent.of(row)
+
+
+def names(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Names:
+    """Every worker, lane and prefix of the cluster, and the series of `metrics`."""
+    return Names(
+        _items(
+            connection,
+            """SELECT id, address, name, host, nthreads, memory_limit,
+                   extract(epoch FROM started)::float8 AS started, extract(epoch FROM ended)::float8 AS ended,
+                   end_reason, status
+               FROM worker WHERE cluster_id = %s ORDER BY started, id""",
+            [cluster],
+        ),
+        _items(
+            connection,
+            """SELECT id, worker_id AS worker, thread, position FROM lane
+               WHERE cluster_id = %s ORDER BY worker_id, position""",
+            [cluster],
+        ),
+        _items(connection, "SELECT id, name, color FROM prefix WHERE cluster_id = %s ORDER BY id", [cluster]),
+        _items(
+            connection,
+            """SELECT id, worker_id AS worker, metric, labels FROM series
+               WHERE cluster_id = %s AND metric = ANY(%s) ORDER BY id""",
+            [cluster, list(metrics)],
+        ),
+    )
+
+
+def spans(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """The spans that overlap [start, stop) (microseconds) as columns of SPAN_TYPES."""
+    return columns(
+        connection,
+        f"SELECT lane_id, prefix_id, action, start, stop FROM span WHERE {OVERLAPS}",
+        _window(cluster, start, stop),
+        SPAN_TYPES,
+    )
+
+
+def long_spans(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, shortest: int
+) -> list[tuple[Any, ...]]:
+    """Spans of at least `shortest` microseconds that overlap [start, stop), in order of their start.
+
+    Rows: lane, prefix, action, status, start, stop (seconds), nbytes, key, typename.
+    """
+    return _whole_spans(
+        connection,
+        "stop - start >= %(shortest)s ORDER BY start, lane_id",
+        {**_window(cluster, start, stop), "shortest": timedelta(microseconds=shortest)},
+    )
+
+
+def span_at(connection: psycopg.Connection, cluster: int, lane: int, at: int) -> tuple[Any, ...] | None:
+    """The shortest span of a lane at an instant (microseconds), as a row of `long_spans`."""
+    found = _whole_spans(
+        connection,
+        "lane_id = %(lane)s ORDER BY stop - start LIMIT 1",
+        {**_window(cluster, at, at + 1), "lane": lane},
+    )
+    return found[0] if found else None
+
+
+def samples(
+    connection: psycopg.Connection, cluster: int, series: Sequence[int], start: int, stop: int
+) -> dict[str, Array]:
+    """The samples of `series` with start ≤ time < stop (microseconds): series, time (µs), value; sorted."""
+    return columns(
+        connection,
+        """SELECT series_id, time, value FROM sample
+           WHERE cluster_id = %(cluster)s AND series_id = ANY(%(series)s)
+             AND time >= %(start)s AND time < %(stop)s
+           ORDER BY series_id, time""",
+        {**_window(cluster, start, stop), "series": list(series)},
+        {"series": "int32", "time": "microseconds", "value": "float64"},
+    )
+
+
+def layer_series(
+    connection: psycopg.Connection, cluster: int, metrics: Sequence[str]
+) -> list[tuple[int, str, int]]:
+    """(id, metric, type) of the cluster's series of `metrics`."""
+    return connection.execute(
+        "SELECT id, metric, type FROM series WHERE cluster_id = %s AND metric = ANY(%s)",
+        [cluster, list(metrics)],
+    ).fetchall()
+
+
+def events(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, limit: int
+) -> list[tuple[float, int | None, str, dict[str, Any]]]:
+    """The first `limit` events with start ≤ time < stop (microseconds): time (s), worker, kind, detail."""
+    return connection.execute(
+        """SELECT extract(epoch FROM time)::float8, worker_id, kind, detail FROM event
+           WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
+           ORDER BY time, kind LIMIT %(limit)s""",
+        {**_window(cluster, start, stop), "limit": limit},
+    ).fetchall()
+
+
+def _whole_spans(
+    connection: psycopg.Connection, condition: LiteralString, parameters: dict[str, Any]
+) -> list[tuple[Any, ...]]:
+    rows = connection.execute(
+        f"""SELECT lane_id, span.prefix_id, action, status, extract(epoch FROM start)::float8,
+                extract(epoch FROM stop)::float8, nbytes, key_rest, task_group.name, typename.name
+            FROM span
+            JOIN task_group ON task_group.id = group_id JOIN typename ON typename.id = typename_id
+            WHERE span.{OVERLAPS} AND {condition}""",
+        parameters,
+    ).fetchall()
+    return [(*row[:7], decode_key(row[7], row[8]), row[9]) for row in rows]
+
+
+def _items(connection: psycopg.Connection, query: LiteralString, parameters: Sequence[Any]) -> list[Item]:
+    cursor = connection.execute(query, parameters)
+    labels = [column.name for column in cursor.description or ()]
+    return [dict(zip(labels, row, strict=True)) for row in cursor]
+
+
+def _window(cluster: int, start: int, stop: int) -> dict[str, Any]:
+    return {"cluster": cluster, "start": instant(start), "stop": instant(stop)}
+
+
+def instant(microseconds: int) -> datetime:
+    return EPOCH + timedelta(microseconds=int(np.clip(microseconds, 0, 4_102_444_800_000_000)))

@@ -1,0 +1,202 @@
+"""The parser makes of every page what prometheus_client makes of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
+from prometheus_client.parser import text_string_to_metric_families as text_families
+
+from observatory.collect.exposition import ExpositionError, Page, Parser
+from observatory.wire.records import MetricType
+
+TEXT = "text/plain; version=0.0.4"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+FAMILIES = {TEXT: text_families, OPENMETRICS: openmetrics_families}
+
+names = st.sampled_from(["a", "a_total", "a_count", "a_bucket", "b:c", "é", "1a", '"q.r"'])
+spaces = st.sampled_from([" ", "  ", "\t", " \t", "\x0b", "\r", ""])
+label_values = st.text(st.sampled_from('ab\\"n\n{},= #é'), max_size=6)
+numbers = st.sampled_from(
+    [
+        "1",
+        "-1",
+        "1.5",
+        "1e3",
+        "NaN",
+        "nan",
+        "+Inf",
+        "-Inf",
+        "infinity",
+        "1_0",
+        "0x1",
+        "",
+        "١",
+        "9" * 400,
+        "1 2",
+        "x",
+    ]
+)
+tails = st.sampled_from(["", " 1000", " 1.5", ' # {a="b"} 1', ' # {a="b"} 1 2', " "])
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> str:
+    labels = draw(
+        st.dictionaries(st.sampled_from(["a", "le", "quantile", "é", '"u.v"']), label_values, max_size=3)
+    )
+    escape = draw(st.booleans())
+    written = []
+    for name, value in labels.items():
+        if escape:
+            value = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        written.append(f'{name}{draw(spaces) if draw(st.booleans()) else ""}="{value}"')
+    braces = (
+        "{" + draw(st.sampled_from([",", ", ", ",,"])).join(written) + "}"
+        if labels or draw(st.booleans())
+        else ""
+    )
+    return f"{draw(names)}{braces}{draw(spaces)}{draw(numbers)}{draw(tails)}"
+
+
+comments = st.builds(
+    lambda word, name, text: f"# {word} {name} {text}",
+    st.sampled_from(["TYPE", "HELP", "UNIT", "EOF", "comment"]),
+    names,
+    st.sampled_from(
+        ["counter", "gauge", "histogram", "summary", "untyped", "unknown", "info", "x \\n y\\\\", ""]
+    ),
+)
+pages = st.builds(
+    lambda lines, end, last: "\n".join(lines) + end + last,
+    st.lists(st.one_of(samples(), comments, st.sampled_from(["", " ", "#", "# "])), max_size=8),
+    st.sampled_from(["", "\n", "\n\n"]),
+    st.sampled_from(["", "# EOF", "# EOF\n"]),
+)
+
+
+def _expected(page: str, content_type: str) -> list[Any] | None:
+    """What prometheus_client makes of the page; None where it refuses it."""
+    try:
+        return [
+            (sample.name, sample.labels, sample.value, sample.timestamp, family.type)
+            for family in FAMILIES[content_type](page)
+            for sample in family.samples
+        ]
+    except Exception:
+        return None
+
+
+def _agrees(parser: Parser, page: str, content_type: str) -> None:
+    expected = _expected(page, content_type)
+    if expected is None:
+        with pytest.raises(ExpositionError):
+            parser.parse(page.encode(), content_type)
+        return
+    found = parser.parse(page.encode(), content_type).samples
+    assert [(series.metric, dict(series.labels)) for series, _, _ in found] == [row[:2] for row in expected]
+    for (_, value, time), (_, _, wanted, timestamp, _) in zip(found, expected, strict=True):
+        if len(str(wanted)) < 300:
+            assert value == wanted or (math.isnan(value) and math.isnan(wanted))
+        assert time == (None if timestamp is None else float(timestamp))
+
+
+@pytest.mark.parametrize("content_type", [TEXT, OPENMETRICS])
+@given(first=pages, second=pages)
+@example(first='a{b="c"} 1\n', second='a{b="c"} 2\n')
+def test_two_pages_of_an_endpoint_are_read_as_prometheus_client_reads_them(
+    content_type: str, first: str, second: str
+) -> None:
+    parser = Parser()
+    for page in (first, second, second, first):
+        _agrees(parser, page, content_type)
+
+
+@pytest.mark.parametrize("content_type", [TEXT, OPENMETRICS])
+@given(page=pages, values=st.lists(numbers, min_size=1, max_size=4), data=st.data())
+def test_a_page_with_other_values_is_read_as_prometheus_client_reads_it(
+    content_type: str, page: str, values: list[str], data: st.DataObject
+) -> None:
+    parser = Parser()
+    _agrees(parser, page, content_type)
+    lines = page.split("\n")
+    for value in values:
+        at = data.draw(st.integers(0, len(lines) - 1))
+        head, space, _ = lines[at].rpartition(" ")
+        lines[at] = f"{head}{space}{value}"
+        _agrees(parser, "\n".join(lines), content_type)
+
+
+def _registry() -> tuple[CollectorRegistry, Counter, Histogram]:
+    registry = CollectorRegistry()
+    counter = Counter("requests", "Requests.", ["path"], registry=registry)
+    counter.labels('/"a"\\\n').inc(3)
+    Gauge("temperature", "Of it all.", registry=registry).set(math.nan)
+    Summary("sizes", "Sizes.", registry=registry).observe(3)
+    histogram = Histogram("seconds", "Time.", registry=registry)
+    histogram.observe(0.3, {"trace": "x"})
+    return registry, counter, histogram
+
+
+@pytest.mark.parametrize(
+    ("content_type", "generate"), [(TEXT, generate_latest), (OPENMETRICS, generate_openmetrics)]
+)
+def test_what_prometheus_client_writes_is_read_as_it_reads_it(content_type: str, generate: Any) -> None:
+    registry, counter, histogram = _registry()
+    parser = Parser()
+    for _ in range(3):
+        _agrees(parser, generate(registry).decode(), content_type)
+        counter.labels("/new").inc()
+        histogram.observe(2)
+
+
+def _series(page: Page) -> dict[str, Any]:
+    return {series.metric: series for series, _, _ in page.samples}
+
+
+def test_a_series_is_the_same_object_as_long_as_it_is_on_the_page() -> None:
+    parser = Parser(worker="tcp://127.0.0.1:1")
+    first = _series(parser.parse(b"a 1\nb 2\n", TEXT))
+    for page in (b"a 2\nb 3\n", b"c 1\na 2\nb 3\n"):
+        again = _series(parser.parse(page, TEXT))
+        assert again["a"] is first["a"]
+    assert first["a"].worker == "tcp://127.0.0.1:1"
+
+
+def test_what_only_grows_is_told_from_what_does_not() -> None:
+    registry, _, _ = _registry()
+    types = {
+        name: series.type for name, series in _series(Parser().parse(generate_latest(registry), TEXT)).items()
+    }
+    assert types["requests_total"] is types["seconds_bucket"] is types["sizes_sum"] is MetricType.COUNTER
+    assert types["temperature"] is types["requests_created"] is MetricType.GAUGE
+    assert _series(Parser().parse(b"a 1", TEXT))["a"].type is MetricType.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("page", "content_type", "line"),
+    [
+        (b"a 1\nb{ 1\n", TEXT, "line 2"),
+        (b"a 1\n\xff 1\n", TEXT, "line 2 is no UTF-8"),
+        (b"<html>\n", TEXT, "line 1"),
+        (b"# TYPE a counter\na_total -1\n# EOF\n", OPENMETRICS, "line 2"),
+        (b"a 1\n", OPENMETRICS, "EOF"),
+    ],
+)
+def test_a_page_that_is_none_is_refused_by_its_line(page: bytes, content_type: str, line: str) -> None:
+    with pytest.raises(ExpositionError, match=line):
+        Parser().parse(page, content_type)
+
+
+def test_after_a_refused_page_a_good_one_is_read() -> None:
+    parser = Parser()
+    parser.parse(b"a 1\n", TEXT)
+    with pytest.raises(ExpositionError):
+        parser.parse(b"a x\n", TEXT)
+    assert parser.parse(b"a 2\n", TEXT).samples[0][1] == 2.0

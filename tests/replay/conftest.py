@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from observatory.clusters.models import Cluster, Membership, Project
+from observatory.store.writer import Writer
+
+
+@pytest.fixture
+def now() -> float:
+    """A whole number of seconds, a minute ago."""
+    return float(int(time.time()) - 60)
+
+
+@pytest.fixture
+def cluster(transactional_db: None, now: float) -> Cluster:
+    project = Project.objects.create(name="Team", slug="team")
+    started = datetime.fromtimestamp(now, UTC)
+    return Cluster.objects.create(
+        project=project, scheduler_id="Scheduler-1", name="etl", started=started, last_seen=started
+    )
+
+
+@pytest.fixture
+def writer(cluster: Cluster) -> Iterator[Writer]:
+    with Writer() as writer:
+        yield writer
+
+
+@pytest.fixture
+def member(client: Client, cluster: Cluster) -> Client:
+    """A browser whose user is a member of the cluster's project."""
+    user = User.objects.create_user("member")
+    Membership.objects.create(project=cluster.project, user=user)
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def stranger(cluster: Cluster) -> Client:
+    """A browser whose user is no member of the cluster's project."""
+    client = Client()
+    client.force_login(User.objects.create_user("stranger"))
+    return client

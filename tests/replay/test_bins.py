@@ -1,0 +1,117 @@
+"""Nothing is sampled away: what a level's bins hold is what the rows hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from observatory.replay.bins import busy_bins, rates, series_bins
+from observatory.replay.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
+
+START = 1_800_000_000_000_000
+levels = st.integers(MINIMUM_LEVEL, MAXIMUM_LEVEL)
+span_rows = st.lists(
+    st.tuples(
+        st.integers(0, 3),
+        st.integers(0, 2),
+        st.integers(0, 5),
+        st.integers(0, 40_000_000),
+        st.integers(0, 3_000_000),
+    ),
+    min_size=1,
+    max_size=60,
+)
+sample_rows = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 40_000_000), st.floats(-1e6, 1e6)), min_size=1, max_size=80
+)
+
+
+def _places(level: int, start: int, stop: int) -> list[Place]:
+    width = 512 << level
+    return [Place(level, index) for index in range(start // width, stop // width + 1)]
+
+
+@given(span_rows, st.integers(14, 24))
+def test_the_busy_seconds_and_counts_of_a_level_are_those_of_the_spans(
+    rows: list[tuple[int, ...]], level: int
+) -> None:
+    lane, prefix, action, offset, length = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    start, stop = START + offset, START + offset + length
+    seconds: dict[tuple[int, int, int], float] = {}
+    counts: dict[tuple[int, int, int], int] = {}
+    for place in _places(level, int(start.min()), int(stop.max())):
+        inside = (start < place.stop) & (stop >= place.start)
+        busy = busy_bins(lane[inside], prefix[inside], action[inside], start[inside], stop[inside], place)
+        assert np.all((busy.bin >= 0) & (busy.bin < 512))
+        assert np.all(busy.seconds >= 0)
+        for row in range(len(busy.lane)):
+            what = (int(busy.lane[row]), int(busy.prefix[row]), int(busy.action[row]))
+            seconds[what] = seconds.get(what, 0.0) + busy.seconds[row]
+            counts[what] = counts.get(what, 0) + int(busy.count[row])
+    for what in seconds:
+        its = (lane == what[0]) & (prefix == what[1]) & (action == what[2])
+        assert seconds[what] == pytest.approx((stop - start)[its].sum() / 1e6)
+        assert counts[what] == its.sum()
+    assert sum(counts.values()) == len(rows)
+
+
+def test_a_span_over_many_bins_fills_each_of_them_to_its_share() -> None:
+    place = Place(20, START // (512 << 20))
+    width = place.bin_width
+    start = np.array([place.start + width // 2])
+    busy = busy_bins(*(np.zeros(1, np.int64),) * 3, start, start + 2 * width, place)
+    assert busy.bin.tolist() == [0, 1, 2]
+    assert busy.seconds == pytest.approx(np.array([0.5, 1.0, 0.5]) * width / 1e6)
+    assert busy.count.tolist() == [1, 0, 0]
+
+
+@given(sample_rows, st.integers(14, 24))
+def test_the_bins_of_a_series_tell_its_extremes_mean_last_and_count(
+    rows: list[tuple[int, int, float]], level: int
+) -> None:
+    rows = sorted({row[:2]: row for row in rows}.values())
+    series, offset, value = (np.array(column) for column in zip(*rows, strict=True))
+    time = START + offset.astype(np.int64)
+    found = [
+        series_bins(series, time, value, place) for place in _places(level, int(time.min()), int(time.max()))
+    ]
+    for number in set(series.tolist()):
+        its = value[series == number]
+        bins = [(b, np.flatnonzero(b.series == number)) for b in found]
+        assert sum(int(b.count[at].sum()) for b, at in bins) == len(its)
+        assert sum(float((b.mean[at] * b.count[at]).sum()) for b, at in bins) == pytest.approx(
+            its.sum(), abs=1e-3
+        )
+        assert min(b.min[at].min() for b, at in bins if len(at)) == its.min()
+        assert max(b.max[at].max() for b, at in bins if len(at)) == its.max()
+        assert [b.last[at][-1] for b, at in bins if len(at)][-1] == its[-1]
+
+
+def _rates(times: list[float], values: list[float]) -> list[float]:
+    microseconds = np.array([int(START + time * 1e6) for time in times])
+    one = np.ones(len(times), np.int64)
+    return list(rates(one, microseconds, np.array(values), one.astype(np.float64) * 5))
+
+
+def test_a_counter_is_drawn_as_its_growth_per_second() -> None:
+    assert _rates([0, 5, 10], [10, 20, 20])[1:] == [2.0, 0.0]
+
+
+def test_the_first_sample_of_a_counter_has_no_rate() -> None:
+    assert np.isnan(_rates([0, 5], [10, 20])[0])
+
+
+def test_a_counter_that_was_reset_has_grown_from_zero() -> None:
+    assert _rates([0, 5], [100, 10])[1] == 2.0
+
+
+def test_no_rate_is_drawn_across_a_gap() -> None:
+    assert np.isnan(_rates([0, 16], [10, 20])[1])
+
+
+@pytest.mark.parametrize(("level", "index"), [(9, 0), (37, 0), (20, -1), (10, 2**60)])
+def test_a_place_that_is_none_is_refused_by_name(level: int, index: int) -> None:
+    with pytest.raises(ValueError, match="level|index"):
+        Place(level, index)
