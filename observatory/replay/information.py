@@ -12,7 +12,7 @@ from observatory.store import timeline
 from observatory.store.connection import reading
 
 THRESHOLDS = {"target": 0.6, "spill": 0.7, "pause": 0.8, "terminate": 0.95}
-"""Dask's defaults of distributed.worker.memory, fractions of a worker's limit: a cluster doesn't tell its own"""
+"""Dask's defaults of distributed.worker.memory, fractions of a worker's limit (no cluster tells its own)"""
 
 
 def information(cluster: Cluster) -> dict[str, Any]:

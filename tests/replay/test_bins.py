@@ -113,5 +113,5 @@ def test_no_rate_is_drawn_across_a_gap() -> None:
 
 @pytest.mark.parametrize(("level", "index"), [(9, 0), (37, 0), (20, -1), (10, 2**60)])
 def test_a_place_that_is_none_is_refused_by_name(level: int, index: int) -> None:
-    with pytest.raises(ValueError, match="level|index"):
+    with pytest.raises(ValueError, match=r"level|index"):
         Place(level, index)

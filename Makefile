@@ -1,0 +1,58 @@
+# What CI and people run. Everything is set up by itself in .venv, from Python 3.11 or newer.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PORT ?= 8000
+
+.PHONY: demo run test lint types bench requirements screenshot browser
+
+demo: $(VENV)/installed
+	@$(RUN) manage.py up --demo --port $(PORT)
+
+run: $(VENV)/installed
+	@$(RUN) manage.py up --port $(PORT)
+
+test: $(VENV)/installed-dev browser
+	$(RUN) -m pytest
+
+lint: $(VENV)/installed-dev node_modules/installed
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	node_modules/.bin/tsc --project tsconfig.json
+
+bench: $(VENV)/installed-dev browser
+	@for script in benchmarks/*.py; do $(RUN) $$script || exit 1; done
+
+screenshot: $(VENV)/installed-dev browser
+	$(RUN) docs/make_screenshot.py
+
+requirements:
+	$(VENV)/bin/pip install --quiet uv
+	$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --no-header --no-emit-index-url \
+		pyproject.toml -o requirements.txt
+	$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --no-header --no-emit-index-url \
+		--group dev -c requirements.txt -o requirements-dev.txt
+
+# The browser tests drive Debian's Chromium; where it can't be installed they say so.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+			&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+		|| echo "There is no Chromium here and it can't be installed: the browser tests will be skipped." >&2
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Dask Observatory needs Python 3.11 or newer, and this is " + sys.version.split()[0] + ": make PYTHON=python3.12 …")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(VENV)/bin/python requirements.txt
+	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
+	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+node_modules/installed: package.json package-lock.json
+	npm ci --silent --no-audit --no-fund
+	@touch $@

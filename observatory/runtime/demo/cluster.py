@@ -1,0 +1,102 @@
+"""The demo's scheduler and workers: Dask's own programs on loopback, with little memory so that they spill."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from types import TracebackType
+from typing import Self
+
+from distributed import Client
+
+from observatory.runtime.program import Program
+
+WORKERS, THREADS = 3, 2
+MEMORY_LIMIT = "500MB"
+HTTP_PORT = 8787
+CONFIGURATION = {
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__GIL__ENABLED": "true",
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "10",
+    "DASK_DISTRIBUTED__WORKER__DAEMON": "true",
+    "OMP_NUM_THREADS": "1",
+}
+
+
+class DemoCluster:
+    """Running inside a `with` block. Its processes die with the one that made it."""
+
+    def __init__(self) -> None:
+        port = _free_port()
+        http_port = HTTP_PORT if _is_free(HTTP_PORT) else _free_port()
+        self.address = f"tcp://127.0.0.1:{port}"
+        self.http_address = f"http://127.0.0.1:{http_port}"
+        self.scratch = tempfile.TemporaryDirectory(prefix="observatory-demo-")
+        dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+        scheduler = [*dask, "--host", "127.0.0.1", "--port", str(port), "--dashboard-address"]
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1"]
+        self.programs = [Program("scheduler", [*scheduler, f"127.0.0.1:{http_port}"], self._answers)]
+        for number in range(WORKERS):
+            options = ["--nthreads", str(THREADS), "--memory-limit", MEMORY_LIMIT, "--name", f"demo-{number}"]
+            folder = ["--local-directory", self.scratch.name]
+            self.programs.append(Program(f"worker-{number}", [*worker, *options, *folder], lambda: True))
+        for program in self.programs:
+            program.environment = CONFIGURATION
+            program.patience = 5.0
+
+    def __enter__(self) -> Self:
+        for program in self.programs:
+            program.start(None)
+            deadline = time.monotonic() + 60
+            while not program.is_ready() and program.is_running and time.monotonic() < deadline:
+                time.sleep(0.1)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for program in reversed(self.programs):
+            program.stop()
+        self.scratch.cleanup()
+
+    def client(self) -> Client:
+        client = Client(self.address, timeout="60s")
+        client.wait_for_workers(WORKERS, timeout=60)
+        return client
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.http_address}/health", timeout=2):
+                return True
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+def kill_one_worker(client: Client) -> None:
+    """Kills a worker's process as the kernel does when memory is short; its nanny starts another."""
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    processes = client.run(os.getpid, workers=list(workers)[:1])
+    for process in processes.values():
+        subprocess.run(["kill", "-KILL", str(process)], check=False)
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

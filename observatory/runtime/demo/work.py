@@ -1,0 +1,92 @@
+"""What the demo's cluster works on: each stage shows something else on the page."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+import dask.array
+import dask.datasets
+import numpy as np
+from distributed import Client, wait
+
+from observatory.runtime.demo.cluster import kill_one_worker
+
+log = logging.getLogger("observatory.demo")
+
+
+def one_pass(client: Client) -> None:
+    """All stages, one after the other: about a minute."""
+    for stage in (reduce_array, shuffle_dataframe, hog_the_gil, grow_memory, fail_some, lose_a_worker):
+        log.info("%s", stage.__name__)
+        started = time.monotonic()
+        try:
+            stage(client)
+        except Exception:  # a demo of what goes wrong goes on
+            log.exception("%s ended early", stage.__name__)
+        log.info("%s took %.1f s", stage.__name__, time.monotonic() - started)
+        time.sleep(2)
+
+
+def reduce_array(client: Client) -> None:
+    for _ in range(3):
+        array = dask.array.random.random((6000, 6000), chunks=(750, 750))
+        client.compute((array + array.T).std(axis=0).sum()).result()
+
+
+def shuffle_dataframe(client: Client) -> None:
+    frame = dask.datasets.timeseries(start="2000-01-01", end="2000-02-15", partition_freq="1D", freq="10s")
+    client.compute(frame.shuffle("name").groupby("name").x.mean()).result()
+
+
+def hog_the_gil(client: Client) -> None:
+    client.gather(client.map(count_primes, [4_000 + number for number in range(60)], pure=False))
+
+
+def grow_memory(client: Client) -> None:
+    """Holds more than the workers' target share of memory, so that they spill, and reads it again."""
+    held = client.map(make_block, range(45), pure=False)
+    wait(held)
+    client.gather(client.map(sum_block, held, pure=False))
+    time.sleep(2)
+
+
+def fail_some(client: Client) -> None:
+    futures = client.map(fail_sometimes, range(60), pure=False, retries=0)
+    wait(futures)
+
+
+def lose_a_worker(client: Client) -> None:
+    futures = client.map(nap, range(60), pure=False)
+    time.sleep(1)
+    kill_one_worker(client)
+    wait(futures)
+
+
+def count_primes(limit: int) -> int:
+    """In pure Python, holding the GIL all the while."""
+    return sum(
+        all(number % divisor for divisor in range(2, int(number**0.5) + 1)) for number in range(2, limit * 6)
+    )
+
+
+def make_block(number: int) -> Any:
+    time.sleep(0.05)
+    return np.full(2_500_000, number, dtype=float)
+
+
+def sum_block(block: Any) -> float:
+    return float(block.sum())
+
+
+def fail_sometimes(number: int) -> int:
+    time.sleep(0.05)
+    if number % 7 == 3:
+        raise ValueError(f"number {number} is unlucky")
+    return number
+
+
+def nap(number: int) -> int:
+    time.sleep(0.15)
+    return number
