@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.forms.models import model_to_dict
 from django.http import HttpRequest
-from ninja import Router, Schema, Status
+from ninja import Field, Router, Schema, Status
 
 from observatory.clusters import access
 from observatory.clusters.models import Target
@@ -19,7 +19,7 @@ router = Router(tags=["targets"])
 
 
 class TargetIn(Schema):
-    project: str
+    project: Annotated[str, Field(pattern=r"^[-\w]{1,100}$")]
     """slug"""
     url: str
     name: str = ""

@@ -41,7 +41,7 @@ def password(request: HttpRequest) -> HttpResponse:
     """Changes one's password, or sets the first one after a one-time link."""
     user = cast(User, request.user)
     form_class = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
-    form = form_class(user, request.POST or None)
+    form = form_class(user, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         update_session_auth_hash(request, form.save())
         messages.success(request, "Your password is set. Sign in with it from now on.")

@@ -48,7 +48,7 @@ def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
 def _wanted(request: HttpRequest) -> ClusterFilter:
     state = request.GET.get("state", "")
     return ClusterFilter(
-        search=request.GET.get("search", "").replace("\0", "")[:MAXIMUM_SEARCH_LENGTH],
+        search=request.GET.get("search", "")[:MAXIMUM_SEARCH_LENGTH],
         state=state if state in STATES else "all",
-        project=request.GET.get("project", "").replace("\0", ""),
+        project=request.GET.get("project", ""),
     )

@@ -26,4 +26,5 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
 
 def _current(request: HttpRequest, projects: Any) -> Project | None:
     slug = request.GET.get("project", "")
-    return projects.filter(slug=slug).first() if slug else None
+    # the page that refuses a NUL has this header too
+    return projects.filter(slug=slug).first() if slug and "\0" not in slug else None

@@ -1,17 +1,30 @@
-"""Sign-in for everything that isn't marked `login_not_required`."""
+"""What is asked of every request."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.utils.deprecation import MiddlewareMixin
 
-from observatory.pages.errors import is_api
+from observatory.pages.errors import bad_request, is_api
+
+
+class RefuseNulMiddleware(MiddlewareMixin):
+    """Refuses a NUL in a query: PostgreSQL holds none in its texts, so that nothing could be found by one."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if "%00" in request.META["QUERY_STRING"]:
+            return bad_request(request, ValueError("a NUL in the query"))
+        return None
 
 
 class SignInRequiredMiddleware(LoginRequiredMiddleware):
-    """Sends people to the sign-in page, and tells programs that they aren't signed in."""
+    """Sign-in for everything that isn't marked `login_not_required`.
+
+    Sends people to the sign-in page, and tells programs that they aren't signed in.
+    """
 
     def handle_no_permission(  # type: ignore[override]
         self, request: HttpRequest, view_func: Any

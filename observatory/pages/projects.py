@@ -34,6 +34,7 @@ class MemberForm(MemberFormBase):
     """A person, found by user name, and a role."""
 
     username = forms.CharField(label="User name", max_length=150)
+    field_order = ("username", "role")
 
     class Meta:
         model = Membership

@@ -46,7 +46,7 @@ class PlotlyFinder(BaseFinder):
 
     def find(self, path: str, find_all: bool = False, **_: Any) -> Any:
         found = [self.storage.path(PLOTLY)] if path == f"vendor/{PLOTLY}" else []
-        return found if find_all else (found[0] if found else None)
+        return found[0] if found and not find_all else found
 
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
         yield PLOTLY, self.storage

@@ -7,7 +7,7 @@ from typing import cast
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -24,13 +24,13 @@ def target_list(request: HttpRequest) -> HttpResponse:
     settable = set(access.projects_to_set_targets_in(user).values_list("pk", flat=True))
     if request.method == "POST" and not settable:
         raise PermissionDenied("Only editors and owners of a project set its targets.")
-    form = target_form(user, request.POST or None)
+    form = target_form(user, _sent(request))
     if request.method == "POST" and form.is_valid():
         target = form.save()
         messages.success(request, f"{target.name} was reached and is observed from now on.")
         return redirect("targets")
     targets = access.visible_targets(user)
-    if project := request.GET.get("project", "").replace("\0", ""):
+    if project := request.GET.get("project", ""):
         targets = targets.filter(project__slug=project)
     rows = [(target, target_status(target), target.project_id in settable) for target in targets]
     context = {"rows": rows, "form": form if settable else None}
@@ -40,7 +40,7 @@ def target_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, target_id: int) -> HttpResponse:
     target = _target_to_set(request, target_id)
-    form = target_form(cast(User, request.user), request.POST or None, target)
+    form = target_form(cast(User, request.user), _sent(request), target)
     if request.method == "POST" and form.is_valid():
         form.save()
         messages.success(request, f"{target.name} is changed.")
@@ -68,6 +68,11 @@ def remove(request: HttpRequest, target_id: int) -> HttpResponse:
         messages.success(request, f"{target.name} is removed. Its clusters stay in the list.")
         return redirect("targets")
     return render(request, "pages/target_remove.html", {"target": target})
+
+
+def _sent(request: HttpRequest) -> QueryDict | None:
+    """What a form was sent with, which may be nothing; None when none was."""
+    return request.POST if request.method == "POST" else None
 
 
 def _target_to_set(request: HttpRequest, target_id: int) -> Target:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView, LogoutView
+from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
@@ -13,8 +14,12 @@ sign_in = login_not_required(
     LoginView.as_view(template_name="pages/sign_in.html", redirect_authenticated_user=True)
 )
 
+# pages name theirs; the admin doesn't
+favicon = login_not_required(RedirectView.as_view(url=static("frontend/icons/favicon.svg")))
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="clusters"), name="home"),
+    path("favicon.ico", favicon),
     path("sign-in/", sign_in, name="sign-in"),
     path("sign-in/once/<str:number>/<str:token>/", accounts.one_time_link, name="sign-in-once"),
     path("sign-out/", LogoutView.as_view(), name="sign-out"),

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.world import world
+
+__all__ = ["world"]

@@ -1,0 +1,102 @@
+"""Security headers, and static files: found, versioned, compressed."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.test import Client, RequestFactory
+from whitenoise.middleware import WhiteNoiseMiddleware
+
+from observatory.clusters.accounts import sign_in_path
+from observatory.config.static import is_collected, static_version
+from observatory.pages.errors import server_error
+from observatory.pages.static import CompressedStorage
+from tests.world import World
+
+
+def test_every_answer_forbids_foreign_and_inline_code_and_frames(world: World) -> None:
+    for path in ("/clusters/", f"/clusters/{world.live.pk}/", "/admin/", "/api/v1/clusters", "/nothing/"):
+        answer = world.client("superuser").get(path)
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in f"{policy};"
+        assert "style-src 'self';" in f"{policy};"
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_cookies_are_out_of_reach_of_scripts_and_other_sites(world: World) -> None:
+    client = Client()
+    client.post(sign_in_path(world.people["viewer"]))
+    assert client.cookies["sessionid"]["httponly"]
+    assert client.cookies["sessionid"]["samesite"] == "Lax"
+
+
+def test_a_failure_has_a_page_and_json_that_need_no_database() -> None:
+    page = server_error(RequestFactory().get("/clusters/"))
+    assert page.status_code == 500
+    assert b"What is recorded is safe" in page.content
+    assert (
+        server_error(RequestFactory().get("/api/v1/clusters")).headers["Content-Type"] == "application/json"
+    )
+
+
+def test_plotly_is_served_from_its_wheel_and_nothing_else_of_it() -> None:
+    found = finders.find("vendor/plotly.min.js")
+    assert isinstance(found, str)
+    assert Path(found).stat().st_size > 1_000_000
+    assert finders.find("vendor/widgetbundle.js") is None
+
+
+def test_static_urls_hold_a_version_of_the_content(tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text("1")
+    first = static_version(tmp_path)
+    assert static_version(tmp_path) == first
+    (tmp_path / "a.js").write_text("2")
+    second = static_version(tmp_path)
+    (tmp_path / "a.js").rename(tmp_path / "b.js")
+    assert len({first, second, static_version(tmp_path)}) == 3
+    assert f"/static/{settings.STATIC_VERSION}/" == settings.STATIC_URL
+
+
+def test_collected_files_are_compressed_once_and_served_as_immutable(tmp_path: Path, settings: Any) -> None:
+    source = tmp_path / "source.js"
+    source.write_text("let something = 1;\n" * 200)
+    root = tmp_path / "static"
+    root.mkdir()
+    shutil.copy(source, root / "some.js")
+    settings.STATIC_ROOT = root
+    settings.WHITENOISE_USE_FINDERS = False
+    assert not is_collected(root, settings.STATIC_VERSION)
+    storage = CompressedStorage(location=root)
+    assert len(list(storage.post_process({"some.js": (storage, "some.js")}))) == 2
+    assert list(storage.post_process({"some.js": (storage, "some.js")})) == []
+    assert is_collected(root, settings.STATIC_VERSION)
+
+    serve = WhiteNoiseMiddleware(lambda request: None)  # type: ignore[arg-type,return-value]
+    url = f"{settings.STATIC_URL}some.js"
+    answer = serve(RequestFactory().get(url, headers={"Accept-Encoding": "gzip"}))
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert "immutable" in answer.headers["Cache-Control"]
+    assert gzip.decompress(b"".join(answer)) == source.read_bytes()
+    assert (
+        serve(RequestFactory().get(url, headers={"Accept-Encoding": "br"})).headers["Content-Encoding"]
+        == "br"
+    )
+
+
+def test_every_static_file_that_a_page_names_is_there(world: World, client: Client) -> None:
+    for path in ("/clusters/", f"/clusters/{world.live.pk}/", "/targets/", "/admin/"):
+        text = world.client("superuser").get(path).content.decode()
+        named = re.findall(rf'"{settings.STATIC_URL}([^"]+)"', text)
+        assert named
+        for name in named:
+            assert finders.find(name), f"{path} names {name}"

@@ -1,0 +1,161 @@
+"""Every URL there is, as people of every role: a URL that isn't described here fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tests.world import World
+
+PUBLIC = {
+    "favicon.ico",
+    "sign-in/",
+    "sign-in/once/<str:number>/<str:token>/",
+    "healthz",
+    "readyz",
+    "metrics",
+}
+"""what needs no sign-in; /metrics has a rule of its own"""
+
+SIGN_IN = ("/sign-in/?next=/", "/admin/login/?next=/")
+
+PLACES: dict[str, Any] = {
+    "action": "spans",
+    "app_label": "clusters",
+    "content_type_id": 1,
+    "from_field": "id",
+    "id": 1,
+    "index": 1,
+    "layer": "spans",
+    "level": 20,
+    "membership_id": 1,
+    "number": "MQ",
+    "object_id": 1,
+    "slug": "alpha",
+    "token": "abc-def",
+    "url": "nothing",
+}
+"""what stands for each placeholder of a URL, beside the ids of the world's own"""
+
+PROJECTS_URL = re.compile(r"(?!admin/).*<[a-z]*:?(slug|cluster_id|target_id|cluster|membership_id)>")
+"""what belongs to one project"""
+
+
+def every_route(resolver: Any = None, prefix: str = "") -> Iterator[str]:
+    for entry in (resolver or get_resolver()).url_patterns:
+        route = prefix + str(entry.pattern).replace("^", "").replace("\\Z", "").replace("$", "")
+        if isinstance(entry, URLResolver):
+            yield from every_route(entry, route)
+        elif isinstance(entry, URLPattern):
+            yield route
+
+
+def path_of(route: str, world: World) -> str:
+    """A path of the route; raises KeyError for a placeholder that nothing here stands for."""
+    places = {
+        **PLACES,
+        "cluster_id": world.live.pk,
+        "cluster": world.live.pk,
+        "target_id": world.target.pk,
+    }
+    path = re.sub(r"\(\?P<(\w+)>[^)]*\)", r"<\1>", route)
+    return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda match: str(places[match[1]]), path)
+
+
+def test_without_signing_in_only_what_is_public_opens(world: World, client: Client) -> None:
+    routes = list(every_route())
+    assert len(routes) > 40
+    for route in routes:
+        path = path_of(route, world)
+        for method in (client.get, client.post):
+            answer = method(path)
+            if route in PUBLIC:
+                assert not answer.headers.get("Location", "").startswith("/sign-in/"), path
+            elif route.startswith("api/"):
+                assert answer.status_code == 401, path
+                assert answer.json()["detail"]
+            else:
+                assert answer.status_code == 302, path
+                assert answer.headers["Location"].startswith(SIGN_IN), path
+
+
+@pytest.mark.parametrize("role", ["outsider", "nobody"])
+def test_what_belongs_to_a_project_is_not_there_for_who_is_no_member(world: World, role: str) -> None:
+    routes = [route for route in every_route() if PROJECTS_URL.match(route)]
+    assert len(routes) > 10
+    for route in routes:
+        path = path_of(route, world)
+        answers = [world.client(role).get(f"{path}?at=1&lane=1"), world.client(role).post(path)]
+        for answer in answers:
+            assert answer.status_code in (404, 405), path
+            assert b"Alpha" not in answer.content
+        assert 404 in [answer.status_code for answer in answers], path
+
+
+# what each role gets; a superuser gets what an owner gets
+TABLE = [
+    ("GET", "/clusters/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/clusters/{live}/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/targets/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("POST", "/targets/", {"viewer": 403, "editor": 422, "owner": 422, "outsider": 422, "nobody": 403}),
+    ("GET", "/targets/{target}/", {"viewer": 403, "editor": 200, "owner": 200}),
+    ("POST", "/targets/{target}/", {"viewer": 403, "editor": 422, "owner": 422}),
+    (
+        "GET",
+        "/targets/{target}/switch/",
+        {"viewer": 405, "editor": 405, "owner": 405, "outsider": 405, "nobody": 405},
+    ),
+    ("POST", "/targets/{target}/switch/", {"viewer": 403, "editor": 302, "owner": 302}),
+    ("GET", "/targets/{target}/remove/", {"viewer": 403, "editor": 200, "owner": 200}),
+    ("GET", "/projects/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/projects/alpha/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("POST", "/projects/alpha/", {"viewer": 403, "editor": 403, "owner": 422}),
+    ("POST", "/projects/alpha/members/", {"viewer": 403, "editor": 403, "owner": 422}),
+    (
+        "GET",
+        "/account/password/",
+        {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200},
+    ),
+    ("GET", "/api/v1/projects", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/api/v1/clusters", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/api/v1/clusters/{live}", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/api/v1/targets", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/api/v1/targets/{target}", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/admin/", {"viewer": 302, "editor": 302, "owner": 302, "outsider": 302, "nobody": 302}),
+    ("GET", "/admin/login/", {"viewer": 403, "editor": 403, "owner": 403, "outsider": 403, "nobody": 403}),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "template", "statuses"), TABLE, ids=[f"{row[0]} {row[1]}" for row in TABLE]
+)
+def test_each_role_gets_what_the_table_says(
+    world: World, method: str, template: str, statuses: dict[str, int]
+) -> None:
+    path = template.format(live=world.live.pk, target=world.target.pk)
+    for role in ("viewer", "editor", "owner", "outsider", "nobody"):
+        answer = getattr(world.client(role), method.lower())(path)
+        assert answer.status_code == statuses.get(role, 404), f"{role}: {answer.content[-500:]!r}"
+
+
+def test_lists_hold_nothing_of_projects_that_one_is_not_in(world: World) -> None:
+    viewer, outsider = world.client("viewer"), world.client("outsider")
+    for path in (
+        "/clusters/",
+        "/targets/",
+        "/projects/",
+        "/api/v1/clusters",
+        "/api/v1/targets",
+        "/api/v1/projects",
+    ):
+        assert b"beta" not in viewer.get(path).content.lower(), path
+        seen = outsider.get(path).content
+        assert not any(word in seen for word in (b"Alpha", b"alpha", b"analysis", b"morning")), path
+    # naming a project that one isn't in shows nothing of it either
+    assert b"secret of beta" not in viewer.get("/clusters/?project=beta").content
+    assert b"Beta" not in viewer.get("/targets/?project=beta").content

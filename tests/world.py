@@ -1,0 +1,100 @@
+"""Two projects, people of every role, a target and clusters: what tests of who may see what are about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+from observatory.clusters.models import Cluster, Membership, Project, Target
+
+STARTED = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@dataclass
+class World:
+    """`people` are by their role in the project Alpha; the outsider owns Beta, the nobody is in no project.
+
+    They have no passwords, whose hashing is slow by design.
+    """
+
+    alpha: Project
+    beta: Project
+    people: dict[str, User]
+    target: Target
+    live: Cluster
+    ended: Cluster
+    elsewhere: Cluster
+    clients: dict[str, Client] = field(default_factory=dict)
+
+    def client(self, role: str) -> Client:
+        """A signed-in client; the anonymous isn't."""
+        if role not in self.clients:
+            self.clients[role] = Client()
+            if role != "anonymous":
+                self.clients[role].force_login(self.people[role])
+        return self.clients[role]
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    alpha = Project.objects.create(name="Alpha", slug="alpha")
+    beta = Project.objects.create(name="Beta", slug="beta")
+    names = ("owner", "editor", "viewer", "outsider", "nobody")
+    people = {name: User.objects.create_user(name) for name in names}
+    for role in ("owner", "editor", "viewer"):
+        Membership.objects.create(project=alpha, user=people[role], role=role)
+    Membership.objects.create(project=beta, user=people["outsider"], role=Membership.Role.OWNER)
+    people["superuser"] = User.objects.create_superuser("superuser")
+    target = Target.objects.create(project=alpha, name="analysis", url="http://10.1.2.3:8787")
+    return World(
+        alpha,
+        beta,
+        people,
+        target,
+        live=make_cluster(alpha, 1, target=target, name="morning"),
+        ended=make_cluster(alpha, 2, target=target, name="evening", hours=2),
+        elsewhere=make_cluster(beta, 3, name="secret of beta", hours=1),
+    )
+
+
+def make_cluster(
+    project: Project, number: int, target: Target | None = None, name: str = "cluster", hours: float = 0
+) -> Cluster:
+    """A cluster that started `number` days after STARTED and ended `hours` later; 0 hours: it is live."""
+    started = STARTED + timedelta(days=number)
+    return Cluster.objects.create(
+        project=project,
+        target=target,
+        scheduler_id=f"Scheduler-{number}",
+        name=name,
+        address=f"tcp://10.0.0.{number}:8786",
+        started=started,
+        last_seen=started + timedelta(hours=hours or 1),
+        ended=started + timedelta(hours=hours) if hours else None,
+        end_reason="the scheduler closed" if hours else "",
+    )
+
+
+def store_extent(cluster: Cluster, tasks: int = 0, errors: int = 0, workers: int = 0) -> None:
+    """What the store's writer would have counted."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO extent (cluster_id, first, last, committed, version, spans, tasks, errors, workers)
+               VALUES (%s, %s, %s, %s, 1, %s, %s, %s, %s)""",
+            [
+                cluster.pk,
+                cluster.started,
+                cluster.last_seen,
+                cluster.last_seen,
+                tasks,
+                tasks,
+                errors,
+                workers,
+            ],
+        )
