@@ -16,9 +16,12 @@ export function followLive(live, url, context, banners, getJson) {
   const { model, tiles, instant } = context;
   let catchingUp = false;
 
-  live.addEventListener("open", () => {
+  live.addEventListener("begin", (event) => {
+    const extent = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;
     banners.connected = true;
     banners.refused = "";
+    takeExtent(context, extent);
+    tiles.begin(Number(extent.sequence));
     void catchUp();
   });
   live.addEventListener("lost", () => {

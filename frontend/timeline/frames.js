@@ -6,7 +6,7 @@
 /**
  * Rows of one block and the times that they lie between.
  * @typedef {{block: Block, layers: string[], first: number, last: number}} Part
- * `missed` is true when the frame before this one isn't known to have arrived; so it is of the first.
+ * `missed` is true when frames before this one never arrived.
  * @typedef {{sequence: number, version: number, parts: Part[], missed: boolean}} Frame
  */
 
@@ -37,7 +37,18 @@ export class FrameLog {
   /** @type {Frame[]} */
   #frames = [];
   #rows = 0;
-  #sequence = NaN;
+  #sequence = 0;
+  /** all batches after this number are kept */
+  start = 0;
+
+  /**
+   * What comes from now on begins after this number.
+   * @param {number} sequence
+   */
+  begin(sequence) {
+    this.#sequence = sequence;
+    this.start = sequence;
+  }
 
   /**
    * @param {Block[]} blocks of one frame; the last is the extent
@@ -47,14 +58,16 @@ export class FrameLog {
     const extent = blocks.find((block) => block.kind === "extent")?.meta ?? {};
     const sequence = Number(extent.sequence ?? 0);
     const parts = blocks.filter((block) => block.kind in PLACES && block.rows > 0).map(partOf);
-    const missed = sequence !== this.#sequence + 1;
+    const missed = sequence > this.#sequence + 1;
     const frame = { sequence, version: Number(extent.version ?? 0), parts, missed };
-    this.#sequence = sequence;
+    this.#sequence = Math.max(sequence, this.#sequence);
     this.#frames.push(frame);
     this.#rows += rowsOf(frame);
     while (this.#frames.length > MOST_FRAMES || this.#rows > MOST_ROWS) {
       const oldest = this.#frames.shift();
-      if (oldest) this.#rows -= rowsOf(oldest);
+      if (!oldest) break;
+      this.#rows -= rowsOf(oldest);
+      this.start = oldest.sequence;
     }
     return frame;
   }

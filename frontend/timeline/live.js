@@ -8,7 +8,8 @@ const FIRST_WAIT = 0.5; // seconds
 const LONGEST_WAIT = 15;
 
 /**
- * Fires "frame" (detail: Block[]), "open" (again after every reconnection), "lost" and "refused" (detail: the reason).
+ * Fires "begin" (detail: the extent that batches begin after; again after every reconnection), "frame" (detail: the
+ * Block[] of one batch), "lost" and "refused" (detail: the reason).
  */
 export class Live extends EventTarget {
   connected = false;
@@ -30,9 +31,7 @@ export class Live extends EventTarget {
     const socket = new WebSocket(this.#url);
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
-      this.connected = true;
-      this.#wait = FIRST_WAIT;
-      this.dispatchEvent(new Event("open"));
+      this.#part = [];
     };
     socket.onmessage = (message) => this.#receive(message.data);
     socket.onclose = () => this.#reconnect();
@@ -53,8 +52,11 @@ export class Live extends EventTarget {
         this.dispatchEvent(new CustomEvent("refused", { detail: String(JSON.parse(data).error) }));
       } else {
         this.#part.push(...decode(data));
-        if (!this.#part.some((block) => block.kind === "extent")) return; // a large batch comes in several
-        this.dispatchEvent(new CustomEvent("frame", { detail: this.#part.splice(0) }));
+        const extent = this.#part.find((block) => block.kind === "extent");
+        if (!extent) return; // a large batch comes in several
+        const blocks = this.#part.splice(0);
+        if (this.connected) this.dispatchEvent(new CustomEvent("frame", { detail: blocks }));
+        else this.#begin(extent);
       }
     } catch (error) {
       console.error("a live frame can't be read", error);
@@ -62,10 +64,16 @@ export class Live extends EventTarget {
     }
   }
 
+  /** @param {Block} extent the socket's first block */
+  #begin(extent) {
+    this.connected = true;
+    this.#wait = FIRST_WAIT;
+    this.dispatchEvent(new CustomEvent("begin", { detail: extent.meta }));
+  }
+
   #reconnect() {
     if (this.connected) this.dispatchEvent(new Event("lost"));
     this.connected = false;
-    this.#part = [];
     const jitter = 0.5 + Math.random() / 2;
     this.#timer = window.setTimeout(() => this.connect(), this.#wait * jitter * 1000);
     this.#wait = Math.min(this.#wait * 2, LONGEST_WAIT);

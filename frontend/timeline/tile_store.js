@@ -123,11 +123,12 @@ export class TileStore {
    * @returns {Tile|null}
    */
   #coarser(layer, level, index) {
-    const start = index * tileWidth(level);
-    const middle = start + tileWidth(level) / 2;
+    const width = tileWidth(level);
+    const [start, stop] = [index * width, (index + 1) * width];
+    const middle = (start + stop) / 2;
     for (let above = level + 1; above <= level + COARSER_LEVELS; above++) {
       const entry = this.#use(tileKey(layer, above, tileIndex(middle, above)));
-      if (entry) return { ...entry.tile, start, stop: start + tileWidth(level) };
+      if (entry) return { ...entry.tile, start, stop };
     }
     return null;
   }

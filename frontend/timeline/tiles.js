@@ -83,17 +83,38 @@ export class Tiles extends EventTarget {
   }
 
   /**
+   * Takes the number that the socket begins after: what was read before it is fetched again.
+   * @param {number} sequence
+   */
+  begin(sequence) {
+    this.#log.begin(sequence);
+    this.#distrust(sequence);
+  }
+
+  /**
    * Takes one live batch; its last block is the extent, which setExtent has been told.
    * @param {Block[]} blocks
-   * @returns {boolean} whether a batch before this one may have been missed
+   * @returns {boolean} whether batches before this one were missed
    */
   append(blocks) {
     const frame = this.#log.add(blocks);
-    if (frame.missed) this.#distrust();
+    if (frame.missed) this.#distrust(frame.sequence - 1);
     for (const entry of this.#store.entries()) this.#extend(entry, frame);
     this.#schedule(0);
     this.dispatchEvent(new Event("change"));
     return frame.missed;
+  }
+
+  /**
+   * What lacks a batch up to this number is fetched again; closed tiles tell by the version of the past.
+   * @param {number} sequence
+   */
+  #distrust(sequence) {
+    for (const entry of this.#store.entries()) {
+      const { tile, version } = entry;
+      if (tile.closed ? version < this.#extent.version : entry.sequence < sequence) entry.stale = true;
+    }
+    this.#schedule(0);
   }
 
   /** @param {Extent} extent */
@@ -101,13 +122,6 @@ export class Tiles extends EventTarget {
     this.#extent = extent;
     for (const entry of this.#store.entries()) {
       if (!entry.tile.closed && isClosed(entry.tile.stop, extent)) entry.stale = true;
-    }
-  }
-
-  /** Frames may have been missed: closed tiles that are older than the past's last change are fetched again. */
-  #distrust() {
-    for (const entry of this.#store.entries()) {
-      if (entry.tile.closed && entry.version < this.#extent.version) entry.stale = true;
     }
   }
 
@@ -221,7 +235,7 @@ export class Tiles extends EventTarget {
       sequence: told.sequence,
       version: Math.max(version, told.version),
       appended: 0,
-      stale: false,
+      stale: !closed && told.sequence < this.#log.start,
     };
     for (const frame of this.#log.frames) this.#extend(entry, frame);
     return entry;
