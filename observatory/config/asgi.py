@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -11,6 +12,8 @@ from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 http = get_asgi_application()
+# whitenoise's files: Django reads each in a thread and sends it as a whole, which is what we want
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 
 from observatory.replay.routing import websocket_urlpatterns  # noqa: E402  (needs the apps loaded)
 

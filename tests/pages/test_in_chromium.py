@@ -1,0 +1,137 @@
+"""The pages as a real browser shows them: within the policy, the screen and the theme."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from observatory.clusters.accounts import sign_in_path
+from observatory.clusters.models import Cluster, Target
+from tests.world import HOSTILE, World, store_extent
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+BACKGROUND = "() => getComputedStyle(document.documentElement).backgroundColor"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if executable is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI needs Chromium: apt-get install chromium")
+        pytest.skip("Chromium isn't installed: apt-get install chromium")
+    # playwright runs an event loop in this thread, where Django would refuse to ask the database
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield browser
+        browser.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser complained of: violations of the policy, errors of scripts, dialogs that opened."""
+    return []
+
+
+@pytest.fixture
+def page(
+    chromium: Browser, transactional_db: None, world: World, live_server: Any, complaints: list[str]
+) -> Iterator[Page]:
+    """A page of the superuser's, who is signed in by a one-time link."""
+    context = chromium.new_context(base_url=live_server.url, viewport={"width": 1600, "height": 1000})
+    page = context.new_page()
+    page.on("pageerror", lambda error: complaints.append(f"{page.url}: {error}"))
+    page.on("dialog", lambda dialog: (complaints.append(f"{page.url}: a dialog opened"), dialog.dismiss()))
+    page.on("console", lambda message: _note(complaints, page, message.type, message.text))
+    page.goto(sign_in_path(world.people["superuser"]))
+    page.get_by_role("button", name="Sign in as superuser").click()
+    page.wait_for_url("**/account/password/")
+    yield page
+    context.close()
+
+
+def _note(complaints: list[str], page: Page, kind: str, text: str) -> None:
+    if kind == "error" and ("Content Security Policy" in text or "Failed to load" in text):
+        complaints.append(f"{page.url}: {text}")
+
+
+def test_no_page_breaks_the_policy_and_hostile_names_run_nothing(
+    page: Page, world: World, complaints: list[str]
+) -> None:
+    Target.objects.update(name=HOSTILE, last_error=HOSTILE)
+    Cluster.objects.update(name=HOSTILE, address=HOSTILE)
+    admin = "/admin/clusters"
+    for path in (
+        "/clusters/",
+        "/targets/",
+        f"/targets/{world.target.pk}/",
+        "/projects/",
+        "/projects/alpha/",
+        "/account/password/",
+        "/admin/",
+        f"{admin}/target/",
+        f"{admin}/target/add/",
+        f"{admin}/target/{world.target.pk}/change/",
+        f"{admin}/project/{world.alpha.pk}/change/",
+        f"{admin}/cluster/",
+        f"{admin}/cluster/{world.ended.pk}/delete/",
+        f"/admin/auth/user/{world.people['viewer'].pk}/change/",
+    ):
+        page.goto(path)
+        assert page.get_by_role("heading").count()
+        assert page.locator('img[src="x"]').count() == 0
+    assert complaints == []
+
+
+def test_every_page_fits_a_phone(page: Page, world: World) -> None:
+    world.live.name = "x" * 100
+    world.live.save()
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("/clusters/", "/targets/", "/projects/", "/projects/alpha/", "/account/password/", "/nope/"):
+        page.goto(path)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 390, path
+
+
+def test_the_theme_follows_the_system_until_one_is_chosen_and_then_stays(page: Page) -> None:
+    page.emulate_media(color_scheme="dark")
+    page.goto("/clusters/")
+    dark = page.evaluate(BACKGROUND)
+    page.emulate_media(color_scheme="light")
+    page.wait_for_function(f"dark => ({BACKGROUND})() !== dark", arg=dark)
+    page.get_by_role("button", name="Theme: automatic").click()
+    page.get_by_role("button", name="Theme: light").click()
+    assert page.evaluate(BACKGROUND) == dark
+    page.goto("/targets/")
+    assert page.evaluate(BACKGROUND) == dark
+    assert page.get_by_role("button", name="Theme: dark").is_visible()
+
+
+def test_an_open_list_shows_what_is_new_by_itself(page: Page, world: World) -> None:
+    page.goto("/clusters/?state=ended")
+    assert page.get_by_role("link", name="morning").count() == 0
+    world.live.ended = world.live.last_seen
+    world.live.save()
+    store_extent(world.live, tasks=4321)
+    page.get_by_role("link", name="morning").wait_for(timeout=15_000)
+    assert "4\u202f321" in page.locator("#rows").inner_text()
+
+
+def test_the_keyboard_reaches_the_content_and_shows_where_it_is(page: Page) -> None:
+    page.goto("/clusters/")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    assert skip.evaluate("element => element === document.activeElement")
+    assert skip.evaluate("element => element.getBoundingClientRect().top") >= 0
+    page.keyboard.press("Tab")
+    style = "() => getComputedStyle(document.activeElement).outlineStyle"
+    assert page.evaluate(style) == "solid"
