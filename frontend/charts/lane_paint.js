@@ -25,6 +25,7 @@ const BAR_WIDTH = 2; // px: what is at least this wide is drawn as itself
 const EDGE_WIDTH = 5; // px: from this width on, bars have an edge
 const FAINTEST = 0.35; // px: what was busy at all stays visible
 const DIMMED = 0.15;
+const SIBLING = 0.5; // of the chosen task: others of its prefix
 const EDGE_ALPHA = 0.35;
 
 export class LanePainter {
@@ -104,13 +105,12 @@ export class LanePainter {
     coverage.sortSlots();
     const overlays = coverage.slots.filter(isOverlay);
     const computed = coverage.slots.filter((slot) => !isOverlay(slot));
-    const keyChosen = this.#selection.key !== null ? DIMMED : 1;
     const bottom = row.top + row.height;
     const share = row.height / coverage.step; // px a second
     for (let column = 0; column < coverage.columns; column++) {
       let height = 0;
       for (const slot of computed) {
-        height = this.#segment(slot, column, bottom, height, share, row.height, strength * keyChosen);
+        height = this.#segment(slot, column, bottom, height, share, row.height, strength);
       }
       if (!overlays.length) continue;
       let over = 0;
@@ -118,7 +118,7 @@ export class LanePainter {
       if (over === 0) continue;
       let base = Math.max(0, Math.min(height, row.height - over));
       for (const slot of overlays) {
-        base = this.#segment(slot, column, bottom, base, share, row.height, strength * keyChosen);
+        base = this.#segment(slot, column, bottom, base, share, row.height, strength);
       }
     }
   }
@@ -150,8 +150,9 @@ export class LanePainter {
     for (const overlay of [false, true]) {
       for (const bar of bars) {
         if (isOverlay(bar.slot) !== overlay) continue;
-        const chosen = this.#selection.key === null || this.#isChosen(bar.block, bar.row);
-        const alpha = this.#alphas[bar.slot] * strength * (chosen ? 1 : DIMMED);
+        const chosen = this.#isChosen(bar.block, bar.row);
+        const sibling = this.#selection.key !== null && !chosen;
+        const alpha = chosen ? 1 : this.#alphas[bar.slot] * strength * (sibling ? SIBLING : 1);
         this.pixels.fill(bar.left, bar.top, bar.width, bar.height, this.#colors[bar.slot], alpha);
         if (bar.width >= EDGE_WIDTH) {
           this.pixels.fill(bar.left, bar.top, 1, bar.height, [0, 0, 0], EDGE_ALPHA * alpha);

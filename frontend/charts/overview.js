@@ -71,7 +71,7 @@ export class Overview {
     const colors = theme();
     const found = this.cover();
     this.#surface.clear(left + this.#width + RIGHT_GUTTER, HEIGHT);
-    context.fillStyle = colors.surface;
+    context.fillStyle = colors.plot;
     context.fillRect(left, MARKS_HEIGHT, this.#width, HEIGHT - MARKS_HEIGHT);
     this.#drawBusy(found.prefixes, left);
     this.#drawGaps(left);
@@ -175,7 +175,7 @@ export class Overview {
       before = time;
     }
     context.lineJoin = "round";
-    context.strokeStyle = theme().surface;
+    context.strokeStyle = theme().plot;
     context.lineWidth = 3.5;
     context.stroke();
     context.strokeStyle = theme().text;

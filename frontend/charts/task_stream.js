@@ -151,7 +151,7 @@ class TaskStream {
     const [width, height] = [Math.round(view.width * ratio), Math.round(this.#height * ratio)];
     if (width < 1 || height < 1) return;
     const window = { start: view.start, stop: view.stop, width, height, labelWidth: LABEL_WIDTH * ratio };
-    this.#painter.paint(rows, view.tiles.spans ?? [], window, rgb(theme().surface));
+    this.#painter.paint(rows, view.tiles.spans ?? [], window, rgb(theme().plot));
     const { image } = this.#painter.pixels;
     if (image) context.putImageData(image, Math.round(left * ratio), 0);
   }
@@ -241,9 +241,9 @@ class TaskStream {
     context.textBaseline = "middle";
     context.fillStyle = selection.worker === rows.worker.id ? colors.accent : colors.text;
     if (rows.worker.ended !== null) context.fillStyle = colors.muted;
-    const name = fitText(context, workerLabel(rows.worker), left - 10);
+    const name = fitText(context, workerLabel(rows.worker), left - 6, true);
     context.textAlign = "right";
-    context.fillText(name, left - 6, top + Math.min(height / 2, 40));
+    context.fillText(name, left - 4, top + Math.min(height / 2, 40));
     context.textAlign = "start";
     context.textBaseline = "alphabetic";
   }
@@ -331,11 +331,13 @@ function isDark(color) {
  * @param {CanvasRenderingContext2D} context
  * @param {string} text
  * @param {number} width px
+ * @param {boolean} end whether its end tells more than its beginning
  * @returns {string} as much of it as there is room for, or ""
  */
-function fitText(context, text, width) {
+function fitText(context, text, width, end = false) {
   if (context.measureText(text).width <= width) return text;
   const character = context.measureText("n").width;
   const fitting = Math.floor(width / character) - 1;
-  return fitting < 2 ? "" : `${text.slice(0, fitting)}…`;
+  if (fitting < 2) return "";
+  return end ? `…${text.slice(-fitting)}` : `${text.slice(0, fitting)}…`;
 }

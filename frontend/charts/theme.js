@@ -1,7 +1,8 @@
 // The colours of the theme, for canvases. They are CSS custom properties, read again when the theme changes.
 
 /** @typedef {{background: string, surface: string, border: string, text: string, muted: string, accent: string,
- *   danger: string, warning: string, ok: string}} Theme */
+ *   danger: string, warning: string, ok: string, plot: string}} Theme
+ * `plot` lies behind data: Dask's darkest colours and black have to be seen on it. */
 
 /** @type {Theme|null} */
 let current = null;
@@ -20,12 +21,24 @@ export function theme() {
     danger: read("danger"),
     warning: read("warning"),
     ok: read("ok"),
+    plot: read("surface"),
   };
+  if (document.documentElement.dataset.theme === "dark") current.plot = mix(current.surface, current.text, 0.13);
   return current;
 }
 
 // pages/theme.js announces a change
 window.addEventListener("themechange", () => (current = null));
+
+/**
+ * @param {string} one
+ * @param {string} other
+ * @param {number} share of the other
+ */
+function mix(one, other, share) {
+  const [from, to] = [rgb(one), rgb(other)];
+  return `rgb(${from.map((channel, place) => Math.round(channel + (to[place] - channel) * share)).join(" ")})`;
+}
 
 /** @type {Map<string, [number, number, number]>} */
 const parsed = new Map();

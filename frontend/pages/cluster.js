@@ -95,7 +95,7 @@ class Page {
     this.address = new Address(timeline, this.context.selection);
     this.address.open();
     this.overview = new Overview(layout.overview, this.context);
-    this.transport = createTransport(layout.transport, timeline, this.context.events);
+    this.transport = createTransport(layout.transport, this.context);
     this.header = createHeader(layout.header, this.context);
     this.banners = new Banners(layout.banners, this.context);
     this.panels = new Panels(layout, charts, this.context, this.address, () => this.#mark("data"));

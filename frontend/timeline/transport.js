@@ -6,15 +6,13 @@ import { digitsFor, formatDate, formatDuration, formatTime, formatUtc, zoneName 
 import { SPEEDS } from "./timeline.js";
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */
-/** @typedef {import("./events.js").Events} Events */
 
 /**
  * @param {HTMLElement} element
- * @param {Timeline} timeline
- * @param {Events} events
- * @returns {() => void} to be called when the timeline has changed
+ * @param {import("../types.js").Context} context
+ * @returns {() => void} to be called when the timeline or the selection has changed
  */
-export function createTransport(element, timeline, events) {
+export function createTransport(element, { timeline, events, selection, model }) {
   element.setAttribute("role", "toolbar");
   element.setAttribute("aria-label", "Time");
   const pixel = () => timeline.length / timeline.width;
@@ -26,6 +24,8 @@ export function createTransport(element, timeline, events) {
   const live = button("", "Follow what happens now (L)", () => timeline.goLive());
   const everything = button("Fit", "Show everything (F)", () => timeline.fit());
   const speed = speedSelect(timeline);
+  const chosen = button("", "Show all alike again (Esc)", () => selection.clear());
+  chosen.className = "transport-selection";
   const playhead = span("transport-playhead");
   const times = span("transport-window");
   play.classList.add("transport-play");
@@ -36,7 +36,7 @@ export function createTransport(element, timeline, events) {
   const end = document.createElement("div");
   end.className = "transport-buttons";
   end.append(everything, live);
-  element.replaceChildren(buttons, playhead, times, end);
+  element.replaceChildren(buttons, playhead, times, chosen, end);
   const zone = zoneName();
   let wasMoving = false;
 
@@ -45,6 +45,8 @@ export function createTransport(element, timeline, events) {
     if (moving !== wasMoving) play.replaceChildren(icon(moving ? "pause" : "play"));
     wasMoving = moving;
     setTitle(play, moving ? "Pause (space)" : "Play (space)");
+    chosen.hidden = selection.empty;
+    setText(chosen, `✕ ${describeSelection(selection, model)}`);
     before.disabled = !events.before(timeline.playhead);
     after.disabled = !events.after(timeline.playhead);
     speed.value = String(timeline.speed);
@@ -59,6 +61,17 @@ export function createTransport(element, timeline, events) {
     setText(times, `${from} – ${to} (${formatDuration(timeline.length)})`);
     times.title = `The window: ${formatUtc(timeline.start)} – ${formatUtc(timeline.stop)}`;
   };
+}
+
+/**
+ * @param {import("./selection.js").Selection} selection
+ * @param {import("./model.js").Model} model
+ */
+function describeSelection(selection, model) {
+  if (selection.key !== null) return selection.key;
+  if (selection.prefix !== null) return model.prefixName(selection.prefix);
+  const worker = model.workers.get(selection.worker ?? -1);
+  return worker ? worker.name || worker.address : "";
 }
 
 /**
