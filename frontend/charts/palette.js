@@ -1,0 +1,25 @@
+// Colours of what Dask gives none: workers, and kinds of memory and states in its dashboards' spirit.
+
+// told apart by most people, on light and dark ground
+const WORKERS = [
+  "#4477aa", "#ee6677", "#228833", "#ccaa33", "#66aacc", "#aa3377", "#997755", "#7766cc", "#44aa99", "#dd8844",
+]; // prettier-ignore
+
+/** @param {number} index of the worker among all */
+export function workerColor(index) {
+  return WORKERS[index % WORKERS.length];
+}
+
+/** As Dask's memory charts: what it manages blue, the rest lighter, what is on disk gray. */
+export const memoryColors = { managed: "#3465c4", unmanaged: "#8fb4f0", spilled: "#9a9a9a", process: "#3465c4" };
+
+/** @type {Record<string, string>} */
+export const stateColors = {
+  processing: "#2ca02c",
+  queued: "#b5cf6b",
+  waiting: "#e0b83c",
+  "no-worker": "#d62728",
+  memory: "#3465c4",
+  released: "#b0b6c0",
+  erred: "#000000",
+};
