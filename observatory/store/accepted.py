@@ -1,18 +1,19 @@
-"""What of a batch the tables can hold."""
+"""What of a batch the tables can hold, as columns: most of the writer's work is done a column at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from observatory.store.tables import EVENT, SAMPLE, SPAN, TimeSeries
-from observatory.store.texts import LARGEST_INTEGER, clean_name
-from observatory.wire.records import Batch, Event, Sample, Span, WorkerGone, WorkerSeen, is_time
+from observatory.store.texts import LARGEST_INTEGER
+from observatory.wire.records import Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen, is_time
 
 Times = npt.NDArray[np.float64]
 Timed = TypeVar("Timed", Sample, Event, WorkerSeen, WorkerGone)
@@ -23,70 +24,134 @@ DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
+class Spans:
+    """Times are seconds."""
+
+    workers: Sequence[str]
+    threads: Sequence[int]
+    keys: Sequence[str]
+    prefixes: Sequence[str]
+    groups: Sequence[str]
+    typenames: Sequence[str]
+    actions: npt.NDArray[np.uint8]
+    statuses: npt.NDArray[np.uint8]
+    nbytes: npt.NDArray[np.int64]
+    starts: Times
+    stops: Times
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    series: Sequence[Series]
+    times: Times
+    values: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+
+@dataclass(frozen=True, slots=True)
 class Accepted:
-    """The records of a batch whose times and numbers are reasonable, and their times (seconds) as arrays."""
+    """The records of a batch whose times and numbers are reasonable."""
 
     cluster: int
     committed: float
     errors: int
     workers: list[WorkerSeen]
     gone: list[WorkerGone]
-    spans: list[Span]
-    samples: list[Sample]
+    spans: Spans
+    samples: Samples
     events: list[Event]
-    starts: Times
-    stops: Times
-    """of the spans"""
-    sampled: Times
     happened: Times
+    """of the events"""
     refused: int
 
     def days(self) -> Iterator[tuple[TimeSeries, list[date]]]:
         """The days (UTC) that each table gets records of."""
-        for table, times in ((SPAN, self.starts), (SAMPLE, self.sampled), (EVENT, self.happened)):
-            yield table, [datetime.fromtimestamp(day * DAY, UTC).date() for day in np.unique(times // DAY)]
-
-    def addresses(self) -> set[str]:
-        """The cleaned addresses of every worker that is mentioned."""
-        found: set[str] = {worker.address for worker in self.workers}
-        found.update(gone.address for gone in self.gone)
-        found.update({span.worker for span in self.spans})
-        found.update({sample.series.worker for sample in self.samples})
-        found.update(event.worker for event in self.events)
-        return {clean_name(address) for address in found}
+        for table, times in ((SPAN, self.spans.starts), (SAMPLE, self.samples.times), (EVENT, self.happened)):
+            if len(times):
+                days = np.unique(times // DAY)
+                yield table, [datetime.fromtimestamp(day * DAY, UTC).date() for day in days]
 
 
 def accept(batch: Batch, latest: float) -> Accepted:
     """Leaves out records before 2000 or after `latest` (seconds), and those with numbers beyond 64 bits."""
-    spans = [
-        span
-        for span in batch.spans
-        if EARLIEST < span.start <= span.stop < latest
-        and -LARGEST_INTEGER <= span.thread <= LARGEST_INTEGER
-        and 0 <= span.nbytes <= LARGEST_INTEGER
-    ]
-    samples, events = _in_time(batch.samples, latest), _in_time(batch.events, latest)
+    spans, samples = _spans(batch.spans, latest), _samples(batch.samples, latest)
+    events = _in_time(batch.events, latest)
     workers, gone = _in_time(batch.workers, latest), _in_time(batch.gone, latest)
     return Accepted(
         cluster=batch.cluster,
         committed=batch.committed if is_time(batch.committed) and batch.committed < latest else 0.0,
-        errors=batch.errors,
+        errors=max(batch.errors, 0),
         workers=workers,
         gone=gone,
         spans=spans,
         samples=samples,
         events=events,
-        starts=_array(span.start for span in spans),
-        stops=_array(span.stop for span in spans),
-        sampled=_array(sample.time for sample in samples),
-        happened=_array(event.time for event in events),
+        happened=np.array([event.time for event in events], np.float64),
         refused=len(batch) - len(spans) - len(samples) - len(events) - len(workers) - len(gone),
     )
 
 
+def _spans(records: Sequence[Span], latest: float) -> Spans:
+    try:
+        found = _span_columns(records)
+        # a thread is an int8 in the store
+        np.array(found.threads, np.int64)
+        good = (found.starts > EARLIEST) & (found.starts <= found.stops) & (found.stops < latest)
+        if np.all(good & (found.nbytes >= 0)):
+            return found
+    except OverflowError:
+        pass
+    return _span_columns(
+        [
+            span
+            for span in records
+            if EARLIEST < span.start <= span.stop < latest
+            and -LARGEST_INTEGER <= span.thread <= LARGEST_INTEGER
+            and 0 <= span.nbytes <= LARGEST_INTEGER
+        ]
+    )
+
+
+def _span_columns(records: Sequence[Span]) -> Spans:
+    return Spans(
+        workers=_column(records, "worker"),
+        threads=_column(records, "thread"),
+        keys=_column(records, "key"),
+        prefixes=_column(records, "prefix"),
+        groups=_column(records, "group"),
+        typenames=_column(records, "typename"),
+        actions=np.frombuffer(bytes(_column(records, "action")), np.uint8),
+        statuses=np.frombuffer(bytes(_column(records, "status")), np.uint8),
+        nbytes=np.array(_column(records, "nbytes"), np.int64),
+        starts=np.array(_column(records, "start"), np.float64),
+        stops=np.array(_column(records, "stop"), np.float64),
+    )
+
+
+def _samples(records: Sequence[Sample], latest: float) -> Samples:
+    found = _sample_columns(records)
+    if np.all((found.times > EARLIEST) & (found.times < latest)):
+        return found
+    return _sample_columns(_in_time(records, latest))
+
+
+def _sample_columns(records: Sequence[Sample]) -> Samples:
+    return Samples(
+        series=_column(records, "series"),
+        times=np.array(_column(records, "time"), np.float64),
+        values=np.array(_column(records, "value"), np.float64),
+    )
+
+
+def _column(records: Sequence[Any], name: str) -> list[Any]:
+    # a list of each field: a tuple of each record would wake the garbage collector
+    return list(map(attrgetter(name), records))
+
+
 def _in_time(records: Collection[Timed], latest: float) -> list[Timed]:
     return [record for record in records if EARLIEST < record.time < latest]
-
-
-def _array(numbers: Iterable[float]) -> Times:
-    return np.fromiter(numbers, np.float64)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
-from observatory.store.accepted import Accepted
-from observatory.store.lifetimes import Lane, Workers
+import psycopg
+
+from observatory.store.accepted import Accepted, Spans
+from observatory.store.lifetimes import Lane, Workers, all_alive
 from observatory.store.names import Names
 from observatory.store.series import SeriesTable
 from observatory.store.texts import clean_name
-from observatory.wire.records import Span, WorkerGone, WorkerSeen
+from observatory.wire.records import WorkerGone, WorkerSeen
 
 
 class Cluster:
@@ -21,30 +24,38 @@ class Cluster:
         self.series = SeriesTable(id)
         self.stamp = ""
         """the transaction that last wrote the extent"""
-        self._lanes: dict[tuple[str, int], Lane] = {}
-        """by address and thread, as they came in: of the newest lifetime that was met"""
+        self._lanes: defaultdict[str, dict[int, Lane]] = defaultdict(dict)
+        """by address, as it came in, and thread: of the lifetime that was met last"""
 
     def __len__(self) -> int:
-        return len(self.workers) + len(self.names) + len(self.series) + len(self._lanes)
+        return len(self.workers) + len(self.names) + len(self.series) + sum(map(len, self._lanes.values()))
 
-    def live_and_die(self, accepted: Accepted) -> None:
+    def live_and_die(self, connection: psycopg.Connection, accepted: Accepted) -> None:
         """Opens and closes lifetimes, in order of time; one that ends as another starts ends first."""
         changes: list[WorkerSeen | WorkerGone] = [*accepted.gone, *accepted.workers]
+        self.workers.load(connection, (clean_name(change.address) for change in changes))
         for change in sorted(changes, key=lambda change: (change.time, isinstance(change, WorkerSeen))):
             if isinstance(change, WorkerSeen):
                 self.workers.seen(change)
             else:
                 self.workers.gone(change)
 
-    def lanes_of(self, spans: Sequence[Span]) -> list[Lane]:
+    def lanes_of(self, connection: psycopg.Connection, spans: Spans) -> Sequence[Lane]:
         """The lane of each span. New ones get their ids when the workers are saved."""
-        found: list[Lane] = []
-        lanes = self._lanes
-        for span in spans:
-            place = (span.worker, span.thread)
-            lane = lanes.get(place)
-            if lane is None or not lane.lifetime.started <= span.start < lane.lifetime.ended:
-                lifetime = self.workers.at(clean_name(span.worker), span.start)
-                lane = lanes[place] = self.workers.lane(lifetime, span.thread)
-            found.append(lane)
-        return found
+        by_worker = [self._lanes[worker] for worker in spans.workers]
+        known = [lanes.get(thread) for lanes, thread in zip(by_worker, spans.threads, strict=True)]
+        lanes = [lane for lane in set(known) if lane is not None]
+        if None not in known and all_alive((lane.lifetime for lane in lanes), spans.starts):
+            return known  # type: ignore[return-value]  # there is no None in it
+        self.workers.load(connection, map(clean_name, set(spans.workers)))
+        return [
+            self._lane(worker, thread, start)
+            for worker, thread, start in zip(spans.workers, spans.threads, spans.starts.tolist(), strict=True)
+        ]
+
+    def _lane(self, worker: str, thread: int, start: float) -> Lane:
+        lane = self._lanes[worker].get(thread)
+        if lane is None or not lane.lifetime.started <= start < lane.lifetime.ended:
+            lifetime = self.workers.at(clean_name(worker), start)
+            lane = self._lanes[worker][thread] = self.workers.lane(lifetime, thread)
+        return lane

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +26,7 @@ class StoredSpans:
     start: npt.NDArray[np.float64]
     stop: npt.NDArray[np.float64]
     nbytes: npt.NDArray[np.float64]
-    keys: list[str]
+    keys: Sequence[str]
     typenames: list[str]
 
     def __len__(self) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -16,87 +17,84 @@ from observatory.wire.records import Action
 SETTLING = 30.0
 """seconds before `committed` from which on the past is taken for closed (docs/architecture.md)"""
 
+# xmin is the transaction that wrote the extent last: another than ours, and another writer was there
+GROW = f"""
+    WITH before AS (SELECT *, xmin::text AS stamp FROM extent WHERE cluster_id = %(cluster)s FOR UPDATE)
+    UPDATE extent SET
+        first = CASE WHEN before.first = 'epoch' THEN coalesce(to_timestamp(%(first)s), 'epoch')
+                     ELSE least(before.first, to_timestamp(%(first)s)) END,
+        last = greatest(before.last, to_timestamp(%(last)s)),
+        committed = greatest(before.committed, to_timestamp(%(committed)s)),
+        version = before.version
+            + coalesce(to_timestamp(%(first)s) < before.committed - %(settling)s::interval, false)::int,
+        sequence = before.sequence + 1,
+        spans = before.spans + %(spans)s,
+        tasks = before.tasks + %(tasks)s,
+        errors = before.errors + %(errors)s
+    FROM before WHERE extent.cluster_id = before.cluster_id
+    RETURNING {", ".join(f"extent.{column}" for column in COLUMNS.split(", "))},
+        extract(epoch FROM before.committed)::float8, before.stamp,
+        extent.xmin::text, pg_current_xact_id()::text"""
+
 
 @dataclass(frozen=True, slots=True)
-class Locked:
-    """The extent before the batch, locked for its transaction: one writer of a cluster at a time."""
+class Growth:
+    """What became of the extent; it is locked until the transaction ends: one writer at a time."""
 
     extent: Extent
-    stamp: str
-    """the transaction that wrote it last"""
-
-
-@dataclass(frozen=True, slots=True)
-class Grown:
-    """The extent with the batch; `stamp` is what the next Locked will say."""
-
-    extent: Extent
+    committed_before: float
+    stamp_before: str
+    """the transaction that wrote it before"""
     stamp: str
     transaction: str
-    """what pg_xact_status knows the transaction by"""
+    """what pg_xact_status knows ours by"""
 
 
-def lock_extent(connection: psycopg.Connection, cluster: int) -> Locked:
-    query = f"SELECT {COLUMNS}, xmin::text FROM extent WHERE cluster_id = %s FOR UPDATE"
-    row = connection.execute(query, [cluster]).fetchone()
+def grow(connection: psycopg.Connection, accepted: Accepted) -> Growth:
+    """Adds the batch to its cluster's extent, but for the workers: see `add_workers`."""
+    times = [times for times in _times(accepted) if len(times)]
+    parameters: dict[str, Any] = {
+        "cluster": accepted.cluster,
+        "first": float(min(time.min() for time in times)) if times else None,
+        "last": float(max(time.max() for time in times)) if times else None,
+        "committed": accepted.committed,
+        "settling": timedelta(seconds=SETTLING),
+        "spans": len(accepted.spans),
+        "tasks": int(np.count_nonzero(accepted.spans.actions == Action.COMPUTE)),
+        "errors": accepted.errors,
+    }
+    row = connection.execute(GROW, parameters).fetchone()
     if row is None:
-        connection.execute("INSERT INTO extent (cluster_id) VALUES (%s) ON CONFLICT DO NOTHING", [cluster])
-        row = connection.execute(query, [cluster]).fetchone()
+        insert = "INSERT INTO extent (cluster_id) VALUES (%s) ON CONFLICT DO NOTHING"
+        connection.execute(insert, [accepted.cluster])
+        row = connection.execute(GROW, parameters).fetchone()
         assert row is not None
-    return Locked(Extent.of(row[:-1]), row[-1])
+    *extent, committed_before, stamp_before, stamp, transaction = row
+    return Growth(Extent.of(extent), committed_before, stamp_before, stamp, transaction)
 
 
-def grow(connection: psycopg.Connection, locked: Locked, accepted: Accepted, workers: int) -> Grown:
-    """Adds the batch, and its `workers` new lifetimes, to the extent; drops the tiles that it makes wrong."""
-    before = locked.extent
-    late = drop_tiles(connection, accepted, before.committed - SETTLING)
-    times = np.concatenate([accepted.starts, accepted.stops, accepted.sampled, accepted.happened])
-    first, last = (times.min(), times.max()) if len(times) else (before.first, before.last)
-    row = connection.execute(
-        f"""UPDATE extent SET first = %s, last = %s, committed = %s, version = version + %s,
-                sequence = sequence + 1, spans = spans + %s, tasks = tasks + %s, errors = errors + %s, workers = workers + %s
-            WHERE cluster_id = %s RETURNING {COLUMNS}, xmin::text, pg_current_xact_id()::text""",
-        [
-            _time(min(before.first or first, first)),
-            _time(max(before.last, last)),
-            _time(max(before.committed, accepted.committed)),
-            int(late),
-            len(accepted.spans),
-            sum(span.action == Action.COMPUTE for span in accepted.spans),
-            max(accepted.errors, 0),
-            workers,
-            accepted.cluster,
-        ],
-    ).fetchone()
-    assert row is not None
-    return Grown(Extent.of(row[:-2]), row[-2], row[-1])
+def add_workers(connection: psycopg.Connection, cluster: int, opened: int) -> Extent:
+    """Counts lifetimes that the batch opened."""
+    query = f"UPDATE extent SET workers = workers + %s WHERE cluster_id = %s RETURNING {COLUMNS}"
+    return Extent.of(connection.execute(query, [opened, cluster]).fetchone() or ())
 
 
-def drop_tiles(connection: psycopg.Connection, accepted: Accepted, closed: float) -> bool:
-    """Drops cached tiles that records before `closed` (seconds) belong to; returns whether any were late."""
-    late = False
+def drop_tiles(connection: psycopg.Connection, accepted: Accepted, closed: float) -> None:
+    """Drops cached tiles that records before `closed` (seconds) belong to."""
     for layers, starts, stops in (
-        (["spans", "prefixes"], accepted.starts, accepted.stops),
-        (list(LAYERS), accepted.sampled, accepted.sampled),
+        (["spans", "prefixes"], accepted.spans.starts, accepted.spans.stops),
+        (list(LAYERS), accepted.samples.times, accepted.samples.times),
         (["events"], accepted.happened, accepted.happened),
     ):
-        window = _window(starts, stops, closed)
-        if window is None:
-            continue
-        late = True
-        connection.execute(
-            """DELETE FROM tile WHERE cluster_id = %s AND layer = ANY(%s)
-               AND index << (level + 9) <= %s AND (index + 1) << (level + 9) > %s""",
-            [accepted.cluster, layers, int(window[1] * 1e6) + 1, int(window[0] * 1e6) - 1],
-        )
-    return late
+        late = starts < closed
+        if late.any():
+            window = (int(starts[late].min() * 1e6) - 1, int(stops[late].max() * 1e6) + 1)
+            connection.execute(
+                """DELETE FROM tile WHERE cluster_id = %s AND layer = ANY(%s)
+                   AND (index + 1) << (level + 9) > %s AND index << (level + 9) <= %s""",
+                [accepted.cluster, layers, *window],
+            )
 
 
-def _window(starts: Times, stops: Times, closed: float) -> tuple[float, float] | None:
-    """First start and last stop of what starts before `closed`."""
-    late = starts < closed
-    return (float(starts[late].min()), float(stops[late].max())) if late.any() else None
-
-
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+def _times(accepted: Accepted) -> tuple[Times, ...]:
+    return accepted.spans.starts, accepted.spans.stops, accepted.samples.times, accepted.happened

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key
+
 GROUP = "\x01"
 """stands for the group's name; a cleaned key (wire.records.clean_key) has no control characters of its own"""
 
 
-def encode_key(key: str, group: str) -> str:
-    """`key`, a cleaned one, with the first occurrence of `group` replaced by U+0001."""
-    return key.replace(group, GROUP, 1) if group else key
+def clean_keys(keys: Sequence[str]) -> Sequence[str]:
+    """Each key cleaned; where all of them are clean already that is seen at once."""
+    if "".join(keys).isprintable() and max(map(len, keys), default=0) <= MAXIMUM_KEY_LENGTH:
+        return keys
+    return [clean_key(key) for key in keys]
+
+
+def encode_keys(keys: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Each key, a cleaned one, with the first occurrence of its group replaced by U+0001."""
+    # no key holds U+0001, so that a key of the group "" stays as it is
+    return [key.replace(group or GROUP, GROUP, 1) for key, group in zip(keys, groups, strict=True)]
 
 
 def decode_key(rest: str, group: str) -> str:
-    """The key that `encode_key` made `rest` of."""
+    """The key that `encode_keys` made `rest` of."""
     return rest.replace(GROUP, group, 1)

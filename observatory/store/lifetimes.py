@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 
+from observatory.store.accepted import Times
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
 from observatory.wire.records import WorkerGone, WorkerSeen
 
@@ -242,6 +243,14 @@ class Saved:
     opened: int
     lanes: list[Lane]
     """new"""
+
+
+def all_alive(lifetimes: Iterable[Lifetime], times: Times) -> bool:
+    """Whether each of the lifetimes holds each of the times: that is quickly seen, and usual."""
+    if not len(times):
+        return True
+    first, last = times.min(), times.max()
+    return all(lifetime.started <= first and last < lifetime.ended for lifetime in lifetimes)
 
 
 def _values(lifetime: Lifetime) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
@@ -10,8 +10,8 @@ import psycopg
 from distributed.utils import color_of
 from psycopg import sql
 
+from observatory.store.accepted import Spans
 from observatory.store.texts import clean_name
-from observatory.wire.records import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +40,21 @@ class Names:
     def __len__(self) -> int:
         return len(self.prefixes) + len(self.groups) + len(self.typenames)
 
-    def intern(self, connection: psycopg.Connection, spans: Sequence[Span]) -> list[Prefix]:
+    def intern(self, connection: psycopg.Connection, spans: Spans) -> list[Prefix]:
         """Makes every name of `spans` known; returns the prefixes that are new to the store."""
         new_prefixes: list[Name] = []
-        prefixes = {span.prefix for span in spans} - self.prefixes.keys()
+        prefixes = set(spans.prefixes) - self.prefixes.keys()
         if prefixes:
             columns = {name: {"color": color_of(name)} for name in map(clean_name, prefixes)}
             new_prefixes = self._intern(connection, "prefix", self.prefixes, prefixes, columns)
-        groups = {span.group: span.prefix for span in spans if span.group not in self.groups}
+        groups = set(spans.groups) - self.groups.keys()
         if groups:
+            prefix_of = dict(zip(spans.groups, spans.prefixes, strict=True))
             columns = {
-                clean_name(group): {"prefix_id": self.prefixes[prefix].id} for group, prefix in groups.items()
+                clean_name(group): {"prefix_id": self.prefixes[prefix_of[group]].id} for group in groups
             }
             self._intern(connection, "task_group", self.groups, groups, columns)
-        typenames = {span.typename for span in spans} - self.typenames.keys()
+        typenames = set(spans.typenames) - self.typenames.keys()
         if typenames:
             columns = {name: {} for name in map(clean_name, typenames)}
             self._intern(connection, "typename", self.typenames, typenames, columns)

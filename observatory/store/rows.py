@@ -3,102 +3,103 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
 import psycopg
 
-from observatory.store.accepted import Accepted
+from observatory.store.accepted import Accepted, Samples, Spans
 from observatory.store.committed import Array, LiveSample, StoredEvent, StoredSpans
-from observatory.store.copying import copy_rows, timestamps
-from observatory.store.keys import encode_key
+from observatory.store.copying import Text, copy_rows, timestamps
+from observatory.store.keys import clean_keys, encode_keys
 from observatory.store.lifetimes import Lane, Workers
-from observatory.store.names import Names
-from observatory.store.series import Known, is_counter
+from observatory.store.names import Name, Names
+from observatory.store.series import Known
 from observatory.store.texts import clean_json, clean_name
-from observatory.wire.records import clean_key
+
+ID = attrgetter("id")
+TEXT = attrgetter("text")
 
 
 def copy_spans(
-    connection: psycopg.Connection, accepted: Accepted, lanes: Sequence[Lane], names: Names
+    connection: psycopg.Connection, cluster: int, spans: Spans, lanes: Sequence[Lane], names: Names
 ) -> StoredSpans | None:
     """Stores the spans; `lanes` holds the lane of each."""
-    spans = accepted.spans
-    if not spans:
+    if not len(spans):
         return None
-    groups = [names.groups[span.group] for span in spans]
-    typenames = [names.typenames[span.typename] for span in spans]
-    keys = [clean_key(span.key) for span in spans]
-    lane = _integers([lane.id for lane in lanes])
-    prefix = _integers([names.prefixes[span.prefix].id for span in spans])
-    action = np.array([span.action for span in spans], np.int16)
-    status = np.array([span.status for span in spans], np.int16)
-    nbytes = np.array([span.nbytes for span in spans], np.int64)
+    groups = [names.groups[group] for group in spans.groups]
+    typenames = [names.typenames[typename] for typename in spans.typenames]
+    keys = clean_keys(spans.keys)
+    lane = _ids(lanes)
+    prefix = _ids(map(names.prefixes.__getitem__, spans.prefixes))
     columns = {
-        "start": timestamps(accepted.starts),
-        "stop": timestamps(accepted.stops),
-        "nbytes": nbytes,
-        "cluster_id": _repeated(accepted.cluster, len(spans)),
+        "start": timestamps(spans.starts),
+        "stop": timestamps(spans.stops),
+        "nbytes": spans.nbytes,
+        "cluster_id": _repeated(cluster, len(spans)),
         "lane_id": lane,
         "prefix_id": prefix,
-        "group_id": _integers([group.id for group in groups]),
-        "typename_id": _integers([typename.id for typename in typenames]),
-        "action": action,
-        "status": status,
+        "group_id": _ids(groups),
+        "typename_id": _ids(typenames),
+        "action": spans.actions.astype(np.int16),
+        "status": spans.statuses.astype(np.int16),
     }
-    rests = [encode_key(key, group.text) for key, group in zip(keys, groups, strict=True)]
-    copy_rows(connection, "span", columns, ("key_rest", rests))
+    rests = Text("key_rest", lambda part: encode_keys(keys[part], map(TEXT, groups[part])))
+    copy_rows(connection, "span", columns, rests)
     return StoredSpans(
         lane=lane.astype(np.uint32),
         prefix=prefix.astype(np.uint32),
-        action=action.astype(np.uint8),
-        status=status.astype(np.uint8),
-        start=accepted.starts,
-        stop=accepted.stops,
-        nbytes=nbytes.astype(np.float64),
+        action=spans.actions,
+        status=spans.statuses,
+        start=spans.starts,
+        stop=spans.stops,
+        nbytes=spans.nbytes.astype(np.float64),
         keys=keys,
-        typenames=[typename.text for typename in typenames],
+        typenames=list(map(TEXT, typenames)),
     )
 
 
 def copy_samples(
-    connection: psycopg.Connection, accepted: Accepted, series: Sequence[Known]
+    connection: psycopg.Connection, cluster: int, samples: Samples, series: Sequence[Known]
 ) -> list[LiveSample]:
     """Stores the samples; `series` holds the series of each. Returns those that a layer draws."""
-    samples = accepted.samples
-    if not samples:
+    if not len(samples):
         return []
     columns = {
-        "time": timestamps(accepted.sampled),
-        "value": np.array([sample.value for sample in samples], np.float64),
-        "series_id": _integers([known.id for known in series]),
-        "cluster_id": _repeated(accepted.cluster, len(samples)),
+        "time": timestamps(samples.times),
+        "value": samples.values,
+        "series_id": _ids(series),
+        "cluster_id": _repeated(cluster, len(samples)),
     }
     copy_rows(connection, "sample", columns)
-    live: list[LiveSample] = []
-    for sample, known in zip(samples, series, strict=True):
-        if known.layer is None:
-            continue
-        live.append(
-            LiveSample(
-                series=known.id,
-                metric=known.metric,
-                layer=known.layer,
-                counter=is_counter(known),
-                time=sample.time,
-                value=sample.value,
-                previous_time=known.time,
-                previous_value=known.value,
-            )
-        )
-        if math.isnan(known.time) or sample.time > known.time:
-            known.time, known.value = sample.time, sample.value
+    drawn = [index for index, known in enumerate(series) if known.layer is not None]
+    return [
+        _live(series[index], float(samples.times[index]), float(samples.values[index])) for index in drawn
+    ]
+
+
+def _live(known: Known, time: float, value: float) -> LiveSample:
+    """The sample with the one before it, which it takes the place of."""
+    live = LiveSample(
+        series=known.id,
+        metric=known.series.metric,
+        layer=known.layer or "",
+        counter=known.is_counter,
+        time=time,
+        value=value,
+        previous_time=known.time,
+        previous_value=known.value,
+    )
+    if not time <= known.time:
+        known.time, known.value = time, value
     return live
 
 
 def copy_events(connection: psycopg.Connection, accepted: Accepted, workers: Workers) -> list[StoredEvent]:
     """Stores the events; the worker of one is left out where the address had none."""
+    addresses = {clean_name(event.worker) for event in accepted.events}
+    workers.load(connection, addresses)
     stored: list[StoredEvent] = []
     for event in accepted.events:
         lifetime = workers.find(clean_name(event.worker), event.time) if event.worker else None
@@ -114,8 +115,8 @@ def copy_events(connection: psycopg.Connection, accepted: Accepted, workers: Wor
     return stored
 
 
-def _integers(values: list[int]) -> Array:
-    return np.array(values, np.int32)
+def _ids(rows: Iterable[Lane | Name | Known]) -> Array:
+    return np.array(list(map(ID, rows)), np.int32)
 
 
 def _repeated(value: int, rows: int) -> Array:

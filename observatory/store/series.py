@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
 import psycopg
 
-from observatory.store.lifetimes import Lifetime, Workers
+from observatory.store.accepted import Samples
+from observatory.store.lifetimes import Lifetime, Workers, all_alive
 from observatory.store.texts import clean_json, clean_name
 from observatory.wire.layers import LAYER_OF_METRIC
-from observatory.wire.records import MetricType, Sample, Series
+from observatory.wire.records import MetricType, Series
+
+LIFETIME = attrgetter("lifetime")
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +35,10 @@ class Known:
     time: float = math.nan
     value: float = math.nan
     """the sample before, for a counter's rate; nan when there was none"""
+
+    @property
+    def is_counter(self) -> bool:
+        return self.series.type is MetricType.COUNTER
 
     @property
     def identity(self) -> UUID:
@@ -71,24 +78,20 @@ class SeriesTable:
     def __len__(self) -> int:
         return len(self._by_value)
 
-    def find(self, samples: Sequence[Sample], workers: Workers) -> list[Known]:
+    def find(self, connection: psycopg.Connection, samples: Samples, workers: Workers) -> list[Known]:
         """The series of each sample. Those that are new get their ids from `save`."""
-        found: list[Known] = []
-        by_object = self._by_object
-        for sample in samples:
-            series = sample.series
-            known = by_object.get(id(series))
-            if (
-                known is None
-                or known.series is not series
-                or (
-                    known.lifetime is not None
-                    and not known.lifetime.started <= sample.time < known.lifetime.ended
-                )
-            ):
-                known = self._find(sample, workers)
-            found.append(known)
-        return found
+        # a Known keeps its Series: no other object has that id
+        known = list(map(self._by_object.get, map(id, samples.series)))
+        if None not in known:
+            found: list[Known] = known  # type: ignore[assignment]  # there is no None in it
+            lifetimes = set(map(LIFETIME, found)) - {None}
+            if all_alive(lifetimes, samples.times):
+                return found
+        workers.load(connection, map(clean_name, {series.worker for series in samples.series} - {""}))
+        return [
+            self._find(series, time, workers)
+            for series, time in zip(samples.series, samples.times.tolist(), strict=True)
+        ]
 
     def save(self, connection: psycopg.Connection) -> list[Known]:
         """Stores the new series (their lifetimes have to be stored); returns those that the store had not."""
@@ -119,14 +122,13 @@ class SeriesTable:
                 known.id = ids[identity]
         return [by_identity[identity][0] for identity in missing]
 
-    def _find(self, sample: Sample, workers: Workers) -> Known:
-        series = sample.series
-        lifetime = workers.at(clean_name(series.worker), sample.time) if series.worker else None
+    def _find(self, series: Series, time: float, workers: Workers) -> Known:
+        lifetime = workers.at(clean_name(series.worker), time) if series.worker else None
         known = self._by_value.get(series)
         if known is None or known.lifetime is not lifetime:
-            layer = LAYER_OF_METRIC.get(series.metric)
-            known = Known(series, lifetime, layer)
-            self._by_value[series] = known
+            if known is not None:
+                self._by_object.pop(id(known.series), None)
+            known = self._by_value[series] = Known(series, lifetime, LAYER_OF_METRIC.get(series.metric))
             self._new.append(known)
         elif known.series is not series:
             self._by_object.pop(id(known.series), None)
@@ -139,7 +141,3 @@ class SeriesTable:
             return {}
         query = "SELECT identity, id FROM series WHERE cluster_id = %s AND identity = ANY(%s)"
         return dict(connection.execute(query, [self.cluster, identities]).fetchall())
-
-
-def is_counter(known: Known) -> bool:
-    return known.series.type is MetricType.COUNTER

@@ -14,7 +14,7 @@ from observatory.store.cluster import Cluster
 from observatory.store.committed import Committed
 from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
-from observatory.store.growth import grow, lock_extent
+from observatory.store.growth import SETTLING, add_workers, drop_tiles, grow
 from observatory.store.rows import copy_events, copy_samples, copy_spans
 from observatory.wire.records import Batch
 
@@ -121,23 +121,23 @@ class Writer:
         return known
 
     def _store(self, connection: psycopg.Connection, accepted: Accepted) -> tuple[Committed, str]:
-        locked = lock_extent(connection, accepted.cluster)
-        cluster = self._cluster(accepted.cluster, locked.stamp)
-        cluster.workers.load(connection, accepted.addresses())
-        cluster.live_and_die(accepted)
-        lanes = cluster.lanes_of(accepted.spans)
-        series = cluster.series.find(accepted.samples, cluster.workers)
+        growth = grow(connection, accepted)
+        cluster = self._cluster(accepted.cluster, growth.stamp_before)
+        cluster.stamp = growth.stamp
+        cluster.live_and_die(connection, accepted)
+        lanes = cluster.lanes_of(connection, accepted.spans)
+        series = cluster.series.find(connection, accepted.samples, cluster.workers)
 
         saved = cluster.workers.save(connection)
         new_prefixes = cluster.names.intern(connection, accepted.spans)
         new_series = cluster.series.save(connection)
-        spans = copy_spans(connection, accepted, lanes, cluster.names)
-        samples = copy_samples(connection, accepted, series)
+        spans = copy_spans(connection, accepted.cluster, accepted.spans, lanes, cluster.names)
+        samples = copy_samples(connection, accepted.cluster, accepted.samples, series)
         events = copy_events(connection, accepted, cluster.workers)
-        grown = grow(connection, locked, accepted, saved.opened)
-        cluster.stamp = grown.stamp
+        drop_tiles(connection, accepted, growth.committed_before - SETTLING)
+        opened = saved.opened
         committed = Committed(
-            extent=grown.extent,
+            extent=add_workers(connection, accepted.cluster, opened) if opened else growth.extent,
             refused=accepted.refused,
             workers=[lifetime.item() for lifetime in saved.lifetimes],
             lanes=[lane.item() for lane in saved.lanes],
@@ -147,7 +147,7 @@ class Writer:
             samples=samples,
             events=events,
         )
-        return committed, grown.transaction
+        return committed, growth.transaction
 
 
 def _outcome(connection: psycopg.Connection, transaction: str) -> str | None:

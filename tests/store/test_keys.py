@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.store.keys import decode_key, encode_key
+from observatory.store.keys import clean_keys, decode_key, encode_keys
 from observatory.store.texts import MAXIMUM_NAME_LENGTH, clean_json, clean_name
 from observatory.wire.records import clean_key
 
@@ -27,18 +27,23 @@ hostile = st.text(st.characters(codec=None, categories=None), max_size=40) | st.
 @given(hostile, hostile)
 def test_a_key_comes_back_from_what_is_stored_of_it(key: str, group: str) -> None:
     key, group = clean_key(key), clean_name(group)
-    assert decode_key(encode_key(key, group), group) == key
+    assert decode_key(*encode_keys([key], [group]), group) == key
 
 
 @given(hostile)
 def test_a_key_that_holds_its_group_comes_back(text: str) -> None:
     group = clean_name(text)
     key = clean_key(f"('{group}', 3, '{group}')")
-    assert decode_key(encode_key(key, group), group) == key
+    assert decode_key(*encode_keys([key], [group]), group) == key
+
+
+@given(st.lists(hostile))
+def test_keys_are_cleaned_together_as_they_are_one_by_one(keys: list[str]) -> None:
+    assert list(clean_keys(keys)) == [clean_key(key) for key in keys]
 
 
 def test_the_group_is_not_stored_again_in_a_key() -> None:
-    assert encode_key("('sum-0123456789abcdef', 1, 2)", "sum-0123456789abcdef") == "('\x01', 1, 2)"
+    assert encode_keys(["('sum-0123456789abcdef', 1, 2)"], ["sum-0123456789abcdef"]) == ["('\x01', 1, 2)"]
 
 
 @given(hostile)
