@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from observatory.clusters.models import Target
+from observatory.collect import registry
 from observatory.collect.claims import Claims
 from observatory.collect.fetch import Client
 from observatory.collect.figures import Figures
@@ -68,15 +69,18 @@ class Collector:
     async def _look_after(self, server: redis.Redis) -> None:
         """Renews leases, follows the table of targets and sends heartbeats, until it is stopped."""
         renewed = 0.0
-        others = 1
+        alive = 1
         while not self.stopping.is_set():
+            is_due = time.monotonic() - renewed > RENEWAL
+            if is_due:
+                renewed = time.monotonic()
+                alive = await self._heartbeat(server)
             try:
-                if time.monotonic() - renewed > RENEWAL:
-                    renewed = time.monotonic()
+                if is_due:
                     await self._stop_watchers(await in_database(self.leases.renew))
-                    others = await self._heartbeat(server)
-                    await self._share(others)
-                await in_database(self.leases.take, await self._fair_share(others))
+                    await in_database(registry.end_abandoned)
+                    await self._share(alive)
+                await in_database(self.leases.take, await self._fair_share(alive))
                 await self._follow_table()
             except DatabaseError as error:
                 logger.warning("the database is away: %s", str(error).strip()[:200])

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from observatory.collect.identity import Identity, WorkerIdentity
+from observatory.collect.identity import MAXIMUM_WORKERS, Identity, WorkerIdentity
 from observatory.wire.records import Event, WorkerGone, WorkerSeen
 
 SETTLING = 5.0
@@ -118,7 +118,7 @@ class Membership:
 
     def joined(self, address: str, moment: float) -> bool:
         """The stream named a worker. True when it wasn't known: then its identity has to be asked for."""
-        if address in self.members:
+        if address in self.members or len(self.members) >= MAXIMUM_WORKERS:
             return False
         if address in self.leavers:
             self._settle(self.leavers[address], lost=True)

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections
+from django.db.models import F, Q
 
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.identity import Identity
@@ -98,9 +99,16 @@ def is_unnamed(cluster: Cluster) -> bool:
     return cluster.scheduler_id.startswith(PROVISIONAL)
 
 
-def others_alive(target: Target, cluster: Cluster) -> list[Cluster]:
-    """The target's other clusters that nobody has ended: of schedulers that are gone."""
-    return list(Cluster.objects.filter(target=target, ended=None).exclude(pk=cluster.pk))
+def alive(target: Target) -> list[Cluster]:
+    """The target's clusters that nobody has ended."""
+    return list(Cluster.objects.filter(target=target, ended=None))
+
+
+def end_abandoned() -> None:
+    """Ends the clusters that nobody observes any more, at the moment they were last seen."""
+    nobodys = Q(target=None) | Q(target__enabled=False)
+    reason = "no longer observed: its target was paused or deleted"
+    Cluster.objects.filter(nobodys, ended=None).update(ended=F("last_seen"), end_reason=reason)
 
 
 def end_cluster(cluster: int, ended: float, reason: str) -> None:
@@ -111,8 +119,13 @@ def reopen_cluster(cluster: int) -> None:
     Cluster.objects.filter(pk=cluster).update(ended=None, end_reason="")
 
 
-def saw_cluster(cluster: int, last_seen: float) -> None:
-    Cluster.objects.filter(pk=cluster).update(last_seen=moment(last_seen))
+def saw_cluster(cluster: int, last_seen: float, target: Target) -> None:
+    """Notes that the cluster's scheduler answered, and how often it is asked."""
+    Cluster.objects.filter(pk=cluster).update(
+        last_seen=moment(last_seen),
+        identity_interval=target.identity_interval,
+        metrics_interval=target.metrics_interval,
+    )
 
 
 def report(target: int, holder: str, fields: dict[str, Any]) -> None:

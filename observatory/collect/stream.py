@@ -19,12 +19,13 @@ from distributed.utils import key_split_group
 
 from observatory.collect.fetch import Client, Failure, FetchError, failure_of
 from observatory.collect.identity import MAXIMUM_NAME, Problems, integer, number, text
-from observatory.wire.records import Action, Event, Span, Status, clean_key, clean_text, is_time
+from observatory.wire.records import EVENT_KINDS, Action, Event, Span, Status, clean_key, clean_text, is_time
 
 MAXIMUM_MESSAGE = 4 * 2**20
 MAXIMUM_MESSAGES = 10_000
 MAXIMUM_DEPTH = 20
-HEARTBEAT = 5.0
+HEARTBEAT = 30.0
+"""seconds between pings; half of it without a pong ends the subscription: a busy scheduler takes long"""
 HANDSHAKE_TIMEOUT = 5.0
 
 EVENTS = {
@@ -65,7 +66,8 @@ def read_object(page: Any, now: float) -> Span | Event | None:
     if kind is None:
         return None
     client = text(page, "client", MAXIMUM_NAME)
-    return Event(now, kind, text(page, "worker", MAXIMUM_NAME), {"client": client} if client else {})
+    detail = {"message": EVENT_KINDS[kind], **({"client": client} if client else {})}
+    return Event(now, kind, text(page, "worker", MAXIMUM_NAME), detail)
 
 
 def read_transition(page: dict[str, Any]) -> Span | None:

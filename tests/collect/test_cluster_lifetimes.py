@@ -8,10 +8,11 @@ import time
 
 import pytest
 from dask_processes import scheduler
-from observer import event_kinds, eventually, observed, read, watching
+from django.utils import timezone
+from observer import event_kinds, eventually, make_target, observed, read, watching
 
 from observatory.clusters.models import Cluster
-from observatory.collect.registry import in_database
+from observatory.collect.registry import end_abandoned, in_database
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -35,6 +36,8 @@ async def test_a_new_scheduler_is_a_new_cluster_and_the_old_one_ended_when_it_wa
             assert first.end_reason == "another scheduler answers at its address"
             assert second.ended is None
             assert second.scheduler_id != first.scheduler_id
+            await asyncio.sleep(1)
+            assert await event_kinds(second.pk) == []
             await eventually(lambda: ended_kinds(first.pk))
             ends = await read("SELECT end_reason FROM worker WHERE cluster_id = %s", first.pk)
             assert ends == [("cluster-ended",)]
@@ -78,7 +81,7 @@ async def test_a_scheduler_that_hangs_is_a_gap_and_goes_on_as_the_same_cluster()
             await eventually(lambda: has_event("scheduler-unreachable"), 15)
             dask.process.send_signal(signal.SIGCONT)
             await eventually(lambda: has_event("scheduler-reachable"), 15)
-            await eventually(lambda: has_event("stream-resumed"), 20)
+            assert not await has_event("stream-lost")
             (gap,) = await read(
                 "SELECT extract(epoch FROM time)::float8 FROM event WHERE kind = 'scheduler-unreachable'"
             )
@@ -111,3 +114,32 @@ async def test_a_cluster_that_was_thought_gone_is_opened_again_when_its_schedule
             assert again.pk == cluster.pk
             assert again.ended is None
             assert again.end_reason == ""
+
+
+async def test_a_cluster_that_an_earlier_collector_left_open_ends_when_nobody_answers() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url):
+            await eventually(lambda: read("SELECT 1 FROM worker"))
+            await asyncio.sleep(1.5)
+        dask.kill()
+        (cluster,) = await clusters()
+        assert cluster.ended is None
+        async with watching(await in_database(lambda: Cluster.objects.get().target)):
+            ended = await eventually(ended_cluster, 20)
+            assert ended.ended == ended.last_seen
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE end_reason = 'cluster-ended'"))
+
+
+def test_a_cluster_whose_target_is_paused_or_deleted_is_no_longer_observed() -> None:
+    target = make_target("http://127.0.0.1:1")
+    moment = timezone.now()
+    Cluster.objects.create(
+        project=target.project, target=target, scheduler_id="s", name="c", started=moment, last_seen=moment
+    )
+    end_abandoned()
+    assert Cluster.objects.get().ended is None
+    target.enabled = False
+    target.save()
+    end_abandoned()
+    assert Cluster.objects.get().ended == moment
+    assert "paused" in Cluster.objects.get().end_reason

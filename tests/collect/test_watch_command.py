@@ -1,0 +1,48 @@
+"""`manage.py watch` adds a target or says in one line why not."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from dask_processes import free_port, scheduler
+from django.core.management import CommandError, call_command
+
+from observatory.clusters.models import Project, Target
+
+pytestmark = pytest.mark.django_db
+
+
+def watch(*arguments: str) -> str:
+    output = StringIO()
+    call_command("watch", *arguments, stdout=output)
+    return output.getvalue()
+
+
+def test_a_schedulers_address_becomes_a_target_in_a_project_that_is_made() -> None:
+    with scheduler() as dask:
+        assert dask.url in watch(f"{dask.url}/status")
+        target = Target.objects.get()
+        assert (target.url, target.name) == (dask.url, f"127.0.0.1:{dask.http_port}")
+        assert target.project.slug == "default"
+        assert (target.enabled, target.identity_interval, target.metrics_interval) == (True, 1.0, 5.0)
+        with pytest.raises(CommandError, match="already"):
+            watch(dask.url, "--name", "again")
+
+
+def test_a_name_and_a_project_are_taken() -> None:
+    Project.objects.create(name="First", slug="first")
+    Project.objects.create(name="Second", slug="second")
+    with scheduler() as dask:
+        watch(dask.url, "--name", "mine", "--project", "second")
+    assert Target.objects.get().name == "mine"
+    assert Target.objects.get().project.slug == "second"
+
+
+def test_what_is_no_scheduler_is_refused_in_one_line() -> None:
+    with pytest.raises(CommandError, match="can't be reached") as error:
+        watch(f"http://127.0.0.1:{free_port()}")
+    assert "\n" not in str(error.value)
+    assert not Target.objects.exists()
+    with pytest.raises(CommandError, match="no project"):
+        watch("http://127.0.0.1:1", "--project", "nothing")
