@@ -125,8 +125,13 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],
         "script-src": ["'self'"],
-        # the hash of nothing: Plotly adds an empty <style> and fills it by CSSOM, which no policy forbids
-        "style-src": ["'self'", "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"],
+        # Plotly adds an empty <style> that it fills by CSSOM, which no policy forbids, and one for its maps.
+        # The latter's hash is of this version: tests/pages/test_in_chromium.py fails with another's.
+        "style-src": [
+            "'self'",
+            "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
+            "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
+        ],
         "img-src": ["'self'", "data:"],
         "font-src": ["'self'"],
         "connect-src": ["'self'"],

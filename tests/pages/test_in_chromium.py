@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from observatory.clusters.accounts import sign_in_path
@@ -89,6 +90,23 @@ def test_no_page_breaks_the_policy_and_hostile_names_run_nothing(
         page.goto(path)
         assert page.get_by_role("heading").count()
         assert page.locator('img[src="x"]').count() == 0
+    assert complaints == []
+
+
+DRAW = """async ([plotly, layout]) => {
+  const { loadPlotly, config } = await import(plotly);
+  const element = document.body.appendChild(document.createElement("div"));
+  const trace = { type: "bar", orientation: "h", x: [3, 5], y: ["inc", "sum"], text: ["3", "5"] };
+  await (await loadPlotly()).react(element, [trace], layout, config);
+  return [...element.querySelectorAll(".main-svg")].map(svg => getComputedStyle(svg).position);
+}"""
+
+
+def test_plotly_draws_within_the_policy(page: Page, complaints: list[str]) -> None:
+    page.goto("/clusters/")
+    module = f"{settings.STATIC_URL}frontend/charts/plotly.js"
+    positions = page.evaluate(DRAW, [module, {"width": 400, "height": 200, "title": {"text": "tasks"}}])
+    assert set(positions) == {"absolute"}, "its own style rules aren't in force"
     assert complaints == []
 
 
