@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from observatory.runtime.components import celery, collector
+
+QUESTIONS = {"collector": collector, "celery": celery}
+
+
+class Command(BaseCommand):
+    help = "Exits with 0 when a process gives a sign of life: a health check for containers."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("process", choices=sorted(QUESTIONS))
+
+    def handle(self, **options: Any) -> None:
+        finding = QUESTIONS[options["process"]]()
+        self.stdout.write(f"{finding.component}: {finding.text}")
+        sys.exit(0 if finding.fine else 1)

@@ -1,0 +1,66 @@
+"""docker-compose.yml can't be run here: it is held against the Compose specification and against the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from compose_spec import PyCompose
+from django.core.management import get_commands
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "docker-compose.yml").read_text()
+SERVICES: dict[str, Any] = yaml.safe_load(TEXT)["services"]
+KEEPS = {"database", "redis", "beat"}
+RUNS_ONCE = {"migrate"}
+
+
+def _interpolated(text: str) -> str:
+    """With every variable at its default, or at a word where it is required."""
+    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
+    return re.sub(r"\$\{\w+:\?[^}]*\}", "secret", text)
+
+
+def test_it_is_valid_by_the_compose_specification() -> None:
+    compose = PyCompose.from_yaml(yaml.safe_dump(yaml.safe_load(_interpolated(TEXT))))
+    assert set(compose.service_names()) == set(SERVICES)
+
+
+def test_the_validator_refuses_what_is_not_in_the_specification() -> None:
+    with pytest.raises(Exception, match="restrat"):
+        PyCompose.from_yaml(yaml.safe_dump({"services": {"web": {"image": "x", "restrat": "always"}}}))
+
+
+def test_every_service_that_stays_has_a_health_check_and_every_one_that_keeps_something_a_volume() -> None:
+    for name, service in SERVICES.items():
+        if name in RUNS_ONCE or name == "demo-worker":
+            continue
+        assert "healthcheck" in service, name
+    assert {name for name, service in SERVICES.items() if service.get("volumes")} == KEEPS
+
+
+def test_only_the_demo_profile_has_a_dask_cluster() -> None:
+    assert {name for name, service in SERVICES.items() if service.get("profiles") == ["demo"]} == {
+        "demo-scheduler",
+        "demo-worker",
+    }
+    assert SERVICES["demo-worker"]["deploy"]["replicas"] == 2
+
+
+def test_every_management_command_and_setting_that_it_names_exists() -> None:
+    for command in re.findall(r'"manage\.py", "(\w+)"', TEXT):
+        assert command in get_commands()
+    documented = set(re.findall(r"`([A-Z_]+)`", (ROOT / "docs/settings.md").read_text()))
+    environment = yaml.safe_load(TEXT)["x-observatory"]["environment"]
+    assert set(environment) <= documented
+
+
+def test_the_image_is_made_by_the_steps_of_the_makefile() -> None:
+    steps = re.findall(r"RUN make (\S+)", (ROOT / "Dockerfile").read_text())
+    targets = (ROOT / "Makefile").read_text().replace("$(VENV)", ".venv")
+    assert steps
+    for step in steps:
+        assert re.search(rf"^{re.escape(step)}:", targets, re.MULTILINE), step
