@@ -73,8 +73,7 @@ class Accepted:
         """The days (UTC) that each table gets records of."""
         for table, times in ((SPAN, self.spans.starts), (SAMPLE, self.samples.times), (EVENT, self.happened)):
             if len(times):
-                days = np.unique(times // DAY)
-                yield table, [datetime.fromtimestamp(day * DAY, UTC).date() for day in days]
+                yield table, [datetime.fromtimestamp(day * DAY, UTC).date() for day in _days(times)]
 
 
 def accept(batch: Batch, latest: float) -> Accepted:
@@ -97,6 +96,8 @@ def accept(batch: Batch, latest: float) -> Accepted:
 
 
 def _spans(records: Sequence[Span], latest: float) -> Spans:
+    if not records:
+        return NO_SPANS
     try:
         found = _span_columns(records)
         # a thread is an int8 in the store
@@ -134,6 +135,8 @@ def _span_columns(records: Sequence[Span]) -> Spans:
 
 
 def _samples(records: Sequence[Sample], latest: float) -> Samples:
+    if not records:
+        return NO_SAMPLES
     found = _sample_columns(records)
     if np.all((found.times > EARLIEST) & (found.times < latest)):
         return found
@@ -153,5 +156,14 @@ def _column(records: Sequence[Any], name: str) -> list[Any]:
     return list(map(attrgetter(name), records))
 
 
+def _days(times: Times) -> set[int]:
+    """Days since 1970. Most batches are of one."""
+    first, last = int(times.min() // DAY), int(times.max() // DAY)
+    return {first} if first == last else set((times // DAY).astype(np.int64).tolist())
+
+
 def _in_time(records: Collection[Timed], latest: float) -> list[Timed]:
     return [record for record in records if EARLIEST < record.time < latest]
+
+
+NO_SPANS, NO_SAMPLES = _span_columns([]), _sample_columns([])

@@ -42,6 +42,8 @@ class Cluster:
 
     def lanes_of(self, connection: psycopg.Connection, spans: Spans) -> Sequence[Lane]:
         """The lane of each span. New ones get their ids when the workers are saved."""
+        if not len(spans):
+            return []
         by_worker = [self._lanes[worker] for worker in spans.workers]
         known = [lanes.get(thread) for lanes, thread in zip(by_worker, spans.threads, strict=True)]
         lanes = [lane for lane in set(known) if lane is not None]

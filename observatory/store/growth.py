@@ -33,7 +33,7 @@ GROW = f"""
         errors = before.errors + %(errors)s
     FROM before WHERE extent.cluster_id = before.cluster_id
     RETURNING {", ".join(f"extent.{column}" for column in COLUMNS.split(", "))},
-        extract(epoch FROM before.committed)::float8, before.stamp,
+        extract(epoch FROM before.committed)::float8, before.version, before.stamp,
         extent.xmin::text, pg_current_xact_id()::text"""
 
 
@@ -42,7 +42,8 @@ class Growth:
     """What became of the extent; it is locked until the transaction ends: one writer at a time."""
 
     extent: Extent
-    committed_before: float
+    late_before: float | None
+    """seconds: some of the batch is older than this, where the past was closed; None: nothing is"""
     stamp_before: str
     """the transaction that wrote it before"""
     stamp: str
@@ -69,8 +70,10 @@ def grow(connection: psycopg.Connection, accepted: Accepted) -> Growth:
         connection.execute(insert, [accepted.cluster])
         row = connection.execute(GROW, parameters).fetchone()
         assert row is not None
-    *extent, committed_before, stamp_before, stamp, transaction = row
-    return Growth(Extent.of(extent), committed_before, stamp_before, stamp, transaction)
+    *columns, committed_before, version_before, stamp_before, stamp, transaction = row
+    extent = Extent.of(columns)
+    closed = committed_before - SETTLING if extent.version != version_before else None
+    return Growth(extent, closed, stamp_before, stamp, transaction)
 
 
 def add_workers(connection: psycopg.Connection, cluster: int, opened: int) -> Extent:

@@ -42,6 +42,8 @@ class Names:
 
     def intern(self, connection: psycopg.Connection, spans: Spans) -> list[Prefix]:
         """Makes every name of `spans` known; returns the prefixes that are new to the store."""
+        if not len(spans):
+            return []
         new_prefixes: list[Name] = []
         prefixes = set(spans.prefixes) - self.prefixes.keys()
         if prefixes:

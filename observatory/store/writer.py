@@ -14,7 +14,7 @@ from observatory.store.cluster import Cluster
 from observatory.store.committed import Committed
 from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
-from observatory.store.growth import SETTLING, add_workers, drop_tiles, grow
+from observatory.store.growth import add_workers, drop_tiles, grow
 from observatory.store.rows import copy_events, copy_samples, copy_spans
 from observatory.wire.records import Batch
 
@@ -134,7 +134,8 @@ class Writer:
         spans = copy_spans(connection, accepted.cluster, accepted.spans, lanes, cluster.names)
         samples = copy_samples(connection, accepted.cluster, accepted.samples, series)
         events = copy_events(connection, accepted, cluster.workers)
-        drop_tiles(connection, accepted, growth.committed_before - SETTLING)
+        if growth.late_before is not None:
+            drop_tiles(connection, accepted, growth.late_before)
         opened = saved.opened
         committed = Committed(
             extent=add_workers(connection, accepted.cluster, opened) if opened else growth.extent,
