@@ -167,7 +167,7 @@ class TaskStream {
     const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
     const top = rows.first * this.#rowHeight - this.#scroll;
     const height = rows.count * this.#rowHeight;
-    context.fillStyle = hatching(context, theme().border);
+    context.fillStyle = hatching(context, theme().hatch);
     const { started, ended } = rows.worker;
     if (started > view.start) context.fillRect(left, top, x(started) - left, height);
     if (ended !== null && ended < view.stop) context.fillRect(x(ended), top, left + view.width - x(ended), height);

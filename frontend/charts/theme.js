@@ -1,7 +1,7 @@
 // The colours of the theme, for canvases. They are CSS custom properties, read again when the theme changes.
 
 /** @typedef {{background: string, surface: string, border: string, text: string, muted: string, accent: string,
- *   danger: string, warning: string, ok: string, plot: string}} Theme
+ *   danger: string, warning: string, ok: string, plot: string, hatch: string}} Theme
  * `plot` lies behind data: Dask's darkest colours and black have to be seen on it. */
 
 /** @type {Theme|null} */
@@ -22,8 +22,12 @@ export function theme() {
     warning: read("warning"),
     ok: read("ok"),
     plot: read("surface"),
+    hatch: read("border"),
   };
-  if (document.documentElement.dataset.theme === "dark") current.plot = mix(current.surface, current.text, 0.13);
+  if (document.documentElement.dataset.theme === "dark") {
+    current.plot = mix(current.surface, current.text, 0.09);
+    current.hatch = mix(current.surface, current.text, 0.28);
+  }
   return current;
 }
 

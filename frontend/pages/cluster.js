@@ -159,7 +159,7 @@ class Page {
       this.transport();
       this.header();
       this.banners.draw();
-      this.context.instant.request(this.context.timeline.playhead);
+      this.context.instant.request(this.context.timeline.playhead, this.context.timeline);
     }
     this.view = { ...this.view, hover: this.context.selection.hover };
     this.panels.draw(this.view);

@@ -1,8 +1,11 @@
-// The state of the cluster at the playhead: asked for at most four times a second, the latest instant wins.
+// The state of the cluster at the playhead: asked for at most four times a second (live: once); the latest wins.
 
 /** @typedef {import("../types.js").State} State */
+/** @typedef {{live: boolean, playing: boolean}} Pace */
 
-const SHORTEST_INTERVAL = 250; // ms between two questions
+const INTERVAL = 250; // ms between two questions
+const LIVE_INTERVAL = 1000; // more often there is nothing new
+const RETRY = 2000;
 const CACHE_SIZE = 64;
 const SAME_INSTANT = 0.001; // seconds
 
@@ -10,10 +13,11 @@ const SAME_INSTANT = 0.001; // seconds
 export class Instant extends EventTarget {
   /** @type {State|null} */
   state = null;
-  /** @type {Map<number, State>} by milliseconds; of the past only */
+  /** @type {Map<number, State>} by milliseconds */
   #cache = new Map();
   #wanted = NaN;
-  #shown = NaN;
+  /** @type {Pace} */
+  #pace = { live: false, playing: false };
   #asked = -Infinity;
   #timer = 0;
   /** @type {AbortController|null} */
@@ -26,23 +30,30 @@ export class Instant extends EventTarget {
     this.#url = url;
   }
 
-  /** @param {number} at the instant that is to be shown */
-  request(at) {
+  /**
+   * @param {number} at the instant that is to be shown
+   * @param {Pace} pace while time moves on, an answer on its way isn't given up
+   */
+  request(at, pace) {
+    this.#pace = { live: pace.live, playing: pace.playing };
     if (Math.abs(at - this.#wanted) < SAME_INSTANT) return;
     this.#wanted = at;
     const cached = this.#cache.get(Math.round(at * 1000));
-    if (cached) return this.#show(at, cached);
-    if (this.#timer) return;
-    const wait = Math.max(0, this.#asked + SHORTEST_INTERVAL - performance.now());
-    this.#timer = window.setTimeout(() => this.#fetch(), wait);
+    if (cached) this.#show(cached);
+    else this.#schedule();
   }
 
   /** Forgets what was answered: the past has changed. */
   forget() {
     this.#cache.clear();
-    const at = this.#wanted;
-    this.#wanted = NaN;
-    if (!Number.isNaN(at)) this.request(at);
+    if (!Number.isNaN(this.#wanted)) this.#schedule();
+  }
+
+  #schedule(delay = 0) {
+    const { live, playing } = this.#pace;
+    if (this.#timer || (this.#inFlight && (live || playing))) return;
+    const due = this.#asked + (live ? LIVE_INTERVAL : INTERVAL) - performance.now();
+    this.#timer = window.setTimeout(() => void this.#fetch(), Math.max(due, delay, 0));
   }
 
   async #fetch() {
@@ -52,19 +63,21 @@ export class Instant extends EventTarget {
     this.#inFlight?.abort();
     const controller = new AbortController();
     this.#inFlight = controller;
+    let failed = false;
     try {
       const response = await fetch(`${this.#url}?at=${at.toFixed(6)}`, { signal: controller.signal });
       if (!response.ok) throw new Error(`the server answered ${response.status}`);
       const state = /** @type {State} */ (await response.json());
       this.#remember(Math.round(at * 1000), state);
-      this.#show(at, state);
+      this.#show(state);
     } catch (error) {
       if (controller.signal.aborted) return;
+      failed = true;
       console.warn("no state at the playhead", error);
-      if (at === this.#wanted) this.#wanted = NaN;
-    } finally {
-      if (this.#inFlight === controller) this.#inFlight = null;
     }
+    this.#inFlight = null;
+    if (failed) this.#schedule(RETRY);
+    else if (this.#wanted !== at) this.#schedule();
   }
 
   /**
@@ -77,13 +90,9 @@ export class Instant extends EventTarget {
     if (this.#cache.size > CACHE_SIZE && oldest !== undefined) this.#cache.delete(oldest);
   }
 
-  /**
-   * @param {number} at
-   * @param {State} state
-   */
-  #show(at, state) {
-    if (at === this.#shown && state === this.state) return;
-    this.#shown = at;
+  /** @param {State} state */
+  #show(state) {
+    if (state === this.state) return;
     this.state = state;
     this.dispatchEvent(new Event("change"));
   }

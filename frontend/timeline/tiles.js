@@ -9,7 +9,10 @@ import { TileStore, makeTile, tileKey } from "./tile_store.js";
 /** @typedef {import("../types.js").Block} Block */
 /** @typedef {import("../types.js").ClusterInfo} ClusterInfo */
 /** @typedef {import("./tile_store.js").Entry} Entry */
-/** @typedef {{layer: string, level: number, index: number, key: string}} Place */
+/**
+ * `near`: in the window, not only beside it.
+ * @typedef {{layer: string, level: number, index: number, key: string, near: boolean}} Place
+ */
 /** @typedef {{first: number, last: number, committed: number, version: number, ended: number|null}} Extent */
 
 const EXACT_LAYERS = new Set(["spans", "prefixes", "events"]);
@@ -145,7 +148,8 @@ export class Tiles extends EventTarget {
     const places = [];
     const last = tileIndex(Math.min(stop + margin, this.#latest()), level);
     for (let index = tileIndex(Math.max(start - margin, this.#extent.first), level); index <= last; index++) {
-      places.push({ layer, level, index, key: tileKey(layer, level, index) });
+      const near = (index + 1) * tileWidth(level) > start && index * tileWidth(level) < stop;
+      places.push({ layer, level, index, key: tileKey(layer, level, index), near });
     }
     return places;
   }
@@ -183,9 +187,10 @@ export class Tiles extends EventTarget {
     for (const [key, controller] of this.#inFlight) if (!keys.has(key)) controller.abort();
     const missing = wanted.filter((place) => !this.#store.get(place.key));
     const stale = wanted.filter((place) => this.#store.get(place.key)?.stale);
+    const [near, far] = [missing.filter((place) => place.near), missing.filter((place) => !place.near)];
     const now = performance.now();
     let wait = Infinity;
-    for (const place of [...missing, ...stale]) {
+    for (const place of [...near, ...stale, ...far]) {
       if (this.#inFlight.size >= CONCURRENCY) return;
       const until = this.#failures.get(place.key)?.until ?? 0;
       if (until > now) wait = Math.min(wait, until - now);

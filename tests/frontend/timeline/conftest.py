@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,12 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 BLANK = b"<!doctype html><meta charset=utf-8><title>test</title><body></body>"
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 Answer = tuple[int, bytes]
 
@@ -64,20 +61,6 @@ class Server:
         self._server.server_close()
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    executable = shutil.which("chromium")
-    if executable is None:
-        reason = "Chromium isn't installed: apt-get install chromium"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()
@@ -86,8 +69,8 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def page(browser: Browser, server: Server) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1000, "height": 600}, timezone_id="UTC")
+def page(chromium: Browser, server: Server) -> Iterator[Page]:
+    context = chromium.new_context(viewport={"width": 1000, "height": 600}, timezone_id="UTC")
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
