@@ -18,6 +18,8 @@ from observatory.collect.identity import MAXIMUM_WORKERS, Identity, WorkerIdenti
 from observatory.wire.records import Event, WorkerGone, WorkerSeen
 
 SETTLING = 5.0
+NANNY_SETTLING = 15.0
+"""the same for a worker with a nanny, which takes its time to start another one"""
 OVERDUE = 10.0
 RESTARTING = 60.0
 """seconds after Client.restart in which workers go and come by order"""
@@ -148,7 +150,8 @@ class Membership:
     def settle(self) -> None:
         """Ends the lifetimes of those that left a while ago and gave no sign that they were lost."""
         for leaver in list(self.leavers.values()):
-            if time.monotonic() - leaver.left > SETTLING:
+            settling = NANNY_SETTLING if leaver.worker.nanny else SETTLING
+            if time.monotonic() - leaver.left > settling:
                 self._settle(leaver, lost=False)
 
     def _settle(self, leaver: Leaver, lost: bool) -> None:
