@@ -18,15 +18,16 @@ from observatory.runtime.embedded.folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
 from observatory.runtime.embedded.valkey import Valkey
 
+pytest_plugins = ["tests.chromium"]
+
 _started: list[subprocess.Popen[bytes]] = []
 _folder = Path(tempfile.mkdtemp(prefix="observatory-tests-"))
 
 
 def _start(service: Postgres | Valkey) -> None:
     service.prepare()
-    options = service.folder.account.process_options()
     with (_folder / "services.log").open("ab") as log:
-        process = subprocess.Popen(service.command(), cwd="/", stdout=log, stderr=log, **options)
+        process = subprocess.Popen(service.command(), stdout=log, stderr=log, **service.options())
     _started.append(process)
     deadline = time.monotonic() + 60
     while not service.is_ready():

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.observatory import Observatory
+
+
+@pytest.fixture
+def observatory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observatory]:
+    """A whole one, not started yet, in a data folder that any account can get to."""
+    folder = tmp_path_factory.mktemp("observatory")
+    for parent in (folder, *folder.parents[:3]):
+        if parent.owner() != "root" or parent == Path("/tmp"):
+            break
+        parent.chmod(0o711)
+    observatory = Observatory(folder / "data")
+    yield observatory
+    observatory.stop()
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    context = chromium.new_context(viewport={"width": 1600, "height": 1000})
+    yield context.new_page()
+    context.close()

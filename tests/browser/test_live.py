@@ -1,0 +1,65 @@
+"""What happens on a cluster is on an open page within a second."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any
+
+import pytest
+from distributed import Client, LocalCluster
+from playwright.sync_api import Page
+
+from tests.browser.observatory import Observatory
+
+pytestmark = pytest.mark.browser
+
+MOST_SECONDS = 1.0
+MARKERS = 9
+
+# looks at each frame whether the marker's span is among what the task stream draws, and says when it was first
+WATCH = """prefix => {
+  const { tiles, timeline } = window.observatory.context;
+  window.seen = null;
+  const look = () => {
+    const covering = tiles.cover("test", "spans", timeline.start, timeline.stop, 1000);
+    const found = covering.some(tile => (tile.blocks.get("span") ?? []).some(block => {
+      const keys = block.texts("key");
+      for (let row = 0; row < block.rows; row++) if (keys.at(row).startsWith(prefix)) return true;
+      return false;
+    }));
+    if (found) window.seen = Date.now() / 1000;
+    else requestAnimationFrame(look);
+  };
+  look();
+}"""
+
+
+def _mark(pause: float) -> float:
+    time.sleep(pause)
+    return time.time()
+
+
+def test_a_task_is_on_the_open_page_within_a_second_of_its_end(observatory: Observatory, page: Page) -> None:
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+    ):
+        observatory.start()
+        observatory.watch(cluster.dashboard_link.removesuffix("/status"), "live")
+        observatory.sign_in(page)
+        page.goto(f"{observatory.url}/clusters/")
+        page.get_by_role("link", name="live").first.click()
+        page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+        delays = sorted(_delay(client, page) for _ in range(MARKERS))
+    assert delays[MARKERS // 2] < MOST_SECONDS, delays
+
+
+def _delay(client: Client, page: Page) -> float:
+    """Seconds from a marker task's end, on its worker's clock (ours), to the page's having it."""
+    prefix = f"marker-{uuid.uuid4().hex[:8]}"
+    page.evaluate(WATCH, prefix)
+    ended: Any = client.submit(_mark, 0.05, key=f"{prefix}-1").result()
+    page.wait_for_function("() => window.seen !== null")
+    seen: float = page.evaluate("() => window.seen")
+    return seen - float(ended)

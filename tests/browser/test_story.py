@@ -1,0 +1,120 @@
+"""The main job, as its user lives it: a cluster at work, live; closed; the server restarted; the run replayed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from distributed import Client, LocalCluster
+from playwright.sync_api import Page
+
+from tests.browser.observatory import Observatory
+from tests.browser.recorder import Recorder, Recording
+
+pytestmark = pytest.mark.browser
+
+INSTANT = """async at => {
+  const { timeline, instant } = window.observatory.context;
+  timeline.setPlayhead(at);
+  const deadline = Date.now() + 20000;
+  while (Date.now() < deadline) {
+    const state = instant.state;
+    if (state && Math.abs(state.at - at) < 1e-3) return state;
+    await new Promise(resolve => setTimeout(resolve, 50));
+  }
+  throw new Error(`no state arrived for ${at}`);
+}"""
+
+
+@pytest.fixture
+def cluster() -> Iterator[tuple[LocalCluster, Client, Recording]]:
+    recording = Recording()
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+    ):
+        client.register_plugin(Recorder(recording))
+        yield cluster, client, recording
+
+
+def _work(client: Client, seconds: float) -> None:
+    """Tasks of several prefixes, some holding memory, some hogging the GIL, some failing."""
+
+    def grow(size: int) -> bytes:
+        time.sleep(0.02)
+        return bytes(size)
+
+    def spin(duration: float, number: int) -> int:
+        stop = time.monotonic() + duration
+        count = 0
+        while time.monotonic() < stop:
+            count += 1
+        return number
+
+    def fail(number: int) -> None:
+        raise ValueError(number)
+
+    deadline = time.monotonic() + seconds
+    held = []
+    turn = 0
+    while time.monotonic() < deadline:
+        turn += 1
+        held += client.map(grow, [2_000_000 + turn * 100 + i for i in range(10)])
+        spun = client.map(spin, [0.05] * 20, range(turn * 100, turn * 100 + 20))
+        failed = client.submit(fail, turn)
+        client.gather(spun + held)
+        assert failed.exception()
+
+
+def _state_at(page: Page, at: float) -> dict[str, Any]:
+    state = page.evaluate(INSTANT, at)
+    assert isinstance(state, dict)
+    return state
+
+
+def test_a_run_is_shown_live_and_replayed_exactly_after_cluster_and_server_are_gone(
+    observatory: Observatory, page: Page, cluster: tuple[LocalCluster, Client, Recording]
+) -> None:
+    dask, client, recording = cluster
+    observatory.start()
+    observatory.watch(dask.dashboard_link.removesuffix("/status"), "story")
+    observatory.sign_in(page)
+
+    page.goto(f"{observatory.url}/clusters/")
+    page.get_by_role("link", name="story").first.click()
+    page.wait_for_function("() => window.observatory?.context?.timeline.live === true")
+    _work(client, seconds=12)
+    time.sleep(2)
+    live_done = page.evaluate("() => window.observatory.context.instant.state.progress.map(row => row.done)")
+    assert sum(live_done) > 0
+
+    address = page.url.split("?")[0]
+    beats = {worker: list(found) for worker, found in recording.heartbeats.items()}
+    stops = sorted(stop for stop, _ in recording.finished)
+    moments = [stops[len(stops) // 4], stops[len(stops) // 2], stops[-1]]
+    client.close()
+    dask.close()
+    page.get_by_text("ended", exact=False).first.wait_for(timeout=40_000)
+
+    observatory.stop()
+    observatory.start()
+    page.goto(address)
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    workers = page.evaluate("() => [...window.observatory.context.model.workers.values()]")
+    addresses = {worker["id"]: worker["address"] for worker in workers}
+    for moment in moments:
+        at = moment + 1e-4
+        state = _state_at(page, at)
+        assert sum(row["done"] for row in state["progress"]) == recording.done_at(at)
+        assert len(state["workers"]) == len(beats) == 2
+        for worker in state["workers"]:
+            expected = [beat for beat in beats[addresses[worker["id"]]] if at - 2.5 <= beat.time <= at + 0.2]
+            assert worker["memory"] in [beat.memory for beat in expected]
+            assert worker["managed"] in [beat.managed for beat in expected]
+            assert worker["gil"] == pytest.approx([beat.gil for beat in expected][-1], abs=0.35) or worker[
+                "gil"
+            ] in [beat.gil for beat in expected]
+    stored = observatory.query("select count(*) from span")
+    assert stored == len(recording.spans)
