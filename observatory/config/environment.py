@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 LONGEST_RUN_DIR = 107 - len("/.s.PGSQL.5432.lock")
+PLAIN_PATH = re.compile(r"[\w/.+-]+", re.ASCII)
+"""means the same in a URL, and as libpq's host, as it does as a path"""
 SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
 
 
@@ -51,12 +53,15 @@ def use_data_dir(arguments: Sequence[str]) -> None:
 
 
 def run_dir(data_dir: Path) -> Path:
-    """The folder of the embedded services' sockets, whose paths may have 107 bytes at most."""
+    """The folder of the embedded services' sockets, whose paths may have 107 bytes at most.
+
+    It is in the data folder where that serves, else in /tmp, private and named after the data folder.
+    """
     folder = data_dir / "run"
-    if len(bytes(folder)) <= LONGEST_RUN_DIR:
+    if len(bytes(folder)) <= LONGEST_RUN_DIR and PLAIN_PATH.fullmatch(str(folder)):
         return folder
     digest = hashlib.sha256(bytes(data_dir)).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"observatory-{digest}"
+    return Path("/tmp") / f"observatory-{digest}"
 
 
 def redis_url(data_dir: Path) -> str:

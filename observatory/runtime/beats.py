@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 from typing import Any
 
@@ -32,10 +33,11 @@ def collectors(client: redis.Redis) -> list[dict[str, Any]]:
     return [json.loads(value) for value in values if value]
 
 
-def collects() -> bool:
-    """True when a collector lives; False also when Redis doesn't answer."""
+def collects(process: int) -> bool:
+    """True when the collector that is this process of this machine lives; False without Redis' answer."""
+    host = socket.gethostname()[:60]
     try:
-        return bool(collectors(connect()))
+        return any(state["id"].startswith(f"{host}:{process}:") for state in collectors(connect()))
     except redis.RedisError:
         return False
 

@@ -63,7 +63,7 @@ def collector_metrics(living: list[dict[str, Any]]) -> Iterator[Metric]:
             rows.add_metric([beat["id"], kind], count)
         buckets = [(bound, count) for bound, count in beat["lag"]["buckets"].items()]
         lag.add_metric([beat["id"]], buckets, beat["lag"]["sum"])
-        queue.add_metric([beat["id"]], beat.get("queued", 0))
+        queue.add_metric([beat["id"]], beat.get("queue", 0))
     yield rows
     yield lag
     yield queue

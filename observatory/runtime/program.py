@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any
+
+from observatory.runtime.children import dying_with_us
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 SETTLED = 30.0
 """seconds that a program has to run for its next restart to be prompt again"""
-LARGEST_LOG = 20_000_000
-PR_SET_PDEATHSIG = 1
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(slots=True)
@@ -39,8 +35,11 @@ class Program:
     """time.monotonic()"""
     pause: float = SHORTEST_PAUSE
 
-    def start(self, output: IO[bytes] | None) -> None:
-        """Starts it in a process group of its own; it dies with the thread that calls this."""
+    def start(self, output: IO[bytes] | None = None) -> None:
+        """Starts it in a process group of its own; it dies with the thread that calls this.
+
+        `output` takes what it prints; None: it shares ours.
+        """
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             self.command,
@@ -49,7 +48,7 @@ class Program:
             stdout=output,
             stderr=subprocess.STDOUT if output else None,
             start_new_session=True,
-            preexec_fn=_die_with_parent,
+            preexec_fn=dying_with_us(),
             **self.options,
         )
 
@@ -74,16 +73,3 @@ class Program:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-
-
-def log_file(folder: Path, name: str) -> IO[bytes]:
-    """`folder`/name.log to append to; a large one is put aside as name.log.1 first."""
-    path = folder / f"{name}.log"
-    if path.exists() and path.stat().st_size > LARGEST_LOG:
-        path.replace(path.with_name(f"{name}.log.1"))
-    return path.open("ab")
-
-
-def _die_with_parent() -> None:
-    """Between fork and exec: when the supervisor is killed, nothing of ours outlives it."""
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 
 import psycopg
@@ -57,24 +56,11 @@ def check_redis() -> None:
 
 def _program(name: str, service: Postgres | Valkey, stop_signal: signal.Signals) -> Program:
     service.prepare()
-    _end(service.leftover())
     return Program(
         name,
         service.command(),
         service.is_ready,
         stop_signal=stop_signal,
         patience=60.0,
-        options={"cwd": "/", **service.folder.account.process_options()},
+        options=service.options(),
     )
-
-
-def _end(process: int | None) -> None:
-    """Stops the server that an `up` left behind which was killed; the lock says that none other uses it."""
-    if process is None:
-        return
-    deadline = time.monotonic() + 30
-    os.kill(process, signal.SIGINT)
-    while os.path.exists(f"/proc/{process}"):
-        if time.monotonic() > deadline:
-            os.kill(process, signal.SIGKILL)
-        time.sleep(0.1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from pathlib import Path
 
 from observatory.runtime.errors import RuntimeFault
-from observatory.runtime.program import Program, log_file
+from observatory.runtime.logs import Logs
+from observatory.runtime.program import Program
 
 log = logging.getLogger(__name__)
 
@@ -15,9 +15,9 @@ LOOK_EVERY = 0.2
 
 
 class Supervisor:
-    """`logs`: the folder of the programs' output; None shows it on the terminal."""
+    """Runs programs; what they print goes to `logs`."""
 
-    def __init__(self, logs: Path | None) -> None:
+    def __init__(self, logs: Logs) -> None:
         self.logs = logs
         self.programs: list[Program] = []
         self.stopping = False
@@ -34,23 +34,31 @@ class Supervisor:
         self._run(program)
 
     def wait_until_ready(self, program: Program, timeout: float = 60.0) -> None:
+        """Raises RuntimeFault when it doesn't get ready, KeyboardInterrupt when it need not any more."""
         deadline = time.monotonic() + timeout
         while not program.is_ready():
-            if self.stopping:
-                raise KeyboardInterrupt
+            words = self.logs.last_words
             if not program.is_running:
-                raise RuntimeFault(f"{program.name} ended at once{self._last_words(program)}")
+                raise RuntimeFault(f"{program.name} ended at once{words(program.name)}")
             if time.monotonic() > deadline:
-                raise RuntimeFault(
-                    f"{program.name} wasn't ready after {timeout:.0f} s{self._last_words(program)}"
-                )
-            time.sleep(LOOK_EVERY / 2)
+                raise RuntimeFault(f"{program.name} wasn't ready after {timeout:.0f} s{words(program.name)}")
+            self._rest()
+
+    def run(self, program: Program) -> None:
+        """Runs `program` to its end. Raises RuntimeFault when it fails."""
+        self.launch(program)
+        while program.is_running:
+            self._rest()
+        self.programs.remove(program)
+        if program.process and program.process.returncode:
+            raise RuntimeFault(f"{program.name} failed{self.logs.last_words(program.name)}")
 
     def watch(self) -> None:
         """Restarts what ends, until `stopping` is set."""
         while not self.stopping:
             for program in self.programs:
                 self._look_after(program)
+            self.logs.follow()
             time.sleep(LOOK_EVERY)
 
     def stop(self) -> None:
@@ -58,6 +66,13 @@ class Supervisor:
         self.stopping = True
         for program in reversed(self.programs):
             program.stop()
+        self.logs.follow()
+
+    def _rest(self) -> None:
+        if self.stopping:
+            raise KeyboardInterrupt
+        self.logs.follow()
+        time.sleep(LOOK_EVERY / 2)
 
     def _look_after(self, program: Program) -> None:
         if program.is_running or not program.restarts:
@@ -72,15 +87,5 @@ class Supervisor:
             self._run(program)
 
     def _run(self, program: Program) -> None:
-        if self.logs is None:
-            program.start(None)
-            return
-        with log_file(self.logs, program.name) as output:
+        with self.logs.open(program.name) as output:
             program.start(output)
-
-    def _last_words(self, program: Program) -> str:
-        if self.logs is None:
-            return ""
-        path = self.logs / f"{program.name}.log"
-        lines = path.read_text(errors="replace")[-4000:].strip().splitlines()
-        return f": {lines[-1].strip()[:300]} (all of it in {path})" if lines else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import socket
 import subprocess
@@ -15,15 +14,20 @@ from pathlib import Path
 
 from django.conf import settings
 
+from observatory.config.static import is_collected
 from observatory.runtime import beats
+from observatory.runtime.children import dying_with_us
+from observatory.runtime.demo import READY
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.folder import DataFolder
 from observatory.runtime.errors import RuntimeFault
+from observatory.runtime.logs import Logs
 from observatory.runtime.program import Program
 from observatory.runtime.services import embedded_services
 from observatory.runtime.supervisor import Supervisor
 
-log = logging.getLogger(__name__)
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+"""the addresses that stand for all of this machine's, and where to ask them from itself"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +41,20 @@ class Options:
     @property
     def url(self) -> str:
         """Where a browser on this machine finds it."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
-        return settings.PUBLIC_URL or f"http://{host}:{self.port}"
+        return settings.PUBLIC_URL or f"http://{_connectable(self.host)}:{self.port}"
 
 
 def up(options: Options, say: Callable[[str], object]) -> None:
     """Runs until SIGINT or SIGTERM; says one line, when all is ready. Raises RuntimeFault."""
+    check_port(options.host, options.port)
     folder = DataFolder(Path(settings.DATA_DIR), service_account())
     folder.prepare()
     folder.lock()
-    check_port(options.host, options.port)
-    supervisor = Supervisor(None if options.verbose else folder.logs)
+    supervisor = Supervisor(Logs(folder.logs, options.verbose))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: setattr(supervisor, "stopping", True))
     try:
-        start(supervisor, folder, options)
-        say(f"Dask Observatory is ready: {sign_in_link(options.url)}")
+        say(f"Dask Observatory is ready: {start(supervisor, folder, options)}")
         supervisor.watch()
     except KeyboardInterrupt:
         pass
@@ -61,36 +63,44 @@ def up(options: Options, say: Callable[[str], object]) -> None:
         folder.unlock()
 
 
-def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> None:
-    """Starts all in order; what doesn't depend on each other starts at the same time."""
+def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
+    """Starts all in order; what doesn't depend on each other starts at the same time. Returns the link."""
     for service in embedded_services(folder):
         supervisor.start(service)
-    manage("migrate", "--verbosity", "0")
-    manage("collectstatic", "--noinput", "--verbosity", "0")
+    supervisor.run(once("migrate", "migrate", "--verbosity", "0"))
     programs = [web(options), collector(), worker(), beat(folder)]
+    if options.demo or options.demo_once:
+        programs.append(demo(folder, options.demo_once))
     for program in programs:
         supervisor.launch(program)
+    link = sign_in_link(options.url)
     for program in programs:
-        supervisor.wait_until_ready(program)
-    if options.demo or options.demo_once:
-        supervisor.launch(demo(options.demo_once))
+        supervisor.wait_until_ready(program, 120)
+    if not is_collected(Path(settings.STATIC_ROOT), settings.STATIC_VERSION):
+        # compressing takes long; the web process serves the files as they are until its next start
+        supervisor.launch(once("static", "collectstatic", "--noinput", "--verbosity", "0"))
+    return link
+
+
+def once(name: str, *arguments: str) -> Program:
+    """A management command that comes to an end."""
+    return Program(name, _manage(*arguments), lambda: False, restarts=False)
 
 
 def web(options: Options) -> Program:
-    ready = f"http://{_connectable(options.host)}:{options.port}/readyz"
+    host = _connectable(options.host)
+    ready = f"http://{host}:{options.port}/readyz"
     command = [
         *(sys.executable, "-m", "uvicorn", "observatory.config.asgi:application"),
         *("--host", options.host, "--port", str(options.port)),
         *("--no-access-log", "--timeout-graceful-shutdown", "5", "--ws-max-size", "65536"),
     ]
-    hosts = " ".join(
-        {*settings.ALLOWED_HOSTS, *([] if options.host in ("0.0.0.0", "::") else [options.host])}
-    )
+    hosts = " ".join({*settings.ALLOWED_HOSTS, host, *_names_of(options.host)})
     return Program("web", command, lambda: _answers(ready), environment={"OBSERVATORY_ALLOWED_HOSTS": hosts})
 
 
 def collector() -> Program:
-    return Program("collector", _manage("collect"), beats.collects, patience=20)
+    return _tells_its_process("collector", _manage("collect"), beats.collects)
 
 
 def worker() -> Program:
@@ -103,9 +113,13 @@ def beat(folder: DataFolder) -> Program:
     return _says_ready("beat", [*_celery("beat"), "--schedule", str(schedule), "--pidfile", ""])
 
 
-def demo(once: bool) -> Program:
-    command = [sys.executable, "-m", "observatory.runtime.demo", *(["--once"] if once else [])]
-    return Program("demo", command, lambda: True, restarts=not once, patience=20)
+def demo(folder: DataFolder, once: bool) -> Program:
+    """Ready when its cluster works."""
+    kept = folder.path / "demo"
+    (kept / READY).unlink(missing_ok=True)
+    command = [sys.executable, "-m", "observatory.runtime.demo", "--folder", str(kept)]
+    options = ["--once"] if once else []
+    return Program("demo", [*command, *options], (kept / READY).exists, restarts=not once, patience=30.0)
 
 
 def sign_in_link(base_url: str) -> str:
@@ -114,7 +128,14 @@ def sign_in_link(base_url: str) -> str:
 
 def manage(*arguments: str) -> str:
     """What a management command prints. In a process of its own: it reads the settings that are true now."""
-    done = subprocess.run(_manage(*arguments), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        _manage(*arguments),
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
+        preexec_fn=dying_with_us(),
+    )
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no reason given"]
         raise RuntimeFault(f"`manage.py {arguments[0]}` failed: {lines[-1]}")
@@ -144,7 +165,13 @@ def _celery(command: str) -> list[str]:
 
 
 def _connectable(host: str) -> str:
-    return {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)
+    """What stands in a URL for the address `host` that is listened on."""
+    return EVERYWHERE.get(host) or (f"[{host}]" if ":" in host else host)
+
+
+def _names_of(host: str) -> list[str]:
+    """What this machine is called, where it listens to others on every address."""
+    return [socket.gethostname(), socket.getfqdn()] if host in EVERYWHERE else []
 
 
 def _answers(url: str) -> bool:
@@ -157,6 +184,10 @@ def _answers(url: str) -> bool:
 
 def _says_ready(name: str, command: list[str]) -> Program:
     """A Celery process, which says itself when it is ready (observatory.runtime.tasks)."""
-    program = Program(name, command, lambda: False)
-    program.is_ready = lambda: program.process is not None and beats.is_ready(name, program.process.pid)
+    return _tells_its_process(name, command, lambda process: beats.is_ready(name, process))
+
+
+def _tells_its_process(name: str, command: list[str], is_ready: Callable[[int], bool]) -> Program:
+    program = Program(name, command, lambda: False, patience=20.0)
+    program.is_ready = lambda: program.process is not None and is_ready(program.process.pid)
     return program

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
+from observatory.runtime.children import dying_with_us
+from observatory.runtime.demo import READY
 from observatory.runtime.demo.cluster import DemoCluster
 from observatory.runtime.demo.work import one_pass
 
-log = logging.getLogger("observatory.demo")
+MANAGE = Path(__file__).parents[3] / "manage.py"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--once", action="store_true", help="one pass, then close the cluster")
-    once = parser.parse_args().once
+    parser.add_argument("--folder", type=Path, required=True, help="for what workers spill; is emptied")
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     signal.signal(signal.SIGTERM, _stop)
-    with DemoCluster() as cluster:
+    shutil.rmtree(options.folder, ignore_errors=True)
+    options.folder.mkdir()
+    with DemoCluster(options.folder) as cluster, cluster.client() as client:
         _watch(cluster.http_address)
-        with cluster.client() as client:
+        (options.folder / READY).touch()
+        one_pass(client)
+        while not options.once:
             one_pass(client)
-            while not once:
-                one_pass(client)
 
 
 def _watch(http_address: str) -> None:
-    """Makes the scheduler a target, as its user would."""
-    command = [sys.executable, "manage.py", "watch", http_address, "--name", "demo"]
-    done = subprocess.run(command, cwd=_checkout(), capture_output=True, text=True, check=False)
-    log.info("%s", (done.stdout or done.stderr).strip())
-
-
-def _checkout() -> str:
-    return os.path.dirname(os.path.abspath(sys.modules["observatory"].__path__[0]))
+    command = [sys.executable, str(MANAGE), "watch_demo", http_address]
+    subprocess.run(command, check=True, preexec_fn=dying_with_us())
 
 
 def _stop(*_: object) -> None:

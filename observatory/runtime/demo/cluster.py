@@ -1,4 +1,4 @@
-"""The demo's scheduler and workers: Dask's own programs on loopback, with little memory so that they spill."""
+"""The demo's scheduler and workers: Dask's own programs on loopback, so short of memory that they spill."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -29,21 +29,20 @@ CONFIGURATION = {
 
 
 class DemoCluster:
-    """Running inside a `with` block. Its processes die with the one that made it."""
+    """Running inside a `with` block; its workers spill to `scratch`. Its processes die with ours."""
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Path) -> None:
         port = _free_port()
         http_port = HTTP_PORT if _is_free(HTTP_PORT) else _free_port()
         self.address = f"tcp://127.0.0.1:{port}"
         self.http_address = f"http://127.0.0.1:{http_port}"
-        self.scratch = tempfile.TemporaryDirectory(prefix="observatory-demo-")
         dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
         scheduler = [*dask, "--host", "127.0.0.1", "--port", str(port), "--dashboard-address"]
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1"]
         self.programs = [Program("scheduler", [*scheduler, f"127.0.0.1:{http_port}"], self._answers)]
         for number in range(WORKERS):
             options = ["--nthreads", str(THREADS), "--memory-limit", MEMORY_LIMIT, "--name", f"demo-{number}"]
-            folder = ["--local-directory", self.scratch.name]
+            folder = ["--local-directory", str(scratch)]
             self.programs.append(Program(f"worker-{number}", [*worker, *options, *folder], lambda: True))
         for program in self.programs:
             program.environment = CONFIGURATION
@@ -51,7 +50,7 @@ class DemoCluster:
 
     def __enter__(self) -> Self:
         for program in self.programs:
-            program.start(None)
+            program.start()
             deadline = time.monotonic() + 60
             while not program.is_ready() and program.is_running and time.monotonic() < deadline:
                 time.sleep(0.1)
@@ -62,7 +61,6 @@ class DemoCluster:
     ) -> None:
         for program in reversed(self.programs):
             program.stop()
-        self.scratch.cleanup()
 
     def client(self) -> Client:
         client = Client(self.address, timeout="60s")

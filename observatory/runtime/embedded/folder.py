@@ -13,6 +13,11 @@ from observatory.runtime.embedded.account import Account
 from observatory.runtime.errors import RuntimeFault
 
 PRIVATE = 0o700
+HERE = "/proc/self/cwd"
+"""the working directory, reached without walking to it from /: folders above may be closed to the account"""
+LOCK = "lock"
+MADE_BEFORE = {"secret_key", "static", "logs", "run", "postgres", "postgres.unfinished", "valkey", "software"}
+"""what other commands and a start that was killed at once leave in it, before there is a lock"""
 
 
 class DataFolder:
@@ -29,6 +34,7 @@ class DataFolder:
         """Makes what isn't there; never changes a folder above. Raises RuntimeFault."""
         try:
             self.path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            self._check_is_ours()
             for folder in (self.path, self.run, self.logs):
                 self.private(folder)
             self._make_secret_key()
@@ -37,11 +43,6 @@ class DataFolder:
                 f"the data folder {self.path} can't be written ({error.strerror}): "
                 "choose another with --data-dir"
             ) from None
-        if not self.account.can("-w", self.path):
-            raise RuntimeFault(
-                f"the services' user can't reach {self.path} through the folders above it: "
-                "choose another with --data-dir"
-            )
 
     def private(self, folder: Path) -> Path:
         """Makes `folder` and gives it to the services' account alone."""
@@ -54,9 +55,13 @@ class DataFolder:
         self.account.own(folder)
         return folder
 
+    def run_seen_from(self, folder: Path) -> str:
+        """The sockets' folder for a service that works in `folder`: folders above may be closed to it."""
+        return "../run" if self.run.parent == folder.parent else str(self.run)
+
     def lock(self) -> None:
         """Held until this process ends, however it ends. Raises RuntimeFault when another holds it."""
-        self._lock = (self.path / "lock").open("a+")
+        self._lock = (self.path / LOCK).open("a+")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -75,6 +80,14 @@ class DataFolder:
             self._lock.close()
             self._lock = None
 
+    def _check_is_ours(self) -> None:
+        """So that a home folder, given by mistake, isn't taken from its owner."""
+        names = set(os.listdir(self.path))
+        if LOCK not in names and not names <= MADE_BEFORE:
+            raise RuntimeFault(
+                f"{self.path} holds other things: choose an empty folder, or a new one, with --data-dir"
+            )
+
     def _make_secret_key(self) -> None:
         path = self.path / "secret_key"
         if path.exists():
@@ -82,4 +95,3 @@ class DataFolder:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_urlsafe(50))
-        self.account.own(path)

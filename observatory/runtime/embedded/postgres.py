@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import subprocess
-from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg import sql
 
-from observatory.runtime.embedded.folder import DataFolder
+from observatory.runtime.children import dying_with_us
+from observatory.runtime.embedded.folder import HERE, DataFolder
+from observatory.runtime.embedded.leftover import stop_leftovers
 from observatory.runtime.embedded.software import postgres_programs
 from observatory.runtime.errors import RuntimeFault
 
@@ -46,15 +50,22 @@ class Postgres:
     def prepare(self) -> None:
         """Makes the database cluster on the first start; writes the configuration. Raises RuntimeFault."""
         self.programs = postgres_programs(self.folder)
-        self.folder.private(self.data)
-        if not (self.data / "PG_VERSION").exists():
+        if not self.data.exists():
             self._initialise()
         self._check_version()
-        self._write("observatory.conf", self._configuration())
+        stop_leftovers("postgres", self.data, signal.SIGQUIT)
+        # names a process that is gone; another one that has its number would stop PostgreSQL from starting
+        (self.data / "postmaster.pid").unlink(missing_ok=True)
+        path = self.data / "observatory.conf"
+        path.write_text(self._configuration())
+        self.folder.account.own(path)
 
     def command(self) -> list[str]:
-        configuration = self.data / "observatory.conf"
-        return [str(self.programs / "postgres"), "-D", str(self.data), "-c", f"config_file={configuration}"]
+        return [str(self.programs / "postgres"), "-D", HERE, "-c", f"config_file={HERE}/observatory.conf"]
+
+    def options(self) -> dict[str, Any]:
+        """For subprocess: as whom and where the command runs."""
+        return {"cwd": self.data, **self.folder.account.process_options()}
 
     def is_ready(self) -> bool:
         """Answers, and has the database, which is made when it isn't there."""
@@ -69,37 +80,33 @@ class Postgres:
             return False
         return True
 
-    def leftover(self) -> int | None:
-        """The process id of a server that an earlier `up` left behind."""
-        try:
-            process = int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
-            program = Path(os.readlink(f"/proc/{process}/exe"))
-        except (OSError, ValueError):
-            return None
-        return process if program.name == "postgres" else None
-
     def _connect(self, database: str) -> psycopg.Connection:
         return psycopg.connect(
             host=str(self.folder.run), user=USER, dbname=database, autocommit=True, connect_timeout=3
         )
 
     def _initialise(self) -> None:
+        unfinished = self.data.with_name("postgres.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        self.folder.private(unfinished)
         command = [
             str(self.programs / "initdb"),
-            *("--pgdata", str(self.data), "--username", USER, "--encoding", "UTF8"),
+            *("--pgdata", HERE, "--username", USER, "--encoding", "UTF8"),
             # only the sockets' folder, which is private, leads to it
             *("--locale", "C.UTF-8", "--auth", "trust"),
         ]
         done = subprocess.run(
             command,
-            cwd="/",
+            cwd=unfinished,
             capture_output=True,
             text=True,
             check=False,
+            preexec_fn=dying_with_us(),
             **self.folder.account.process_options(),
         )
         if done.returncode:
             raise RuntimeFault(f"PostgreSQL couldn't be set up in {self.data}: {_last_line(done.stderr)}")
+        unfinished.rename(self.data)
 
     def _check_version(self) -> None:
         shown = subprocess.run(
@@ -116,12 +123,9 @@ class Postgres:
     def _configuration(self) -> str:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         buffers = min(memory // 8, 2 * GIBIBYTE) >> 20
-        return CONFIGURATION.format(run=self.folder.run, shared_buffers=buffers, cache=(memory // 2) >> 20)
-
-    def _write(self, name: str, text: str) -> None:
-        path = self.data / name
-        path.write_text(text)
-        self.folder.account.own(path)
+        return CONFIGURATION.format(
+            run=self.folder.run_seen_from(self.data), shared_buffers=buffers, cache=(memory // 2) >> 20
+        )
 
 
 def _last_line(output: str) -> str:

