@@ -154,8 +154,8 @@ class Page {
    */
   #draw(whole, overview) {
     if (whole || !this.view) {
+      this.overview.draw(this.#width, overview || this.frames === 0); // first: its few tiles tell most
       this.view = this.#makeView();
-      this.overview.draw(this.view.width, overview || this.frames === 0);
       this.transport();
       this.header();
       this.banners.draw();

@@ -48,9 +48,8 @@ export class Banners {
     /** @type {Banner[]} */
     const banners = [];
     if (!live) {
-      const reason = info.end_reason ? ` (${info.end_reason})` : "";
       const when = `${formatDate(info.ended ?? 0)} ${zoneName()}`;
-      banners.push({ kind: "info", text: `This cluster ended at ${when}${reason}. All that was recorded is here to replay.` });
+      banners.push({ kind: "info", text: `This cluster ended at ${when}. All that was recorded is here to replay.` });
     }
     if (live && this.refused) banners.push({ kind: "danger", text: `Live updates were refused: ${this.refused}` });
     else if (live && this.connected === false) {

@@ -5,6 +5,7 @@
 export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
 const SHORTEST = 0.01; // seconds: ten bins of the finest level
 const DEFAULT_LENGTH = 60;
+const ALWAYS_POSSIBLE = 600; // seconds: a window may be this long however young the cluster is
 const LONGEST_STEP = 0.25; // seconds of wall time: what a hidden tab missed isn't made up for
 
 /** Times are seconds since the epoch on the scheduler's clock. */
@@ -237,7 +238,7 @@ export class Timeline extends EventTarget {
 
   /** @param {number} length */
   #clampLength(length) {
-    const longest = Math.max((this.end - this.first) * 1.5, DEFAULT_LENGTH);
+    const longest = Math.max((this.end - this.first) * 1.5, ALWAYS_POSSIBLE);
     return Math.min(Math.max(length, SHORTEST), longest);
   }
 

@@ -138,8 +138,10 @@ def test_a_held_key_goes_on_until_it_is_let_go(page: Page, state: State) -> None
 
 
 def test_two_fingers_zoom_between_them(page: Page, state: State) -> None:
-    touch = """([kind, id, x]) => document.elementFromPoint(x, 50).dispatchEvent(new PointerEvent(kind,
-      { pointerId: id, clientX: x, clientY: 50, pointerType: "touch", bubbles: true, isPrimary: id === 1 }))"""
+    touch = """([kind, id, x]) => {
+      const touched = { pointerId: id, clientX: x, clientY: 50, pointerType: "touch", bubbles: true };
+      document.elementFromPoint(x, 50).dispatchEvent(new PointerEvent(kind, touched));
+    }"""
     for act in (["pointerdown", 1, 400], ["pointerdown", 2, 600], ["pointermove", 2, 800]):
         page.evaluate(touch, act)
     after = state()
