@@ -13,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import Error as DatabaseError
 
 from observatory.clusters.models import Target
+from observatory.config.celery import app
 from observatory.runtime import beats
 from observatory.store.connection import connect
 from observatory.store.engines import choose
@@ -77,17 +78,18 @@ def collector() -> Finding:
 
 
 def celery() -> Finding:
-    remedy = "run Celery's worker and beat (`manage.py up` does), or see their logs"
     try:
         age = beats.beat_age(beats.connect())
         waiting = beats.queue_length(beats.connect())
     except redis.RedisError as error:
         return Finding("celery", False, f"unknown: {error}", "see redis")
-    if age is None:
-        return Finding("celery", False, "has done nothing within the hour", remedy)
-    if age > LATEST_BEAT:
-        return Finding("celery", False, f"has done nothing for {age:.0f} s; {waiting} tasks wait", remedy)
-    return Finding("celery", True, f"worker and beat at work, {waiting} tasks wait")
+    if age is not None and age <= LATEST_BEAT:
+        return Finding("celery", True, f"worker and beat at work, {waiting} tasks wait")
+    since = "within the hour" if age is None else f"for {age:.0f} s"
+    text = f"has done nothing {since}, {waiting} tasks wait"
+    if app.control.ping(timeout=2.0):
+        return Finding("celery", False, f"{text}; the worker answers", "start Celery's beat, or see its log")
+    return Finding("celery", False, f"{text}; no worker answers", "start Celery's worker, or see its log")
 
 
 def targets() -> Iterator[Finding]:
@@ -118,6 +120,19 @@ def disk() -> Finding:
     return Finding("data folder", free > LEAST_DISK, text, "make room, or shorten the projects' retention")
 
 
+def security() -> Finding:
+    """Settings that are right on one's own machine alone."""
+    faults = []
+    if settings.DEBUG:
+        faults.append("OBSERVATORY_DEBUG shows tracebacks to everybody: set it to 0")
+    local = set(settings.ALLOWED_HOSTS) <= {"localhost", "127.0.0.1", "[::1]"}
+    if not local and not settings.HTTPS:
+        faults.append("cookies travel in the clear: set OBSERVATORY_PUBLIC_URL to an address with https://")
+    if faults:
+        return Finding("settings", False, "not fit for others to use", "; ".join(faults))
+    return Finding("settings", True, settings.PUBLIC_URL or "for this machine alone")
+
+
 READINESS: tuple[Callable[[], Finding], ...] = (database, migrations, redis_server)
 
 
@@ -127,6 +142,7 @@ def ready() -> list[Finding]:
 
 
 def all_findings() -> Iterator[Finding]:
+    yield security()
     yield disk()
     yield from ready()
     yield collector()

@@ -15,33 +15,30 @@ from observatory.runtime.embedded.postgres import Postgres
 from observatory.runtime.embedded.valkey import Valkey
 from observatory.runtime.errors import RuntimeFault
 from observatory.runtime.program import Program
+from observatory.store.connection import connect
+
+
+def check_given() -> None:
+    """Raises RuntimeFault where the environment names a service that doesn't let us in."""
+    if os.environ.get("DATABASE_URL"):
+        check_database()
+    if os.environ.get("REDIS_URL"):
+        check_redis()
 
 
 def embedded_services(folder: DataFolder) -> Iterator[Program]:
-    """The services that the environment names no other for. Checks the others; raises RuntimeFault."""
-    if os.environ.get("DATABASE_URL"):
-        check_database()
-    else:
+    """The services that the environment names no other for. Raises RuntimeFault."""
+    if not os.environ.get("DATABASE_URL"):
         yield _program("postgres", Postgres(folder), signal.SIGINT)
-    if os.environ.get("REDIS_URL"):
-        check_redis()
-    else:
+    if not os.environ.get("REDIS_URL"):
         yield _program("valkey", Valkey(folder), signal.SIGTERM)
 
 
 def check_database() -> None:
     """Raises RuntimeFault where DATABASE_URL leads to no PostgreSQL that lets us in."""
-    database = settings.DATABASES["default"]
     try:
-        psycopg.connect(
-            host=database.get("HOST") or None,
-            port=database.get("PORT") or None,
-            user=database.get("USER") or None,
-            password=database.get("PASSWORD") or None,
-            dbname=database["NAME"],
-            connect_timeout=5,
-        ).close()
-    except psycopg.OperationalError as error:
+        connect().close()
+    except psycopg.Error as error:
         reason = " ".join(str(error).split())
         raise RuntimeFault(f"DATABASE_URL: no connection to the database: {reason}") from None
 

@@ -23,7 +23,7 @@ from observatory.runtime.embedded.folder import DataFolder
 from observatory.runtime.errors import RuntimeFault
 from observatory.runtime.logs import Logs
 from observatory.runtime.program import Program
-from observatory.runtime.services import embedded_services
+from observatory.runtime.services import check_given, embedded_services
 from observatory.runtime.supervisor import Supervisor
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
@@ -47,6 +47,7 @@ class Options:
 def up(options: Options, say: Callable[[str], object]) -> None:
     """Runs until SIGINT or SIGTERM; says one line, when all is ready. Raises RuntimeFault."""
     check_port(options.host, options.port)
+    check_given()
     folder = DataFolder(Path(settings.DATA_DIR), service_account())
     folder.prepare()
     folder.lock()

@@ -32,6 +32,7 @@ def main() -> None:
         (options.folder / READY).touch()
         one_pass(client)
         while not options.once:
+            cluster.mend(client)
             one_pass(client)
 
 

@@ -18,7 +18,7 @@ from distributed import Client
 from observatory.runtime.program import Program
 
 WORKERS, THREADS = 3, 2
-MEMORY_LIMIT = "500MB"
+MEMORY_LIMIT = "600MB"
 HTTP_PORT = 8787
 CONFIGURATION = {
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__GIL__ENABLED": "true",
@@ -43,7 +43,7 @@ class DemoCluster:
         for number in range(WORKERS):
             options = ["--nthreads", str(THREADS), "--memory-limit", MEMORY_LIMIT, "--name", f"demo-{number}"]
             folder = ["--local-directory", str(scratch)]
-            self.programs.append(Program(f"worker-{number}", [*worker, *options, *folder], lambda: True))
+            self.programs.append(Program(f"demo-{number}", [*worker, *options, *folder], lambda: True))
         for program in self.programs:
             program.environment = CONFIGURATION
             program.patience = 5.0
@@ -66,6 +66,15 @@ class DemoCluster:
         client = Client(self.address, timeout="60s")
         client.wait_for_workers(WORKERS, timeout=60)
         return client
+
+    def mend(self, client: Client) -> None:
+        """Starts those workers anew that the scheduler lost, as it may on a busy machine."""
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        present = {worker["name"] for worker in workers}
+        for program in self.programs[1:]:
+            if program.name not in present:
+                program.stop()
+                program.start()
 
     def _answers(self) -> bool:
         try:

@@ -15,6 +15,9 @@ from observatory.runtime.demo.cluster import kill_one_worker
 
 log = logging.getLogger("observatory.demo")
 
+PATIENCE = 120
+"""seconds that a stage may take"""
+
 
 def one_pass(client: Client) -> None:
     """All stages, one after the other: about a minute."""
@@ -32,36 +35,37 @@ def one_pass(client: Client) -> None:
 def reduce_array(client: Client) -> None:
     for _ in range(3):
         array = dask.array.random.random((6000, 6000), chunks=(750, 750))
-        client.compute((array + array.T).std(axis=0).sum()).result()
+        client.compute((array + array.T).std(axis=0).sum()).result(PATIENCE)
 
 
 def shuffle_dataframe(client: Client) -> None:
     frame = dask.datasets.timeseries(start="2000-01-01", end="2000-02-15", partition_freq="1D", freq="10s")
-    client.compute(frame.shuffle("name").groupby("name").x.mean()).result()
+    client.compute(frame.shuffle("name").groupby("name").x.mean()).result(PATIENCE)
 
 
 def hog_the_gil(client: Client) -> None:
-    client.gather(client.map(count_primes, [4_000 + number for number in range(60)], pure=False))
+    limits = [4_000 + number for number in range(150)]
+    wait(client.map(count_primes, limits, pure=False), timeout=PATIENCE)
 
 
 def grow_memory(client: Client) -> None:
     """Holds more than the workers' target share of memory, so that they spill, and reads it again."""
-    held = client.map(make_block, range(45), pure=False)
-    wait(held)
-    client.gather(client.map(sum_block, held, pure=False))
+    held = client.map(make_block, range(60), pure=False)
+    wait(held, timeout=PATIENCE)
+    wait(client.map(sum_block, held, pure=False), timeout=PATIENCE)
     time.sleep(2)
 
 
 def fail_some(client: Client) -> None:
     futures = client.map(fail_sometimes, range(60), pure=False, retries=0)
-    wait(futures)
+    wait(futures, timeout=PATIENCE)
 
 
 def lose_a_worker(client: Client) -> None:
     futures = client.map(nap, range(60), pure=False)
     time.sleep(1)
     kill_one_worker(client)
-    wait(futures)
+    wait(futures, timeout=PATIENCE)
 
 
 def count_primes(limit: int) -> int:

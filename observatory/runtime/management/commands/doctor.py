@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -11,6 +12,10 @@ from observatory.runtime.components import all_findings
 class Command(BaseCommand):
     help = "Says of each component whether it works, and what to do about it. Exits with 1 on a fault."
     requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        # read by manage.py, before the settings
+        parser.add_argument("--data-dir", help="the folder of all that is kept")
 
     def handle(self, **options: Any) -> None:
         faults = 0

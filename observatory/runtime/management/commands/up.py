@@ -16,6 +16,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--demo", action="store_true", help="run a demo cluster too, in a loop")
         parser.add_argument("--demo-once", action="store_true", help="run one pass of the demo cluster")
+        # read by manage.py, before the settings
         parser.add_argument("--data-dir", help="the folder of all that is kept")
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
         parser.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")

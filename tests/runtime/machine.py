@@ -1,0 +1,113 @@
+"""`manage.py up` in a process of its own, and all that it starts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from tests.browser.observatory import ROOT, SERVICES, free_port
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """Ours, without the services of the tests."""
+    kept = {name: value for name, value in os.environ.items() if name not in (*SERVICES, "PYTHONUNBUFFERED")}
+    return {**kept, **changes}
+
+
+def manage(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment(**changes),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def eventually(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
+        time.sleep(0.2)
+
+
+class Machine:
+    """Where one Observatory runs, is killed and is started again."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.output = tempfile.TemporaryFile("w+")
+        self.up: subprocess.Popen[str] | None = None
+
+    def start(self, *options: str) -> None:
+        """Returns once `up` has printed its line."""
+        command = ["manage.py", "up", "--data-dir", str(self.data_dir), "--port", str(self.port), *options]
+        self.output = tempfile.TemporaryFile("w+")
+        self.up = subprocess.Popen(
+            [sys.executable, *command], cwd=ROOT, env=environment(), stdout=self.output
+        )
+        eventually(lambda: self.printed or not self.is_up, "`up` prints its line", 180)
+        assert self.is_up, "`up` ended"
+
+    @property
+    def printed(self) -> str:
+        self.output.seek(0)
+        return self.output.read()
+
+    @property
+    def is_up(self) -> bool:
+        return self.up is not None and self.up.poll() is None
+
+    def processes(self) -> list[psutil.Process]:
+        """All that `up` started, and what those started."""
+        assert self.up is not None
+        return psutil.Process(self.up.pid).children(recursive=True)
+
+    def process(self, words: str) -> psutil.Process | None:
+        """The one that `up` started itself with a command line of these words."""
+        assert self.up is not None
+        for process in psutil.Process(self.up.pid).children():
+            try:
+                if words in " ".join(process.cmdline()):
+                    return process
+            except psutil.NoSuchProcess:
+                continue
+        return None
+
+    def end(self, number: signal.Signals) -> int:
+        """Sends `up` a signal; returns how it ended."""
+        assert self.up is not None
+        self.up.send_signal(number)
+        return self.up.wait(60)
+
+    def answer(self, path: str, **headers: str) -> tuple[int, str]:
+        """The status, 0 for none, and the body."""
+        request = urllib.request.Request(self.url + path, headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [
+        process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    ]

@@ -1,0 +1,112 @@
+"""`manage.py up`: starts all, says one line, restarts what dies, leaves nothing behind."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.machine import Machine, alive, eventually, manage
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """In a folder whose parents are closed to the services' account, as pytest makes them."""
+    machine = Machine(tmp_path_factory.mktemp("machine") / "data")
+    machine.start()
+    yield machine
+    if machine.is_up:
+        machine.end(signal.SIGTERM)
+
+
+def test_one_line_tells_the_link_that_signs_the_first_administrator_in(machine: Machine) -> None:
+    [line] = machine.printed.strip().splitlines()
+    found = re.fullmatch(rf"Dask Observatory is ready: {machine.url}(/sign-in/once/\S+)", line)
+    assert found
+    status, body = machine.answer(found[1])
+    assert status == 200
+    assert "Sign in as admin" in body
+
+
+def test_it_is_alive_and_ready_without_signing_in(machine: Machine) -> None:
+    assert machine.answer("/healthz") == (200, "ok\n")
+    status, body = machine.answer("/readyz")
+    assert status == 200
+    assert body == '{"database": true, "migrations": true, "redis": true}'
+
+
+def test_its_metrics_are_for_this_machine(machine: Machine) -> None:
+    status, body = machine.answer("/metrics")
+    assert status == 200
+    assert "\nobservatory_collectors 1.0\n" in body
+    assert "\nobservatory_celery_queue_length " in body
+    assert machine.answer("/metrics", **{"X-Forwarded-For": "203.0.113.7"})[0] == 403
+
+
+def test_the_doctor_finds_all_well(machine: Machine) -> None:
+    done = manage("doctor", "--data-dir", str(machine.data_dir))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "database: plain PostgreSQL 18" in done.stdout
+    assert "redis: Valkey" in done.stdout
+    assert "collector: 1 at work" in done.stdout
+    assert "celery: worker and beat at work" in done.stdout
+
+
+def test_a_data_folder_serves_one_up_at_a_time(machine: Machine) -> None:
+    done = manage("up", "--data-dir", str(machine.data_dir), "--port", "0")
+    assert done.returncode == 1
+    [line] = done.stderr.strip().splitlines()
+    assert line.startswith(f"CommandError: the data folder {machine.data_dir} is in use by process ")
+
+
+def test_services_are_reached_by_sockets_that_are_private(machine: Machine) -> None:
+    assert machine.data_dir.stat().st_mode & 0o777 == 0o700
+    for words in ("postgres", "valkey-server"):
+        process = machine.process(words)
+        assert process is not None
+        assert [connection.status for connection in process.net_connections("inet")] == []
+        assert process.uids().real == machine.data_dir.stat().st_uid
+
+
+@pytest.mark.parametrize("words", ["uvicorn", "manage.py collect", "valkey-server", "postgres", "beat"])
+def test_what_is_killed_is_started_again(machine: Machine, words: str) -> None:
+    killed = machine.process(words)
+    assert killed is not None
+    killed.kill()
+    killed.wait(10)
+    eventually(lambda: machine.process(words), f"{words} runs again")
+    eventually(lambda: machine.answer("/readyz")[0] == 200, "all is ready again")
+
+
+def test_a_signal_stops_all_of_it_and_leaves_no_process(machine: Machine) -> None:
+    processes = machine.processes()
+    assert len(processes) >= 6
+    assert machine.end(signal.SIGINT) == 0
+    assert alive(processes) == []
+
+
+def test_killing_it_leaves_no_process_and_the_next_start_recovers(machine: Machine) -> None:
+    machine.start("--demo")
+    processes = machine.processes()
+    assert sum("dask" in " ".join(process.cmdline()) for process in processes) >= 7
+    machine.end(signal.SIGKILL)
+    eventually(lambda: alive(processes) == [], "all are gone", 20)
+
+    machine.start()
+    assert machine.answer("/readyz")[0] == 200
+    done = manage("shell", "-v", "0", "-c", COUNT, OBSERVATORY_DATA_DIR=str(machine.data_dir))
+    assert done.stdout.strip() == "1 demo", done.stderr
+
+
+COUNT = """
+from observatory.clusters.models import Cluster, Target
+print(Cluster.objects.count(), Target.objects.get().name)
+"""
+
+
+def test_nothing_of_it_is_readable_to_others(machine: Machine) -> None:
+    secret = Path(machine.data_dir / "secret_key")
+    assert secret.stat().st_mode & 0o077 == 0
