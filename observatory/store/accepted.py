@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -119,18 +118,19 @@ def _spans(records: Sequence[Span], latest: float) -> Spans:
 
 
 def _span_columns(records: Sequence[Span]) -> Spans:
+    # a list of each field, as a tuple of each record would wake the garbage collector
     return Spans(
-        workers=_column(records, "worker"),
-        threads=_column(records, "thread"),
-        keys=_column(records, "key"),
-        prefixes=_column(records, "prefix"),
-        groups=_column(records, "group"),
-        typenames=_column(records, "typename"),
-        actions=np.frombuffer(bytes(_column(records, "action")), np.uint8),
-        statuses=np.frombuffer(bytes(_column(records, "status")), np.uint8),
-        nbytes=np.array(_column(records, "nbytes"), np.int64),
-        starts=np.array(_column(records, "start"), np.float64),
-        stops=np.array(_column(records, "stop"), np.float64),
+        workers=[span.worker for span in records],
+        threads=[span.thread for span in records],
+        keys=[span.key for span in records],
+        prefixes=[span.prefix for span in records],
+        groups=[span.group for span in records],
+        typenames=[span.typename for span in records],
+        actions=np.frombuffer(bytes([span.action for span in records]), np.uint8),
+        statuses=np.frombuffer(bytes([span.status for span in records]), np.uint8),
+        nbytes=np.array([span.nbytes for span in records], np.int64),
+        starts=np.array([span.start for span in records], np.float64),
+        stops=np.array([span.stop for span in records], np.float64),
     )
 
 
@@ -145,15 +145,10 @@ def _samples(records: Sequence[Sample], latest: float) -> Samples:
 
 def _sample_columns(records: Sequence[Sample]) -> Samples:
     return Samples(
-        series=_column(records, "series"),
-        times=np.array(_column(records, "time"), np.float64),
-        values=np.array(_column(records, "value"), np.float64),
+        series=[sample.series for sample in records],
+        times=np.array([sample.time for sample in records], np.float64),
+        values=np.array([sample.value for sample in records], np.float64),
     )
-
-
-def _column(records: Sequence[Any], name: str) -> list[Any]:
-    # a list of each field: a tuple of each record would wake the garbage collector
-    return list(map(attrgetter(name), records))
 
 
 def _days(times: Times) -> set[int]:

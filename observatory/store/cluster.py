@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import psycopg
@@ -24,11 +23,11 @@ class Cluster:
         self.series = SeriesTable(id)
         self.stamp = ""
         """the transaction that last wrote the extent"""
-        self._lanes: defaultdict[str, dict[int, Lane]] = defaultdict(dict)
+        self._lanes: dict[tuple[str, int], Lane] = {}
         """by address, as it came in, and thread: of the lifetime that was met last"""
 
     def __len__(self) -> int:
-        return len(self.workers) + len(self.names) + len(self.series) + sum(map(len, self._lanes.values()))
+        return len(self.workers) + len(self.names) + len(self.series) + len(self._lanes)
 
     def live_and_die(self, connection: psycopg.Connection, accepted: Accepted) -> None:
         """Opens and closes lifetimes, in order of time; one that ends as another starts ends first."""
@@ -44,20 +43,19 @@ class Cluster:
         """The lane of each span. New ones get their ids when the workers are saved."""
         if not len(spans):
             return []
-        by_worker = [self._lanes[worker] for worker in spans.workers]
-        known = [lanes.get(thread) for lanes, thread in zip(by_worker, spans.threads, strict=True)]
-        lanes = [lane for lane in set(known) if lane is not None]
-        if None not in known and all_alive((lane.lifetime for lane in lanes), spans.starts):
+        known = list(map(self._lanes.get, zip(spans.workers, spans.threads, strict=True)))
+        lanes = set(known)
+        if None not in lanes and all_alive((lane.lifetime for lane in lanes if lane), spans.starts):
             return known  # type: ignore[return-value]  # there is no None in it
         self.workers.load(connection, map(clean_name, set(spans.workers)))
         return [
-            self._lane(worker, thread, start)
+            self._lane((worker, thread), start)
             for worker, thread, start in zip(spans.workers, spans.threads, spans.starts.tolist(), strict=True)
         ]
 
-    def _lane(self, worker: str, thread: int, start: float) -> Lane:
-        lane = self._lanes[worker].get(thread)
+    def _lane(self, place: tuple[str, int], start: float) -> Lane:
+        lane = self._lanes.get(place)
         if lane is None or not lane.lifetime.started <= start < lane.lifetime.ended:
-            lifetime = self.workers.at(clean_name(worker), start)
-            lane = self._lanes[worker][thread] = self.workers.lane(lifetime, thread)
+            lifetime = self.workers.at(clean_name(place[0]), start)
+            lane = self._lanes[place] = self.workers.lane(lifetime, place[1])
         return lane

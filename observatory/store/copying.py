@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, LiteralString
@@ -28,47 +28,47 @@ def timestamps(seconds: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A text column."""
+class Part:
+    """Some rows of a table."""
 
-    name: LiteralString
-    of: Callable[[slice], Iterable[str]]
-    """gives its values of some rows"""
+    columns: Mapping[LiteralString, Array]
+    """in the widths of the table's columns"""
+    text: LiteralString | None = None
+    """name of a last, text column"""
+    texts: Sequence[str] = ()
+
+    def names(self) -> list[LiteralString]:
+        return [*self.columns, *([] if self.text is None else [self.text])]
+
+    def encode(self) -> bytes:
+        """As COPY takes it: each row is its number of fields, and each field its length and value."""
+        layout: list[tuple[str, str]] = [("fields", ">i2")]
+        for name, values in self.columns.items():
+            layout += [(f"length of {name}", ">i4"), (name, values.dtype.newbyteorder(">").str)]
+        if self.text is not None:
+            layout.append(("length of the text", ">i4"))
+        rows = np.empty(len(next(iter(self.columns.values()))), np.dtype(layout))
+        rows["fields"] = len(self.names())
+        for name, values in self.columns.items():
+            rows[f"length of {name}"] = values.dtype.itemsize
+            rows[name] = values
+        if self.text is None:
+            return rows.tobytes()
+        texts = list(map(str.encode, self.texts))
+        rows["length of the text"] = list(map(len, texts))
+        pieces = rows.view(f"V{rows.dtype.itemsize}").tolist()
+        return b"".join(chain.from_iterable(zip(pieces, texts, strict=True)))
 
 
 def copy_rows(
-    connection: psycopg.Connection,
-    table: LiteralString,
-    columns: Mapping[LiteralString, Array],
-    text: Text | None = None,
+    connection: psycopg.Connection, table: LiteralString, rows: int, part_of: Callable[[slice], Part]
 ) -> None:
-    """Appends rows: `columns` in the widths of the table's columns, and `text` last."""
-    names = [*columns, *([text.name] if text else [])]
-    statement = f"COPY {table} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
+    """Appends rows. They are made in parts, so that the server stores one while we make the next."""
+    parts = (part_of(slice(start, start + PART)) for start in range(0, rows, PART))
+    first = next(parts)
+    statement = f"COPY {table} ({', '.join(first.names())}) FROM STDIN (FORMAT BINARY)"
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         copy.write(SIGNATURE)
-        # in parts, so that the server stores one while we encode the next
-        for start in range(0, len(next(iter(columns.values()))), PART):
-            part = slice(start, start + PART)
-            parts = {name: values[part] for name, values in columns.items()}
-            copy.write(_rows(parts, list(map(str.encode, text.of(part))) if text else None))
+        for part in chain([first], parts):
+            copy.write(part.encode())
         copy.write(TRAILER)
-
-
-def _rows(columns: Mapping[LiteralString, Array], texts: list[bytes] | None) -> bytes:
-    """The rows as COPY takes them: in each the columns, then the text where there is one."""
-    layout: list[tuple[str, str]] = [("fields", ">i2")]
-    for name, values in columns.items():
-        layout += [(f"length of {name}", ">i4"), (name, values.dtype.newbyteorder(">").str)]
-    if texts is not None:
-        layout.append(("length of the text", ">i4"))
-    rows = np.empty(len(next(iter(columns.values()))), np.dtype(layout))
-    rows["fields"] = len(columns) + (texts is not None)
-    for name, values in columns.items():
-        rows[f"length of {name}"] = values.dtype.itemsize
-        rows[name] = values
-    if texts is None:
-        return rows.tobytes()
-    rows["length of the text"] = list(map(len, texts))
-    pieces = rows.view(f"V{rows.dtype.itemsize}").tolist()
-    return b"".join(chain.from_iterable(zip(pieces, texts, strict=True)))

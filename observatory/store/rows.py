@@ -11,7 +11,7 @@ import psycopg
 
 from observatory.store.accepted import Accepted, Samples, Spans
 from observatory.store.committed import Array, LiveSample, StoredEvent, StoredSpans
-from observatory.store.copying import Text, copy_rows, timestamps
+from observatory.store.copying import Part, copy_rows, timestamps
 from observatory.store.keys import clean_keys, encode_keys
 from observatory.store.lifetimes import Lane, Workers
 from observatory.store.names import Name, Names
@@ -28,25 +28,29 @@ def copy_spans(
     """Stores the spans; `lanes` holds the lane of each."""
     if not len(spans):
         return None
-    groups = [names.groups[group] for group in spans.groups]
-    typenames = [names.typenames[typename] for typename in spans.typenames]
-    keys = clean_keys(spans.keys)
     lane = _ids(lanes)
     prefix = _ids(map(names.prefixes.__getitem__, spans.prefixes))
-    columns = {
-        "start": timestamps(spans.starts),
-        "stop": timestamps(spans.stops),
-        "nbytes": spans.nbytes,
-        "cluster_id": _repeated(cluster, len(spans)),
-        "lane_id": lane,
-        "prefix_id": prefix,
-        "group_id": _ids(groups),
-        "typename_id": _ids(typenames),
-        "action": spans.actions.astype(np.int16),
-        "status": spans.statuses.astype(np.int16),
-    }
-    rests = Text("key_rest", lambda part: encode_keys(keys[part], map(TEXT, groups[part])))
-    copy_rows(connection, "span", columns, rests)
+    keys: list[str] = []
+
+    def part_of(part: slice) -> Part:
+        groups = list(map(names.groups.__getitem__, spans.groups[part]))
+        cleaned = clean_keys(spans.keys[part])
+        keys.extend(cleaned)
+        columns = {
+            "start": timestamps(spans.starts[part]),
+            "stop": timestamps(spans.stops[part]),
+            "nbytes": spans.nbytes[part],
+            "cluster_id": _repeated(cluster, len(cleaned)),
+            "lane_id": lane[part],
+            "prefix_id": prefix[part],
+            "group_id": _ids(groups),
+            "typename_id": _ids(map(names.typenames.__getitem__, spans.typenames[part])),
+            "action": spans.actions[part].astype(np.int16),
+            "status": spans.statuses[part].astype(np.int16),
+        }
+        return Part(columns, "key_rest", encode_keys(cleaned, map(TEXT, groups)))
+
+    copy_rows(connection, "span", len(spans), part_of)
     return StoredSpans(
         lane=lane.astype(np.uint32),
         prefix=prefix.astype(np.uint32),
@@ -56,7 +60,7 @@ def copy_spans(
         stop=spans.stops,
         nbytes=spans.nbytes.astype(np.float64),
         keys=keys,
-        typenames=list(map(TEXT, typenames)),
+        typenames=list(map(TEXT, map(names.typenames.__getitem__, spans.typenames))),
     )
 
 
@@ -66,13 +70,20 @@ def copy_samples(
     """Stores the samples; `series` holds the series of each. Returns those that a layer draws."""
     if not len(samples):
         return []
-    columns = {
-        "time": timestamps(samples.times),
-        "value": samples.values,
-        "series_id": _ids(series),
-        "cluster_id": _repeated(cluster, len(samples)),
-    }
-    copy_rows(connection, "sample", columns)
+    ids = _ids(series)
+
+    def part_of(part: slice) -> Part:
+        times = timestamps(samples.times[part])
+        cluster_id = _repeated(cluster, len(times))
+        columns = {
+            "time": times,
+            "value": samples.values[part],
+            "series_id": ids[part],
+            "cluster_id": cluster_id,
+        }
+        return Part(columns)
+
+    copy_rows(connection, "sample", len(samples), part_of)
     drawn = [index for index, known in enumerate(series) if known.layer is not None]
     return [
         _live(series[index], float(samples.times[index]), float(samples.values[index])) for index in drawn
@@ -116,7 +127,7 @@ def copy_events(connection: psycopg.Connection, accepted: Accepted, workers: Wor
 
 
 def _ids(rows: Iterable[Lane | Name | Known]) -> Array:
-    return np.array(list(map(ID, rows)), np.int32)
+    return np.fromiter(map(ID, rows), np.int32)
 
 
 def _repeated(value: int, rows: int) -> Array:

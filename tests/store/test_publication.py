@@ -64,7 +64,7 @@ def test_a_frame_names_things_before_it_uses_them_and_ends_with_the_extent(
             "worker": named["id"],
             "metric": MEMORY,
             "labels": {"type": "managed"},
-            "interval": 2.0,
+            "interval": Intervals(identity=2.0).of(MEMORY),
         }
     ]
     assert (span.list("start"), span.list("stop"), span.list("nbytes")) == ([now], [now + 0.5], [28.0])
