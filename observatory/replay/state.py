@@ -18,14 +18,17 @@ HEARTBEAT = (
     "observatory_worker_memory_bytes",
     "observatory_worker_cpu_percent",
     "observatory_worker_gil_contention_ratio",
-    "observatory_cluster_tasks",
 )
+GIL_CONTENTION = "dask_worker_gil_contention_seconds_total"
 
 
 def state_at(connection: psycopg.Connection, cluster: Cluster, at: int) -> dict[str, Any]:
     """*state* of docs/architecture.md; `at` in microseconds on the scheduler's clock."""
-    beats = store.last_samples(connection, cluster.pk, HEARTBEAT, at, STALE * cluster.identity_interval)
-    scraped = STALE * cluster.metrics_interval
+    polled = STALE * cluster.identity_interval
+    scraped = STALE * max(cluster.identity_interval, cluster.metrics_interval)
+    counts = store.last_samples(connection, cluster.pk, ("observatory_cluster_tasks",), at, polled)
+    beats = store.last_samples(connection, cluster.pk, HEARTBEAT, at, scraped)
+    contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, at, scraped)
     scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), at, scraped)
     totals = store.last_samples(connection, cluster.pk, (PREFIX_TOTALS,), at, 365 * 86_400)
     progress = _progress(store.done(connection, cluster.pk, at), totals)
@@ -33,8 +36,8 @@ def state_at(connection: psycopg.Connection, cluster: Cluster, at: int) -> dict[
     return {
         "at": at / 1e6,
         "progress": progress,
-        "tasks": _tasks(beats, scrapes),
-        "workers": [_worker(worker, beats) for worker in workers],
+        "tasks": _tasks(counts, scrapes),
+        "workers": [_worker(worker, beats, contention) for worker in workers],
         "totals": {
             "workers": len(workers),
             "threads": sum(worker.nthreads for worker in workers),
@@ -74,16 +77,12 @@ def _row(
     }
 
 
-def _tasks(beats: list[LastSample], scrapes: list[LastSample]) -> dict[str, int]:
+def _tasks(counts: list[LastSample], scrapes: list[LastSample]) -> dict[str, int]:
     """Tasks by state: the counts at hand, and from the scrape the states that those leave out (queued)."""
-    counts = {s.labels.get("state", ""): int(s.value) for s in scrapes}
-    counts |= {
-        s.labels.get("state", ""): int(s.value) for s in beats if s.metric == "observatory_cluster_tasks"
-    }
-    return counts
+    return {sample.labels.get("state", ""): int(sample.value) for sample in (*scrapes, *counts)}
 
 
-def _worker(worker: store.Alive, beats: list[LastSample]) -> dict[str, Any]:
+def _worker(worker: store.Alive, beats: list[LastSample], contention: dict[int, float]) -> dict[str, Any]:
     values = {(s.metric, s.labels.get("type", "")): s.value for s in beats if s.worker == worker.id}
     memory = {kind: values.get(("observatory_worker_memory_bytes", kind)) for kind in MEMORY}
     return {
@@ -95,6 +94,6 @@ def _worker(worker: store.Alive, beats: list[LastSample]) -> dict[str, Any]:
         "unmanaged": memory["unmanaged"],
         "spilled": memory["spilled"],
         "limit": worker.memory_limit,
-        "gil": values.get(("observatory_worker_gil_contention_ratio", "")),
+        "gil": contention.get(worker.id, values.get(("observatory_worker_gil_contention_ratio", ""))),
         "running": worker.running,
     }

@@ -10,9 +10,11 @@ class Intervals:
     """The usual seconds between two samples: a cluster's, as its target set them."""
 
     identity: float = 1.0
-    """of what is read from the scheduler's identity and counts, whose metrics have our own prefix"""
+    """of what is read of the cluster as a whole: observatory_cluster_*"""
     metrics: float = 5.0
-    """of what is scraped from /metrics"""
+    """of what is scraped from /metrics, which stands in for the heartbeats of a busy scheduler"""
 
     def of(self, metric: str) -> float:
-        return self.identity if metric.startswith("observatory_") else self.metrics
+        if metric.startswith("observatory_cluster_"):
+            return self.identity
+        return max(self.identity, self.metrics)

@@ -81,6 +81,36 @@ def alive(connection: psycopg.Connection, cluster: int, at: int) -> list[Alive]:
     return [Alive(*row) for row in rows]
 
 
+def last_rates(
+    connection: psycopg.Connection, cluster: int, metric: str, at: int, not_older: float
+) -> dict[int, float]:
+    """By worker, how fast a counter grew between its last two samples, at most `not_older` seconds ago."""
+    rows = connection.execute(
+        """SELECT worker_id,
+               (newest.value - before.value) / extract(epoch FROM newest.time - before.time)::float8
+           FROM series
+           CROSS JOIN LATERAL (
+               SELECT time, value FROM sample
+               WHERE sample.series_id = series.id AND time <= %(at)s AND time > %(oldest)s
+               ORDER BY time DESC LIMIT 1
+           ) AS newest
+           CROSS JOIN LATERAL (
+               SELECT time, value FROM sample
+               WHERE sample.series_id = series.id AND time < newest.time AND time > %(oldest)s
+               ORDER BY time DESC LIMIT 1
+           ) AS before
+           WHERE cluster_id = %(cluster)s AND metric = %(metric)s AND worker_id IS NOT NULL
+             AND newest.value >= before.value""",
+        {
+            "cluster": cluster,
+            "metric": metric,
+            "at": instant(at),
+            "oldest": instant(at) - timedelta(seconds=not_older),
+        },
+    ).fetchall()
+    return dict(rows)
+
+
 def last_samples(
     connection: psycopg.Connection, cluster: int, metrics: Sequence[str], at: int, not_older: float
 ) -> list[LastSample]:

@@ -34,9 +34,8 @@ class Recording:
         """Tasks whose computation had ended at `time`."""
         return sum(stop <= time for stop, _ in self.finished)
 
-    def heartbeat_at(self, worker: str, time: float) -> Heartbeat:
-        """The last heartbeat of `worker` at or before `time`."""
-        return [beat for beat in self.heartbeats[worker] if beat.time <= time][-1]
+    def heartbeats_between(self, worker: str, start: float, stop: float) -> list[Heartbeat]:
+        return [beat for beat in self.heartbeats[worker] if start <= beat.time <= stop]
 
 
 class Recorder(SchedulerPlugin):
@@ -44,17 +43,12 @@ class Recorder(SchedulerPlugin):
 
     name = "independent-recorder"
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, scheduler: Scheduler) -> None:
         self.recording = recording
-        self._scheduler: Scheduler | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._task = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
-        assert self._scheduler is not None
         while True:
             for worker in self._scheduler.workers.values():
                 metrics = worker.metrics
@@ -75,5 +69,4 @@ class Recorder(SchedulerPlugin):
                 self.recording.finished.append((span["stop"], str(key)))
 
     async def close(self) -> None:
-        if self._task:
-            self._task.cancel()
+        self._task.cancel()

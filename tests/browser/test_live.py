@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 MOST_SECONDS = 1.0
 MARKERS = 9
 
-# looks at each frame whether the marker's span is among what the task stream draws, and says when it was first
+# looks at each frame whether the marker's span is among what the task stream draws; says when it first was
 WATCH = """prefix => {
   const { tiles, timeline } = window.observatory.context;
   window.seen = null;
