@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import redis
@@ -133,18 +133,20 @@ def security() -> Finding:
     return Finding("settings", True, settings.PUBLIC_URL or "for this machine alone")
 
 
-READINESS: tuple[Callable[[], Finding], ...] = (database, migrations, redis_server)
-
-
 def ready() -> list[Finding]:
     """What has to be fine for requests to be answered."""
-    return [question() for question in READINESS]
+    asked = database()
+    unknown = Finding("migrations", False, "unknown", "see the database")
+    return [asked, migrations() if asked.fine else unknown, redis_server()]
 
 
 def all_findings() -> Iterator[Finding]:
     yield security()
     yield disk()
-    yield from ready()
+    necessary = ready()
+    yield from necessary
+    if not all(finding.fine for finding in necessary):
+        return  # the others can't be asked without these
     yield collector()
     yield celery()
     yield from targets()

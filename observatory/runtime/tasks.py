@@ -23,3 +23,4 @@ def _worker_is_ready(**_: Any) -> None:
 @beat_init.connect  # type: ignore[untyped-decorator]
 def _beat_is_ready(**_: Any) -> None:
     beats.say_ready("beat")
+    beat.delay()  # the first one by the schedule is an interval away

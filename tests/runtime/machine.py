@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -51,23 +51,21 @@ class Machine:
         self.data_dir = data_dir
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.output = tempfile.TemporaryFile("w+")
+        self.output = data_dir.with_name(f"{data_dir.name}.printed")
         self.up: subprocess.Popen[str] | None = None
 
     def start(self, *options: str) -> None:
         """Returns once `up` has printed its line."""
-        command = ["manage.py", "up", "--data-dir", str(self.data_dir), "--port", str(self.port), *options]
-        self.output = tempfile.TemporaryFile("w+")
-        self.up = subprocess.Popen(
-            [sys.executable, *command], cwd=ROOT, env=environment(), stdout=self.output
-        )
+        command = [sys.executable, "manage.py", "up", "--data-dir", str(self.data_dir)]
+        command += ["--port", str(self.port), *options]
+        with self.output.open("w") as output:
+            self.up = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=output)
         eventually(lambda: self.printed or not self.is_up, "`up` prints its line", 180)
         assert self.is_up, "`up` ended"
 
     @property
     def printed(self) -> str:
-        self.output.seek(0)
-        return self.output.read()
+        return self.output.read_text()
 
     @property
     def is_up(self) -> bool:
@@ -78,12 +76,12 @@ class Machine:
         assert self.up is not None
         return psutil.Process(self.up.pid).children(recursive=True)
 
-    def process(self, words: str) -> psutil.Process | None:
-        """The one that `up` started itself with a command line of these words."""
+    def process(self, pattern: str) -> psutil.Process | None:
+        """The one that `up` started itself with a command line that matches."""
         assert self.up is not None
         for process in psutil.Process(self.up.pid).children():
             try:
-                if words in " ".join(process.cmdline()):
+                if re.search(pattern, " ".join(process.cmdline())):
                     return process
             except psutil.NoSuchProcess:
                 continue

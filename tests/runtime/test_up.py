@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -71,14 +70,27 @@ def test_services_are_reached_by_sockets_that_are_private(machine: Machine) -> N
         assert process.uids().real == machine.data_dir.stat().st_uid
 
 
-@pytest.mark.parametrize("words", ["uvicorn", "manage.py collect", "valkey-server", "postgres", "beat"])
-def test_what_is_killed_is_started_again(machine: Machine, words: str) -> None:
-    killed = machine.process(words)
+@pytest.mark.parametrize(
+    "pattern", ["uvicorn", "valkey-server", "bin/postgres", r"celery.* beat", r"celeryd|celery.* worker"]
+)
+def test_what_is_killed_is_started_again(machine: Machine, pattern: str) -> None:
+    killed = machine.process(pattern)
     assert killed is not None
     killed.kill()
     killed.wait(10)
-    eventually(lambda: machine.process(words), f"{words} runs again")
+    eventually(lambda: machine.process(pattern), f"{pattern} runs again")
     eventually(lambda: machine.answer("/readyz")[0] == 200, "all is ready again")
+
+
+def test_a_killed_collector_is_started_again_and_collects(machine: Machine) -> None:
+    killed = machine.process(r"manage\.py collect$")
+    assert killed is not None
+    killed.kill()
+    killed.wait(10)
+    eventually(lambda: machine.process(r"manage\.py collect$"), "another one runs")
+    another = machine.process(r"manage\.py collect$")
+    assert another is not None
+    eventually(lambda: f":{another.pid}:" in machine.answer("/metrics")[1], "it says that it lives")
 
 
 def test_a_signal_stops_all_of_it_and_leaves_no_process(machine: Machine) -> None:
@@ -92,21 +104,24 @@ def test_killing_it_leaves_no_process_and_the_next_start_recovers(machine: Machi
     machine.start("--demo")
     processes = machine.processes()
     assert sum("dask" in " ".join(process.cmdline()) for process in processes) >= 7
+    eventually(lambda: clusters_and_targets(machine) == "1 demo", "the demo's cluster is recorded")
     machine.end(signal.SIGKILL)
     eventually(lambda: alive(processes) == [], "all are gone", 20)
 
     machine.start()
     assert machine.answer("/readyz")[0] == 200
-    done = manage("shell", "-v", "0", "-c", COUNT, OBSERVATORY_DATA_DIR=str(machine.data_dir))
-    assert done.stdout.strip() == "1 demo", done.stderr
+    assert clusters_and_targets(machine) == "1 demo"
 
 
-COUNT = """
-from observatory.clusters.models import Cluster, Target
-print(Cluster.objects.count(), Target.objects.get().name)
-"""
+def clusters_and_targets(machine: Machine) -> str:
+    code = (
+        "from observatory.clusters.models import Cluster, Target\n"
+        "print(Cluster.objects.count(), *Target.objects.values_list('name', flat=True))"
+    )
+    done = manage("shell", "-v", "0", "-c", code, OBSERVATORY_DATA_DIR=str(machine.data_dir))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 def test_nothing_of_it_is_readable_to_others(machine: Machine) -> None:
-    secret = Path(machine.data_dir / "secret_key")
-    assert secret.stat().st_mode & 0o077 == 0
+    assert (machine.data_dir / "secret_key").stat().st_mode & 0o077 == 0

@@ -76,8 +76,9 @@ def count_primes(limit: int) -> int:
 
 
 def make_block(number: int) -> Any:
+    """20 MB of noise: what can be compressed takes no room on the disk."""
     time.sleep(0.05)
-    return np.full(2_500_000, number, dtype=float)
+    return np.random.default_rng(number).random(2_500_000)
 
 
 def sum_block(block: Any) -> float:

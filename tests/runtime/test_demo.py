@@ -1,0 +1,99 @@
+"""The demo's cluster shows what it promises: spilling, failures, a lost worker, contention."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from distributed import Client
+
+from observatory.runtime.demo import work
+from observatory.runtime.demo.cluster import WORKERS, DemoCluster
+from tests.runtime.machine import alive, eventually
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoCluster]:
+    with DemoCluster(tmp_path_factory.mktemp("demo")) as cluster:
+        yield cluster
+    assert alive(psutil.Process().children(recursive=True)) == _services()
+
+
+@pytest.fixture(scope="module")
+def client(cluster: DemoCluster) -> Iterator[Client]:
+    with cluster.client() as client:
+        yield client
+
+
+def _services() -> list[psutil.Process]:
+    """Of the tests: they go on."""
+    names = ("postgres", "valkey-server")
+    return [process for process in psutil.Process().children(recursive=True) if process.name() in names]
+
+
+def _get(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=10) as response:
+        body: bytes = response.read()
+        return body
+
+
+def _counts(cluster: DemoCluster) -> dict[str, Any]:
+    counts: dict[str, Any] = json.loads(_get(f"{cluster.http_address}/json/counts.json"))
+    return counts
+
+
+def test_contention_for_the_gil_is_measured(cluster: DemoCluster, client: Client) -> None:
+    work.hog_the_gil(client)
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    contention = 0.0
+    for worker in workers:
+        page = _get(f"http://127.0.0.1:{worker['services']['dashboard']}/metrics").decode()
+        [line] = [
+            line for line in page.splitlines() if line.startswith("dask_worker_gil_contention_seconds_total ")
+        ]
+        contention += float(line.split()[1])
+    assert contention > 0.5
+    assert "dask_scheduler_gil_contention_seconds_total" in _get(f"{cluster.http_address}/metrics").decode()
+
+
+def test_memory_that_grows_is_spilled(cluster: DemoCluster, client: Client) -> None:
+    held = client.map(work.make_block, range(60), pure=False)
+
+    def spilled() -> int:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        return sum(int(worker["metrics"]["spilled_bytes"]["disk"]) for worker in workers)
+
+    eventually(lambda: spilled() > 50_000_000, "50 MB are on disk", 60)
+    del held
+
+
+def test_some_tasks_fail(cluster: DemoCluster, client: Client) -> None:
+    futures = client.map(work.fail_sometimes, range(14), pure=False)
+    work.wait(futures)
+    assert _counts(cluster)["erred"] == 2
+
+
+def test_a_worker_is_killed_and_another_takes_its_place(cluster: DemoCluster, client: Client) -> None:
+    before = set(client.scheduler_info(n_workers=-1)["workers"])
+    work.lose_a_worker(client)
+    eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == WORKERS, "all are there")
+    assert set(client.scheduler_info(n_workers=-1)["workers"]) != before
+
+
+def test_a_worker_that_the_scheduler_lost_is_started_anew(cluster: DemoCluster, client: Client) -> None:
+    cluster.programs[1].stop()
+    eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == WORKERS - 1, "one is gone")
+    cluster.mend(client)
+    eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == WORKERS, "it is back")
+    names = {worker["name"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()}
+    assert names == {"demo-0", "demo-1", "demo-2"}
+
+
+def test_workers_spill_where_they_are_told(cluster: DemoCluster, client: Client, tmp_path: Path) -> None:
+    folders = client.run(lambda dask_worker: dask_worker.local_directory).values()
+    assert all("/demo" in folder for folder in folders)

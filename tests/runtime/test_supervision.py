@@ -1,0 +1,126 @@
+"""Programs: how they are started again, how they are stopped, what is kept of what they print."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from observatory.runtime import logs as logs_module
+from observatory.runtime.errors import RuntimeFault
+from observatory.runtime.logs import Logs
+from observatory.runtime.program import LONGEST_PAUSE, Program
+from observatory.runtime.supervisor import Supervisor
+from tests.runtime.machine import alive, eventually
+
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print("started", flush=True)
+time.sleep(600)
+"""
+
+
+def python(code: str, name: str = "program") -> Program:
+    return Program(name, [sys.executable, "-c", code], lambda: True)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Logs:
+    return Logs(tmp_path, verbose=False)
+
+
+def test_a_program_that_fails_is_started_again_after_pauses_that_double_up_to_a_limit() -> None:
+    program = python("raise SystemExit(3)")
+    program.start()
+    pauses = []
+    for _ in range(8):
+        now = time.monotonic()
+        pauses.append(program.next_start() - now)
+    assert pauses[:3] == pytest.approx([1.0, 2.0, 4.0], abs=0.1)
+    assert pauses[-1] == pytest.approx(LONGEST_PAUSE, abs=0.1)
+    program.stop()
+
+
+def test_a_program_that_does_not_stop_is_killed_with_what_it_started(logs: Logs) -> None:
+    program = python(STUBBORN)
+    program.patience = 0.5
+    supervisor = Supervisor(logs)
+    supervisor.start(program)
+    eventually(lambda: logs.path("program").read_text() == "started\n", "it started")
+    assert program.process is not None
+    stubborn = psutil.Process(program.process.pid)
+    processes = [stubborn, *stubborn.children()]
+    assert len(processes) == 2
+    supervisor.stop()
+    eventually(lambda: alive(processes) == [], "both are gone", 5)
+
+
+def test_what_is_stopped_last_was_started_first(logs: Logs, tmp_path: Path) -> None:
+    note = f"open({str(tmp_path / 'order')!r}, 'a').write"
+    code = "import signal, time\nsignal.signal(signal.SIGTERM, lambda *_: ({}('{} '), exit()))\n"
+    code += "print('ready', flush=True)\ntime.sleep(600)"
+    supervisor = Supervisor(logs)
+    for name in ("first", "second"):
+        supervisor.launch(python(code.format(note, name), name))
+        eventually(lambda name=name: logs.path(name).read_text(), "it is ready")  # type: ignore[misc]
+    supervisor.stop()
+    assert (tmp_path / "order").read_text() == "second first "
+
+
+def test_a_program_that_ends_before_it_is_ready_says_why_in_one_line(logs: Logs) -> None:
+    program = python("import sys; sys.exit('no such thing')")
+    program.is_ready = lambda: False
+    with pytest.raises(RuntimeFault, match=r"^program ended at once: no such thing \(all of it in .*\)$"):
+        Supervisor(logs).start(program)
+
+
+def test_children_of_a_killed_process_die_with_it(tmp_path: Path) -> None:
+    code = f"""
+import sys, time
+from observatory.runtime.program import Program
+program = Program("child", [sys.executable, "-c", "import time; time.sleep(600)"], lambda: True)
+program.start()
+open({str(tmp_path / "pid")!r}, "w").write(str(program.process.pid))
+time.sleep(600)
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), "it started")
+    child = psutil.Process(int((tmp_path / "pid").read_text()))
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    eventually(lambda: alive([child]) == [], "the child is gone", 5)
+
+
+def test_a_log_that_has_grown_large_is_put_aside(
+    tmp_path: Path, logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs_module, "LARGEST", 100)
+    with logs.open("web") as output:
+        output.write(b"x" * 101)
+        output.flush()
+        logs.follow()
+        output.write(b"new")
+    assert (tmp_path / "web.log.1").read_bytes() == b"x" * 101
+    assert (tmp_path / "web.log").read_bytes() == b"new"
+
+
+def test_whole_new_lines_of_every_program_are_shown_to_who_asks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "web.log").write_text("of yesterday\n")
+    logs = Logs(tmp_path, verbose=True)
+    with logs.open("web") as web, logs.open("collector") as collector:
+        web.write(b"one\ntw")
+        collector.write(b"three\n")
+        web.flush(), collector.flush()
+        logs.follow()
+    shown = [line.split(" ", 1)[1] for line in capsys.readouterr().out.splitlines()]
+    assert shown == ["web       | one", "collector | three"]
