@@ -19,11 +19,10 @@ MARKERS = 9
 
 # looks at each frame whether the marker's span is among what the task stream draws; says when it first was
 WATCH = """prefix => {
-  const { tiles, timeline } = window.observatory.context;
   window.seen = null;
   const look = () => {
-    const covering = tiles.cover("test", "spans", timeline.start, timeline.stop, 1000);
-    const found = covering.some(tile => (tile.blocks.get("span") ?? []).some(block => {
+    const drawn = window.observatory.view?.tiles.spans ?? [];
+    const found = drawn.some(tile => (tile.blocks.get("span") ?? []).some(block => {
       const keys = block.texts("key");
       for (let row = 0; row < block.rows; row++) if (keys.at(row).startsWith(prefix)) return true;
       return false;
