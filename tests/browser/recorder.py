@@ -61,6 +61,7 @@ class Recorder(SchedulerPlugin):
     def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
         if finish == "erred":
             self.recording.erred.append(str(key))
+            return  # the stock event stream says nothing of these
         for span in kwargs.get("startstops") or ():
             if start != "processing":
                 continue

@@ -49,7 +49,7 @@ def _work(client: Client, seconds: float) -> list[float]:
     """Three phases that hold ever more memory, hog the GIL and fail a task; when each was about to end."""
 
     def grow(size: int) -> bytes:
-        return bytes(size)
+        return b"x" * size  # zeros would not be resident
 
     def spin(duration: float, number: int) -> int:
         stop = time.monotonic() + duration
