@@ -37,9 +37,7 @@ class Tile:
 
 def tile(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> Tile:
     """The tile of `layer` at `place`: a kept one, or built now. Raises KeyError for an unknown layer."""
-    # one snapshot: the rows are those of the batches that the extent counts
-    with connection.transaction():
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    with timeline.snapshot(connection):
         extent = timeline.extent(connection, cluster.pk) or nothing(cluster)
         closed = is_closed(extent, cluster, place)
         found = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString
@@ -38,6 +39,14 @@ class Names:
     lanes: list[Item]
     prefixes: list[Item]
     series: list[Item]
+
+
+@contextmanager
+def snapshot(connection: psycopg.Connection) -> Iterator[None]:
+    """What is read within it is of one moment: the rows are those of the batches that the extent counts."""
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield
 
 
 def extent(connection: psycopg.Connection, cluster: int) -> Extent | None:

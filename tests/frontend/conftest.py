@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page
 
-ROOT = Path(__file__).resolve().parent.parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 BLANK = b"<!doctype html><meta charset=utf-8><title>test</title><body></body>"
 
