@@ -16,6 +16,8 @@ from prometheus_client.openmetrics import parser as openmetrics
 
 from observatory.wire.records import MetricType, Series
 
+SHAPES = 16
+"""of pages: a series that comes and goes makes two"""
 COUNTED = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "summary": ("_count", "_sum")}
 """by type of family, the endings of the samples that only grow"""
 VALUE_FREE = {"counter", "gauge", "unknown"}
@@ -42,12 +44,12 @@ class _Line:
 
 
 class Parser:
-    """Of one endpoint, of the worker at an address ("": the scheduler)."""
+    """Of one endpoint, of the worker at an address ("": the scheduler). Knows the pages' last SHAPES."""
 
     def __init__(self, worker: str = "") -> None:
         self.worker = worker
         self._known: dict[tuple[str, tuple[tuple[str, str], ...], MetricType], Series] = {}
-        self._lines: list[_Line] = []
+        self._shapes: list[list[_Line]] = []
         self._content_type = ""
 
     def parse(self, page: bytes, content_type: str) -> Page:
@@ -57,19 +59,23 @@ class Parser:
         except UnicodeDecodeError as error:
             line = page.count(b"\n", 0, error.start) + 1
             raise ExpositionError(f"line {line} is no UTF-8") from None
-        if content_type == self._content_type:
-            samples = self._again(text.split("\n"))
+        if content_type != self._content_type:
+            self._shapes, self._content_type = [], content_type
+        lines = text.split("\n")
+        for place, shape in enumerate(self._shapes):
+            samples = self._again(lines, shape)
             if samples is not None:
+                self._shapes.insert(0, self._shapes.pop(place))
                 return Page(samples)
-        return self._anew(text, content_type)
+        return self._anew(lines)
 
-    def _again(self, lines: list[str]) -> list[tuple[Series, float, float | None]] | None:
-        """The samples of a page with the lines of the one before; None where more than values differ."""
-        if len(lines) != len(self._lines):
+    def _again(self, lines: list[str], shape: list[_Line]) -> list[tuple[Series, float, float | None]] | None:
+        """The samples of a page with the lines of `shape`; None where more than values differ."""
+        if len(lines) != len(shape):
             return None
         is_strict = _is_openmetrics(self._content_type)
         samples: list[tuple[Series, float, float | None]] = []
-        for line, known in zip(lines, self._lines, strict=True):
+        for line, known in zip(lines, shape, strict=True):
             if known.series is None:
                 if line != known.head:
                     return None
@@ -86,53 +92,58 @@ class Parser:
             samples.append((known.series, value, None))
         return samples
 
-    def _anew(self, text: str, content_type: str) -> Page:
-        reader = openmetrics if _is_openmetrics(content_type) else text_format
-        lines = _Counted(text.split("\n"))
+    def _anew(self, lines: list[str]) -> Page:
+        reader = openmetrics if _is_openmetrics(self._content_type) else text_format
+        counted = _Counted(lines)
         try:
-            families = list(reader.text_fd_to_metric_families(lines))
+            families = list(reader.text_fd_to_metric_families(counted))
         except Exception as error:  # the library raises more than ValueError on what makes no sense
-            raise ExpositionError(f"line {lines.number}: {str(error)[:200] or 'is no sample'}") from None
-        before, self._known = self._known, {}
-        samples = [sample for family in families for sample in self._samples(family, before)]
-        self._learn(lines.lines, samples, families, content_type)
+            raise ExpositionError(f"line {counted.number}: {str(error)[:200] or 'is no sample'}") from None
+        samples = [sample for family in families for sample in self._samples(family)]
+        shape = self._shape(lines, samples, families)
+        if shape is not None:
+            self._shapes = [shape, *self._shapes[: SHAPES - 1]]
+        kept = {line.series for known in self._shapes for line in known} | {
+            series for series, _, _ in samples
+        }
+        self._known = {identity: series for identity, series in self._known.items() if series in kept}
         return Page(samples)
 
-    def _samples(
-        self, family: Metric, before: dict[tuple[str, tuple[tuple[str, str], ...], MetricType], Series]
-    ) -> Iterator[tuple[Series, float, float | None]]:
+    def _samples(self, family: Metric) -> Iterator[tuple[Series, float, float | None]]:
         for sample in family.samples:
             labels = tuple(sorted(sample.labels.items()))
             identity = (sample.name, labels, _type(family.type, sample.name))
-            series = self._known.get(identity) or before.get(identity)
+            series = self._known.get(identity)
             if series is None:
                 series = Series(sample.name, labels, self.worker, identity[2])
             self._known[identity] = series
             time = None if sample.timestamp is None else float(sample.timestamp)
             yield series, _float(sample.value), time
 
-    def _learn(
+    def _shape(
         self,
         lines: list[str],
         samples: list[tuple[Series, float, float | None]],
         families: Iterable[Metric],
-        content_type: str,
-    ) -> None:
-        """Keeps the lines' beginnings; every line that has a sample has one, in the samples' order."""
-        self._lines, self._content_type = [], content_type
-        if _is_openmetrics(content_type) and not all(family.type in VALUE_FREE for family in families):
-            return
+    ) -> list[_Line] | None:
+        """The lines' beginnings; every line that has a sample has one, in the samples' order.
+
+        None for a page with times, exemplars or other white space, which is read anew each time.
+        """
+        if _is_openmetrics(self._content_type) and not all(family.type in VALUE_FREE for family in families):
+            return None
+        shape = []
         remaining = iter(samples)
         for line in lines:
             if not line.strip() or line.strip().startswith("#"):
-                self._lines.append(_Line(line, None))
+                shape.append(_Line(line, None))
                 continue
             series, value, time = next(remaining)
             head, _, number = line.rpartition(" ")
             if time is not None or not head.strip() or not _is_value(number, value):
-                self._lines = []  # times, exemplars, other white space: read anew each time
-                return
-            self._lines.append(_Line(head, series, series.type == MetricType.COUNTER))
+                return None
+            shape.append(_Line(head, series, series.type == MetricType.COUNTER))
+        return shape
 
 
 class _Counted:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
 from tests.runtime.machine import Machine, alive, eventually, manage
@@ -102,15 +104,24 @@ def test_a_signal_stops_all_of_it_and_leaves_no_process(machine: Machine) -> Non
 
 def test_killing_it_leaves_no_process_and_the_next_start_recovers(machine: Machine) -> None:
     machine.start("--demo")
+    eventually(lambda: clusters_and_targets(machine) == "1 demo", "the demo's cluster is recorded", 60)
+    eventually(lambda: len(dask_processes(machine)) >= 7, "scheduler, nannies and workers run", 60)
     processes = machine.processes()
-    assert sum("dask" in " ".join(process.cmdline()) for process in processes) >= 7
-    eventually(lambda: clusters_and_targets(machine) == "1 demo", "the demo's cluster is recorded")
     machine.end(signal.SIGKILL)
     eventually(lambda: alive(processes) == [], "all are gone", 20)
 
     machine.start()
     assert machine.answer("/readyz")[0] == 200
     assert clusters_and_targets(machine) == "1 demo"
+
+
+def dask_processes(machine: Machine) -> list[psutil.Process]:
+    found = []
+    for process in machine.processes():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "dask" in " ".join(process.cmdline()):
+                found.append(process)
+    return found
 
 
 def clusters_and_targets(machine: Machine) -> str:
