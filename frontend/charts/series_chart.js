@@ -64,6 +64,8 @@ class SeriesChart {
   #lines = [];
   /** @type {Map<number, Points>} */
   #points = new Map();
+  /** what the points were made of */
+  #content = "";
   #highest = 1;
   /** @type {number|null} */
   #mouse = null;
@@ -112,9 +114,13 @@ class SeriesChart {
     this.#lines = lines(this.#context, view);
     const wanted = new Map(this.#lines.map((line) => [line.series.id, line.series]));
     const tiles = layers.flatMap((layer) => view.tiles[layer] ?? []);
-    this.#points = pointsOf(tiles, wanted);
+    const content = contentOf(tiles, this.#lines);
+    if (content !== this.#content) {
+      this.#content = content;
+      this.#points = pointsOf(tiles, wanted);
+      this.#scale();
+    }
     this.#lines = this.#lines.filter((line) => this.#points.has(line.series.id));
-    this.#scale();
     const left = leftGutter();
     this.#surface.clear(left + view.width + RIGHT_GUTTER, HEIGHT);
     this.#empty.hidden = this.#lines.length > 0;
@@ -207,6 +213,20 @@ class SeriesChart {
     }
   }
 
+  /**
+   * The runs within the window, with a point beyond each edge that lines go on to.
+   * @param {[number, number][]} runs
+   * @param {Points} points
+   * @returns {[number, number][]}
+   */
+  #visible(runs, points) {
+    const view = /** @type {View} */ (this.#view);
+    const [first, last] = [placeAt(points, view.start), placeAt(points, view.stop) + 1];
+    return runs
+      .filter(([from, to]) => to >= first && from <= last)
+      .map(([from, to]) => [Math.max(from, first), Math.min(to, last)]);
+  }
+
   /** @param {Line} line */
   #line(line) {
     const { context } = this.#surface;
@@ -215,8 +235,8 @@ class SeriesChart {
     context.globalAlpha = worker === null || worker === line.worker ? 1 : DIMMED;
     context.strokeStyle = context.fillStyle = line.color;
     context.lineWidth = worker !== null && worker === line.worker ? 2.2 : 1.3;
-    for (const [from, to] of unbroken(points.time, points.gap)) {
-      this.#band(points, from, to);
+    for (const [from, to] of this.#visible(unbroken(points.time, points.gap), points)) {
+      if (points.hasBand) this.#band(points, from, to);
       context.beginPath();
       for (let at = from; at <= to; at++) context.lineTo(this.#x(points.time[at]), this.#y(points.mean[at]));
       if (from === to) context.arc(this.#x(points.time[from]), this.#y(points.mean[from]), 1, 0, 7);
@@ -309,6 +329,30 @@ class SeriesChart {
   #y(value) {
     return HEIGHT - BOTTOM - (value / this.#highest) * (HEIGHT - TOP - BOTTOM);
   }
+}
+
+/** @type {WeakMap<object, number>} */
+const numbers = new WeakMap();
+let counted = 0;
+
+/** @param {object} block; a number of its own */
+function numberOf(block) {
+  const known = numbers.get(block) ?? (counted += 1);
+  numbers.set(block, known);
+  return known;
+}
+
+/**
+ * What points are made of, to make them again only when it changes.
+ * @param {import("../types.js").Tile[]} tiles
+ * @param {Line[]} lines
+ */
+function contentOf(tiles, lines) {
+  const held = tiles.map((tile) => {
+    const blocks = tile.blocks.get("bin") ?? [];
+    return `${tile.level}/${tile.index}/${tile.start}/${tile.stop}/${blocks.map(numberOf)}`;
+  });
+  return `${held.join()} ${lines.map((line) => line.series.id).join()}`;
 }
 
 /**

@@ -5,8 +5,9 @@
 
 /**
  * What a series did, in order of time; one point a bin (or a sample, where bins are finer).
- * `gap` is the distance of two points, in seconds, beyond which nothing is known of what was between them.
- * @typedef {{time: number[], mean: number[], min: number[], max: number[], gap: number}} Points
+ * `hasBand` tells that some bin has several values. `gap` is the distance of two points, in seconds, beyond which nothing is known of what was between them.
+ * @typedef {{time: number[], mean: number[], min: number[], max: number[], gap: number,
+ *   hasBand: boolean}} Points
  */
 
 const GAP_INTERVALS = 3.5;
@@ -33,6 +34,7 @@ export function pointsOf(tiles, wanted) {
         points.mean.push(mean[row]);
         points.min.push(min[row]);
         points.max.push(max[row]);
+        if (max[row] > min[row]) points.hasBand = true;
       }
     }
   }
@@ -45,7 +47,7 @@ export function pointsOf(tiles, wanted) {
  * @returns {Points}
  */
 function add(found, series) {
-  const points = { time: [], mean: [], min: [], max: [], gap: GAP_INTERVALS * series.interval };
+  const points = { time: [], mean: [], min: [], max: [], gap: GAP_INTERVALS * series.interval, hasBand: false };
   found.set(series.id, points);
   return points;
 }

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page
 
-from tests.frontend.timeline.conftest import Server
+from tests.frontend.conftest import Server
 
 SETUP = """async script => {
   const { Instant } = await import("/frontend/timeline/instant.js");

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page
 
 from observatory.wire.blocks import encode
-from tests.frontend.timeline.conftest import Server
+from tests.frontend.conftest import Server
 from tests.frontend.timeline.make import BYTES_OF, FIRST, INFO, extent, spans, text
 
 TILES = "/api/v1/clusters/1/tiles"
