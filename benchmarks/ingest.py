@@ -2,13 +2,14 @@
 
 Records a LocalCluster's event stream and /metrics, then stores the recorded batches round by round, each
 round also by psycopg's own `write_row` into the same tables (ids and times ready made, in as many
-transactions). Prints one JSON line; exit code 1 when a ratio is missed. DATABASE_URL names the server: the
-rows go into a database of their own that is dropped in the end.
+transactions). Prints one JSON line; exit code 1 when a ratio is missed. DATABASE_URL names the server, else
+the embedded one is started: the rows go into a database of their own that is dropped in the end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
 import os
 import platform
@@ -17,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -26,6 +28,11 @@ import numpy as np
 import psycopg
 from prometheus_client.parser import text_string_to_metric_families
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+if not os.environ.get("DATABASE_URL"):
+    from tests import services  # starts them, and says in the environment where they are
+
+    atexit.register(services.stop)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 django.setup()
 
@@ -241,9 +248,6 @@ def measure() -> dict[str, Any]:
 
 
 def main() -> int:
-    if not os.environ.get("DATABASE_URL"):
-        print("DATABASE_URL names no database", file=sys.stderr)
-        return 2
     django_connection.settings_dict["TEST"]["NAME"] = DATABASE
     django_connection.creation.create_test_db(verbosity=0, autoclobber=True)
     try:

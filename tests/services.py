@@ -60,6 +60,10 @@ def _services() -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    stop()
+
+
+def stop() -> None:
     for process in reversed(_started):
         process.send_signal(signal.SIGINT)
         process.wait(30)
