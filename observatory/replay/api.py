@@ -7,7 +7,7 @@ import hashlib
 from typing import Annotated, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils.cache import patch_vary_headers
+from django.utils.cache import get_conditional_response, patch_vary_headers
 from ninja import Path, Query, Router
 from ninja.errors import HttpError
 
@@ -70,7 +70,7 @@ def tiles(
         raise HttpError(422, str(error)) from None
     with reading() as connection:
         made = tile(connection, found, layer, place)
-    immutable = made.closed and version == made.extent.version
+    immutable = made.closed and version == made.version
     return _answer(request, made.body, FOREVER if immutable else "private, no-cache")
 
 
@@ -78,10 +78,8 @@ def tiles(
 def state(request: HttpRequest, cluster_id: int, at: Seconds) -> dict[str, Any]:
     """Progress, tasks by state and workers at an instant."""
     found = _cluster(request, cluster_id)
-    with reading() as connection:
-        extent = timeline.extent(connection, found.pk)
-        answer = state_at(connection, found, round(at * 1e6))
-    return {**answer, "version": extent.version if extent else 1}
+    with reading() as connection, timeline.snapshot(connection):
+        return state_at(connection, found, round(at * 1e6))
 
 
 @router.get("/clusters/{int:cluster_id}/span")
@@ -132,15 +130,18 @@ def _cluster(request: HttpRequest, cluster_id: int) -> Cluster:
 
 
 def _answer(request: HttpRequest, body: bytes, cache_control: str) -> HttpResponse:
-    etag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
-    if request.headers.get("If-None-Match") == etag:
-        response = HttpResponse(status=304)
-    elif len(body) >= COMPRESSED_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
-        response = HttpResponse(gzip.compress(body, 1, mtime=0), content_type="application/octet-stream")
-        response["Content-Encoding"] = "gzip"
-    else:
-        response = HttpResponse(body, content_type="application/octet-stream")
+    # weak: the same for the compressed and the plain body
+    etag = f'W/"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+    response = get_conditional_response(request, etag=etag) or _encoded(request, body)
     response["ETag"] = etag
     response["Cache-Control"] = cache_control
     patch_vary_headers(response, ["Accept-Encoding", "Cookie"])
+    return response
+
+
+def _encoded(request: HttpRequest, body: bytes) -> HttpResponse:
+    if len(body) < COMPRESSED_FROM or "gzip" not in request.headers.get("Accept-Encoding", ""):
+        return HttpResponse(body, content_type="application/octet-stream")
+    response = HttpResponse(gzip.compress(body, 1, mtime=0), content_type="application/octet-stream")
+    response["Content-Encoding"] = "gzip"
     return response

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
+import django.db
+import psycopg
+from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.contrib.auth.models import AnonymousUser, User
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser
 from django.http import Http404
 
 from observatory.clusters.access import get_cluster
@@ -17,71 +23,122 @@ from observatory.store import timeline
 from observatory.store.connection import reading
 from observatory.store.publication import group_of
 
-SIGNED_OUT, NOT_THERE = 4401, 4404
+SIGNED_OUT, NOT_THERE, BEHIND = 4401, 4404, 4408
+UNSUPPORTED, UNAVAILABLE = 1003, 1011
+"""RFC 6455, 7.4.1"""
 CHECK_ACCESS_EVERY = 30.0
-"""seconds: who loses a project's membership loses its live pages within them"""
+"""seconds: who signs out or loses a project's membership loses its live pages within them"""
+MOST_PENDING = 8_000_000
+"""bytes that wait for a page to read them"""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the socket is closed, and with which code."""
+
+    code: int
+    reason: str
 
 
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """Frames of /ws/clusters/{id}/live. Memory is bounded by the channel layer, which drops for who is slow:
-    the page sees the jump in the sequence and fetches again what is open."""
+    """Frames of /ws/clusters/{id}/live.
+
+    The channel layer's queues have no bound. So frames are taken from it as they come, one task sends them,
+    and at most MOST_PENDING bytes of them wait for a page that reads slowly.
+    """
 
     group = ""
-    checking: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
         await self.accept()
-        if isinstance(self.scope["user"], AnonymousUser):
-            await self._refuse(SIGNED_OUT, "Sign in to see this cluster.")
-            return
+        self.outgoing: asyncio.Queue[bytes | Refusal] = asyncio.Queue()
+        self.pending = 0
+        self.refused = False
+        self.tasks = [asyncio.create_task(self._send_all())]
+        # first in the group, then the extent: every batch after it comes as a frame
         self.group = group_of(self._cluster_id())
         await self.channel_layer.group_add(self.group, self.channel_name)
-        extent = await self._extent()
-        if extent is not None:
-            await self.send(bytes_data=extent)  # what the page catches up to
-            self.checking = asyncio.create_task(self._check_access())
+        if (extent := await self._extent()) is not None:
+            await self.live_frame({"data": extent})
+            self.tasks.append(asyncio.create_task(self._check_access()))
 
     async def disconnect(self, code: int) -> None:
-        if self.checking:
-            self.checking.cancel()
-        if self.group:
-            await self.channel_layer.group_discard(self.group, self.channel_name)
+        for task in self.tasks:
+            task.cancel()
+        await self._leave()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """A page has nothing to say here."""
-        await self._refuse(1003, "This socket only sends.")
+        await self._refuse(UNSUPPORTED, "This socket only sends.")
 
     async def live_frame(self, message: dict[str, Any]) -> None:
         """From the writer (observatory.store.publication)."""
-        await self.send(bytes_data=message["data"])
+        data = message["data"]
+        if self.refused:
+            return
+        if self.pending + len(data) > MOST_PENDING:
+            await self._refuse(BEHIND, "This page reads too slowly for what happens: it starts anew.")
+            return
+        self.pending += len(data)
+        self.outgoing.put_nowait(data)
 
-    async def _extent(self) -> bytes | None:
-        """The extent's block, or None where the cluster may not be seen: then the socket is closed."""
-        try:
-            found: bytes = await _extent(self.scope["user"].pk, self._cluster_id())
-        except Http404 as error:
-            await self._refuse(NOT_THERE, str(error))
-            return None
-        return found
+    async def _send_all(self) -> None:
+        while True:
+            item = await self.outgoing.get()
+            try:
+                if isinstance(item, Refusal):
+                    await self.send(text_data=json.dumps({"error": item.reason}))
+                    await self.close(item.code)
+                    return
+                await self.send(bytes_data=item)
+            except OSError:
+                return  # the page is gone: `disconnect` comes next
+            self.pending -= len(item)
 
     async def _check_access(self) -> None:
-        while await self._extent() is not None:
+        while True:
             await asyncio.sleep(CHECK_ACCESS_EVERY)
+            if await self._extent() is None:
+                return
+
+    async def _extent(self) -> bytes | None:
+        """The extent's block; None where the page may not have it: then the socket is closed."""
+        try:
+            # anew from the session's row: people sign out, and rights change, while a page is open
+            store = import_module(settings.SESSION_ENGINE).SessionStore
+            user = await get_user({"session": store(self.scope["session"].session_key)})
+            if not user.is_authenticated:
+                await self._refuse(SIGNED_OUT, "Sign in to see this cluster.")
+                return None
+            found: bytes = await _extent(user, self._cluster_id())
+        except Http404 as error:
+            await self._refuse(NOT_THERE, str(error))
+        except (psycopg.Error, django.db.Error):
+            await self._refuse(UNAVAILABLE, "The database doesn't answer.")
+        else:
+            return found
+        return None
 
     async def _refuse(self, code: int, reason: str) -> None:
-        await self.send(text_data=json.dumps({"error": reason}))
-        await self.close(code)
+        """Closes the socket when the frame that is being sent is out; those that wait are forgotten."""
+        if self.refused:
+            return
+        self.refused = True
+        while not self.outgoing.empty():
+            self.outgoing.get_nowait()
+        self.outgoing.put_nowait(Refusal(code, reason))
+        await self._leave()
+
+    async def _leave(self) -> None:
+        await self.channel_layer.group_discard(self.group, self.channel_name)
 
     def _cluster_id(self) -> int:
         return int(self.scope["url_route"]["kwargs"]["cluster_id"])
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
-def _extent(user_id: int, cluster_id: int) -> bytes:
-    """The cluster's `extent` block. Asks anew who the user is: rights change while a page is open."""
-    user = User.objects.filter(pk=user_id, is_active=True).first()
-    if user is None:
-        raise Http404("Your account was closed.")
+def _extent(user: AbstractUser, cluster_id: int) -> bytes:
+    """The cluster's `extent` block; raises Http404 where `user` may not see it."""
     cluster = get_cluster(user, cluster_id)
     with reading() as connection:
         return extent_block(timeline.extent(connection, cluster.pk) or nothing(cluster), cluster)

@@ -9,6 +9,8 @@ from distributed.utils import color_of
 
 from observatory.clusters.models import Cluster
 from observatory.store import state as store
+from observatory.store import timeline
+from observatory.store.growth import SETTLING
 from observatory.store.state import PREFIX_TOTALS, LastSample
 
 MEMORY = ("process", "managed", "unmanaged", "spilled")
@@ -20,24 +22,30 @@ HEARTBEAT = (
     "observatory_worker_gil_contention_ratio",
 )
 GIL_CONTENTION = "dask_worker_gil_contention_seconds_total"
+EXECUTING = ("observatory_worker_tasks", "dask_worker_tasks")
+RECENT = 1.5
+"""usual intervals: a worker that executes nothing tells no number of it, so an older one may be over"""
 
 
 def state_at(connection: psycopg.Connection, cluster: Cluster, at: int) -> dict[str, Any]:
-    """*state* of docs/architecture.md; `at` in microseconds on the scheduler's clock."""
+    """*state* of docs/architecture.md; `at` in microseconds on the scheduler's clock. Needs a snapshot."""
     polled = STALE * cluster.identity_interval
     scraped = STALE * max(cluster.identity_interval, cluster.metrics_interval)
     counts = store.last_samples(connection, cluster.pk, ("observatory_cluster_tasks",), at, polled)
     beats = store.last_samples(connection, cluster.pk, HEARTBEAT, at, scraped)
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, at, scraped)
     scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), at, scraped)
+    extent = timeline.extent(connection, cluster.pk)
+    executing = _executing(connection, cluster, at, extent.committed if extent else 0.0)
     totals = store.last_samples(connection, cluster.pk, (PREFIX_TOTALS,), at, 365 * 86_400)
     progress = _progress(store.done(connection, cluster.pk, at), totals)
     workers = store.alive(connection, cluster.pk, at)
     return {
         "at": at / 1e6,
+        "version": extent.version if extent else 1,
         "progress": progress,
         "tasks": _tasks(counts, scrapes),
-        "workers": [_worker(worker, beats, contention) for worker in workers],
+        "workers": [_worker(worker, beats, contention, executing) for worker in workers],
         "totals": {
             "workers": len(workers),
             "threads": sum(worker.nthreads for worker in workers),
@@ -82,7 +90,22 @@ def _tasks(counts: list[LastSample], scrapes: list[LastSample]) -> dict[str, int
     return {sample.labels.get("state", ""): int(sample.value) for sample in (*scrapes, *counts)}
 
 
-def _worker(worker: store.Alive, beats: list[LastSample], contention: dict[int, float]) -> dict[str, Any]:
+def _executing(connection: psycopg.Connection, cluster: Cluster, at: int, committed: float) -> dict[int, int]:
+    """By worker, how many tasks it last said it executes, at the live edge: what runs has no span yet."""
+    if not cluster.is_live or at / 1e6 < committed - SETTLING:
+        return {}
+    recent = RECENT * max(cluster.identity_interval, cluster.metrics_interval)
+    samples = store.last_samples(connection, cluster.pk, EXECUTING, at, recent)
+    return {
+        sample.worker: int(sample.value)
+        for sample in samples
+        if sample.worker is not None and sample.labels.get("state") == "executing"
+    }
+
+
+def _worker(
+    worker: store.Alive, beats: list[LastSample], contention: dict[int, float], executing: dict[int, int]
+) -> dict[str, Any]:
     values = {(s.metric, s.labels.get("type", "")): s.value for s in beats if s.worker == worker.id}
     memory = {kind: values.get(("observatory_worker_memory_bytes", kind)) for kind in MEMORY}
     return {
@@ -95,5 +118,5 @@ def _worker(worker: store.Alive, beats: list[LastSample], contention: dict[int, 
         "spilled": memory["spilled"],
         "limit": worker.memory_limit,
         "gil": contention.get(worker.id, values.get(("observatory_worker_gil_contention_ratio", ""))),
-        "running": worker.running,
+        "running": max(worker.running, executing.get(worker.id, 0)),
     }

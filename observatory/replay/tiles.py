@@ -9,14 +9,14 @@ import numpy as np
 import psycopg
 
 from observatory.clusters.models import Cluster
-from observatory.replay.bins import busy_bins, is_short, rates, series_bins
+from observatory.replay.bins import GAP, SHORT, busy_bins, is_short, rates, series_bins
 from observatory.replay.levels import Place
 from observatory.store import tiles as kept_tiles
 from observatory.store import timeline
 from observatory.store.extents import Extent
 from observatory.store.growth import SETTLING
 from observatory.store.intervals import Intervals
-from observatory.wire.blocks import Column, encode, number_column, text_column
+from observatory.wire.blocks import Column, decode, encode, number_column, text_column
 from observatory.wire.layers import LAYERS
 from observatory.wire.records import MetricType
 
@@ -28,30 +28,37 @@ MOST_EVENTS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Encoded blocks. `closed` says that they'll never change while the extent's version stays."""
+    """Encoded blocks, the extent's first. A closed tile never changes while the extent's version stays."""
 
     body: bytes
-    extent: Extent
+    version: int
     closed: bool
 
 
 def tile(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> Tile:
     """The tile of `layer` at `place`: a kept one, or built now. Raises KeyError for an unknown layer."""
+    where = (cluster.pk, layer, place.level, place.index)
     with timeline.snapshot(connection):
         extent = timeline.extent(connection, cluster.pk) or nothing(cluster)
-        closed = is_closed(extent, cluster, place)
-        found = None
-        if closed:
-            found = kept_tiles.kept(connection, cluster.pk, layer, place.level, place.index, extent.version)
-        body = found if found is not None else build(connection, cluster, layer, place)
-    if closed and found is None:
-        kept_tiles.keep(connection, cluster.pk, layer, place.level, place.index, extent.version, body)
-    return Tile(extent_block(extent, cluster) + body, extent, closed)
+        head = extent_block(extent, cluster)
+        closed = is_closed(place, extent.committed)
+        found = kept_tiles.kept(connection, *where, extent.version)
+        if found is not None and _holds(found, head, place):
+            return Tile(found, extent.version, closed)
+        body = head + build(connection, cluster, layer, place)
+    if closed or not cluster.is_live:
+        kept_tiles.keep(connection, *where, extent.version, body)
+    return Tile(body, extent.version, closed)
 
 
-def is_closed(extent: Extent, cluster: Cluster, place: Place) -> bool:
+def is_closed(place: Place, committed: float) -> bool:
     """docs/architecture.md, "Time, levels and tiles"."""
-    return not cluster.is_live or place.stop / 1e6 < extent.committed - SETTLING
+    return place.stop / 1e6 < committed - SETTLING
+
+
+def _holds(body: bytes, head: bytes, place: Place) -> bool:
+    """Whether a kept tile is still true: it was closed when it was built, or nothing was stored since."""
+    return body.startswith(head) or is_closed(place, next(decode(body)).meta["committed"])
 
 
 def nothing(cluster: Cluster) -> Extent:
@@ -95,7 +102,7 @@ def _spans(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
     binned = {name: column[short] for name, column in rows.items()}
     blocks = [_busy_block(binned, binned["lane"], place)]
     if not short.all():
-        whole = timeline.long_spans(connection, cluster, place.start, place.stop, 2 * place.bin_width)
+        whole = timeline.long_spans(connection, cluster, place.start, place.stop, SHORT * place.bin_width)
         blocks.append(span_block(whole))
     return b"".join(blocks)
 
@@ -156,14 +163,17 @@ def _series(
 ) -> bytes:
     intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
     found = timeline.layer_series(connection, cluster.pk, metrics)
-    usual = {series: intervals.of(metric) for series, metric, _ in found}
-    counters = [series for series, _, type in found if type == MetricType.COUNTER]
+    numbers = np.array([series for series, _, _ in found], np.int64)
+    usual = np.array([intervals.of(metric) for _, metric, _ in found], np.float64)
+    is_counter = np.array([type == MetricType.COUNTER for _, _, type in found], bool)
     # a counter's first rate in the tile takes the sample before it
-    before = int(3 * max(usual.values(), default=0) * 1e6)
-    rows = timeline.samples(connection, cluster.pk, list(usual), max(0, place.start - before), place.stop)
+    before = int(GAP * usual.max(initial=0) * 1e6)
+    rows = timeline.samples(
+        connection, cluster.pk, numbers.tolist(), max(0, place.start - before), place.stop
+    )
     series, time, value = rows["series"], rows["time"], rows["value"]
-    interval = np.array([usual[number] for number in series.tolist()], np.float64)
-    counts_up = np.isin(series, counters)
+    at = np.searchsorted(numbers, series)
+    interval, counts_up = usual[at], is_counter[at]
     value = np.where(counts_up, rates(series, time, value, interval), value)
     bins = series_bins(series, time, value, place)
     columns = [

@@ -26,7 +26,7 @@ def keep(
     version: int,
     body: bytes,
 ) -> None:
-    """Keeps a closed tile, unless the past has changed since it was read."""
+    """Keeps a tile, unless the past has changed since it was read."""
     connection.execute(
         """INSERT INTO tile (cluster_id, layer, level, index, version, body)
            SELECT cluster_id, %s, %s, %s, version, %s FROM extent WHERE cluster_id = %s AND version = %s

@@ -134,9 +134,9 @@ def samples(
 def layer_series(
     connection: psycopg.Connection, cluster: int, metrics: Sequence[str]
 ) -> list[tuple[int, str, int]]:
-    """(id, metric, type) of the cluster's series of `metrics`."""
+    """(id, metric, type) of the cluster's series of `metrics`, in order of id."""
     return connection.execute(
-        "SELECT id, metric, type FROM series WHERE cluster_id = %s AND metric = ANY(%s)",
+        "SELECT id, metric, type FROM series WHERE cluster_id = %s AND metric = ANY(%s) ORDER BY id",
         [cluster, list(metrics)],
     ).fetchall()
 

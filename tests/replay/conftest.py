@@ -4,18 +4,24 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from observatory.clusters.models import Cluster, Membership, Project
+from observatory.store.connection import connect
 from observatory.store.writer import Writer
+
+LEVEL = 20
+TILE = (512 << LEVEL) / 1e6
+"""seconds"""
 
 
 @pytest.fixture
 def now() -> float:
-    """A whole number of seconds, a minute ago."""
-    return float(int(time.time()) - 60)
+    """A whole number of seconds in the past, 100 s into a tile of LEVEL, which lasts for 437 s more."""
+    return float(int((time.time() // TILE - 1) * TILE) + 100)
 
 
 @pytest.fixture
@@ -48,3 +54,10 @@ def stranger(cluster: Cluster) -> Client:
     client = Client()
     client.force_login(User.objects.create_user("stranger"))
     return client
+
+
+@pytest.fixture
+def direct(transactional_db: None) -> Iterator[psycopg.Connection]:
+    """A connection to the database next to those of the server."""
+    with connect() as connection:
+        yield connection

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import time
+from collections import Counter
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
 
+import psycopg
 import pytest
 from django.test import Client
 
 from observatory.clusters.models import Cluster
 from observatory.store.writer import Writer
 from observatory.wire.blocks import Block, decode
-from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerSeen
+from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
+from tests.replay.conftest import LEVEL
 
 A, B = "tcp://127.0.0.1:1", "tcp://127.0.0.1:2"
-LEVEL = 20
 
 
 def _span(key: str, start: float, stop: float, worker: str = A, action: Action = Action.COMPUTE) -> Span:
@@ -88,6 +94,12 @@ def test_an_event_tile_has_the_events(member: Client, cluster: Cluster, writer: 
     assert (block.list("kind"), block.list("message")) == (["worker-lost"], ["gone"])
 
 
+def _kept(connection: psycopg.Connection, cluster: Cluster) -> int:
+    query = "SELECT count(*) FROM tile WHERE cluster_id = %s"
+    [count] = connection.execute(query, [cluster.pk]).fetchone() or (0,)
+    return int(count)
+
+
 def test_an_open_tile_is_asked_for_again_and_a_closed_one_never(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
@@ -95,11 +107,67 @@ def test_an_open_tile_is_asked_for_again_and_a_closed_one_never(
     url = _tile_url(cluster, "spans", now + 5, version=1)
     assert member.get(url)["Cache-Control"] == "private, no-cache"
     writer.write(Batch(cluster.pk, committed=time.time() + 3600))
+    assert "immutable" in member.get(url)["Cache-Control"]
+    assert "immutable" not in member.get(_tile_url(cluster, "spans", now + 5, version=7))["Cache-Control"]
+
+
+def test_a_closed_tile_is_built_once_and_not_sent_again_to_who_has_it(
+    member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
+) -> None:
+    _fill(writer, cluster, now)
+    url = _tile_url(cluster, "spans", now + 5, version=1)
+    member.get(url)
+    assert _kept(direct, cluster) == 0
+    writer.write(Batch(cluster.pk, committed=now + 1500))
     closed = member.get(url)
-    assert "immutable" in closed["Cache-Control"]
+    assert _kept(direct, cluster) == 1
+    direct.execute("DELETE FROM span WHERE cluster_id = %s", [cluster.pk])
+    writer.write(Batch(cluster.pk, committed=now + 1600))
     again = member.get(url, headers={"If-None-Match": closed["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
-    assert "immutable" not in member.get(_tile_url(cluster, "spans", now + 5, version=7))["Cache-Control"]
+    assert "immutable" in again["Cache-Control"]
+    assert member.get(url).content == closed.content
+
+
+def test_a_tile_is_compressed_for_who_takes_it(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    _fill(writer, cluster, now)
+    url = _tile_url(cluster, "spans", now + 5)
+    plain = member.get(url)
+    compressed = member.get(url, headers={"Accept-Encoding": "br, gzip"})
+    assert "Content-Encoding" not in plain
+    assert compressed["Content-Encoding"] == "gzip"
+    assert gzip.decompress(compressed.content) == plain.content
+    assert {"Accept-Encoding", "Cookie"} <= set(compressed["Vary"].split(", "))
+
+
+def test_what_is_stored_after_a_cluster_was_said_to_have_ended_is_in_its_last_tiles(
+    member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
+) -> None:
+    _fill(writer, cluster, now)
+    Cluster.objects.update(ended=datetime.fromtimestamp(now + 20, UTC))
+    url = _tile_url(cluster, "spans", now + 5, version=1)
+    before = member.get(url)
+    assert "immutable" not in before["Cache-Control"]
+    assert member.get(url, headers={"If-None-Match": before["ETag"]}).status_code == 304
+    assert _kept(direct, cluster) == 1
+    writer.write(Batch(cluster.pk, spans=[_span("inc-3", now + 13, now + 19)]))
+    assert "inc-3" in _blocks(member, url)["span"].list("key")
+
+
+def test_a_cluster_that_goes_on_after_its_end_has_all_in_its_closed_tiles(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    _fill(writer, cluster, now)
+    Cluster.objects.update(ended=datetime.fromtimestamp(now + 20, UTC))
+    url = _tile_url(cluster, "spans", now + 5, version=1)
+    _blocks(member, url)
+    Cluster.objects.update(ended=None)
+    writer.write(Batch(cluster.pk, spans=[_span("inc-3", now + 30, now + 40)], committed=now + 45))
+    writer.write(Batch(cluster.pk, committed=now + 1500))
+    assert "inc-3" in _blocks(member, url)["span"].list("key")
+    assert "immutable" in member.get(url)["Cache-Control"]
 
 
 def test_a_span_that_arrives_late_makes_a_new_version_of_the_past(
@@ -120,29 +188,93 @@ def test_the_state_at_an_instant_is_what_had_happened_by_then(
 ) -> None:
     _fill(writer, cluster, now)
 
-    def state(at: float) -> dict[str, object]:
-        return dict(member.get(f"/api/v1/clusters/{cluster.pk}/state?at={at}").json())
-
     def done(at: float) -> dict[str, int]:
-        return {row["name"]: row["done"] for row in state(at)["progress"]}  # type: ignore[attr-defined]
+        return {row["name"]: row["done"] for row in _at(member, cluster, at)["progress"]}
 
     assert done(now + 1.2) == {}
     assert done(now + 1.25) == {"inc": 1}
     assert done(now + 8) == {"inc": 1, "sum": 1}
     assert done(now + 12) == {"inc": 2, "sum": 1}
-    at = state(now + 5.5)
-    [inc] = [row for row in at["progress"] if row["name"] == "inc"]  # type: ignore[attr-defined]
+    state = _at(member, cluster, now + 5.5)
+    [inc] = [row for row in state["progress"] if row["name"] == "inc"]
     assert inc["total"] == 7
-    a, b = at["workers"]  # type: ignore[misc]
+    a, b = state["workers"]
     assert (a["memory"], a["running"], a["limit"]) == (105.0, 1, 1000)
     assert (b["memory"], b["running"]) == (None, 1)
+
+
+def _at(client: Client, cluster: Cluster, at: float) -> Any:
+    return client.get(f"/api/v1/clusters/{cluster.pk}/state?at={at}").json()
+
+
+def test_the_state_at_any_instant_is_what_counting_the_records_gives(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    random = Random(2)
+    actions = (Action.COMPUTE, Action.COMPUTE, Action.TRANSFER)
+    spans = []
+    for number in range(300):
+        start = now + random.randrange(20_000) / 1000
+        stop = start + random.randrange(4_000) / 1000
+        key = f"{random.choice(('inc', 'sum', 'mean'))}-{number}"
+        spans.append(_span(key, start, stop, random.choice((A, B)), random.choice(actions)))
+    seen = [WorkerSeen(A, "a", "h", 2, 1000, now), WorkerSeen(B, "b", "h", 3, 0, now)]
+    writer.write(Batch(cluster.pk, workers=seen, spans=spans, committed=now + 3600))
+    writer.write(Batch(cluster.pk, gone=[WorkerGone(B, now + 18, "removed")]))
+    for at in (now + 0.5, now + 9.123, spans[7].stop, now + 21, now + 30):
+        computed = [span for span in spans if span.action == Action.COMPUTE]
+        done = [span for span in computed if span.stop <= at]
+        state = _at(member, cluster, at)
+        assert {row["name"]: row["done"] for row in state["progress"]} == Counter(
+            span.prefix for span in done
+        )
+        seconds = sum(row["seconds"] for row in state["progress"])
+        assert seconds == pytest.approx(sum(span.stop - span.start for span in done), abs=1e-3)
+        running = {span.worker for span in computed if span.start <= at < span.stop}
+        alive = [A, B] if at < now + 18 else [A]
+        assert [worker["running"] for worker in state["workers"]] == [int(each in running) for each in alive]
+        assert state["totals"]["threads"] == (5 if at < now + 18 else 2)
+        assert state["totals"]["tasks"] == len(done)
+
+
+def test_tasks_by_state_are_the_last_that_was_said_and_nothing_once_that_is_old(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    def count(metric: str, state: str) -> Series:
+        return Series(metric, (("state", state),))
+
+    samples = [
+        Sample(count("observatory_cluster_tasks", "memory"), now, 3),
+        Sample(count("observatory_cluster_tasks", "memory"), now + 1, 4),
+        Sample(count("dask_scheduler_tasks", "memory"), now, 2),
+        Sample(count("dask_scheduler_tasks", "queued"), now, 9),
+    ]
+    writer.write(Batch(cluster.pk, samples=samples))
+    assert _at(member, cluster, now + 0.5)["tasks"] == {"memory": 3, "queued": 9}
+    assert _at(member, cluster, now + 1)["tasks"] == {"memory": 4, "queued": 9}
+    assert _at(member, cluster, now + 10)["tasks"] == {"memory": 2, "queued": 9}
+    assert _at(member, cluster, now + 40)["tasks"] == {}
+
+
+def test_what_runs_now_is_what_workers_say_for_its_spans_come_at_its_end(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    _fill(writer, cluster, now)
+    executing = Series("dask_worker_tasks", (("state", "executing"),), A)
+    resting = Series("dask_worker_tasks", (("state", "memory"),), B)
+    samples = [Sample(executing, now + 20, 2.0), Sample(resting, now + 20, 5.0)]
+    writer.write(Batch(cluster.pk, samples=samples, committed=now + 22))
+    assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [2, 0]
+    assert [worker["running"] for worker in _at(member, cluster, now + 30)["workers"]] == [0, 0]
+    writer.write(Batch(cluster.pk, committed=now + 60))
+    assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [0, 0]
 
 
 def test_a_heartbeat_of_long_ago_says_nothing_of_now(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
-    a, _ = member.get(f"/api/v1/clusters/{cluster.pk}/state?at={now + 40}").json()["workers"]
+    a, _ = _at(member, cluster, now + 40)["workers"]
     assert a["memory"] is None
 
 

@@ -1,32 +1,65 @@
-"""The socket of an open page, over the real channel layer."""
+"""The socket of an open page, with the application as it is served and the real channel layer."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
 
+import psycopg
 import pytest
-from asgiref.sync import sync_to_async
+import uvicorn
+from asgiref.sync import async_to_sync, sync_to_async
+from channels.db import database_sync_to_async
+from channels.layers import get_channel_layer
 from channels.testing import WebsocketCommunicator
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import User
+from django.db import connections
+from django.test import Client
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
 
 from observatory.clusters.models import Cluster, Membership
+from observatory.config.asgi import application
 from observatory.replay import consumers
-from observatory.replay.consumers import NOT_THERE, SIGNED_OUT
-from observatory.replay.routing import websocket_urlpatterns
-from observatory.store.publication import publish
+from observatory.replay.consumers import BEHIND, MOST_PENDING, NOT_THERE, SIGNED_OUT, UNAVAILABLE
+from observatory.store.publication import group_of, publish
 from observatory.store.writer import Writer
-from observatory.wire.blocks import decode
+from observatory.wire.blocks import decode, encode
 from observatory.wire.records import Action, Batch, Span
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _socket(cluster: Cluster, user: Any) -> WebsocketCommunicator:
-    from channels.routing import URLRouter
+@pytest.fixture(autouse=True)
+async def database_is_left(transactional_db: None) -> AsyncIterator[None]:
+    """The consumer's thread keeps a connection, which would keep the database from being dropped."""
+    yield
+    await database_sync_to_async(connections.close_all)()
 
-    socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/clusters/{cluster.pk}/live")
-    socket.scope["user"] = user
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Access is checked so often that a test needn't wait."""
+    monkeypatch.setattr(consumers, "CHECK_ACCESS_EVERY", 0.1)
+
+
+def _headers(browser: Client) -> list[tuple[bytes, bytes]]:
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
+    return [(b"origin", b"http://localhost"), (b"host", b"localhost"), (b"cookie", cookies.encode())]
+
+
+def _socket(cluster: Cluster, browser: Client) -> WebsocketCommunicator:
+    return WebsocketCommunicator(application, f"/ws/clusters/{cluster.pk}/live", _headers(browser))
+
+
+async def _opened(cluster: Cluster, browser: Client) -> WebsocketCommunicator:
+    """A socket that was let in: its first frame is the extent."""
+    socket = _socket(cluster, browser)
+    assert (await socket.connect())[0]
+    [greeting] = decode(await socket.receive_from(5))
+    assert (greeting.kind, greeting.meta["sequence"]) == ("extent", 0)
     return socket
 
 
@@ -36,20 +69,10 @@ async def _closed_with(socket: WebsocketCommunicator) -> tuple[str, int]:
     return reason, (await socket.receive_output(5))["code"]
 
 
-@pytest.fixture
-def viewer(cluster: Cluster) -> User:
-    user = User.objects.create_user("viewer")
-    Membership.objects.create(project=cluster.project, user=user)
-    return user
-
-
 async def test_a_committed_batch_reaches_the_page_with_its_number(
-    cluster: Cluster, viewer: User, writer: Writer, now: float
+    cluster: Cluster, member: Client, writer: Writer, now: float
 ) -> None:
-    socket = _socket(cluster, viewer)
-    assert (await socket.connect())[0]
-    [greeting] = decode(await socket.receive_from(5))
-    assert (greeting.kind, greeting.meta["sequence"]) == ("extent", 0)
+    socket = await _opened(cluster, member)
     span = Span("tcp://127.0.0.1:1", 1, "inc-1", "inc", "inc", Action.COMPUTE, now, now + 1)
     committed = await sync_to_async(writer.write)(Batch(cluster.pk, spans=[span]))
     await publish(committed)
@@ -60,31 +83,113 @@ async def test_a_committed_batch_reaches_the_page_with_its_number(
 
 
 async def test_who_is_not_signed_in_is_turned_away(cluster: Cluster) -> None:
-    socket = _socket(cluster, AnonymousUser())
+    socket = _socket(cluster, Client())
     await socket.connect()
     assert (await _closed_with(socket))[1] == SIGNED_OUT
 
 
-async def test_who_is_no_member_finds_nothing_there(cluster: Cluster) -> None:
-    socket = _socket(cluster, await User.objects.acreate(username="stranger"))
+async def test_who_is_no_member_finds_nothing_there_and_gets_no_frame(
+    cluster: Cluster, stranger: Client
+) -> None:
+    socket = _socket(cluster, stranger)
     await socket.connect()
+    await get_channel_layer().group_send(group_of(cluster.pk), {"type": "live.frame", "data": b"secret"})
     assert (await _closed_with(socket))[1] == NOT_THERE
+    assert await socket.receive_nothing()
+
+
+async def test_a_page_of_another_site_is_not_let_in(cluster: Cluster, member: Client) -> None:
+    headers = [(b"origin", b"http://elsewhere.example"), *_headers(member)[1:]]
+    socket = WebsocketCommunicator(application, f"/ws/clusters/{cluster.pk}/live", headers)
+    assert not (await socket.connect())[0]
 
 
 async def test_who_loses_the_membership_loses_the_open_page(
-    cluster: Cluster, viewer: User, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, member: Client, often: None
 ) -> None:
-    monkeypatch.setattr(consumers, "CHECK_ACCESS_EVERY", 0.1)
-    socket = _socket(cluster, viewer)
-    await socket.connect()
-    await socket.receive_from(5)
-    await Membership.objects.filter(user=viewer).adelete()
+    socket = await _opened(cluster, member)
+    await Membership.objects.all().adelete()
     assert (await _closed_with(socket))[1] == NOT_THERE
 
 
-async def test_a_page_that_talks_is_told_that_the_socket_only_sends(cluster: Cluster, viewer: User) -> None:
-    socket = _socket(cluster, viewer)
-    await socket.connect()
-    await socket.receive_from(5)
+async def test_who_signs_out_loses_the_open_page(cluster: Cluster, member: Client, often: None) -> None:
+    socket = await _opened(cluster, member)
+    await sync_to_async(member.logout)()
+    assert (await _closed_with(socket))[1] == SIGNED_OUT
+
+
+async def test_whose_account_is_closed_loses_the_open_page(
+    cluster: Cluster, member: Client, often: None
+) -> None:
+    socket = await _opened(cluster, member)
+    await User.objects.all().aupdate(is_active=False)
+    assert (await _closed_with(socket))[1] == SIGNED_OUT
+
+
+async def test_a_page_whose_access_cannot_be_checked_is_closed(
+    cluster: Cluster, member: Client, often: None, direct: psycopg.Connection
+) -> None:
+    socket = await _opened(cluster, member)
+    direct.execute("ALTER TABLE clusters_membership RENAME TO away")
+    try:
+        assert (await _closed_with(socket))[1] == UNAVAILABLE
+    finally:
+        direct.execute("ALTER TABLE away RENAME TO clusters_membership")
+
+
+async def test_a_page_that_talks_is_told_that_the_socket_only_sends(cluster: Cluster, member: Client) -> None:
+    socket = await _opened(cluster, member)
     await socket.send_to(text_data="{}")
     assert "only sends" in (await _closed_with(socket))[0]
+
+
+@pytest.fixture
+def served(transactional_db: None) -> Iterator[int]:
+    """The port of a real server."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(
+            uvicorn.Config(application, log_level="warning", ws_per_message_deflate=False)
+        )
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        yield listening.getsockname()[1]
+        server.should_exit = True
+        thread.join(20)
+
+
+def _page(port: int, cluster: Cluster, browser: Client) -> ClientConnection:
+    cookie = f"sessionid={browser.cookies['sessionid'].value}"
+    url = f"ws://127.0.0.1:{port}/ws/clusters/{cluster.pk}/live"
+    return connect(
+        url,
+        origin=f"http://127.0.0.1:{port}",
+        additional_headers={"Cookie": cookie},
+        max_queue=1,
+        max_size=None,
+    )  # type: ignore[arg-type]
+
+
+def test_a_page_that_reads_too_slowly_is_closed_and_its_frames_forgotten(
+    served: int, cluster: Cluster, member: Client
+) -> None:
+    frame = encode("extent", 0, [], {"sequence": 1, "filling": "x" * 1_000_000})
+    frames = 60
+    with _page(served, cluster, member) as slow, _page(served, cluster, member) as quick:
+        for page in (slow, quick):
+            page.recv(5)
+        received = 0
+        for _ in range(frames):
+            async_to_sync(get_channel_layer().group_send)(
+                group_of(cluster.pk), {"type": "live.frame", "data": frame}
+            )
+            received += len(quick.recv(5))
+        assert received == frames * len(frame)
+        late = 0
+        while isinstance(data := slow.recv(5), bytes):
+            late += len(data)
+        assert "too slowly" in data
+        assert late < received - MOST_PENDING
+        with pytest.raises(ConnectionClosed) as closed:
+            slow.recv(5)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == BEHIND
