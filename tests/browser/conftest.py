@@ -25,5 +25,6 @@ def observatory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observator
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1600, "height": 1000})
+    context.set_default_timeout(120_000)
     yield context.new_page()
     context.close()

@@ -110,7 +110,7 @@ def test_a_run_is_shown_live_and_replayed_exactly_after_cluster_and_server_are_g
     address = page.url.split("?")[0]
     client.close()
     dask.close()
-    page.get_by_text("ended", exact=False).first.wait_for(timeout=40_000)
+    page.get_by_text("ended", exact=False).first.wait_for()
 
     observatory.stop()
     observatory.start()
