@@ -275,5 +275,5 @@ export class Tiles extends EventTarget {
  * @param {Extent} extent
  */
 function isClosed(stop, extent) {
-  return extent.ended !== null || stop < extent.committed - CLOSED_AFTER;
+  return stop < extent.committed - CLOSED_AFTER;
 }

@@ -40,7 +40,10 @@ def columns(
         connection.cursor() as cursor,
         cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)", parameters) as copy,
     ):
-        data = b"".join(copy)
+        # psycopg gives a memoryview a row: a million of them, kept, occupy the garbage collector for seconds
+        data = bytearray()
+        for row in copy:
+            data += row
     if data[-2:] != TRAILER or (len(data) - HEADER_LENGTH - 2) % layout.itemsize:
         raise FetchError(f"the query's rows don't have the {layout.itemsize} bytes of {', '.join(types)}")
     rows = np.frombuffer(data, layout, (len(data) - HEADER_LENGTH - 2) // layout.itemsize, HEADER_LENGTH)
