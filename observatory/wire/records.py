@@ -123,6 +123,12 @@ EVENT_KINDS: dict[str, str] = {
     "series-refused": "the limit on series of the target was reached: new ones are refused",
     "tasks-erred": "the number of erred tasks rose",
     "cluster-ended": "the cluster ended, or was last seen at this moment",
+    "agent-started": "the agent began to report: from here on everything is known",
+    "worker-restarted": "a nanny started its worker's process anew, since it ended or was killed",
+    "adaptive-target": "adaptive scaling asked for another number of workers",
+    "shuffle": "a P2P shuffle began or ended",
+    "topic": "something was logged to one of Dask's topics (`log_event`)",
+    "records-dropped": "the agent had no room for records, or the server refused them: what follows is a gap",
 }
 
 
