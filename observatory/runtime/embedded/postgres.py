@@ -54,8 +54,10 @@ class Postgres:
             self._initialise()
         self._check_version()
         stop_leftovers("postgres", self.data, signal.SIGQUIT)
-        # names a process that is gone; another one that has its number would stop PostgreSQL from starting
-        (self.data / "postmaster.pid").unlink(missing_ok=True)
+        # they name a process that is gone; another one that has its number, or its own remains that nobody has
+        # waited for yet, would stop PostgreSQL from starting
+        for lock in (self.data / "postmaster.pid", self.folder.run / ".s.PGSQL.5432.lock"):
+            lock.unlink(missing_ok=True)
         path = self.data / "observatory.conf"
         path.write_text(self._configuration())
         self.folder.account.own(path)
