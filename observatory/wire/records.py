@@ -53,6 +53,10 @@ class MetricType(IntEnum):
     COUNTER = 2
 
 
+STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
+"""a task's states on the scheduler (`distributed.scheduler.ALL_TASK_STATES`), as the store numbers them"""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """One timed action of a task on a lane (Dask: one entry of `startstops`)."""

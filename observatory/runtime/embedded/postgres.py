@@ -54,8 +54,8 @@ class Postgres:
             self._initialise()
         self._check_version()
         stop_leftovers("postgres", self.data, signal.SIGQUIT)
-        # they name a process that is gone; another one that has its number, or its own remains that nobody has
-        # waited for yet, would stop PostgreSQL from starting
+        # they name a process that is gone: another one that has its number, or its own remains that nobody
+        # waited for, would stop PostgreSQL from starting
         for lock in (self.data / "postmaster.pid", self.folder.run / ".s.PGSQL.5432.lock"):
             lock.unlink(missing_ok=True)
         path = self.data / "observatory.conf"
