@@ -39,7 +39,7 @@ class Errors:
         self._dependents = 0
 
     def install(self) -> None:
-        """Reads the workers' messages of failed attempts: where another one follows, no hook tells of them."""
+        """Reads the workers' messages of failed attempts: no hook tells of one that another follows."""
         handle = self.scheduler.stream_handlers.get("task-erred")
         if handle is not None:
             self.scheduler.stream_handlers["task-erred"] = functools.partial(self._handle, handle)
@@ -78,7 +78,7 @@ class Errors:
         self._append((now, key, worker, outcome, kind, said, trace, left, json.dumps(workers), dependents))
 
     def erred(self, key: Any, now: float, message: Mapping[str, Any]) -> None:
-        """A task became erred. What no worker told of is recorded here: its workers died, or none may run it."""
+        """A task became erred. Records what no worker told of: its workers died, or none may run it."""
         if self._erring is not None:
             self._dependents += 1
             return

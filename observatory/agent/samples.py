@@ -172,7 +172,7 @@ class Sampler:
         self._tell(now, "observatory_cluster_memory_limit_bytes", limit)
 
     def _fine(self, now: float, metrics: Mapping[Any, float], labels: Mapping[str, str]) -> None:
-        """Fine performance metrics: (context, …, prefix, activity, unit), with a prefix in "execute" alone."""
+        """Fine performance metrics: (context, …, prefix, activity, unit); "execute" alone has a prefix."""
         for name, value in list(metrics.items()):
             parts = [str(part) for part in name] if isinstance(name, tuple) else [str(name)]
             if len(parts) < 3:

@@ -17,29 +17,33 @@ MAXIMUM_LONG_LENGTH = 100_000
 
 
 class Type(Enum):
-    """What a field holds: its block's column type, and for texts the most characters."""
+    """What a field holds: what it is called, its block's column type, and for texts the most characters."""
 
-    TIME = ("f64", 0)
+    TIME = ("time", "f64", 0)
     """seconds since the epoch on the scheduler's clock"""
-    REAL = ("f64", 0)
-    COUNT = ("u32", 0)
-    INTEGER = ("i32", 0)
-    CODE = ("u8", 0)
-    KEY = ("text", MAXIMUM_KEY_LENGTH)
+    REAL = ("real", "f64", 0)
+    COUNT = ("count", "u32", 0)
+    INTEGER = ("integer", "i32", 0)
+    CODE = ("code", "u8", 0)
+    KEY = ("key", "text", MAXIMUM_KEY_LENGTH)
     """a task's key: a text as it is, anything else as `str` shows it"""
-    NAME = ("text", MAXIMUM_NAME_LENGTH)
-    TEXT = ("text", MAXIMUM_TEXT_LENGTH)
-    LONG = ("text", MAXIMUM_LONG_LENGTH)
-    JSON = ("text", MAXIMUM_LONG_LENGTH)
+    NAME = ("name", "text", MAXIMUM_NAME_LENGTH)
+    TEXT = ("text", "text", MAXIMUM_TEXT_LENGTH)
+    LONG = ("long text", "text", MAXIMUM_LONG_LENGTH)
+    JSON = ("JSON", "text", MAXIMUM_LONG_LENGTH)
     """an object or a list"""
 
     @property
-    def column(self) -> str:
+    def label(self) -> str:
         return self.value[0]
 
     @property
-    def limit(self) -> int:
+    def column(self) -> str:
         return self.value[1]
+
+    @property
+    def limit(self) -> int:
+        return self.value[2]
 
 
 class Importance(IntEnum):

@@ -1,0 +1,41 @@
+"""docs/wire-format.md is what docs/make_wire_format.py writes from the code."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import fields
+from pathlib import Path
+from types import ModuleType
+
+from observatory.wire.batches import Head
+from observatory.wire.kinds import KINDS, Type
+
+ROOT = Path(__file__).parents[2]
+
+
+def maker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_wire_format", ROOT / "docs/make_wire_format.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_tells_every_kind_and_field_with_its_unit_and_source() -> None:
+    page = (ROOT / "docs/wire-format.md").read_text()
+    assert page == maker().page(), "run docs/make_wire_format.py"
+    for kind in KINDS.values():
+        section = page.split(f"\n## {kind.name}\n")[1].split("\n## ")[0]
+        for field in kind.fields:
+            assert f"| {field.name} | {field.type.label} | {field.unit} |" in section
+            assert field.meaning
+            assert field.source
+
+
+def test_the_head_is_told_field_by_field() -> None:
+    assert list(maker().HEAD_FIELDS) == ["version", *(field.name for field in fields(Head))][:-1]
+
+
+def test_types_are_told_apart_by_what_they_hold() -> None:
+    assert len({type.value for type in Type}) == len(Type) == 10
