@@ -14,7 +14,7 @@ What an agent sends, and what the server takes in. Written by `docs/make_wire_fo
 
 `POST /api/v1/ingest` with `Authorization: Bearer TOKEN` takes one *batch*: concatenated blocks, compressed as
 the header `Content-Encoding` says (`gzip`, `deflate` or none). The first block is of kind `batch` and has no
-rows; its meta is the head. Each other block holds the records of one kind as columns, at most one block a kind.
+rows; its meta is the head. Each other block holds the records of one kind as columns, one block a kind.
 A block's bytes are described in `observatory/wire/blocks.py`.
 
 An agent numbers its batches and sends them in order. The answer `{"sequence": n, …}` comes after the batch's
@@ -61,8 +61,8 @@ def page() -> str:
     for type in Type:
         parts.append(f"| {type.label} | {TYPES[type.name]} | {type.limit or ''} |\n")
     parts.append(
-        "\nA text that is longer is cut. A row with a time that isn't between 2000 and 2100, a number that isn't\n"
-        "finite or text that isn't JSON where that is asked for is refused, and counted in the answer.\n"
+        "\nA text that is longer is cut. A row with a time that isn't between 2000 and 2100, a number that\n"
+        "isn't finite or text that isn't JSON where that is asked for is refused, and counted in the answer.\n"
     )
     for kind in KINDS.values():
         parts.append(f"\n## {kind.name}\n{kind.meaning} When there is no room it is dropped ")
