@@ -62,7 +62,7 @@ def page() -> str:
         parts.append(f"| {type.label} | {TYPES[type.name]} | {type.limit or ''} |\n")
     parts.append(
         "\nA text that is longer is cut. A row with a time that isn't between 2000 and 2100, a number that\n"
-        "isn't finite or text that isn't JSON where that is asked for is refused, and counted in the answer.\n"
+        "isn't finite or text that isn't JSON where that is asked for is refused and counted in the answer.\n"
     )
     for kind in KINDS.values():
         parts.append(f"\n## {kind.name}\n{kind.meaning} When there is no room it is dropped ")
