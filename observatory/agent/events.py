@@ -26,6 +26,7 @@ KNOWN = {
     "update_graph",
     "update-graph",
     "retired",
+    "closing-worker",
     "run-function",
 }
 """actions that hooks, or rows of other kinds, tell of"""
@@ -67,6 +68,8 @@ class Events:
                     self.lifecycle.retired(str(address))
         elif action == "worker-status-change":
             self.lifecycle.status_changed(topic, message)
+        elif action == "closing-worker":
+            self.lifecycle.closing(topic, str(message.get("reason") or ""))
         elif action == "retired":
             self.lifecycle.retired(topic)
         if action in KNOWN or (topic == "all" and self._is_told_elsewhere(message)):

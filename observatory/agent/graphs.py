@@ -94,7 +94,8 @@ def _spans(scheduler: Scheduler, task: Any) -> list[str]:
     extension = scheduler.extensions.get("spans")
     identity = getattr(task.group, "span_id", None)
     span = extension.spans.get(identity) if extension is not None and identity else None
-    return [str(name) for name in span.name] if span is not None else []
+    names = [str(name) for name in span.name] if span is not None else []
+    return [] if names == ["default"] else names
 
 
 def _json(value: Any) -> str:

@@ -32,6 +32,9 @@ class Lifecycle:
         self._gone = buffer.appender("gone")
         self._event = buffer.appender("event")
         self._retired: set[str] = set()
+        self._closing: dict[str, str] = {}
+        """workers that said that they close, and why"""
+        self._is_closed = False
 
     def install(self) -> None:
         """Tells of the workers that are there already."""
@@ -44,6 +47,7 @@ class Lifecycle:
     def added(self, address: str) -> None:
         now = time()
         self._retired.discard(address)
+        self._closing.pop(address, None)
         self._seen(address, now)
         name = _name(self.scheduler.workers[address])
         self.tell(now, "worker-added", address, f"{name or address} joined")
@@ -75,18 +79,27 @@ class Lifecycle:
         before, status = str(message.get("prev-status", "")), str(message.get("status", ""))
         worker = self.scheduler.workers.get(address)
         name = _name(worker) if worker is not None else ""
+        if status.startswith("closing"):
+            self.closing(address, "")
         said = f"{name or address} is {status.replace('_', ' ')}, was {before.replace('_', ' ')}"
         self.tell(time(), "worker-status", address, said, before=before, status=status)
         if worker is not None:
             self._seen(address, time())
 
+    def closing(self, address: str, reason: str) -> None:
+        """A worker closes in order, for a reason that may be known."""
+        self._closing[address] = reason or self._closing.get(address, "")
+
     def retired(self, address: str) -> None:
         self._retired.add(address)
 
     def removed(self, address: str, stimulus: str) -> None:
+        if self._is_closed:
+            return
         now = time()
         reason, why = self._why(address, stimulus)
         self._retired.discard(address)
+        self._closing.pop(address, None)
         self._gone((now, address, reason))
         kind = "worker-lost" if reason == "lost" else "worker-removed"
         self.tell(
@@ -101,6 +114,8 @@ class Lifecycle:
     def _why(self, address: str, stimulus: str) -> tuple[str, str]:
         if address in self._retired:
             return "retired", "it was retired"
+        if address in self._closing:
+            return "removed", f"it closed: {self._closing[address] or stimulus}"
         for beginning, reason, why in REASONS:
             if stimulus.startswith(beginning):
                 return reason, why
@@ -108,6 +123,7 @@ class Lifecycle:
 
     def closed(self) -> None:
         """The scheduler closes, and with it all that are still there."""
+        self._is_closed = True
         now = time()
         for address in list(self.scheduler.workers):
             self._gone((now, address, "cluster-ended"))
