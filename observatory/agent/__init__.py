@@ -48,3 +48,11 @@ def register(client: Client, **settings: Any) -> None:
 
     payload = pack(*SCHEDULER, told(**settings))
     client.sync(client.scheduler.register_scheduler_plugin, plugin=payload, name=NAME, idempotent=True)
+
+
+def unregister(client: Client) -> None:
+    """Makes the cluster of `client` report no more, after what is known was sent.
+
+    Observatory doesn't take up scraping its tasks again.
+    """
+    client.sync(client.scheduler.observatory_unregister)

@@ -18,6 +18,7 @@ MAXIMUM_REMEMBERED = 100_000
 """tasks whose earlier workers are remembered"""
 MAXIMUM_TEXT = 100_000
 ERROR = 1
+MESSAGE = "task-erred"
 
 
 class Errors:
@@ -40,9 +41,11 @@ class Errors:
 
     def install(self) -> None:
         """Reads the workers' messages of failed attempts: no hook tells of one that another follows."""
-        handle = self.scheduler.stream_handlers.get("task-erred")
-        if handle is not None:
-            self.scheduler.stream_handlers["task-erred"] = functools.partial(self._handle, handle)
+        self._handler = handler = self.scheduler.stream_handlers[MESSAGE]
+        self.scheduler.stream_handlers[MESSAGE] = functools.partial(self._handle, handler)
+
+    def uninstall(self) -> None:
+        self.scheduler.stream_handlers[MESSAGE] = self._handler
 
     def _handle(self, handle: Callable[..., Any], key: Any = None, **message: Any) -> Any:
         before = self._attempt(key)

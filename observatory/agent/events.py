@@ -17,6 +17,7 @@ from observatory.agent.lifecycle import Lifecycle
 
 STEALING = "stealing"
 SHUFFLES = "p2p"
+SCALING = "adaptive_target"
 KNOWN = {
     "add-worker",
     "remove-worker",
@@ -44,7 +45,6 @@ class Events:
         self._event = buffer.appender("event")
         self._steal = buffer.appender("steal")
         self._target: int | None = None
-        self._watch_scaling()
 
     def tell(self, kind: str, worker: str, message: str, **detail: Any) -> None:
         self._event((time(), kind, worker, _json({"message": message, **detail})))
@@ -102,11 +102,13 @@ class Events:
             key, victim, thief = rest[0], str(rest[2] or ""), ""
         self._steal((now, str(outcome), key, victim, thief, -1, 0.0, 0.0, 0.0))
 
-    def _watch_scaling(self) -> None:
-        """Adaptive scaling asks the scheduler how many workers it should have."""
-        handler = self.scheduler.handlers.get("adaptive_target")
-        if handler is not None:
-            self.scheduler.handlers["adaptive_target"] = self._asked(handler)
+    def install(self) -> None:
+        """Listens to what adaptive scaling is told when it asks how many workers there should be."""
+        self._handler = handler = self.scheduler.handlers[SCALING]
+        self.scheduler.handlers[SCALING] = self._asked(handler)
+
+    def uninstall(self) -> None:
+        self.scheduler.handlers[SCALING] = self._handler
 
     def _asked(self, handler: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(handler)

@@ -27,6 +27,9 @@ class Received:
     def install(self) -> None:
         self.scheduler.handlers[HANDLER] = self.take
 
+    def uninstall(self) -> None:
+        del self.scheduler.handlers[HANDLER]
+
     def take(
         self, origin: str = "", number: int = 0, address: str = "", records: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:

@@ -31,6 +31,7 @@ log = logging.getLogger("distributed.observatory")
 
 WORKER = ("observatory.agent.worker", "WorkerAgent", "observatory-worker")
 NANNY = ("observatory.agent.nanny", "NannyAgent", "observatory-nanny")
+UNREGISTER = "observatory_unregister"
 OK = 0
 ERROR = 1
 ACTIONS = {"compute": 0, "transfer": 1, "disk-read": 2, "disk-write": 3, "deserialize": 4, "serialize": 5}
@@ -66,7 +67,9 @@ class SchedulerAgent(SchedulerPlugin):
         self.handler = LogHandler(buffer.appender("log"), "scheduler", lambda: "", lambda moment: moment)
         attach(self.handler, configuration.log_levels)
         self.errors.install()
+        self.events.install()
         self.received.install()
+        scheduler.handlers[UNREGISTER] = self.unregister
         self.lifecycle.install()
         self.sampler.start()
         self.sender.start()
@@ -140,6 +143,18 @@ class SchedulerAgent(SchedulerPlugin):
 
     def log_event(self, topic: str, msg: Any) -> None:
         self._guarded("log_event", self.events.logged, topic, msg)
+
+    async def unregister(self) -> None:
+        """Dask's comm handler: leaves the scheduler as it was before `start`."""
+        scheduler = self.scheduler
+        scheduler.remove_plugin(self.name)
+        await scheduler.unregister_worker_plugin(None, WORKER[2])
+        await scheduler.unregister_nanny_plugin(None, NANNY[2])
+        self.errors.uninstall()
+        self.events.uninstall()
+        self.received.uninstall()
+        del scheduler.handlers[UNREGISTER]
+        await self.close()
 
     async def before_close(self) -> None:
         """The scheduler closes: what its workers still have to tell has a moment to come."""

@@ -1,0 +1,184 @@
+"""What the agent costs its cluster: 20,000 trivial tasks, with it and without, and with Dask's own means.
+
+One cluster, whose scheduler and workers are processes of their own. The variants take turns, in another order
+each round: alone, with the agent (whose batches a process beside it takes), in a `performance_report`, and with
+a subscriber to the stock /eventstream. To reach: 0.97 of the throughput of the cluster alone, and less CPU time
+of the scheduler added than a performance_report adds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.server
+import json
+import multiprocessing
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import psutil
+from distributed import Client, performance_report, wait
+from distributed.deploy.subprocess import SubprocessCluster
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import observatory.agent
+
+TASKS, ROUNDS, WORKERS = 20_000, int(os.environ.get("ROUNDS", "7")), 2
+TO_REACH = 0.97
+ALONE, AGENT, REPORT, STREAM = "alone", "agent", "performance_report", "eventstream"
+
+
+class Acknowledging(http.server.BaseHTTPRequestHandler):
+    """Takes batches and says that they are stored."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with self.server.received.get_lock():  # type: ignore[attr-defined]
+            self.server.received.value += len(body)  # type: ignore[attr-defined]
+        answer = b'{"sequence": 0, "refused": 0, "already": false}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def acknowledge(port: Any, received: Any) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Acknowledging)
+    server.received = received  # type: ignore[attr-defined]
+    port.value = server.server_address[1]
+    server.serve_forever()
+
+
+def listen(url: str, ready: Any) -> None:
+    """A subscriber to the stock event stream, in a process of its own."""
+
+    async def subscribed() -> None:
+        async with aiohttp.ClientSession() as session, session.ws_connect(url, max_msg_size=0) as socket:
+            ready.set()
+            async for _ in socket:
+                pass
+
+    asyncio.run(subscribed())
+
+
+def increment(number: int) -> int:
+    return number + 1
+
+
+class Bench:
+    def __init__(self, client: Client, url: str, sink: str) -> None:
+        self.client, self.url, self.sink = client, url, sink
+        self.scheduler = psutil.Process(client.run_on_scheduler(os.getpid))
+
+    def run(self, variant: str) -> tuple[float, float]:
+        """(tasks per second, the scheduler's CPU seconds, those of set-up and ending included) of one run."""
+        time.sleep(1)
+        before = sum(self.scheduler.cpu_times()[:2])
+        with getattr(self, f"_{variant}")():
+            started = time.perf_counter()
+            futures = self.client.map(increment, range(TASKS), pure=False)
+            wait(futures)
+            taken = time.perf_counter() - started
+            del futures
+        return TASKS / taken, sum(self.scheduler.cpu_times()[:2]) - before
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        yield
+
+    @contextlib.contextmanager
+    def _agent(self) -> Iterator[None]:
+        observatory.agent.register(self.client, url=self.sink, token="benchmark")
+        yield
+        observatory.agent.unregister(self.client)
+
+    @contextlib.contextmanager
+    def _performance_report(self) -> Iterator[None]:
+        with tempfile.NamedTemporaryFile(suffix=".html") as file, performance_report(file.name):
+            yield
+
+    @contextlib.contextmanager
+    def _eventstream(self) -> Iterator[None]:
+        ready = multiprocessing.Event()
+        process = multiprocessing.Process(target=listen, args=(f"{self.url}/eventstream", ready), daemon=True)
+        process.start()
+        assert ready.wait(30)
+        yield
+        process.kill()
+        process.join()
+
+
+def measure(bench: Bench) -> dict[str, list[tuple[float, float]]]:
+    variants = [ALONE, AGENT, REPORT, STREAM]
+    found: dict[str, list[tuple[float, float]]] = {variant: [] for variant in variants}
+    for variant in variants:
+        bench.run(variant)
+    for turn in range(ROUNDS):
+        for variant in variants[turn % 4 :] + variants[: turn % 4]:
+            found[variant].append(bench.run(variant))
+    return found
+
+
+def main() -> None:
+    port, received = multiprocessing.Value("i", 0), multiprocessing.Value("q", 0)
+    sink = multiprocessing.Process(target=acknowledge, args=(port, received), daemon=True)
+    sink.start()
+    workers = {"n_workers": WORKERS, "threads_per_worker": 1}
+    with SubprocessCluster(**workers, silence_logs="ERROR") as cluster, Client(cluster) as client:
+        while not port.value:
+            time.sleep(0.05)
+        url = client.dashboard_link.removesuffix("/status")
+        found = measure(Bench(client, url, f"http://127.0.0.1:{port.value}"))
+    alone = found[ALONE]
+    throughput = {
+        variant: statistics.median(
+            one[0] / other[0] for one, other in zip(found[variant], alone, strict=True)
+        )
+        for variant in (AGENT, REPORT, STREAM)
+    }
+    added = {
+        variant: statistics.median(
+            one[1] / other[1] - 1 for one, other in zip(found[variant], alone, strict=True)
+        )
+        for variant in (AGENT, REPORT, STREAM)
+    }
+    is_reached = throughput[AGENT] >= TO_REACH and added[AGENT] < added[REPORT]
+    print(
+        json.dumps(
+            {
+                "benchmark": "agent_overhead",
+                "throughput_of_the_cluster_alone": {
+                    name: round(value, 3) for name, value in throughput.items()
+                },
+                "scheduler_cpu_added": {name: round(value, 3) for name, value in added.items()},
+                "to_reach": {"throughput": TO_REACH, "cpu": "less than performance_report"},
+                "tasks_per_second_alone": round(statistics.median(rate for rate, _ in alone)),
+                "rounds": ROUNDS,
+                "bytes_sent_a_task": round(received.value / (TASKS * (ROUNDS + 1))),
+                "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.python_version()}",
+                "versions": {name: version(name) for name in ("dask", "distributed")},
+            }
+        )
+    )
+    sink.kill()
+    sys.exit(not is_reached)
+
+
+if __name__ == "__main__":
+    main()
