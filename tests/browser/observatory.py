@@ -9,7 +9,9 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import psutil
 import psycopg
 from playwright.sync_api import Page
 
@@ -90,8 +92,26 @@ class Observatory:
             button.click()
         page.wait_for_url(lambda url: "sign-in" not in url)
 
+    def kill(self) -> None:
+        """As the kernel does when memory is short: no process of it has time to say or save anything."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def kill_child(self, name: str) -> None:
+        """Kills one of the programs that `up` runs."""
+        assert self._process is not None
+        children = psutil.Process(self._process.pid).children()
+        [child] = [child for child in children if name in " ".join(child.cmdline())]
+        child.kill()
+
     def query(self, statement: str) -> object:
         """The one value that the embedded PostgreSQL answers."""
+        [row] = self.rows(statement)
+        return row[0]
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """What the embedded PostgreSQL answers."""
         folder = self.manage(
             "shell",
             "-v",
@@ -100,6 +120,4 @@ class Observatory:
             "from django.conf import settings; print(settings.DATABASES['default']['HOST'])",
         )
         with psycopg.connect(host=folder.strip(), user="observatory", dbname="observatory") as connection:
-            row = connection.execute(statement.encode()).fetchone()
-            assert row is not None
-            return row[0]
+            return connection.execute(statement.encode()).fetchall()

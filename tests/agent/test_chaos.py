@@ -1,0 +1,121 @@
+"""The server dies again and again while a cluster works: nothing is lost, nothing is stored twice."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client, LocalCluster, Scheduler, wait
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+import observatory.agent
+from tests.browser.observatory import Observatory
+
+TASKS, PART = 30_000, 1_000
+KILLS = 5
+KEY = "replace(key_rest, chr(1), task_group.name)"
+STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
+
+
+class Recorder(SchedulerPlugin):
+    """Runs on the scheduler in the test's process and knows nothing of ours."""
+
+    name = "independent-recorder"
+
+    def __init__(self) -> None:
+        self.transitions: Counter[tuple[str, str, str, str]] = Counter()
+        self.spans: Counter[tuple[str, int, int]] = Counter()
+        self.erred: Counter[str] = Counter()
+
+    def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
+        self.transitions[str(key), start, finish, kwargs["stimulus_id"]] += 1
+        if finish == "erred":
+            self.erred[str(key)] += 1
+        for timed in kwargs.get("startstops") or ():
+            self.spans[str(key), round(timed["start"] * 1e6), round(timed["stop"] * 1e6)] += 1
+
+
+def task(number: int) -> int:
+    if number % 100 == 7:
+        logging.getLogger("distributed.worker").warning("warning of task %d", number)
+    if number % 150 == 11:
+        raise ValueError(f"no {number}")
+    return number
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Observatory]:
+    server = Observatory(tmp_path / "data")
+    server.start()
+    yield server
+    server.stop()
+
+
+def work(client: Client, done: threading.Event) -> None:
+    for first in range(0, TASKS, PART):
+        wait(client.map(task, range(first, first + PART), pure=False))
+        time.sleep(0.5)
+    done.set()
+
+
+def disturb(server: Observatory, done: threading.Event) -> None:
+    """Kills everything five times, PostgreSQL and Valkey once each, while the cluster works."""
+    for number in range(KILLS):
+        time.sleep(2)
+        server.kill()
+        time.sleep(1)
+        server.start()
+        if number == 1:
+            server.kill_child("bin/postgres")
+        if number == 3:
+            server.kill_child("valkey-server")
+    assert not done.is_set(), "the cluster had work all the while"
+
+
+def stored(server: Observatory, columns: str, table: str, more: str = "") -> Counter[tuple[Any, ...]]:
+    joined = "" if table == "log" else "JOIN task_group ON task_group.id = group_id"
+    return Counter(server.rows(f"SELECT {columns} FROM {table} {joined} {more}"))
+
+
+def test_every_record_is_stored_once_though_the_server_was_killed_five_times(server: Observatory) -> None:
+    token = server.manage("ingest_token", "default").strip()
+    recorder = Recorder()
+    done = threading.Event()
+    workers = {"n_workers": 2, "threads_per_worker": 1, "silence_logs": "ERROR"}
+    with LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
+
+        async def record(scheduler: Scheduler) -> None:
+            scheduler.add_plugin(recorder)
+
+        observatory.agent.register(client, url=server.url, token=token, name="chaos")
+        cluster.sync(record, cluster.scheduler)
+        working = threading.Thread(target=work, args=(client, done))
+        working.start()
+        disturb(server, done)
+        working.join()
+
+    states = ", ".join(f"'{state}'" for state in STATES)
+    named = f"(ARRAY[{states}])[start + 1], (ARRAY[{states}])[finish + 1], stimulus"
+    transitions = stored(server, f"{KEY}, {named}", "transition")
+    assert recorder.transitions == {row: transitions[row] for row in recorder.transitions}
+    assert len(recorder.erred) == TASKS // 150
+    microseconds = ", ".join(
+        f"(extract(epoch FROM {name}) * 1e6)::bigint" for name in ("span.start", "span.stop")
+    )
+    spans = stored(server, f"{KEY}, {microseconds}", "span")
+    assert sum(spans.values()) == recorder.spans.total()
+    assert max(spans.values()) == 1
+    errors = stored(server, f"{KEY}, outcome, message", "error")
+    assert {key for key, _, _ in errors} == set(recorder.erred)
+    assert errors.total() == recorder.erred.total()
+    assert {outcome for _, outcome, _ in errors} == {"erred"}
+    logs = stored(server, "message", "log", "WHERE level = 30 AND message LIKE 'warning of task %'")
+    assert logs == {(f"warning of task {number}",): 1 for number in range(7, TASKS, 100)}
+    assert server.query("SELECT count(*) FROM event WHERE kind = 'records-dropped'") == 0
+    assert server.query("SELECT count(*) FROM clusters_cluster WHERE ended IS NOT NULL") == 1
