@@ -49,8 +49,10 @@ MEASURE = """async () => {
   const { seriesChart } = await import("/frontend/charts/series_chart.js");
   const { units } = await import("/frontend/charts/value_axis.js");
   const { Model } = await import("/frontend/timeline/model.js");
+  const { Events } = await import("/frontend/timeline/events.js");
   const { Selection } = await import("/frontend/timeline/selection.js");
-  const context = { model: new Model(), selection: new Selection(), info: {} };
+  const selection = new Selection();
+  const context = { model: new Model(), selection, info: {}, events: new Events(), timeline: {} };
   const rows = Array.from({ length: SERIES * POINTS }, (_, row) => row);
   const column = { series: rows.map(row => Math.floor(row / POINTS)), time: rows.map(row => row % POINTS) };
   column.mean = column.min = column.max = rows.map(row => value(column.series[row], column.time[row]));

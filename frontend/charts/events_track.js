@@ -3,6 +3,7 @@
 import { formatTime } from "../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../types.js";
 import { drawMarks, markOf } from "./event_marks.js";
+import { drawGaps } from "./gaps.js";
 import { workerLabel } from "./lane_rows.js";
 import { Surface } from "./surface.js";
 import { theme } from "./theme.js";
@@ -23,7 +24,7 @@ export const eventsTrack = {
   title: "Events",
   place: "timeline",
   layers: ["events"],
-  help: "▲ worker joined, ▼ worker left (red: lost), ✕ tasks erred, ◆ tasks submitted. Click one to go there.",
+  help: "▲ worker joined, ▼ worker left (red: lost), ✕ tasks erred, ◆ tasks submitted; hatched: not recorded. Click one to go there.",
   create: (element, context) => new EventsTrack(element, context),
 };
 
@@ -66,7 +67,10 @@ class EventsTrack {
     context.lineTo(left + view.width, HEIGHT / 2);
     context.stroke();
     const events = this.#context.events.list;
-    drawMarks(context, events, (time) => this.#x(time), [left, left + view.width], HEIGHT / 2, MARK_SIZE);
+    const [x, range] = [(/** @type {number} */ time) => this.#x(time), /** @type {[number, number]} */ ([left, left + view.width])];
+    const gaps = this.#context.events.gapsBetween(view.start, view.stop);
+    drawGaps(context, gaps, x, range, 0, HEIGHT, this.#context.timeline.end);
+    drawMarks(context, events, x, range, HEIGHT / 2, MARK_SIZE);
     const shown = events.filter((event) => event.time >= view.start && event.time < view.stop);
     this.#surface.canvas.setAttribute("aria-label", `${shown.length} events in the window`);
   }
@@ -85,11 +89,20 @@ class EventsTrack {
     return { x, near: near.sort((one, other) => markOf(other.kind).weight - markOf(one.kind).weight) };
   }
 
+  /** @param {number} x */
+  #gapsAt(x) {
+    const view = this.#view;
+    if (!view) return [];
+    const time = (/** @type {number} */ place) => view.start + ((place - leftGutter()) / view.width) * (view.stop - view.start);
+    return this.#context.events.gapsBetween(time(x - 2), time(x + 2)).slice(0, MOST_LINES);
+  }
+
   /** @param {PointerEvent} event */
   #hover(event) {
     const { x, near } = this.#near(event);
     this.#surface.canvas.style.cursor = near.length ? "pointer" : "";
-    if (!near.length) return this.#tooltip.hide();
+    const gaps = this.#gapsAt(x);
+    if (!near.length && !gaps.length) return this.#tooltip.hide();
     const colors = theme();
     /** @type {[string, string, string?][]} */
     const lines = near.slice(0, MOST_LINES).map((one) => {
@@ -99,7 +112,9 @@ class EventsTrack {
       return [formatTime(one.time, 1), words, colors[mark.color]];
     });
     if (near.length > MOST_LINES) lines.push(["", `and ${near.length - MOST_LINES} more`]);
-    this.#tooltip.show(x, HEIGHT, near.length === 1 ? markOf(near[0].kind).words : `${near.length} events`, lines);
+    for (const gap of gaps) lines.push(["gap", gap.label, colors.warning]);
+    const title = near.length === 1 ? markOf(near[0].kind).words : near.length ? `${near.length} events` : "Not recorded";
+    this.#tooltip.show(x, HEIGHT, title, lines);
   }
 
   /** @param {MouseEvent} event */

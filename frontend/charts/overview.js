@@ -5,8 +5,9 @@ import { FIRST_PREFIX_SLOT, isOverlay } from "./actions.js";
 import { Brush } from "./brush.js";
 import { Coverage } from "./coverage.js";
 import { drawMarks } from "./event_marks.js";
+import { drawGaps } from "./gaps.js";
 import { visitBusy, visitSpans } from "./lane_index.js";
-import { Surface, hatching } from "./surface.js";
+import { Surface } from "./surface.js";
 import { theme } from "./theme.js";
 
 /** @typedef {import("../types.js").Context} Context */
@@ -139,12 +140,9 @@ export class Overview {
   /** @param {number} left */
   #drawGaps(left) {
     const { context } = this.#surface;
-    for (const gap of this.#context.events.gapsBetween(this.#start, this.#stop)) {
-      const from = Math.max(this.#x(gap.start), 0);
-      const to = Math.min(this.#x(gap.stop ?? this.#stop), this.#width);
-      context.fillStyle = hatching(context, theme().warning);
-      context.fillRect(left + from, MARKS_HEIGHT, Math.max(to - from, 1), HEIGHT - MARKS_HEIGHT);
-    }
+    const gaps = this.#context.events.gapsBetween(this.#start, this.#stop);
+    const x = (/** @type {number} */ time) => left + this.#x(time);
+    drawGaps(context, gaps, x, [left, left + this.#width], MARKS_HEIGHT, HEIGHT - MARKS_HEIGHT, this.#stop);
   }
 
   /**

@@ -2,6 +2,7 @@
 
 import { formatTime } from "../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../types.js";
+import { drawGaps } from "./gaps.js";
 import { Legend } from "./legend.js";
 import { placeAt, pointsOf, stack, valueAt } from "./series_points.js";
 import { Surface } from "./surface.js";
@@ -133,6 +134,9 @@ class SeriesChart {
     context.beginPath();
     context.rect(left, 0, view.width, HEIGHT);
     context.clip();
+    const { events, timeline } = this.#context;
+    const gaps = events.gapsBetween(view.start, view.stop, "samples");
+    drawGaps(context, gaps, (time) => this.#x(time), [left, left + view.width], 0, HEIGHT, timeline.end);
     if (this.#definition.stacked) this.#areas();
     else for (const line of this.#lines) this.#line(line);
     this.#references(references, marks, left);

@@ -1,6 +1,7 @@
 // The task stream: lanes × time, in Dask's colours. Zoomed out it shows how busy each lane really was.
 
 import { RIGHT_GUTTER, leftGutter } from "../types.js";
+import { drawGaps } from "./gaps.js";
 import { hitLane } from "./lane_hit.js";
 import { LanePainter } from "./lane_paint.js";
 import { layoutLanes, rowHeight, workerLabel } from "./lane_rows.js";
@@ -180,23 +181,20 @@ class TaskStream {
   #drawGaps(view, left) {
     const { context } = this.#surface;
     const colors = theme();
-    const scale = view.width / (view.stop - view.start);
-    for (const gap of this.#context.events.gapsBetween(view.start, view.stop)) {
-      const from = Math.max((gap.start - view.start) * scale, 0) + left;
-      const stop = gap.stop ?? this.#context.timeline.end;
-      const to = Math.min((stop - view.start) * scale, view.width) + left;
-      if (to <= from) continue;
-      context.fillStyle = hatching(context, colors.warning);
-      context.fillRect(from, 0, Math.max(to - from, 1), this.#height);
-      if (to - from < 60) continue;
+    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
+    const { events, timeline } = this.#context;
+    const gaps = events.gapsBetween(view.start, view.stop, "tasks");
+    for (const [gap, from, to] of drawGaps(context, gaps, x, [left, left + view.width], 0, this.#height, timeline.end)) {
       context.font = FONT;
-      const width = Math.min(context.measureText(gap.label).width + 10, to - from);
+      const label = fitText(context, gap.label, to - from - 10);
+      if (!label || to - from < 60) continue;
+      const width = context.measureText(label).width + 10;
       const middle = (from + to) / 2;
       context.fillStyle = colors.surface;
       context.fillRect(middle - width / 2, this.#height / 2 - 9, width, 18);
       context.fillStyle = colors.warning;
       context.textAlign = "center";
-      context.fillText(gap.label, middle, this.#height / 2 + 4, width - 6);
+      context.fillText(label, middle, this.#height / 2 + 4);
       context.textAlign = "start";
     }
   }

@@ -3,9 +3,10 @@
 /** @typedef {import("../types.js").Tile} Tile */
 
 /**
- * `detail` is JSON.
+ * `detail` is JSON. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
  * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string}} ClusterEvent
- * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream", label: string}} Gap
+ * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped",
+ *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
  */
 
 /** @type {Record<string, {opens: boolean, kind: "scheduler"|"stream"}>} */
@@ -16,6 +17,23 @@ const GAP_EDGES = {
   "stream-resumed": { opens: false, kind: "stream" },
 };
 const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task stream" };
+const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
+const DROPPED = "records-dropped";
+/** @type {Record<string, {words: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds.py) */
+const DROPPED_KINDS = {
+  span: { words: "spans", concerns: "tasks" },
+  transition: { words: "transitions", concerns: "tasks" },
+  sample: { words: "samples", concerns: "samples" },
+  log: { words: "log lines", concerns: "other" },
+  error: { words: "errors", concerns: "tasks" },
+  event: { words: "events", concerns: "other" },
+};
+/** @type {Record<string, string>} */
+const DROPPED_REASONS = {
+  "spool-full": "the agent's spool was full",
+  refused: "the server refused them",
+  broken: "the agent had an error",
+};
 
 /** Fires "change" when there are others than before. */
 export class Events extends EventTarget {
@@ -54,10 +72,16 @@ export class Events extends EventTarget {
   /**
    * @param {number} start
    * @param {number} stop
+   * @param {"tasks"|"samples"} [what] those in it alone
    * @returns {Gap[]} those that overlap [start, stop)
    */
-  gapsBetween(start, stop) {
-    return this.gaps.filter((gap) => gap.start < stop && (gap.stop ?? Infinity) > start);
+  gapsBetween(start, stop, what) {
+    return this.gaps.filter(
+      (gap) =>
+        gap.start < stop &&
+        (gap.stop ?? Infinity) > start &&
+        (!what || gap.concerns === "all" || gap.concerns === what),
+    );
   }
 }
 
@@ -92,10 +116,17 @@ export function findGaps(events) {
   /** @type {Map<string, Gap>} */
   const open = new Map();
   for (const event of events) {
+    if (event.kind === DROPPED) gaps.push(droppedGap(event));
     const edge = GAP_EDGES[event.kind];
     if (edge?.opens && !open.has(edge.kind)) {
       /** @type {Gap} */
-      const gap = { start: event.time, stop: null, kind: edge.kind, label: GAP_LABELS[edge.kind] };
+      const gap = {
+        start: event.time,
+        stop: null,
+        kind: edge.kind,
+        concerns: GAP_CONCERNS[edge.kind],
+        label: GAP_LABELS[edge.kind],
+      };
       open.set(edge.kind, gap);
       gaps.push(gap);
     } else if (edge && !edge.opens) {
@@ -105,4 +136,33 @@ export function findGaps(events) {
     }
   }
   return gaps;
+}
+
+/**
+ * @param {ClusterEvent} event of kind DROPPED
+ * @returns {Gap}
+ */
+function droppedGap(event) {
+  const { first, last, kind, count, reason } = parse(event.detail);
+  const { words, concerns } = DROPPED_KINDS[kind] ?? { words: `records (${kind})`, concerns: "other" };
+  const number = Number(count).toLocaleString("en");
+  return {
+    start: Number(first) || event.time,
+    stop: Number(last) || event.time,
+    kind: "dropped",
+    concerns,
+    label: `${number} ${words} were dropped: ${DROPPED_REASONS[reason] ?? reason}`,
+  };
+}
+
+/**
+ * @param {string} detail
+ * @returns {Record<string, any>}
+ */
+function parse(detail) {
+  try {
+    return JSON.parse(detail) ?? {};
+  } catch {
+    return {};
+  }
 }

@@ -12,7 +12,7 @@ import { SPEEDS } from "./timeline.js";
  * @param {import("../types.js").Context} context
  * @returns {() => void} to be called when the timeline or the selection has changed
  */
-export function createTransport(element, { timeline, events, selection, model }) {
+export function createTransport(element, { info, timeline, events, selection, model }) {
   element.setAttribute("role", "toolbar");
   element.setAttribute("aria-label", "Time");
   const pixel = () => timeline.length / timeline.width;
@@ -26,6 +26,9 @@ export function createTransport(element, { timeline, events, selection, model })
   const speed = speedSelect(timeline);
   const chosen = button("", "Show all alike again (Esc)", () => selection.clear());
   chosen.className = "transport-selection";
+  const story = document.createElement("a");
+  story.className = "transport-story";
+  story.textContent = "its story";
   const playhead = span("transport-playhead");
   const times = span("transport-window");
   play.classList.add("transport-play");
@@ -36,7 +39,7 @@ export function createTransport(element, { timeline, events, selection, model })
   const end = document.createElement("div");
   end.className = "transport-buttons";
   end.append(everything, live);
-  element.replaceChildren(buttons, playhead, times, chosen, end);
+  element.replaceChildren(buttons, playhead, times, chosen, story, end);
   const zone = zoneName();
   let wasMoving = false;
 
@@ -47,6 +50,8 @@ export function createTransport(element, { timeline, events, selection, model })
     setTitle(play, moving ? "Pause (space)" : "Play (space)");
     chosen.hidden = selection.empty;
     setText(chosen, `✕ ${describeSelection(selection, model)}`);
+    story.hidden = selection.key === null;
+    if (selection.key !== null) story.href = `/clusters/${info.id}/tasks/?${new URLSearchParams({ key: selection.key })}`;
     before.disabled = !events.before(timeline.playhead);
     after.disabled = !events.after(timeline.playhead);
     speed.value = String(timeline.speed);

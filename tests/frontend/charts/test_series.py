@@ -71,6 +71,7 @@ def test_a_worker_whose_counter_is_known_is_drawn_by_it_and_another_by_its_heart
         """async () => {
           const { Model } = await import("/frontend/timeline/model.js");
           const { gil } = await import("/frontend/charts/processor.js");
+          const { Events } = await import("/frontend/timeline/events.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
           const series = (id, worker, metric) => ({ id, worker, metric, labels: {}, interval: 5 });
           const model = new Model();
@@ -85,7 +86,8 @@ def test_a_worker_whose_counter_is_known_is_drawn_by_it_and_another_by_its_heart
           const block = { kind: "bin", rows: 4, meta: {}, numbers: name =>
             rows.map(row => ({ series: row[0], time: row[1] }[name] ?? row[2])) };
           const tile = { start: 0, stop: 10, binWidth: 1, blocks: new Map([["bin", [block]]]) };
-          const chart = gil.create(document.body, { model, selection: new Selection(), info: {} });
+          const found = { selection: new Selection(), events: new Events(), timeline: {} };
+          const chart = gil.create(document.body, { model, info: {}, ...found });
           const view = { start: 0, stop: 10, playhead: 5, width: 300, hover: null, state: null };
           chart.draw({ ...view, tiles: { gil: [tile] } });
           return [[...document.querySelectorAll(".legend li")].map(item => item.textContent),
@@ -103,9 +105,11 @@ def test_a_chart_without_series_says_what_to_do(page: Page) -> None:
         """async () => {
           const { Model } = await import("/frontend/timeline/model.js");
           const { gil } = await import("/frontend/charts/processor.js");
+          const { Events } = await import("/frontend/timeline/events.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
           const tile = { start: 0, stop: 10, binWidth: 1, blocks: new Map() };
-          const context = { model: new Model(), selection: new Selection(), info: {} };
+          const found = { selection: new Selection(), events: new Events(), timeline: {} };
+          const context = { model: new Model(), info: {}, ...found };
           const chart = gil.create(document.body, context);
           const view = { start: 0, stop: 10, playhead: 5, width: 300, hover: null, state: null };
           chart.draw({ ...view, tiles: { gil: [tile] } });

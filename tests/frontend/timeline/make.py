@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,16 +74,17 @@ def busy(level: int, index: int, rows: Sequence[tuple[int, int, int, int, float,
     return encode("busy", len(rows), described, {"level": level, "index": index})
 
 
-def events(rows: Sequence[tuple[float, str]]) -> bytes:
+def events(rows: Sequence[tuple[float, str] | tuple[float, str, dict[str, Any]]]) -> bytes:
+    """Rows are time, kind and, where there is more to tell, the detail."""
     return encode(
         "event",
         len(rows),
         [
-            number_column("time", "f64", [time for time, _ in rows]),
+            number_column("time", "f64", [row[0] for row in rows]),
             number_column("worker", "i32", [-1] * len(rows)),
-            text_column("kind", [kind for _, kind in rows]),
+            text_column("kind", [row[1] for row in rows]),
             text_column("message", [""] * len(rows)),
-            text_column("detail", ["{}"] * len(rows)),
+            text_column("detail", [json.dumps(dict(*row[2:])) for row in rows]),
         ],
     )
 

@@ -80,3 +80,22 @@ def test_what_was_not_seen_is_a_gap_until_it_was_seen_again(page: Page) -> None:
         [text(data), FIRST],
     )
     assert found == [[["stream", 10, 20], ["scheduler", 30, None]], "worker-lost", 10, None, 1, 0]
+
+
+def test_what_an_agent_dropped_is_a_gap_that_tells_how_much_and_why(page: Page) -> None:
+    dropped = {"first": FIRST + 5, "last": FIRST + 25, "kind": "sample", "count": 1234, "reason": "spool-full"}
+    data = events([(FIRST + 5, "records-dropped", dropped), (FIRST + 8, "worker-lost")])
+    found = page.evaluate(
+        f"""async ([data, first]) => {{
+          {BYTES_OF}
+          const {{ Events }} = await import("/frontend/timeline/events.js");
+          const {{ decode }} = await import("/frontend/timeline/blocks.js");
+          const events = new Events();
+          events.load([{{ start: 0, stop: 1e12, blocks: new Map([["event", decode(bytesOf(data))]]) }}]);
+          const [gap] = events.gaps;
+          const count = what => events.gapsBetween(first + 10, first + 11, what).length;
+          return [gap.start - first, gap.stop - first, gap.label, count("samples"), count("tasks"), count()];
+        }}""",
+        [text(data), FIRST],
+    )
+    assert found == [5, 25, "1,234 samples were dropped: the agent's spool was full", 1, 0, 1]
