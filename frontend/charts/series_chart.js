@@ -135,7 +135,7 @@ class SeriesChart {
     context.rect(left, 0, view.width, HEIGHT);
     context.clip();
     const { events, timeline } = this.#context;
-    const gaps = events.gapsBetween(view.start, view.stop, "samples");
+    const gaps = this.#lines.length ? events.gapsBetween(view.start, view.stop, "samples") : [];
     drawGaps(context, gaps, (time) => this.#x(time), [left, left + view.width], 0, HEIGHT, timeline.end);
     if (this.#definition.stacked) this.#areas();
     else for (const line of this.#lines) this.#line(line);

@@ -1,0 +1,179 @@
+"""Reads the failed attempts of tasks that an agent recorded: in groups, as a list, and one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+
+from observatory.store.keys import key_hash
+
+OUTCOMES = ("erred", "retried", "killed")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorFilter:
+    """What was asked for; an empty value asks for all."""
+
+    text: str = ""
+    """part of the exception's type, its message or the task's key, in any case"""
+    prefix: str = ""
+    outcome: str = ""
+    """one of OUTCOMES"""
+    exception_type: str | None = None
+    """exactly; errors without one have "" """
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """The errors of one exception type in tasks of one prefix."""
+
+    exception_type: str
+    prefix: str
+    count: int
+    retried: int
+    killed: int
+    first: datetime
+    last: datetime
+    workers: int
+    """addresses that they failed or died on"""
+    id: UUID
+    """of the last one"""
+    message: str
+    """of the last one"""
+    groups: int
+    """how many there are in all"""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskError:
+    """A failed attempt of a task."""
+
+    id: UUID
+    time: datetime
+    prefix: str
+    key: str
+    outcome: str
+    exception_type: str
+    message: str
+    retries: int
+    """attempts that were left"""
+    workers: list[str]
+    """the addresses that it failed or died on, in order"""
+    dependents: int
+    """tasks that failed with it"""
+    worker: str
+    """the name of the worker that told of it, or its address; empty: none did"""
+    traceback: str = ""
+    """of `task_error` alone"""
+
+
+_ROWS: LiteralString = """
+    FROM error
+    JOIN task_group ON task_group.id = error.group_id
+    JOIN prefix ON prefix.id = error.prefix_id
+    LEFT JOIN worker ON worker.id = error.worker_id
+    WHERE error.cluster_id = %(cluster)s"""
+
+_KEY: LiteralString = "replace(error.key_rest, U&'\\0001', task_group.name)"
+
+_WANTED: LiteralString = f"""
+    AND (%(prefix)s = '' OR prefix.name = %(prefix)s)
+    AND (%(outcome)s = '' OR outcome = %(outcome)s)
+    AND (%(exception_type)s::text IS NULL OR exception_type = %(exception_type)s)
+    AND (%(text)s = ''
+         OR strpos(lower(concat(exception_type, ' ', message, ' ', {_KEY})), lower(%(text)s)) > 0)"""
+
+_COLUMNS: LiteralString = f"""
+    SELECT error.id, error.time, prefix.name AS prefix, {_KEY} AS key, outcome, exception_type, message,
+           error.retries, workers, dependents, coalesce(nullif(worker.name, ''), worker.address, '') AS worker"""
+
+
+def error_groups(
+    connection: psycopg.Connection, cluster: int, wanted: ErrorFilter, limit: int, offset: int = 0
+) -> list[ErrorGroup]:
+    """Those with the newest errors first."""
+    query: LiteralString = f"""
+        WITH found AS (
+            SELECT error.id, error.time, exception_type, prefix.name AS prefix, outcome, workers
+            {_ROWS} {_WANTED}
+        ), counted AS (
+            SELECT exception_type, prefix, count(*) AS count,
+                   count(*) FILTER (WHERE outcome = 'retried') AS retried,
+                   count(*) FILTER (WHERE outcome = 'killed') AS killed,
+                   min(time) AS first, max(time) AS last,
+                   (array_agg(id ORDER BY time DESC))[1] AS id, count(*) OVER () AS groups
+            FROM found GROUP BY exception_type, prefix
+            ORDER BY last DESC, exception_type, prefix LIMIT %(limit)s OFFSET %(offset)s
+        )
+        SELECT counted.*, (
+                   SELECT count(DISTINCT address)
+                   FROM found CROSS JOIN jsonb_array_elements_text(found.workers) AS address
+                   WHERE found.exception_type = counted.exception_type AND found.prefix = counted.prefix
+               ) AS workers, (
+                   SELECT message FROM error
+                   WHERE cluster_id = %(cluster)s AND time = counted.last AND error.id = counted.id LIMIT 1
+               ) AS message
+        FROM counted ORDER BY last DESC, exception_type, prefix"""
+    with connection.cursor(row_factory=class_row(ErrorGroup)) as cursor:
+        parameters = {**_parameters(cluster, wanted), "limit": limit, "offset": offset}
+        return cursor.execute(query, parameters).fetchall()
+
+
+def task_errors(
+    connection: psycopg.Connection,
+    cluster: int,
+    wanted: ErrorFilter,
+    limit: int,
+    before: tuple[datetime, UUID] | None = None,
+) -> list[TaskError]:
+    """The newest ones, or those before the error of that time and id."""
+    time, id = before or (None, None)
+    query: LiteralString = f"""{_COLUMNS} {_ROWS} {_WANTED}
+        AND (%(time)s::timestamptz IS NULL OR error.time <= %(time)s
+             AND (error.time, error.id) < (%(time)s, %(id)s::uuid))
+        ORDER BY error.time DESC, error.id DESC LIMIT %(limit)s"""
+    return _errors(
+        connection, query, {**_parameters(cluster, wanted), "time": time, "id": id, "limit": limit}
+    )
+
+
+def task_error(connection: psycopg.Connection, cluster: int, id: UUID) -> TaskError | None:
+    found = _errors(
+        connection,
+        f"{_COLUMNS}, traceback {_ROWS} AND error.id = %(id)s LIMIT 1",
+        {"cluster": cluster, "id": id},
+    )
+    return found[0] if found else None
+
+
+def errors_of_key(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[TaskError]:
+    """The first errors of a task, in order of time."""
+    return _errors(
+        connection,
+        f"""{_COLUMNS} {_ROWS} AND error.key_hash = %(hash)s AND {_KEY} = %(key)s
+            ORDER BY error.time LIMIT %(limit)s""",
+        {"cluster": cluster, "hash": key_hash(key), "key": key, "limit": limit},
+    )
+
+
+def _errors(
+    connection: psycopg.Connection, query: LiteralString, parameters: Mapping[str, Any]
+) -> list[TaskError]:
+    with connection.cursor(row_factory=class_row(TaskError)) as cursor:
+        return cursor.execute(query, parameters).fetchall()
+
+
+def _parameters(cluster: int, wanted: ErrorFilter) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "text": wanted.text,
+        "prefix": wanted.prefix,
+        "outcome": wanted.outcome,
+        "exception_type": wanted.exception_type,
+    }
