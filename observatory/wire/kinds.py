@@ -75,6 +75,11 @@ class Kind:
     def names(self) -> tuple[str, ...]:
         return tuple(field.name for field in self.fields)
 
+    @property
+    def time_index(self) -> int:
+        """Where in a row its time is."""
+        return next(index for index, field in enumerate(self.fields) if field.type is Type.TIME)
+
 
 def _kind(name: str, importance: Importance, meaning: str, *fields: Field) -> Kind:
     return Kind(name, importance, meaning, fields)
