@@ -14,7 +14,8 @@ from observatory.agent.buffer import Buffer
 
 EMPTY = "{}"
 MAXIMUM_CODE = 100_000
-MAXIMUM_GROUPS = 1_000
+MAXIMUM_GROUPS = 200
+MAXIMUM_NAME = 400
 
 
 class Graphs:
@@ -45,7 +46,8 @@ class Graphs:
             return
         computation = scheduler.computations[-1] if scheduler.computations else None
         identity = str(computation.id) if computation is not None else f"{scheduler.id}-{now:.6f}"
-        groups = Counter(task.group.name for task in tasks).most_common(MAXIMUM_GROUPS)
+        counts = Counter(task.group.name for task in tasks).most_common(MAXIMUM_GROUPS)
+        groups = [(str(group)[:MAXIMUM_NAME], count) for group, count in counts]
         annotations = _annotations(computation)
         spans = _spans(scheduler, tasks[0])
         self._computation(

@@ -79,7 +79,9 @@ class Lifecycle:
         before, status = str(message.get("prev-status", "")), str(message.get("status", ""))
         worker = self.scheduler.workers.get(address)
         name = _name(worker) if worker is not None else ""
-        if status.startswith("closing"):
+        if status == "closing_gracefully":
+            self.retired(address)
+        elif status == "closing":
             self.closing(address, "")
         said = f"{name or address} is {status.replace('_', ' ')}, was {before.replace('_', ' ')}"
         self.tell(time(), "worker-status", address, said, before=before, status=status)

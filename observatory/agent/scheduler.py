@@ -6,6 +6,7 @@ Nothing in a hook encodes, waits or raises: a hook of `transition` costs about a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 from collections.abc import Callable, Mapping
@@ -31,6 +32,8 @@ log = logging.getLogger("distributed.observatory")
 
 WORKER = ("observatory.agent.worker", "WorkerAgent", "observatory-worker")
 NANNY = ("observatory.agent.nanny", "NannyAgent", "observatory-nanny")
+FLUSH = "observatory_flush"
+FLUSHING = 3.0
 UNREGISTER = "observatory_unregister"
 OK = 0
 ERROR = 1
@@ -154,7 +157,7 @@ class SchedulerAgent(SchedulerPlugin):
         self.events.uninstall()
         self.received.uninstall()
         del scheduler.handlers[UNREGISTER]
-        await self.close()
+        await self._finish(is_last=False)
 
     async def before_close(self) -> None:
         """The scheduler closes: what its workers still have to tell has a moment to come."""
@@ -162,10 +165,21 @@ class SchedulerAgent(SchedulerPlugin):
 
     async def close(self) -> None:
         """Sends what is left, for a bounded time; what isn't sent then stays in the spool."""
+        await self._flush_couriers()
+        await self._finish(is_last=True)
+
+    async def _finish(self, is_last: bool) -> None:
         self._guarded("close", self.sampler.stop)
         self._guarded("close", detach, self.handler)
-        close = functools.partial(self.sender.close, self.configuration.close_timeout)
+        close = functools.partial(self.sender.close, self.configuration.close_timeout, is_last)
         await asyncio.get_running_loop().run_in_executor(None, close)
+
+    async def _flush_couriers(self) -> None:
+        """What workers and nannies still have to tell comes now, or not at all."""
+        for nanny in (False, True):
+            with contextlib.suppress(Exception):
+                asked = self.scheduler.broadcast(msg={"op": FLUSH}, nanny=nanny, on_error="ignore")
+                await asyncio.wait_for(asked, FLUSHING)
 
     def _guarded(self, hook: str, function: Callable[..., Any], *arguments: Any) -> None:
         try:

@@ -134,7 +134,7 @@ class Sender:
     def _post_on(self) -> None:
         pause = SHORTEST
         with contextlib.closing(Post(self.configuration)) as post:
-            # a forked child has our memory, and should it have our threads too, it would send everything again
+            # a forked child has our memory: whatever became of our threads there, it sends nothing
             while os.getpid() == self._process and time.monotonic() < self._deadline:
                 outcome = self._guarded(self._deliver, post)
                 if outcome in (Outcome.RETRY, Outcome.FORBIDDEN):

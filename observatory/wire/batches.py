@@ -73,12 +73,20 @@ def _column(field: Field, values: Iterable[Any]) -> Column:
     codes: dict[Any, int] = {}
     indices = array("I", [codes.setdefault(value, len(codes)) for value in values])
     limit = field.type.limit
-    return Column(field.name, "text", indices, [_shortened(value, limit) for value in codes])
+    shorten = _shortened_json if field.type is Type.JSON else _shortened
+    return Column(field.name, "text", indices, [shorten(value, limit) for value in codes])
 
 
 def _shortened(value: Any, limit: int) -> str:
     text = value if isinstance(value, str) else _shown(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _shortened_json(value: str, limit: int) -> str:
+    """What is too long is left out whole: half of a JSON text is none."""
+    if len(value) <= limit:
+        return value
+    return "[]" if value.startswith("[") else json.dumps({"cut": len(value)})
 
 
 def _shown(value: Any) -> str:

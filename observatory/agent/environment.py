@@ -1,0 +1,50 @@
+"""What of a process's surroundings can explain how it fares; nothing is asked for over a network."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "distributed", "dask", "numpy", "pandas", "pyarrow", "tornado", "msgpack", "cloudpickle", "lz4", "zict",
+    "toolz", "numba", "scipy", "xarray", "scikit-learn", "gilknocker", "prometheus-client",
+)  # fmt: skip
+INSTANCE_FILES = ("/sys/class/dmi/id/product_name", "/sys/class/dmi/id/sys_vendor")
+INSTANCE_VARIABLES = ("INSTANCE_TYPE", "NODE_INSTANCE_TYPE", "AWS_EXECUTION_ENV", "KUBERNETES_SERVICE_HOST",
+                      "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")  # fmt: skip
+CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def describe() -> dict[str, Any]:
+    """JSON-able."""
+    return {
+        "pid": os.getpid(),
+        "executable": sys.executable,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpus": os.cpu_count(),
+        "versions": {name: found for name in PACKAGES if (found := _version(name))},
+        "machine": [text for path in INSTANCE_FILES if (text := _read(path))],
+        "surroundings": {name: os.environ[name][:200] for name in INSTANCE_VARIABLES if name in os.environ},
+        "container_memory_limit": next(
+            (text for path in CGROUP_LIMITS if (text := _read(path)).isdecimal()), ""
+        ),
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace").strip()[:200]
+    except OSError:
+        return ""

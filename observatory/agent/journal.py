@@ -1,0 +1,164 @@
+"""What a worker or a nanny has to tell and the scheduler hasn't acknowledged: in memory, and in a file.
+
+The file outlives the process when that is killed: its nanny finds it and sends what was left, under the dead
+process's own numbers, so that nothing of it comes twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+import threading
+import uuid
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from observatory.wire.kinds import KINDS
+
+Records = dict[str, list[Any]]
+
+MAXIMUM_ROWS = 50_000
+"""that wait in memory"""
+MAXIMUM_FILE = 4 * 2**20
+ROWS = 2_000
+"""of one kind in a message"""
+
+
+@dataclass(frozen=True)
+class Message:
+    origin: str
+    number: int
+    address: str
+    records: Records
+
+
+class Journal:
+    """Rows of any thread; messages for one courier."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.origin = uuid.uuid4().hex
+        self.path = path
+        self._lock = threading.RLock()
+        self._rows: Records = {}
+        self._count = 0
+        self._number = 0
+        self._messages: deque[Message] = deque()
+        self._dropped: dict[str, tuple[int, float, float]] = {}
+        self._file: IO[str] | None = None
+        self.failures = 0
+
+    def append(self, kind: str, row: Iterable[Any]) -> None:
+        with self._lock:
+            if self._count >= MAXIMUM_ROWS:
+                self._drop(kind, tuple(row))
+                return
+            self._rows.setdefault(kind, []).append(list(row))
+            self._count += 1
+
+    def seal(self, address: str) -> None:
+        """Makes messages of the rows that there are; from here on they survive this process."""
+        with self._lock:
+            self._tell_dropped()
+            while self._rows:
+                part = {kind: rows[:ROWS] for kind, rows in self._rows.items()}
+                self._rows = {kind: rows[ROWS:] for kind, rows in self._rows.items() if len(rows) > ROWS}
+                self._number += 1
+                message = Message(self.origin, self._number, address, part)
+                self._messages.append(message)
+                self._write(message)
+
+    def first(self) -> Message | None:
+        with self._lock:
+            return self._messages[0] if self._messages else None
+
+    def done(self, message: Message) -> None:
+        """The scheduler has it."""
+        with self._lock:
+            if self._messages and self._messages[0] is message:
+                self._messages.popleft()
+                self._count -= sum(map(len, message.records.values()))
+                if not self._messages:
+                    self._truncate()
+
+    def send_also(self, messages: Iterable[Message]) -> None:
+        """Takes over what another process left."""
+        with self._lock:
+            for message in messages:
+                self._messages.append(message)
+                self._count += sum(map(len, message.records.values()))
+
+    def close(self) -> None:
+        """Everything is sent, or nobody is there to send it to."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+            if self.path is not None:
+                with contextlib.suppress(OSError):
+                    self.path.unlink()
+
+    def _drop(self, kind: str, row: tuple[Any, ...]) -> None:
+        time = float(row[KINDS[kind].time_index])
+        count, first, _ = self._dropped.get(kind, (0, time, time))
+        self._dropped[kind] = (count + 1, first, time)
+
+    def _tell_dropped(self) -> None:
+        for kind, (count, first, last) in self._dropped.items():
+            self._rows.setdefault("dropped", []).append([first, last, kind, count, "spool-full"])
+            self._count += 1
+        self._dropped = {}
+
+    def _write(self, message: Message) -> None:
+        if self.path is None:
+            return
+        try:
+            if self._file is None:
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._file = self.path.open("w", opener=_private)
+            if self._file.tell() < MAXIMUM_FILE:
+                self._file.write(json.dumps(vars(message)) + "\n")
+                self._file.flush()
+        except (OSError, ValueError, TypeError):
+            self.failures += 1
+
+    def _truncate(self) -> None:
+        if self._file is not None:
+            try:
+                self._file.seek(0)
+                self._file.truncate()
+            except OSError:
+                self.failures += 1
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def folder() -> Path:
+    """Where the journals of this user's workers are."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return Path(tempfile.gettempdir()) / f"dask-observatory-journals-{user}"
+
+
+def path_for(nanny: str, pid: int) -> Path:
+    """The journal of the worker process that a nanny, known by its address, runs."""
+    return folder() / f"{re.sub('[^0-9A-Za-z]+', '-', nanny)}.{pid}.jsonl"
+
+
+def left_by(path: Path) -> Iterator[Message]:
+    """What a process that is gone wrote last; an unfinished line is its last."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    for line in lines:
+        try:
+            yield Message(**json.loads(line))
+        except (ValueError, TypeError):
+            return

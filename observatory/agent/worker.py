@@ -1,0 +1,88 @@
+"""The agent in a worker's process: its logs, profiles and transfers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from time import time
+from typing import Any
+
+from distributed.diagnostics.plugin import WorkerPlugin
+
+from observatory.agent.courier import Courier
+from observatory.agent.environment import describe
+from observatory.agent.journal import Journal, path_for
+from observatory.agent.logs import LogHandler, attach, detach
+from observatory.agent.profiles import Profiles
+from observatory.agent.transfers import Transfers
+
+FLUSH = "observatory_flush"
+URGENT = logging.WARNING
+
+
+def levels_of(settings: Mapping[str, Any]) -> dict[str, int]:
+    """By logger."""
+    named = {"distributed": settings["log_level"], **settings["loggers"]}
+    return {name: logging.getLevelName(str(level).upper()) for name, level in named.items()}
+
+
+class WorkerAgent(WorkerPlugin):
+    name = "observatory-worker"
+    idempotent = True
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        """`settings`: Configuration.for_workers()."""
+        self.settings = settings
+
+    def setup(self, worker: Any) -> None:
+        self.worker = worker
+        path = path_for(worker.nanny, os.getpid()) if worker.nanny else None
+        self.journal = Journal(path)
+        self.transfers = Transfers(worker)
+        self.profiles = Profiles(worker, worker.address)
+        self.courier = Courier(worker, self.journal, lambda: worker.address, self._gather)
+        self.handler = LogHandler(self._logged, "worker", lambda: worker.address, self._on_scheduler_clock)
+        attach(self.handler, levels_of(self.settings))
+        worker.handlers[FLUSH] = self.courier.flush
+        self._tell_of_itself()
+        self.courier.start()
+
+    async def teardown(self, worker: Any) -> None:
+        detach(self.handler)
+        worker.handlers.pop(FLUSH, None)
+        await self.courier.stop()
+
+    def _on_scheduler_clock(self, moment: float) -> float:
+        return moment + float(getattr(self.worker, "scheduler_delay", 0.0))
+
+    def _logged(self, row: tuple[Any, ...]) -> None:
+        self.journal.append("log", row)
+        if row[3] >= URGENT:
+            self.courier.hurry()
+
+    def _gather(self) -> None:
+        for row in self.transfers.rows():
+            self.journal.append("transfer", row)
+        if self.settings["profile"]:
+            for row in self.profiles.rows(float(getattr(self.worker, "scheduler_delay", 0.0))):
+                self.journal.append("profile", row)
+
+    def _tell_of_itself(self) -> None:
+        worker = self.worker
+        resources = getattr(worker.state, "total_resources", None) or {}
+        self.journal.append(
+            "worker",
+            (
+                self._on_scheduler_clock(time()),
+                worker.address,
+                str(worker.name),
+                worker.ip,
+                worker.state.nthreads,
+                float(worker.memory_manager.memory_limit or 0),
+                worker.status.name,
+                json.dumps(dict(resources), default=str),
+                json.dumps(describe(), default=str),
+            ),
+        )
