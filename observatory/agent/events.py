@@ -87,13 +87,13 @@ class Events:
         self._event((time(), kind, worker, _json({"message": said, "topic": topic, "event": message})))
 
     def _stolen(self, message: Any) -> None:
-        """Requests come as lists of tuples, what became of them as a tuple each (distributed.stealing)."""
+        """Requests come as a list of tuples, what became of them as a tuple each (distributed.stealing)."""
         now = time()
-        if isinstance(message, list):
-            for start, level, key, cost, victim, there, thief, here in message:
-                self._steal((start, "request", key, victim, thief, level, cost, there, here))
-            return
         outcome, *rest = message
+        if outcome == "request":
+            for start, level, key, cost, victim, there, thief, here in rest[0]:
+                self._steal((start, outcome, key, victim, thief, level, cost, there, here))
+            return
         if outcome == "reschedule":
             rest = rest[1:]
         if outcome in CONFIRMATION or outcome == "reschedule":

@@ -14,6 +14,7 @@ from distributed import Scheduler
 from tornado.ioloop import PeriodicCallback
 
 from observatory.agent.buffer import Buffer
+from observatory.agent.profiles import Profiles
 
 GAUGE, COUNTER = 1, 2
 SLOW = 5
@@ -24,11 +25,13 @@ STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", 
 
 
 class Sampler:
-    """Rows of kind `sample`, each `interval` seconds."""
+    """Rows of kind `sample`, and the scheduler's own of kind `profile`, each `interval` seconds."""
 
     def __init__(self, scheduler: Scheduler, buffer: Buffer, interval: float) -> None:
         self.scheduler = scheduler
         self._sample = buffer.appender("sample")
+        self._profile = buffer.appender("profile")
+        self._profiles = Profiles(scheduler, "")
         self._interval = interval
         self._series: dict[tuple[Any, ...], str] = {}
         self._heartbeats: dict[str, float] = {}
@@ -79,6 +82,8 @@ class Sampler:
             self._scheduler(now)
             for address, worker in list(self.scheduler.workers.items()):
                 self._worker(now, address, worker)
+            for row in self._profiles.rows():
+                self._profile(row)
             if self._ticks % SLOW == 0:
                 self._slowly(now)
         except Exception:  # the scheduler goes on

@@ -49,9 +49,13 @@ class SchedulerAgent(SchedulerPlugin):
     def __init__(self, given: Mapping[str, Any]) -> None:
         """Raises ConfigurationError; nothing happens before `start`."""
         self.configuration: Configuration = read_configuration(**given)
+        self.scheduler: Any = None
         self.failures = 0
 
     async def start(self, scheduler: Scheduler) -> None:
+        """Begins to report. A scheduler that starts starts its plugins again: that changes nothing."""
+        if self.scheduler is not None:
+            return
         self.scheduler = scheduler
         self.since = time()
         configuration = self.configuration

@@ -32,20 +32,24 @@ class Environment:
         interpreter = folder / "bin/python"
         if (folder / "installed").exists():
             return interpreter
-        found = subprocess.run(
-            [UV, "python", "find", "--no-python-downloads", self.python],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if found.returncode:
+        found = self._find()
+        if found is None:
             pytest.skip(f"there is no Python {self.python} on this machine")
         shutil.rmtree(folder, ignore_errors=True)
-        self._uv("venv", "--quiet", "--python", found.stdout.strip(), str(folder))
+        self._uv("venv", "--quiet", "--python", found, str(folder))
         pinned = [f"distributed=={self.distributed}", f"dask=={self.distributed}"]
         self._uv("pip", "install", "--quiet", "--python", str(interpreter), *pinned)
         (folder / "installed").touch()
         return interpreter
+
+    def _find(self) -> str | None:
+        """Where pyenv, else the search path, has that Python."""
+        kept = sorted(Path.home().glob(f".pyenv/versions/{self.python}.*/bin/python"))
+        if kept:
+            return str(kept[-1])
+        command = [UV, "python", "find", "--no-python-downloads", self.python]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else None
 
     def _uv(self, *arguments: str) -> None:
         subprocess.run([UV, *arguments], check=True, env={**os.environ, "UV_LINK_MODE": "copy"})
