@@ -15,6 +15,7 @@ import { ticks, units } from "./value_axis.js";
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [76, 12, 16, 22]; // px around the plot
 const STEP = 10; // s between two labels of the time axis
+const MOST_DOTS = 100;
 const FONT = "11px system-ui, sans-serif";
 
 /**
@@ -131,7 +132,7 @@ export class LastMinute {
     context.fill();
     context.globalAlpha = 1;
     context.lineWidth = 1;
-    for (let at = 0; at < times.length; at++) {
+    for (let at = 0; at < times.length && times.length <= MOST_DOTS; at++) {
       context.beginPath();
       context.arc(this.#x(times[at]), this.#y(values[at]), 1.8, 0, 7);
       context.fill();

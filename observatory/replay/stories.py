@@ -1,4 +1,4 @@
-"""The story of a failed task: the workers that it was on in their last minute, and all that happened to it."""
+"""The story of a task: all that happened to it, and the workers that it failed on in their last minute."""
 
 from __future__ import annotations
 

@@ -82,6 +82,11 @@ _ROWS: LiteralString = """
 
 _KEY: LiteralString = "replace(error.key_rest, U&'\\0001', task_group.name)"
 
+_WORKERS: LiteralString = """ARRAY(
+    SELECT listed.value FROM jsonb_array_elements_text(
+        CASE jsonb_typeof(workers) WHEN 'array' THEN workers ELSE '[]' END) AS listed
+    WHERE listed.value IS NOT NULL)"""
+
 _WANTED: LiteralString = f"""
     AND (%(prefix)s = '' OR prefix.name = %(prefix)s)
     AND (%(outcome)s = '' OR outcome = %(outcome)s)
@@ -91,7 +96,8 @@ _WANTED: LiteralString = f"""
 
 _COLUMNS: LiteralString = f"""
     SELECT error.id, error.time, prefix.name AS prefix, {_KEY} AS key, outcome, exception_type, message,
-           error.retries, workers, dependents, coalesce(nullif(worker.name, ''), worker.address, '') AS worker"""
+           error.retries, {_WORKERS} AS workers, dependents,
+           coalesce(nullif(worker.name, ''), worker.address, '') AS worker"""
 
 
 def error_groups(
@@ -100,7 +106,7 @@ def error_groups(
     """Those with the newest errors first."""
     query: LiteralString = f"""
         WITH found AS (
-            SELECT error.id, error.time, exception_type, prefix.name AS prefix, outcome, workers
+            SELECT error.id, error.time, exception_type, prefix.name AS prefix, outcome, {_WORKERS} AS workers
             {_ROWS} {_WANTED}
         ), counted AS (
             SELECT exception_type, prefix, count(*) AS count,
@@ -113,7 +119,7 @@ def error_groups(
         )
         SELECT counted.*, (
                    SELECT count(DISTINCT address)
-                   FROM found CROSS JOIN jsonb_array_elements_text(found.workers) AS address
+                   FROM found CROSS JOIN unnest(found.workers) AS address
                    WHERE found.exception_type = counted.exception_type AND found.prefix = counted.prefix
                ) AS workers, (
                    SELECT message FROM error

@@ -58,8 +58,9 @@ _PLACE: LiteralString = (
     "hashtextextended(concat_ws(' ', role, level, pid, worker_id, logger, message, traceback), 0)"
 )
 _LINES: LiteralString = f"""
-    SELECT log.time, {_PLACE} AS place, coalesce((%(roles)s::text[])[role + 1], '') AS role, level, pid, logger,
-           message, left(traceback, {MAXIMUM_TRACEBACK}) AS traceback, coalesce(nullif(worker.name, ''), worker.address, '') AS worker,
+    SELECT log.time, {_PLACE} AS place, coalesce((%(roles)s::text[])[role + 1], '') AS role, level, pid,
+           logger, message, left(traceback, {MAXIMUM_TRACEBACK}) AS traceback,
+           coalesce(nullif(worker.name, ''), worker.address, '') AS worker,
            coalesce(worker.address, '') AS address
     FROM log LEFT JOIN worker ON worker.id = log.worker_id
     WHERE log.cluster_id = %(cluster)s"""

@@ -147,7 +147,8 @@ def dependencies(connection: psycopg.Connection, cluster: int, key: str, limit: 
         connection,
         """SELECT DISTINCT replace(depends_on_rest, U&'\\0001', needed.name)
            FROM dependency
-           JOIN task_group ON task_group.id = group_id JOIN task_group needed ON needed.id = depends_on_group_id
+           JOIN task_group ON task_group.id = group_id
+           JOIN task_group needed ON needed.id = depends_on_group_id
            WHERE dependency.cluster_id = %(cluster)s AND key_hash = %(hash)s
              AND replace(key_rest, U&'\\0001', task_group.name) = %(key)s
            ORDER BY 1 LIMIT %(limit)s""",
@@ -163,7 +164,8 @@ def dependents(connection: psycopg.Connection, cluster: int, key: str, limit: in
         connection,
         """SELECT DISTINCT replace(key_rest, U&'\\0001', needing.name)
            FROM dependency
-           JOIN task_group ON task_group.id = depends_on_group_id JOIN task_group needing ON needing.id = group_id
+           JOIN task_group ON task_group.id = depends_on_group_id
+           JOIN task_group needing ON needing.id = group_id
            WHERE dependency.cluster_id = %(cluster)s AND depends_on_hash = %(hash)s
              AND replace(depends_on_rest, U&'\\0001', task_group.name) = %(key)s
            ORDER BY 1 LIMIT %(limit)s""",

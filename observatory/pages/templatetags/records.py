@@ -106,7 +106,7 @@ def as_json(value: Any) -> str:
 def facts(detail: dict[str, Any]) -> list[tuple[str, Any]]:
     """The short facts of an event beside its message, in order of their names."""
     return sorted(
-        (name, value)
+        (name, size(value) if name == "memory" and not isinstance(value, str) else value)
         for name, value in detail.items()
         if name != "message" and isinstance(value, (str, int, float)) and value != ""
     )
