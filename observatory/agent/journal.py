@@ -120,7 +120,7 @@ class Journal:
         try:
             if self._file is None:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._file = self.path.open("w", opener=_private)
+                self._file = open(self.path, "w", opener=_private)  # noqa: SIM115 it stays open
             if self._file.tell() < MAXIMUM_FILE:
                 self._file.write(json.dumps(vars(message)) + "\n")
                 self._file.flush()

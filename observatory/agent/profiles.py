@@ -14,7 +14,11 @@ ROOT = "root"
 
 
 def stacks(tree: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """(stack, samples that ended in it) of a tree of distributed.profile; a line a frame, outermost first."""
+    """(stack, samples that ended in it) of a tree of distributed.profile; a line a frame, outermost first.
+
+    The profile of tasks doesn't count a sample in its innermost frame, only in those around it: where a frame
+    has one callee that is where they ended, where it has several Dask doesn't know, and they stay with it.
+    """
     found = 0
     waiting: list[tuple[Mapping[str, Any], tuple[str, ...]]] = [(tree, ())]
     while waiting and found < MAXIMUM_STACKS:
@@ -22,9 +26,10 @@ def stacks(tree: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         frames = above if node.get("identifier") == ROOT else (*above, _frame(node))
         children = list(node["children"].values())
         here = node["count"] - sum(child["count"] for child in children)
-        if here > 0 and frames:
+        ending = (*frames, _frame(children[0])) if len(children) == 1 else frames
+        if here > 0 and ending:
             found += 1
-            yield storable("\n".join(frames), MAXIMUM_STACK), here
+            yield storable("\n".join(ending), MAXIMUM_STACK), here
         waiting += [(child, frames) for child in children]
 
 
