@@ -4,47 +4,73 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
 
-from observatory.agent.backlog import Batch
-from observatory.agent.configuration import ConfigurationError, read_configuration, spool_directory
+from observatory.agent.batch import Batch
+from observatory.agent.configuration import (
+    Configuration,
+    ConfigurationError,
+    read_configuration,
+    spool_directory,
+)
 from observatory.agent.post import Outcome, Post
-from observatory.agent.sender import send_all
+from observatory.agent.sender import send, send_all
 from observatory.agent.spool import left_behind
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: nothing is left; 1: something is, or a setting is wrong."""
     parser = argparse.ArgumentParser(prog="python -m observatory.agent", description=__doc__)
-    parser.add_argument("command", choices=["flush"])
-    parser.add_argument("--url", help="where Observatory is; else observatory.url of Dask's configuration")
-    parser.add_argument("--token", help="an ingest token; else observatory.token")
-    parser.add_argument("--spool-directory", help="where the spool is; else observatory.spool-directory")
-    given = vars(parser.parse_args())
-    del given["command"]
+    commands = parser.add_subparsers(dest="command")
+    command = commands.add_parser("flush", help="send what agents that are gone left in the spool")
+    command.add_argument("--url", help="where Observatory is; else observatory.url of Dask's configuration")
+    command.add_argument("--token", help="an ingest token; else observatory.token")
+    command.add_argument("--spool-directory", help="where the spool is; else observatory.spool-directory")
+    given = vars(parser.parse_args(arguments))
+    if given.pop("command") is None:
+        parser.print_help()
+        return 0
     try:
         configuration = read_configuration(**given)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
-        return 2
-    post = Post(configuration)
-    sent = left = 0
+        return 1
+    return flush(configuration)
 
-    def send(batch: Batch) -> Outcome:
+
+def flush(configuration: Configuration) -> int:
+    directory = spool_directory(configuration)
+    print(f"{directory}: to {configuration.url}")
+    left = 0
+    with closing(Post(configuration)) as post:
+        # whoever calls this chose the token: it may be a newer one of the same project
+        for spool in left_behind(directory, {"url": configuration.url}):
+            there = len(spool)
+            if not left:
+                send_all(spool, _reporting(post, spool.folder.name, there))
+            left += len(spool)
+            print(f"{spool.folder.name}: {there - len(spool)} of {there} batches sent")
+            spool.close()
+    print(f"{left} batches left")
+    return 1 if left else 0
+
+
+def _reporting(post: Post, name: str, there: int) -> Callable[[Batch], Outcome]:
+    sent = 0
+
+    def deliver(batch: Batch) -> Outcome:
         nonlocal sent
-        outcome = post.send(batch.body())
-        if outcome is Outcome.ACKNOWLEDGED:
-            sent += 1
-            print(f"\r{sent} batches sent", end="", flush=True)
+        outcome = send(post, batch)
+        if outcome is not Outcome.ACKNOWLEDGED:
+            print(post.said, file=sys.stderr)
         else:
-            print(f"\n{post.said}", file=sys.stderr)
+            sent += 1
+            if sent % 100 == 0:
+                print(f"{name}: {sent} of {there} batches sent", flush=True)
         return outcome
 
-    for spool in left_behind(spool_directory(configuration), configuration.url):
-        left += send_all(spool, send)
-        spool.close()
-        if left:
-            break
-    print(f"\r{sent} batches sent, {left} left")
-    return 1 if left else 0
+    return deliver
 
 
 if __name__ == "__main__":

@@ -2,126 +2,102 @@
 
 from __future__ import annotations
 
-import gzip
+import logging
 import threading
-from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
 
-from observatory.agent.spool import Spool
-from observatory.wire.batches import Head, encode_head, encode_rows
-from observatory.wire.kinds import KINDS, Importance
+from observatory.agent.batch import HEAD_SIZE, Batch
+from observatory.agent.room import Room
+from observatory.agent.spool import FULL, Spool
 
-Row = tuple[Any, ...]
-LEVEL = 1
-"""of compression: the rest of a cluster's processor is its own"""
-
-
-@dataclass
-class Part:
-    """The records of one importance in a batch, encoded and compressed."""
-
-    data: bytes
-    counts: dict[str, tuple[int, float, float]]
-    """how many of each kind, and the times of the first and the last"""
-
-
-@dataclass
-class Batch:
-    head: Head
-    parts: dict[Importance, Part] = field(default_factory=dict)
-    dropped: list[Row] = field(default_factory=list)
-    """rows of kind `dropped`"""
-
-    @property
-    def size(self) -> int:
-        """bytes"""
-        return sum(len(part.data) for part in self.parts.values())
-
-    def body(self) -> bytes:
-        """gzip's members one behind the other are gzip."""
-        members = [gzip.compress(encode_head(self.head), LEVEL)]
-        members += [part.data for _, part in sorted(self.parts.items())]
-        if self.dropped:
-            members.append(gzip.compress(encode_rows(KINDS["dropped"], self.dropped), LEVEL))
-        return b"".join(members)
-
-    def drop(self, importance: Importance, reason: str) -> None:
-        """Forgets one part; what was in it is told as dropped."""
-        part = self.parts.pop(importance, None)
-        if part is not None:
-            for kind, (count, first, last) in part.counts.items():
-                self.dropped.append((first, last, kind, count, reason))
-
-    def last(self) -> Batch:
-        return replace(self, head=replace(self.head, is_last=True))
-
-
-def batch_of(head: Head, rows: Mapping[str, list[Row]], dropped: list[Row]) -> Batch:
-    """Encodes rows by kind. A kind that can't be encoded is dropped whole."""
-    batch = Batch(head, {}, list(dropped))
-    encoded: dict[Importance, tuple[list[bytes], dict[str, tuple[int, float, float]]]] = {}
-    for name, found in rows.items():
-        kind = KINDS[name]
-        if name == "dropped":
-            batch.dropped += found
-            continue
-        first, last = float(found[0][kind.time_index]), float(found[-1][kind.time_index])
-        try:
-            block = encode_rows(kind, found)
-        except Exception:  # a row that a hook made of what nobody expected
-            batch.dropped.append((first, last, name, len(found), "broken"))
-            continue
-        blocks, counts = encoded.setdefault(kind.importance, ([], {}))
-        blocks.append(block)
-        counts[name] = (len(found), first, last)
-    for importance, (blocks, counts) in encoded.items():
-        batch.parts[importance] = Part(gzip.compress(b"".join(blocks), LEVEL), counts)
-    return batch
+log = logging.getLogger("distributed.observatory")
 
 
 class Backlog:
-    """For one thread that adds and one that takes."""
+    """For one thread that adds and one that takes.
+
+    Over the memory's limit the oldest go to the spool. Where there can be no spool (a disk that is full or
+    read-only), memory is all there is, and what counts least is dropped from it.
+    """
 
     def __init__(self, spool: Spool, memory_limit: int) -> None:
         self.spool = spool
         self.memory_limit = memory_limit
-        self._batches: deque[Batch] = deque()
-        self._bytes = 0
+        self._batches: dict[int, Batch] = {}
+        self._room = Room()
+        self._sending: int | None = None
+        self._has_spool = True
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         with self._lock:
             return len(self._batches) + len(self.spool)
 
+    @property
+    def memory(self) -> int:
+        """bytes"""
+        return self._room.bytes
+
     def add(self, batch: Batch) -> None:
         with self._lock:
-            self._batches.append(batch)
-            self._bytes += batch.size
-            while self._bytes > self.memory_limit and self._batches:
-                self._spill()
+            self._hold(batch)
+            while self.memory > self.memory_limit and self._spill():
+                pass
+            if self.memory > self.memory_limit:
+                self._cut()
 
     def first(self) -> Batch | None:
         """The oldest one; it stays until it is `done`."""
         with self._lock:
-            return self.spool.first() or (self._batches[0] if self._batches else None)
+            batch = self.spool.first() or next(iter(self._batches.values()), None)
+            self._sending = batch.sequence if batch is not None else None
+            return batch
 
     def done(self, batch: Batch) -> None:
         """It is acknowledged, or will never be."""
         with self._lock:
-            if self._batches and self._batches[0].head.sequence == batch.head.sequence:
-                self._bytes -= self._batches.popleft().size
-            else:
-                self.spool.remove(batch.head.sequence)
+            self._sending = None
+            if batch.sequence in self._batches:
+                self._release(batch.sequence)
+            elif batch.sequence in self.spool:
+                self.spool.remove(batch.sequence)
 
-    def keep(self) -> None:
-        """Puts all on disk: this process ends."""
+    def keep(self) -> int:
+        """Puts all on disk, for this process ends. How many batches there was no room for."""
         with self._lock:
-            while self._batches:
-                self._spill()
+            while self._batches and self._spill():
+                pass
+            return len(self._batches)
 
-    def _spill(self) -> None:
-        batch = self._batches.popleft()
-        self._bytes -= batch.size
-        self.spool.add(batch)
+    def _hold(self, batch: Batch) -> None:
+        self._batches[batch.sequence] = batch
+        self._room.add(batch.sequence, HEAD_SIZE, batch.sizes)
+
+    def _release(self, sequence: int) -> Batch:
+        self._room.remove(sequence)
+        return self._batches.pop(sequence)
+
+    def _spill(self) -> bool:
+        """Moves the oldest one from memory to disk; False when there is none, or no disk."""
+        oldest = self._room.oldest
+        if oldest is None:
+            return False
+        try:
+            self.spool.add(self._batches[oldest], self._sending)
+        except OSError as error:
+            if self._has_spool:
+                log.warning("Observatory's agent can't write to its spool, and keeps less: %s", error)
+            self._has_spool = False
+            return False
+        self._has_spool = True
+        self._release(oldest)
+        return True
+
+    def _cut(self) -> None:
+        """Drops parts of batches in memory; the newest one tells of those that nothing is left of."""
+        for sequence, importance in self._room.make(self.memory_limit, self._sending):
+            self._batches[sequence] = self._batches[sequence].without(importance, FULL)
+        *others, newest = self._batches
+        for sequence in others:
+            if self._room.is_empty(sequence) and sequence != self._sending:
+                dropped = self._release(sequence).dropped
+                self._batches[newest] = self._batches[newest].telling(dropped)

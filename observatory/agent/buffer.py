@@ -1,4 +1,4 @@
-"""Where hooks leave their rows, until the sending thread takes them."""
+"""Where hooks leave their rows, until the gathering thread takes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ MAXIMUM_ROWS = 2_000_000
 class Buffer:
     """A list of rows a kind. Appending is a list's own; one thread at a time drains."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = MAXIMUM_ROWS) -> None:
+        self.limit = limit
         self._rows: dict[str, list[Row]] = {name: [] for name in KINDS}
 
     def appender(self, kind: str) -> Callable[[Row], None]:
@@ -27,25 +28,22 @@ class Buffer:
 
     def drain(self) -> dict[str, list[Row]]:
         """Takes the rows that are there. What is appended meanwhile stays for the next time."""
+        return {kind: self._take(kind, len(rows)) for kind, rows in self._rows.items() if rows}
+
+    def trim(self) -> dict[str, list[Row]]:
+        """Takes what is over the limit: the oldest rows of the least important kinds."""
         taken = {}
-        for kind, rows in self._rows.items():
-            count = len(rows)
-            if count:
-                # each step is one of the interpreter's: a row that is appended in between is behind `count`
-                taken[kind] = rows[:count]
-                del rows[:count]
+        over = len(self) - self.limit
+        for name in sorted(KINDS, key=lambda name: KINDS[name].importance):
+            count = min(over, len(self._rows[name]))
+            if count > 0 and name != "dropped":
+                taken[name] = self._take(name, count)
+                over -= count
         return taken
 
-    def trim(self) -> dict[str, tuple[int, float, float]]:
-        """Drops what is over MAXIMUM_ROWS; (count, time of the first, of the last) by kind."""
-        dropped = {}
-        over = len(self) - MAXIMUM_ROWS
-        for name, kind in sorted(KINDS.items(), key=lambda item: item[1].importance):
-            rows = self._rows[name]
-            count = min(over, len(rows))
-            if count > 0 and name != "dropped":
-                time = kind.time_index
-                dropped[name] = (count, rows[0][time], rows[count - 1][time])
-                del rows[:count]
-                over -= count
-        return dropped
+    def _take(self, kind: str, count: int) -> list[Row]:
+        rows = self._rows[kind]
+        # each step is one of the interpreter's: a row that is appended in between is behind `count`
+        taken = rows[:count]
+        del rows[:count]
+        return taken

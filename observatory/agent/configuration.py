@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -15,6 +16,16 @@ import dask.config
 from dask.utils import parse_bytes, parse_timedelta
 
 ENVIRONMENT = {"url": "OBSERVATORY_URL", "token": "OBSERVATORY_TOKEN", "name": "OBSERVATORY_NAME"}
+TOKEN = re.compile(r"[ -~]+")
+"""what can be in a header's line"""
+BOUNDS = {
+    "memory_limit": (0, 2**50),
+    "spool_limit": (0, 2**50),
+    "flush_interval": (0.05, 3600),
+    "close_timeout": (0, 3600),
+    "key_edges_limit": (0, 10**9),
+    "sample_interval": (0.05, 3600),
+}
 
 
 class ConfigurationError(ValueError):
@@ -54,7 +65,7 @@ class Configuration:
     def log_levels(self) -> dict[str, int]:
         """By logger."""
         levels = {"distributed": self.log_level, **self.loggers}
-        return {name: _level(level) for name, level in levels.items()}
+        return {name: _level(name, level) for name, level in levels.items()}
 
     def for_workers(self) -> dict[str, Any]:
         """What workers and nannies need to know: nothing that is secret."""
@@ -81,6 +92,8 @@ def read_configuration(**given: Any) -> Configuration:
         value = _set(name, given)
         if value is not None:
             values[name] = _read(name, value, default)
+    if "url" in values:
+        values["url"] = values["url"].rstrip("/")
     configuration = Configuration(**values)
     _check(configuration)
     return configuration
@@ -102,7 +115,7 @@ def _set(name: str, given: Mapping[str, Any]) -> Any:
         return given[name]
     if os.environ.get(ENVIRONMENT.get(name, "")):
         return os.environ[ENVIRONMENT[name]]
-    return dask.config.get(f"observatory.{name.replace('_', '-')}", None)
+    return dask.config.get(_shown(name), None)
 
 
 def _read(name: str, value: Any, default: Any) -> Any:
@@ -116,13 +129,16 @@ def _read(name: str, value: Any, default: Any) -> Any:
     elif isinstance(default, Mapping):
         parse = dict
     else:
-        parse = str
+        parse = _text
     try:
         return parse(value)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise ConfigurationError(
-            f"observatory.{name.replace('_', '-')}: {value!r} isn't understood"
-        ) from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        raise ConfigurationError(f"{_shown(name)}: {value!r} isn't understood") from None
+
+
+def _text(value: Any) -> str:
+    """Files that tokens and addresses are read from end with a line's end."""
+    return str(value).strip()
 
 
 def _seconds(value: Any) -> float:
@@ -130,36 +146,47 @@ def _seconds(value: Any) -> float:
 
 
 def _check(configuration: Configuration) -> None:
-    if not configuration.url:
+    _check_url(configuration.url)
+    if not configuration.token:
+        raise ConfigurationError("observatory.token isn't set: make an ingest token on the project's page")
+    if not TOKEN.fullmatch(configuration.token):
+        raise ConfigurationError("observatory.token has characters that no token has")
+    for name, (least, most) in BOUNDS.items():
+        if not least <= getattr(configuration, name) <= most:
+            raise ConfigurationError(f"{_shown(name)} has to be between {least:g} and {most:g}")
+    if configuration.verify.lower() not in ("true", "false") and not Path(configuration.verify).exists():
+        raise ConfigurationError(
+            f"observatory.verify: {configuration.verify!r} is neither true, false nor a file that is there"
+        )
+    configuration.log_levels  # noqa: B018 raises
+
+
+def _check_url(url: str) -> None:
+    if not url:
         raise ConfigurationError(
             "observatory.url isn't set: where Observatory is, as in http://observatory:8000"
         )
-    parts = urlsplit(configuration.url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigurationError(
-            f"observatory.url: {configuration.url!r} is no address that begins with http(s)://"
-        )
-    if not configuration.token:
-        raise ConfigurationError("observatory.token isn't set: make an ingest token on the project's page")
-    for name in ("flush_interval", "sample_interval"):
-        if not 0.05 <= getattr(configuration, name) <= 3600:
-            raise ConfigurationError(
-                f"observatory.{name.replace('_', '-')} has to be between 50 ms and an hour"
-            )
-    for name in ("memory_limit", "spool_limit", "key_edges_limit"):
-        if getattr(configuration, name) < 0:
-            raise ConfigurationError(f"observatory.{name.replace('_', '-')} can't be negative")
-    for level in (configuration.log_level, *configuration.loggers.values()):
-        _level(level)
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no port, no address in brackets
+        is_address = False
+    if not is_address or not url.isascii() or not url.isprintable() or " " in url:
+        raise ConfigurationError(f"observatory.url: {url!r} is no address that begins with http(s)://")
+    if "@" in parts.netloc:
+        raise ConfigurationError("observatory.url must not hold a password: there is observatory.token")
 
 
-def _level(name: str) -> int:
+def _level(logger: str, name: str) -> int:
     level = logging.getLevelName(str(name).upper())
     if not isinstance(level, int):
-        raise ConfigurationError(
-            f"observatory.log-level: {name!r} is none of DEBUG, INFO, WARNING, ERROR, CRITICAL"
-        )
+        setting = "observatory.log-level" if logger == "distributed" else f"observatory.loggers, {logger!r}"
+        raise ConfigurationError(f"{setting}: {name!r} is none of DEBUG, INFO, WARNING, ERROR, CRITICAL")
     return level
+
+
+def _shown(name: str) -> str:
+    return f"observatory.{name.replace('_', '-')}"
 
 
 def spool_directory(configuration: Configuration) -> Path:

@@ -9,27 +9,31 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from observatory.agent.backlog import Backlog, Batch, batch_of
+from observatory.agent.backlog import Backlog
+from observatory.agent.batch import Batch, Piece, batch_of, divided, lost
 from observatory.agent.buffer import Buffer
 from observatory.agent.configuration import Configuration, spool_directory
 from observatory.agent.post import Outcome, Post
-from observatory.agent.spool import Spool, left_behind
+from observatory.agent.spool import Spool, left_behind, owner_of
 from observatory.wire.batches import Head
+from observatory.wire.kinds import KINDS, Importance
 
 log = logging.getLogger("distributed.observatory")
 
 Row = tuple[Any, ...]
-BUFFER_FULL, REFUSED = "spool-full", "refused"
-ROWS = 10_000
-"""of one kind in a batch: encoding them holds the interpreter for some milliseconds, not more"""
+BUFFER_FULL, REFUSED = "buffer-full", "refused"
 SHORTEST, LONGEST = 0.5, 30.0
 FORBIDDEN_WAIT = 30.0
+RESCAN = 60.0
+"""seconds between two looks for what other agents left behind"""
 MARGIN = 0.05
-"""seconds between the reading of the clock in a hook and the row being in the buffer, at most"""
+"""seconds between the reading of the clock in a hook and the row being in the buffer, at most: a hook runs on
+the event loop without a wait, but its thread may be taken from the processor in between"""
+WAITING = (Outcome.RETRY, Outcome.FORBIDDEN)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class Cluster:
 
 
 class Sender:
+    """From `start` to `close`. Nothing here raises into Dask; a forked child never sends."""
+
     def __init__(self, configuration: Configuration, cluster: Cluster, buffer: Buffer) -> None:
         self.configuration = configuration
         self.cluster = cluster
@@ -52,14 +58,18 @@ class Sender:
         self.failures = 0
         self._sequence = 0
         self._process = os.getpid()
-        directory = spool_directory(configuration)
-        self._spool = Spool(directory / self.agent, configuration.spool_limit, configuration.url)
+        self._directory = spool_directory(configuration)
+        self._owner = owner_of(configuration.url, configuration.token)
+        self._spool = Spool(self._directory / self.agent, configuration.spool_limit, self._owner)
         self.backlog = Backlog(self._spool, configuration.memory_limit)
-        self._left_behind = left_behind(directory, configuration.url)
+        self._adopted: Spool | None = None
+        self._left_behind = left_behind(self._directory, self._owner)
+        self._scan_again = 0.0
         self._closing = threading.Event()
         self._gathered = threading.Event()
         self._deadline = float("inf")
-        self._said = ""
+        self._trouble: Outcome | None = None
+        self._has_refused = False
         self._is_last = True
         self._gatherer = threading.Thread(target=self._gather_on, name="observatory-gather", daemon=True)
         self._poster = threading.Thread(target=self._post_on, name="observatory-post", daemon=True)
@@ -70,48 +80,50 @@ class Sender:
 
     def close(self, timeout: float, is_last: bool = True) -> None:
         """Sends what is left for at most `timeout` seconds and leaves the rest in the spool."""
+        if os.getpid() != self._process:
+            return
         self._is_last = is_last
         self._deadline = time.monotonic() + timeout
         self._closing.set()
         self._gatherer.join(timeout)
         self._gathered.set()
         self._poster.join(max(0.1, self._deadline - time.monotonic()) + 1)
+        self._guarded(self._leave)
+
+    def _leave(self) -> None:
         left = len(self.backlog)
-        with contextlib.suppress(OSError):
-            self.backlog.keep()
-            self._spool.close()
-        if left:
+        without_room = self.backlog.keep()
+        self._spool.close()
+        if without_room:
+            log.error("Observatory's agent could neither send nor keep %d batches", without_room)
+        if left > without_room:
             log.warning(
                 "Observatory's agent leaves %d batches in %s: `python -m observatory.agent flush` sends them",
-                left,
+                left - without_room,
                 self._spool.folder,
             )
 
     def _gather_on(self) -> None:
         while not self._closing.wait(self.configuration.flush_interval):
             self._guarded(self._gather)
-        self._guarded(self._gather)
-        self._guarded(self._say_last)
+        self._guarded(self._gather, self._is_last)
         self._gathered.set()
 
-    def _gather(self) -> None:
-        """Makes batches of what is in the buffer."""
-        committed = time.time() - MARGIN
-        dropped = [
-            (first, last, kind, count, BUFFER_FULL)
-            for kind, (count, first, last) in self.buffer.trim().items()
-        ]
-        taken = self.buffer.drain()
-        parts = list(_divided(taken)) or [{}]
-        for number, rows in enumerate(parts):
-            is_end = number == len(parts) - 1
-            if rows or dropped or is_end:
-                self._add(rows, dropped, committed if is_end else 0.0)
-                dropped = []
-                time.sleep(0)
+    def _gather(self, is_last: bool = False) -> None:
+        """Makes batches of what is in the buffer; the last of them says until when all is told."""
+        committed = time.time() - (0 if is_last else MARGIN)
+        dropped = [lost(KINDS[kind], rows, BUFFER_FULL) for kind, rows in self.buffer.trim().items()]
+        last: list[Piece] = []
+        for pieces in divided(self.buffer.drain(), dropped):
+            if last:
+                self._add(last, (), 0.0)
+            last = pieces
+        # one that has nothing to tell says that the cluster lives: once is enough while it isn't heard
+        if last or dropped or is_last or not len(self.backlog):
+            self._add(last, dropped, committed, is_last)
 
     def _add(
-        self, rows: dict[str, list[Row]], dropped: list[Row], committed: float, is_last: bool = False
+        self, pieces: Sequence[Piece], dropped: Sequence[Row], committed: float, is_last: bool = False
     ) -> None:
         self._sequence += 1
         head = Head(
@@ -125,11 +137,7 @@ class Sender:
             committed=committed,
             is_last=is_last,
         )
-        self.backlog.add(batch_of(head, rows, dropped))
-
-    def _say_last(self) -> None:
-        if self._is_last:
-            self._add({}, [], time.time(), is_last=True)
+        self.backlog.add(batch_of(head, pieces, dropped))
 
     def _post_on(self) -> None:
         pause = SHORTEST
@@ -137,15 +145,18 @@ class Sender:
             # a forked child has our memory: whatever became of our threads there, it sends nothing
             while os.getpid() == self._process and time.monotonic() < self._deadline:
                 outcome = self._guarded(self._deliver, post)
-                if outcome in (Outcome.RETRY, Outcome.FORBIDDEN):
-                    longest = FORBIDDEN_WAIT if outcome is Outcome.FORBIDDEN else pause
-                    self._rest(max(longest, post.wait) * random.uniform(0.75, 1.25))
+                if outcome in WAITING:
+                    least = FORBIDDEN_WAIT if outcome is Outcome.FORBIDDEN else pause
+                    self._rest(max(least, post.wait) * random.uniform(0.75, 1.25))
                     pause = min(LONGEST, pause * 2)
                     continue
                 pause = SHORTEST
                 if self._gathered.is_set() and not len(self.backlog):
-                    return
-                self._rest(self.configuration.flush_interval / 2)
+                    break
+                if self._adopted is None:
+                    self._rest(self.configuration.flush_interval / 2)
+        if self._adopted is not None:
+            self._adopted.close()
 
     def _rest(self, seconds: float) -> None:
         """Waits, less while the scheduler waits for us."""
@@ -159,46 +170,51 @@ class Sender:
         outcome = None
         while (batch := self.backlog.first()) is not None and time.monotonic() < self._deadline:
             outcome = self._send(post, batch)
-            if outcome in (Outcome.RETRY, Outcome.FORBIDDEN):
+            if outcome in WAITING:
                 return outcome
             self.backlog.done(batch)
         if not self._closing.is_set():
-            self._adopt(post)
+            return self._adopt(post) or outcome
         return outcome
 
     def _send(self, post: Post, batch: Batch) -> Outcome:
-        outcome = post.send(batch.body())
-        if outcome is Outcome.ACKNOWLEDGED:
-            self._say("")
-            return outcome
-        self._say(post.said)
-        if outcome is Outcome.REFUSED and batch.parts:
-            # what is wrong with it is in one of its records: the server learns at least what is missing
-            for importance in list(batch.parts):
-                batch.drop(importance, REFUSED)
-            return self._send(post, batch)
+        outcome = send(post, batch)
+        if post.refused and not self._has_refused:
+            self._has_refused = True
+            log.error("Observatory refuses records (they are counted as dropped): %s", post.refused)
+        if outcome in WAITING and outcome is not self._trouble:
+            log.warning(
+                "Observatory at %s takes no batches (they are kept): %s", self.configuration.url, post.said
+            )
+        if outcome not in WAITING and self._trouble is not None:
+            log.info("Observatory at %s takes batches again", self.configuration.url)
+        self._trouble = outcome if outcome in WAITING else None
         return outcome
 
-    def _adopt(self, post: Post) -> None:
-        """Sends what an agent that is gone left behind, a folder at a time."""
+    def _adopt(self, post: Post) -> Outcome | None:
+        """Sends one batch of those that agents which are gone left behind."""
+        spool = self._adopted = self._adopted or self._next_left_behind()
+        if spool is None:
+            return None
+        batch = spool.first()
+        if batch is not None:
+            outcome = self._send(post, batch)
+            if outcome in WAITING:
+                return outcome
+            spool.remove(batch.sequence)
+        if not len(spool):
+            spool.close()
+            self._adopted = None
+        return None
+
+    def _next_left_behind(self) -> Spool | None:
+        if time.monotonic() < self._scan_again:
+            return None
         spool = next(self._left_behind, None)
         if spool is None:
-            return
-        try:
-            send_all(spool, lambda batch: self._send(post, batch))
-        finally:
-            spool.close()
-
-    def _say(self, said: str) -> None:
-        """Logs each trouble once, and that it is over."""
-        if said != self._said:
-            if said:
-                log.warning(
-                    "Observatory at %s takes no batches (they are kept): %s", self.configuration.url, said
-                )
-            else:
-                log.info("Observatory at %s takes batches again", self.configuration.url)
-        self._said = said
+            self._scan_again = time.monotonic() + RESCAN
+            self._left_behind = left_behind(self._directory, self._owner)
+        return spool
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -210,16 +226,25 @@ class Sender:
             return Outcome.RETRY
 
 
-def send_all(spool: Spool, send: Callable[[Batch], Outcome]) -> int:
+def send(post: Post, batch: Batch) -> Outcome:
+    """Sends a batch; where the server won't ever take it, what it does take of it: less and less.
+
+    What is wrong with a batch is in one of its records: with the others the server learns what is missing.
+    """
+    outcome = post.send(batch.body())
+    for importance in sorted(Importance):
+        if outcome is not Outcome.REFUSED:
+            break
+        if importance in batch.parts:
+            batch = batch.without(importance, REFUSED)
+            outcome = post.send(batch.body())
+    return outcome
+
+
+def send_all(spool: Spool, deliver: Callable[[Batch], Outcome]) -> int:
     """Sends a spool's batches, oldest first, until one isn't taken; how many are left."""
     while (batch := spool.first()) is not None:
-        if send(batch) in (Outcome.RETRY, Outcome.FORBIDDEN):
+        if deliver(batch) in WAITING:
             break
-        spool.remove(batch.head.sequence)
+        spool.remove(batch.sequence)
     return len(spool)
-
-
-def _divided(taken: dict[str, list[Row]]) -> Iterator[dict[str, list[Row]]]:
-    """The rows in parts of at most ROWS of each kind, in order."""
-    for start in range(0, max(map(len, taken.values()), default=0), ROWS):
-        yield {kind: part for kind, rows in taken.items() if (part := rows[start : start + ROWS])}

@@ -362,7 +362,8 @@ _KINDS = (
         Field(
             "reason",
             _NAME,
-            "spool-full, refused: the server didn't take the batch, broken: an error in the agent",
+            "buffer-full, spool-full; refused: the server didn't take the batch; damaged: its file was; "
+            "broken: an error in the agent",
             "",
             "the agent's own",
         ),
