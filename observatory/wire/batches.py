@@ -92,7 +92,8 @@ def _column(field: Field, data: array[Any], codes: Iterable[Any] | None) -> Colu
     if codes is None:
         return Column(field.name, field.type.column, data)
     limit = field.type.limit
-    return Column(field.name, "text", data, [_shortened(value, limit) for value in codes])
+    shorten = _shortened_json if field.type is Type.JSON else _shortened
+    return Column(field.name, "text", data, [shorten(value, limit) for value in codes])
 
 
 def _shortened(value: Any, limit: int) -> str:
