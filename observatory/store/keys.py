@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
+import zlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from dask.utils import key_split
+from distributed.utils import key_split_group
 
 from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key
 
+REMEMBERED = 100_000
+"""keys whose names are remembered: a task's records come together"""
 GROUP = "\x01"
 """stands for the group's name; a cleaned key (wire.records.clean_key) has no control characters of its own"""
 
@@ -26,3 +34,24 @@ def encode_keys(keys: Iterable[str], groups: Iterable[str]) -> list[str]:
 def decode_key(rest: str, group: str) -> str:
     """The key that `encode_keys` made `rest` of."""
     return rest.replace(GROUP, group, 1)
+
+
+def key_hash(key: str) -> int:
+    """CRC-32 of a cleaned key as a signed number of 32 bits: what tables are searched by."""
+    number = zlib.crc32(key.encode())
+    return number - (1 << 32) if number >= 1 << 31 else number
+
+
+def key_hash(key: str) -> int:
+    """What a clean key is looked up by: CRC-32, signed."""
+    return (zlib.crc32(key.encode()) ^ 0x8000_0000) - 0x8000_0000
+
+
+@lru_cache(REMEMBERED)
+def names_of(key: str) -> tuple[str, str]:
+    """(prefix, group) as Dask splits a key; texts that can be stored."""
+    try:
+        prefix, group = key_split(key), key_split_group(key)
+    except (IndexError, ValueError, TypeError):
+        return "Other", "Other"
+    return clean_key(str(prefix)) or "Other", clean_key(str(group))
