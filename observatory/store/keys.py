@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -34,12 +33,6 @@ def encode_keys(keys: Iterable[str], groups: Iterable[str]) -> list[str]:
 def decode_key(rest: str, group: str) -> str:
     """The key that `encode_keys` made `rest` of."""
     return rest.replace(GROUP, group, 1)
-
-
-def key_hash(key: str) -> int:
-    """CRC-32 of a cleaned key as a signed number of 32 bits: what tables are searched by."""
-    number = zlib.crc32(key.encode())
-    return number - (1 << 32) if number >= 1 << 31 else number
 
 
 def key_hash(key: str) -> int:

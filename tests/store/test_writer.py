@@ -100,7 +100,7 @@ def test_an_event_comes_back_with_its_worker(
     ]
     writer.write(Batch(cluster, workers=[make.worker(now)], events=events))
     stored = rows(
-        """SELECT extract(epoch FROM time)::float8, kind, address, detail FROM event
+        """SELECT extract(epoch FROM time)::float8, kind, address, event.detail FROM event
            LEFT JOIN worker ON worker.id = worker_id WHERE event.cluster_id = %s ORDER BY time""",
         cluster,
     )
