@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from observatory.clusters import access
 from observatory.clusters.listing import STATES, ClusterFilter, find_clusters
+from observatory.pages.recorded import cluster_of, frame
 from observatory.store.extents import extents
 
 PAGE_SIZE = 50
@@ -41,8 +42,7 @@ def cluster_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
-    cluster = access.get_cluster(cast(User, request.user), cluster_id)
-    return render(request, "pages/cluster.html", {"cluster": cluster, "current_project": cluster.project})
+    return render(request, "pages/cluster.html", frame(cluster_of(request, cluster_id), "status"))
 
 
 def _wanted(request: HttpRequest) -> ClusterFilter:

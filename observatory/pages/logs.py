@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from observatory.pages.recorded import cluster_of, frame, mark_in, mark_of, moment, words
+from observatory.pages.recorded import cluster_of, mark_in, mark_of, moment, record_frame, words
 from observatory.store.connection import reading
 from observatory.store.logs import ROLES, Line, LogFilter, Mark, lines_after, lines_before
 
@@ -23,7 +23,7 @@ def log_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
     cluster = cluster_of(request, cluster_id)
     wanted = _wanted(request)
     context = {
-        **frame(cluster, "logs"),
+        **record_frame(cluster, "logs"),
         **_lines(request, cluster.pk, wanted),
         "wanted": wanted,
         "is_filtered": wanted != LogFilter(),

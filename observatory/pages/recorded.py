@@ -28,16 +28,19 @@ def cluster_of(request: HttpRequest, cluster_id: int) -> Cluster:
 
 def frame(cluster: Cluster, tab: str) -> dict[str, Any]:
     """What the template around every page of a cluster shows; `tab` is the one that is open."""
-    with reading() as connection:
-        agent = agent_report(connection, cluster.pk)
     extent = extents([cluster.pk]).get(cluster.pk)
     return {
         "cluster": cluster,
         "current_project": cluster.project,
         "tab": tab,
-        "agent": agent,
         "error_count": extent.errors if extent else 0,
     }
+
+
+def record_frame(cluster: Cluster, tab: str) -> dict[str, Any]:
+    """`frame`, and whether an agent reports: without one a page of records says why it is empty."""
+    with reading() as connection:
+        return {**frame(cluster, tab), "agent": agent_report(connection, cluster.pk)}
 
 
 def words(request: HttpRequest, name: str) -> str:

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from observatory.pages.recorded import cluster_of, frame, mark_in, mark_of, words
+from observatory.pages.recorded import cluster_of, mark_in, mark_of, record_frame, words
 from observatory.replay.information import THRESHOLDS
 from observatory.replay.stories import last_minutes, story_of
 from observatory.store.connection import reading
@@ -27,7 +27,7 @@ def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
     cluster = cluster_of(request, cluster_id)
     wanted = _wanted(request)
     context = {
-        **frame(cluster, "errors"),
+        **record_frame(cluster, "errors"),
         "wanted": wanted,
         "outcomes": OUTCOMES,
         "is_filtered": bool(wanted.text or wanted.prefix or wanted.outcome),
@@ -49,7 +49,7 @@ def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpRes
         story = story_of(connection, cluster.pk, error.key)
         minutes = last_minutes(connection, cluster.pk, error, story.transitions)
     context = {
-        **frame(cluster, "errors"),
+        **record_frame(cluster, "errors"),
         "error": error,
         "story": story,
         "minutes": minutes,

@@ -8,7 +8,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from observatory.pages import accounts, clusters, projects, targets
+from observatory.pages import accounts, clusters, logs, projects, targets, task_errors, tasks
 
 sign_in = login_not_required(
     LoginView.as_view(template_name="pages/sign_in.html", redirect_authenticated_user=True)
@@ -26,6 +26,10 @@ urlpatterns = [
     path("account/password/", accounts.password, name="password"),
     path("clusters/", clusters.cluster_list, name="clusters"),
     path("clusters/<int:cluster_id>/", clusters.cluster_page, name="cluster"),
+    path("clusters/<int:cluster_id>/errors/", task_errors.error_list, name="cluster-errors"),
+    path("clusters/<int:cluster_id>/errors/<uuid:error_id>/", task_errors.error_page, name="cluster-error"),
+    path("clusters/<int:cluster_id>/logs/", logs.log_list, name="cluster-logs"),
+    path("clusters/<int:cluster_id>/tasks/", tasks.task_page, name="cluster-tasks"),
     path("targets/", targets.target_list, name="targets"),
     path("targets/<int:target_id>/", targets.change, name="target"),
     path("targets/<int:target_id>/switch/", targets.switch, name="target-switch"),

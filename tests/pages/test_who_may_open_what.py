@@ -28,6 +28,7 @@ PLACES: dict[str, Any] = {
     "action": "spans",
     "app_label": "clusters",
     "content_type_id": 1,
+    "error_id": "00000000-0000-4000-8000-000000000001",
     "from_field": "id",
     "id": 1,
     "index": 1,
@@ -101,6 +102,9 @@ def test_what_belongs_to_a_project_is_not_there_for_who_is_no_member(world: Worl
 TABLE = [
     ("GET", "/clusters/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/clusters/{live}/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/clusters/{live}/errors/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/clusters/{live}/logs/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/clusters/{live}/tasks/?key=x", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/targets/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("POST", "/targets/", {"viewer": 403, "editor": 422, "owner": 422, "outsider": 422, "nobody": 403}),
     ("GET", "/targets/{target}/", {"viewer": 403, "editor": 200, "owner": 200}),

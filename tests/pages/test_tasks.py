@@ -1,0 +1,55 @@
+"""The page of one task."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.recorded import Recorded
+from tests.world import World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = "('load-1', 17)"
+
+
+def show(world: World, key: str = "") -> str:
+    query = f"?{urlencode({'key': key})}" if key else ""
+    answer = world.client("viewer").get(f"/clusters/{world.ended.pk}/tasks/{query}")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_task_tells_its_story_and_leads_to_its_neighbours(world: World, recorded: Recorded) -> None:
+    recorded.worker("tcp://a:1", "w0")
+    recorded.transition(1, KEY, "waiting", "processing", "tcp://a:1")
+    recorded.span(KEY, "tcp://a:1", 1.1, 2.5)
+    recorded.transition(2.6, KEY, "processing", "memory", "tcp://a:1")
+    recorded.task(KEY, "(0, 1, 2)", {"purpose": "a test"})
+    recorded.dependency(KEY, "('load-1', 0)")
+    recorded.dependency("('load-1', 18)", KEY)
+    error = recorded.error(0.5, KEY, outcome="retried")
+    shown = show(world, KEY)
+    assert re.findall(r'data-from="(\w+)" data-to="(\w+)"', shown) == [
+        ("waiting", "processing"),
+        ("processing", "memory"),
+    ]
+    assert "compute for 1.4 s" in shown
+    assert re.search(r"data-stay>w0\s", shown)
+    assert f"/errors/{error}/" in shown
+    assert "(0, 1, 2)" in shown
+    assert "a test" in shown
+    [dependencies] = re.findall(r"data-dependencies>(.*?)</ul>", shown, re.DOTALL)
+    assert urlencode({"key": "('load-1', 0)"}) in dependencies
+    [dependents] = re.findall(r"data-dependents>(.*?)</ul>", shown, re.DOTALL)
+    assert urlencode({"key": "('load-1', 18)"}) in dependents
+
+
+def test_without_a_key_and_with_an_unknown_one_the_page_says_what_to_do(
+    world: World, recorded: Recorded
+) -> None:
+    assert "Give a task's exact key" in show(world)
+    assert "No task with this key" in show(world, "('load-1', 99)")
+    assert "watched without the agent" in show(world, "('load-1', 99)")
