@@ -83,7 +83,13 @@ def test_what_was_not_seen_is_a_gap_until_it_was_seen_again(page: Page) -> None:
 
 
 def test_what_an_agent_dropped_is_a_gap_that_tells_how_much_and_why(page: Page) -> None:
-    dropped = {"first": FIRST + 5, "last": FIRST + 25, "kind": "sample", "count": 1234, "reason": "spool-full"}
+    dropped = {
+        "first": FIRST + 5,
+        "last": FIRST + 25,
+        "kind": "sample",
+        "count": 1234,
+        "reason": "spool-full",
+    }
     data = events([(FIRST + 5, "records-dropped", dropped), (FIRST + 8, "worker-lost")])
     found = page.evaluate(
         f"""async ([data, first]) => {{
