@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 
 from observatory.wire.batches import Head, encode_head, encode_rows
 from observatory.wire.kinds import KINDS, MAXIMUM_LONG_LENGTH, Importance, Kind
+from observatory.wire.records import is_time
 
 Row = tuple[Any, ...]
 LEVEL = 1
@@ -193,6 +193,6 @@ def _times(kind: Kind, rows: Sequence[Row]) -> tuple[float, float]:
     index = kind.time_index
     times = [row[index] for row in rows]
     first, last = float(min(times)), float(max(times))
-    if not math.isfinite(first + last):
-        raise ValueError("a time isn't a number")
+    if not (is_time(first) and is_time(last)):
+        raise ValueError("the server wouldn't take a record of that time, nor one that tells of its loss")
     return first, last

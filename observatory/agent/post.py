@@ -78,6 +78,8 @@ class Post:
         said = answer.read(MAXIMUM_ANSWER + 1)
         if answer.will_close or len(said) > MAXIMUM_ANSWER:
             self.close()
+        elif not answer.isclosed():
+            raise http.client.IncompleteRead(said)
         return self._outcome(answer, said)
 
     def close(self) -> None:

@@ -1,0 +1,64 @@
+"""Batches and settings for the tests of what delivers them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from observatory.agent.batch import Batch, Part, batch_of, divided
+from observatory.agent.configuration import Configuration, read_configuration
+from observatory.agent.sender import Cluster
+from observatory.wire.batches import Head
+from observatory.wire.kinds import Importance
+from tests.agent.receiving import TOKEN
+
+AGENT = "ab" * 16
+START = 1_700_000_000.0
+CLUSTER = Cluster("Scheduler-1", "a cluster", "tcp://10.0.0.1:8786", START, START)
+KINDS_OF = {Importance.SAMPLES: "sample", Importance.TASKS: "transition", Importance.FAILURES: "error"}
+
+
+def configuration(url: str, folder: Path, **given: Any) -> Configuration:
+    settings = {"flush_interval": 0.05, "spool_directory": str(folder / "spool"), **given}
+    return read_configuration(url=url, token=TOKEN, **settings)
+
+
+def transition(number: int, moment: float | None = None) -> tuple[Any, ...]:
+    moment = time.time() if moment is None else moment
+    return (
+        moment,
+        f"inc-{number:032x}",
+        "waiting",
+        "processing",
+        "tcp://10.0.0.2:4000",
+        f"stimulus-{number}",
+    )
+
+
+def sample(number: int) -> tuple[Any, ...]:
+    return (time.time(), float(number), '["metric",{},"",1]')
+
+
+def head(sequence: int) -> Head:
+    return Head(AGENT, sequence, "Scheduler-1", "a cluster", "tcp://10.0.0.1:8786", START, START, 0.0)
+
+
+def real(sequence: int, rows: Mapping[str, list[tuple[Any, ...]]]) -> Batch:
+    """Of records, as they are sent."""
+    dropped: list[tuple[Any, ...]] = []
+    (pieces,) = list(divided(rows, dropped)) or [[]]
+    return batch_of(head(sequence), pieces, dropped)
+
+
+def sized(sequence: int, sizes: Mapping[Importance, int]) -> Batch:
+    """Parts of so many bytes, each of ten records of one kind, a second each."""
+    moment = START + sequence
+    return Batch(
+        head(sequence),
+        {
+            importance: Part(bytes([sequence % 256]) * size, {KINDS_OF[importance]: (10, moment, moment + 1)})
+            for importance, size in sizes.items()
+        },
+    )

@@ -1,0 +1,158 @@
+"""Memory and disk have bounds, and what they cost is told to the last record."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from observatory.agent.backlog import Backlog
+from observatory.agent.batch import HEAD_SIZE, Batch
+from observatory.agent.spool import Spool, owner_of
+from observatory.wire.kinds import Importance
+from tests.agent.batches import KINDS_OF, sized
+
+SAMPLES, TASKS, FAILURES = sorted(Importance)
+OWNER = owner_of("http://observatory", "token")
+MEMORY, DISK = 20_000, 40_000
+HEADS = 2 * HEAD_SIZE
+"""bytes: a batch that consists of a head alone is folded into the next, and one may be on its way"""
+
+
+def backlog_in(folder: Path, memory: int = MEMORY, disk: int = DISK) -> Backlog:
+    return Backlog(Spool(folder / "agent", disk, OWNER), memory)
+
+
+def without_disk(folder: Path) -> Backlog:
+    """A file is where the spool's folder should be."""
+    (folder / "file").touch()
+    return Backlog(Spool(folder / "file" / "agent", DISK, OWNER), MEMORY)
+
+
+def taken(batch: Batch) -> Counter[str]:
+    """Records, and those that are told as dropped, by kind."""
+    found: Counter[str] = Counter()
+    for part in batch.parts.values():
+        for kind, (count, _, _) in part.counts.items():
+            found[kind] += count
+    for _, _, kind, count, _ in batch.dropped:
+        found[kind] += count
+    return found
+
+
+def emptied(backlog: Backlog) -> list[Batch]:
+    found = []
+    while (batch := backlog.first()) is not None:
+        found.append(batch)
+        backlog.done(batch)
+    return found
+
+
+def test_batches_are_taken_in_order_from_disk_and_memory(tmp_path: Path) -> None:
+    backlog = backlog_in(tmp_path)
+    for number in range(1, 8):
+        backlog.add(sized(number, {TASKS: 5000}))
+    assert len(backlog.spool) == 4
+    assert len(backlog) == 7
+    assert [batch.sequence for batch in emptied(backlog)] == list(range(1, 8))
+    assert len(backlog) == backlog.memory == backlog.spool.size == 0
+
+
+def test_a_batch_that_isnt_done_is_taken_again(tmp_path: Path) -> None:
+    backlog = backlog_in(tmp_path)
+    backlog.add(sized(1, {TASKS: 5000}))
+    assert backlog.first() == backlog.first() == sized(1, {TASKS: 5000})
+
+
+def test_a_batch_that_went_to_disk_while_it_was_sent_is_done_all_the_same(tmp_path: Path) -> None:
+    backlog = backlog_in(tmp_path)
+    backlog.add(sized(1, {TASKS: 5000}))
+    sent = backlog.first()
+    assert sent is not None
+    for number in range(2, 7):
+        backlog.add(sized(number, {TASKS: 5000}))
+    assert 1 in backlog.spool
+    backlog.done(sent)
+    assert [batch.sequence for batch in emptied(backlog)] == [2, 3, 4, 5, 6]
+
+
+def test_without_a_disk_what_counts_least_is_dropped_from_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    backlog = without_disk(tmp_path)
+    for number in range(1, 21):
+        backlog.add(sized(number, {SAMPLES: 5000, TASKS: 1000, FAILURES: 500}))
+    found = emptied(backlog)
+    assert sum(FAILURES in batch.parts for batch in found) > sum(TASKS in batch.parts for batch in found)
+    assert not any(SAMPLES in batch.parts for batch in found)
+    assert len(caplog.messages) == 1
+    assert sum(map(taken, found), Counter()) == {"sample": 200, "transition": 200, "error": 200}
+
+
+def test_a_disk_that_comes_back_is_used_again(tmp_path: Path) -> None:
+    backlog = without_disk(tmp_path)
+    for number in range(1, 11):
+        backlog.add(sized(number, {TASKS: 5000}))
+    assert len(backlog.spool) == 0
+    (tmp_path / "file").unlink()
+    backlog.add(sized(11, {TASKS: 5000}))
+    assert len(backlog.spool) > 0
+
+
+def test_at_the_end_all_is_on_disk(tmp_path: Path) -> None:
+    backlog = backlog_in(tmp_path)
+    for number in (1, 2):
+        backlog.add(sized(number, {TASKS: 5000}))
+    assert backlog.keep() == 0
+    assert len(backlog.spool) == 2
+    assert backlog.memory == 0
+
+
+SIZES = st.dictionaries(st.sampled_from(sorted(Importance)), st.integers(1, 12_000), max_size=3)
+STEPS = st.lists(st.one_of(SIZES, st.sampled_from(["take", "done"])), max_size=60)
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS, st.booleans())
+def test_the_bounds_hold_and_every_record_is_delivered_or_told(steps: list[object], has_disk: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        backlog = backlog_in(Path(folder)) if has_disk else without_disk(Path(folder))
+        told: Counter[str] = Counter()
+        added: Counter[str] = Counter()
+        sequences: list[int] = []
+        sending: Batch | None = None
+        number = 0
+        for step in steps:
+            if step == "take":
+                sending = backlog.first()
+            elif step == "done":
+                if sending is not None:
+                    told += taken(sending)
+                    sequences.append(sending.sequence)
+                    backlog.done(sending)
+                sending = None
+            else:
+                number += 1
+                assert isinstance(step, dict)
+                batch = sized(number, step)
+                added += Counter({KINDS_OF[importance]: 10 for importance in step})
+                backlog.add(batch)
+                # the one that is being sent is never cut
+                spared = HEADS + (sum(sending.sizes.values()) if sending is not None else 0)
+                on_disk = sum(path.stat().st_size for path in Path(folder).glob("agent/0*"))
+                assert backlog.memory <= MEMORY + spared
+                assert on_disk == backlog.spool.size
+                assert on_disk <= DISK + spared
+                assert backlog.memory == sum(
+                    HEAD_SIZE + sum(held.sizes.values()) for held in backlog._batches.values()
+                )
+        for batch in emptied(backlog):
+            told += taken(batch)
+            sequences.append(batch.sequence)
+        assert told == added
+        assert sequences == sorted(set(sequences))
+        backlog.spool.close()

@@ -1,0 +1,190 @@
+"""One batch over HTTP: what became of it, whatever the other end does."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from observatory.agent.post import Outcome, Post
+from tests.agent.batches import configuration, real, transition
+from tests.agent.misbehaving import Server, serving
+from tests.agent.receiving import Handler, Receiving
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def post(server: Server, tmp_path: Path) -> Iterator[Post]:
+    post = Post(configuration(server.url, tmp_path))
+    yield post
+    post.close()
+
+
+def body(sequence: int, rows: int = 3) -> bytes:
+    return real(sequence, {"transition": [transition(number) for number in range(rows)]}).body()
+
+
+def test_a_stored_batch_is_acknowledged_and_the_connection_kept(server: Server, post: Post) -> None:
+    for number in (1, 2, 3):
+        assert post.send(body(number)) is Outcome.ACKNOWLEDGED
+    assert len(server.received.rows["transition"]) == 9
+    assert len(server.connections) == 1
+
+
+def test_a_kept_connection_that_the_server_closed_is_opened_again_at_once(server: Server, post: Post) -> None:
+    server.behaviours = ["hanging-up", "well"]
+    assert post.send(body(1)) is Outcome.ACKNOWLEDGED
+    assert post.send(body(2)) is Outcome.ACKNOWLEDGED
+    assert [head.sequence for head in server.received.heads] == [1, 2]
+    assert len(server.connections) == 2
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "outcome", "said"),
+    [
+        ("failing", Outcome.RETRY, "status 500"),
+        ("busy", Outcome.RETRY, "status 429"),
+        ("redirecting", Outcome.RETRY, "status 307"),
+        ("somebody-else", Outcome.RETRY, "isn't Observatory"),
+        ("endless", Outcome.RETRY, "isn't Observatory"),
+        ("cutting-requests", Outcome.RETRY, ""),
+        ("cutting-answers", Outcome.RETRY, "IncompleteRead"),
+        ("forbidding", Outcome.FORBIDDEN, "the token is refused"),
+        ("refusing", Outcome.REFUSED, "the head is wrong"),
+    ],
+)
+def test_what_goes_wrong_is_told_and_the_next_batch_is_sent_all_the_same(
+    server: Server, post: Post, behaviour: str, outcome: Outcome, said: str
+) -> None:
+    server.behaviours = [behaviour]
+    assert post.send(body(1)) is outcome
+    assert said in post.said
+    assert len(post.said) < 500
+    assert server.asked == 1
+    assert post.send(body(2)) is Outcome.ACKNOWLEDGED
+
+
+def test_the_server_says_how_long_to_leave_it_alone(server: Server, post: Post) -> None:
+    server.behaviours = ["busy"]
+    post.send(body(1))
+    assert post.wait == 7.0
+    post.send(body(1))
+    assert post.wait == 0.0
+
+
+def test_an_answer_that_comes_before_the_body_was_read_is_heard(server: Server, post: Post) -> None:
+    server.behaviours = ["too-large-early"] * 2
+    noise = b"".join(body(number, 5000) for number in range(60))
+    outcomes = {post.send(noise) for _ in range(2)}
+    assert outcomes <= {Outcome.REFUSED, Outcome.RETRY}
+    assert Outcome.REFUSED in outcomes
+
+
+def test_nobody_there_is_told_without_an_exception(server: Server, post: Post) -> None:
+    server.stop()
+    assert post.send(body(1)) is Outcome.RETRY
+    assert "ConnectionRefusedError" in post.said
+
+
+def test_a_host_that_swallows_connections_is_given_up_after_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("observatory.agent.post.CONNECT_TIMEOUT", 0.3)
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        address = full.getsockname()
+        waiting = [socket.socket() for _ in range(4)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(address)
+        began = time.monotonic()
+        assert Post(configuration(f"http://127.0.0.1:{address[1]}", tmp_path)).send(b"x") is Outcome.RETRY
+        assert time.monotonic() - began < 3
+        for one in waiting:
+            one.close()
+
+
+def test_a_server_that_doesnt_answer_is_given_up(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("observatory.agent.post.TIMEOUT", 0.2)
+    server.behaviour, server.delay = "slow", 1.0
+    post = Post(configuration(server.url, tmp_path))
+    assert post.send(body(1)) is Outcome.RETRY
+    assert "timed out" in post.said
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tls")
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+    ]
+    subprocess.run(
+        [*command, "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "certificate.pem"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    return folder / "certificate.pem"
+
+
+@pytest.fixture
+def secure(certificate: Path) -> Iterator[Receiving]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    received = Receiving(f"https://localhost:{server.server_address[1]}")
+    server.RequestHandlerClass = type("Bound", (Handler,), {"receiving": received})
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield received
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(("verify", "outcome"), [(True, Outcome.RETRY), (False, Outcome.ACKNOWLEDGED)])
+def test_a_certificate_that_nobody_knows_is_refused_unless_that_is_asked_for(
+    secure: Receiving, tmp_path: Path, verify: Any, outcome: Outcome
+) -> None:
+    post = Post(configuration(secure.url, tmp_path, verify=verify))
+    assert post.send(body(1)) is outcome
+    assert ("CERTIFICATE_VERIFY_FAILED" in post.said) == verify
+    post.close()
+
+
+def test_a_certificate_to_trust_can_be_named_and_is_for_its_host_alone(
+    secure: Receiving, certificate: Path, tmp_path: Path
+) -> None:
+    post = Post(configuration(secure.url, tmp_path, verify=str(certificate)))
+    assert post.send(body(1)) is Outcome.ACKNOWLEDGED
+    post.close()
+    post = Post(
+        configuration(secure.url.replace("localhost", "127.0.0.1"), tmp_path, verify=str(certificate))
+    )
+    assert post.send(body(1)) is Outcome.RETRY
+    post.close()
