@@ -47,7 +47,8 @@ def register(client: Client, **settings: Any) -> None:
     from observatory.agent.parcel import pack
 
     payload = pack(*SCHEDULER, told(**settings))
-    client.sync(client.scheduler.register_scheduler_plugin, plugin=payload, name=NAME, idempotent=True)
+    scheduler: Any = client.scheduler
+    client.sync(scheduler.register_scheduler_plugin, plugin=payload, name=NAME, idempotent=True)
 
 
 def unregister(client: Client) -> None:
@@ -55,4 +56,5 @@ def unregister(client: Client) -> None:
 
     Observatory doesn't take up scraping its tasks again.
     """
-    client.sync(client.scheduler.observatory_unregister)
+    scheduler: Any = client.scheduler
+    client.sync(scheduler.observatory_unregister)

@@ -141,13 +141,11 @@ def _name(worker: Any) -> str:
 
 def _versions() -> dict[str, Any]:
     import platform
-
-    import dask
-    import distributed
+    from importlib.metadata import version
 
     return {
         "python": platform.python_version(),
-        "dask": dask.__version__,
-        "distributed": distributed.__version__,
+        "dask": version("dask"),
+        "distributed": version("distributed"),
         "platform": platform.platform(),
     }

@@ -221,12 +221,12 @@ def heartbeat(worker: Any) -> Iterator[tuple[str, dict[str, str], Any]]:
     for medium, name in (("net", "network"), ("disk", "disk")):
         told = metrics.get(f"host_{medium}_io") or {}
         for direction in ("read", "write"):
-            value = told.get(f"{direction}_bps")
-            yield f"observatory_worker_host_{name}_bytes_per_second", {"direction": direction}, value
+            rate = told.get(f"{direction}_bps")
+            yield f"observatory_worker_host_{name}_bytes_per_second", {"direction": direction}, rate
     transfer = metrics.get("transfer") or {}
     for direction in ("incoming", "outgoing"):
-        value = transfer.get(f"{direction}_bytes")
-        yield "observatory_worker_transfer_bytes", {"direction": direction}, value
+        moving = transfer.get(f"{direction}_bytes")
+        yield "observatory_worker_transfer_bytes", {"direction": direction}, moving
     for state, count in (metrics.get("task_counts") or {}).items():
         yield "observatory_worker_tasks", {"state": str(state)}, count
 

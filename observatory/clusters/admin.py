@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.timezone import now
 
-from observatory.clusters import access
-from observatory.clusters.models import Cluster, Membership, Project
+from observatory.clusters import access, tokens
+from observatory.clusters.models import Cluster, IngestToken, Membership, Project
 
 if TYPE_CHECKING:
+    IngestTokenAdminBase = admin.ModelAdmin[IngestToken]
     ProjectAdminBase = admin.ModelAdmin[Project]
     ClusterAdminBase = admin.ModelAdmin[Cluster]
     MembershipInlineBase = admin.TabularInline[Membership, Project]
 else:
-    ProjectAdminBase = ClusterAdminBase = admin.ModelAdmin
+    IngestTokenAdminBase = ProjectAdminBase = ClusterAdminBase = admin.ModelAdmin
     MembershipInlineBase = admin.TabularInline
 
 admin.site.site_header = admin.site.site_title = "Dask Observatory"
@@ -47,6 +49,49 @@ class ProjectAdmin(ProjectAdminBase):
 
     def _may_manage(self, request: HttpRequest, project: Project | None) -> bool:
         return project is None or access.may_manage(cast(User, request.user), project)
+
+
+@admin.register(IngestToken)
+class IngestTokenAdmin(IngestTokenAdminBase):
+    """A token's secret is shown once, after it is made. All that can be done with one is to revoke it."""
+
+    list_display = ("name", "project", "shown", "created", "created_by", "last_used", "revoked")
+    list_filter = ("project", ("revoked", admin.EmptyFieldListFilter))
+    search_fields = ("name",)
+    list_select_related = ("project", "created_by")
+    fields = ("project", "name")
+    actions = ["revoke"]
+
+    @admin.display(description="token")
+    def shown(self, token: IngestToken) -> str:
+        return f"{token.prefix}…"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[IngestToken]:
+        return super().get_queryset(request).filter(project__in=self._projects(request))
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "project":
+            kwargs["queryset"] = self._projects(request)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: IngestToken, form: Any, change: bool) -> None:
+        made, secret = tokens.make(obj.project, obj.name, cast(User, request.user))
+        obj.pk = made.pk
+        self.message_user(request, f"The token, shown this once: {secret}", messages.WARNING)
+
+    def has_change_permission(self, request: HttpRequest, obj: IngestToken | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: IngestToken | None = None) -> bool:
+        return False
+
+    @admin.action(description="Revoke the selected tokens", permissions=["view"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[IngestToken]) -> None:
+        count = queryset.filter(project__in=self._projects(request), revoked=None).update(revoked=now())
+        self.message_user(request, f"{count} revoked: agents that use them are refused from now on.")
+
+    def _projects(self, request: HttpRequest) -> QuerySet[Project]:
+        return access.projects_to_set_targets_in(cast(User, request.user))
 
 
 @admin.register(Cluster)

@@ -48,6 +48,27 @@ class Membership(models.Model):
         return f"{self.user} in {self.project}"
 
 
+class IngestToken(models.Model):
+    """Lets an agent report into its project. tokens.py makes them."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="ingest_tokens")
+    name = models.CharField(max_length=100, help_text="What uses it: “nightly ETL”.")
+    prefix = models.CharField(max_length=20, editable=False, help_text="How the token begins.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    created = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False
+    )
+    last_used = models.DateTimeField(null=True, editable=False)
+    revoked = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["-created"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+
 class Target(models.Model):
     """An address to observe: a scheduler's HTTP address. It outlives schedulers."""
 
@@ -115,6 +136,9 @@ class Cluster(models.Model):
     started = models.DateTimeField(help_text="When the scheduler started, by its own clock.")
     first_seen = models.DateTimeField(db_default=Now())
     last_seen = models.DateTimeField(help_text="When the scheduler last answered, by its own clock.")
+    agent_heard = models.DateTimeField(
+        null=True, blank=True, help_text="When its agent last reported, by our clock."
+    )
     ended = models.DateTimeField(null=True, blank=True)
     end_reason = models.CharField(max_length=200, blank=True)
     identity_interval = models.FloatField(default=1.0)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections
 from django.db.models import F, Q
+from django.utils import timezone
 
-from observatory.clusters.models import Cluster, Target
+from observatory.clusters.models import Cluster, Project, Target
 from observatory.collect.identity import Identity
+from observatory.wire.batches import Head
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,7 +46,46 @@ def cluster_of(target: Target, identity: Identity) -> tuple[Cluster, bool]:
         scheduler_id=identity.scheduler_id,
         defaults=_fields(target, identity.address, identity.started),
     )
+    if cluster.target_id is None:
+        # an agent reported of it first, or its target was deleted and added again
+        Cluster.objects.filter(pk=cluster.pk).update(target=target)
+        cluster.target = target
     return cluster, made
+
+
+def agents_cluster(project: Project, head: Head) -> Cluster:
+    """The cluster that an agent reports of."""
+    cluster, _ = Cluster.objects.get_or_create(
+        project=project,
+        scheduler_id=head.scheduler_id[:200],
+        defaults={
+            "name": head.name[:100] or head.scheduler_id[:100],
+            "address": head.address,
+            "started": moment(head.started),
+            "last_seen": moment(head.since),
+        },
+    )
+    return cluster
+
+
+def heard_agent(cluster: Cluster, newest: float, is_last: bool) -> None:
+    """Notes an agent's batch, whose newest record is of the time `newest`, and whether the cluster lives."""
+    seen = max(cluster.last_seen, moment(newest))
+    fields: dict[str, Any] = {"last_seen": seen, "agent_heard": timezone.now()}
+    if is_last:
+        fields |= {"ended": seen, "end_reason": "the scheduler closed"}
+    elif cluster.ended is not None and seen > cluster.ended:
+        fields |= {"ended": None, "end_reason": ""}
+    Cluster.objects.filter(pk=cluster.pk).update(**fields)
+    for name, value in fields.items():
+        setattr(cluster, name, value)
+
+
+def silent_clusters(seconds: float) -> list[Cluster]:
+    """Live clusters that no target observes and whose agents weren't heard for so long."""
+    unobserved = Q(target=None) | Q(target__enabled=False)
+    before = timezone.now() - timedelta(seconds=seconds)
+    return list(Cluster.objects.filter(unobserved, ended=None, agent_heard__lt=before))
 
 
 def _fields(target: Target, address: str, started: float) -> dict[str, Any]:
@@ -106,7 +147,7 @@ def alive(target: Target) -> list[Cluster]:
 
 def end_abandoned() -> None:
     """Ends the clusters that nobody observes any more, at the moment they were last seen."""
-    nobodys = Q(target=None) | Q(target__enabled=False)
+    nobodys = (Q(target=None) | Q(target__enabled=False)) & Q(agent_heard=None)
     reason = "no longer observed: its target was paused or deleted"
     Cluster.objects.filter(nobodys, ended=None).update(ended=F("last_seen"), end_reason=reason)
 

@@ -57,6 +57,8 @@ class Subscriber:
         self.lost = False
         """whether a gap of the current observation's stream has been told and not ended"""
         self.wait = FIRST_WAIT
+        self.agent_reports_of = 0
+        """the cluster whose agent tells all that the stream would: it is left to others"""
 
     async def run(self) -> None:
         followed: Observation | None = None
@@ -67,6 +69,10 @@ class Subscriber:
                 continue
             if observation is not followed:
                 followed, self.lost, self.wait = observation, False, FIRST_WAIT
+            if observation.cluster.pk == self.agent_reports_of:
+                self.state = Target.Stream.UNKNOWN
+                await asyncio.sleep(LISTEN_CHECK)
+                continue
             if not await self.claims.hold(f"stream:{observation.cluster.scheduler_id}", self.target.pk):
                 self.state = Target.Stream.STOLEN
                 await asyncio.sleep(CLAIM_WAIT)
@@ -83,18 +89,21 @@ class Subscriber:
         try:
             while not listening.done():
                 await asyncio.wait([listening], timeout=LISTEN_CHECK)
-                if self._was_stolen(observation) or self.current() is not observation:
+                if self._was_stolen(observation) or not self._is_wanted(observation):
                     break
         finally:
             listening.cancel()
             # the old socket has to be closed before a new one is opened (stream.py)
             await asyncio.gather(listening, return_exceptions=True)
-        if self.current() is not observation:
+        if not self._is_wanted(observation):
             return
         if self._was_stolen(observation):
             await self._stolen(observation)
         else:
             await self._closed(observation, listening)
+
+    def _is_wanted(self, observation: Observation) -> bool:
+        return self.current() is observation and observation.cluster.pk != self.agent_reports_of
 
     def _was_stolen(self, observation: Observation) -> bool:
         return self.state is Target.Stream.RECEIVING and observation.silence.is_stolen(time.monotonic())

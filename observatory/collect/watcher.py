@@ -261,6 +261,9 @@ class Watcher:
                 await in_database(registry.saw_cluster, observation.cluster.pk, last_seen, self.target)
 
     async def _publish(self, cluster: int, committed: Committed) -> None:
-        status = {"stream": str(self.subscriber.state), **self.succession.ends.get(cluster, {})}
+        stream = "agent" if committed.agent_rules else str(self.subscriber.state)
+        status = {"stream": stream, **self.succession.ends.get(cluster, {})}
+        if committed.agent_rules:
+            self.subscriber.agent_reports_of = cluster
         intervals = Intervals(self.target.identity_interval, self.target.metrics_interval)
         await publish(committed, status, intervals)

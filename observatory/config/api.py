@@ -8,11 +8,13 @@ from ninja.security import django_auth
 
 from observatory.clusters.api import router as clusters
 from observatory.collect.api import router as targets
+from observatory.collect.ingest import router as ingest
 from observatory.replay.api import router as replay
 
 api = NinjaAPI(title="Dask Observatory", version="1", auth=django_auth, docs_url=None)
 api.add_router("", clusters)
 api.add_router("", targets)
+api.add_router("", ingest)
 api.add_router("", replay)
 
 

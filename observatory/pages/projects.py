@@ -1,4 +1,4 @@
-"""The list of projects; one project's retention and members."""
+"""The list of projects; one project's retention, members and ingest tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from observatory.clusters import access
-from observatory.clusters.models import Membership, Project
+from observatory.clusters.models import IngestToken, Membership, Project
 
 if TYPE_CHECKING:
     ProjectFormBase = forms.ModelForm[Project]
@@ -56,6 +56,12 @@ class MemberForm(MemberFormBase):
         return str(name)
 
 
+class TokenForm(forms.Form):
+    name = forms.CharField(
+        label="Name of a new token", max_length=100, help_text="What uses it: “nightly ETL on the cluster”."
+    )
+
+
 @require_safe
 def project_list(request: HttpRequest) -> HttpResponse:
     projects = access.visible_projects(cast(User, request.user)).annotate(
@@ -71,10 +77,10 @@ def project_page(request: HttpRequest, slug: str) -> HttpResponse:
     """A project; POST by an owner changes its name and retention."""
     project = access.get_project(cast(User, request.user), slug)
     if request.method != "POST":
-        return _project_page(request, project)
+        return show_project(request, project)
     form = ProjectForm(request.POST, instance=_managed(request, slug))
     if not form.is_valid():
-        return _project_page(request, project, form=form)
+        return show_project(request, project, form=form)
     form.save()
     messages.success(request, "The project is changed.")
     return redirect("project", slug)
@@ -85,7 +91,7 @@ def add_member(request: HttpRequest, slug: str) -> HttpResponse:
     project = _managed(request, slug)
     form = MemberForm(project, request.POST)
     if not form.is_valid():
-        return _project_page(request, project, member_form=form)
+        return show_project(request, project, member_form=form)
     form.save()
     messages.success(request, f"{form.instance.user.get_username()} is a member now.")
     return redirect("project", slug)
@@ -118,13 +124,17 @@ def _managed(request: HttpRequest, slug: str) -> Project:
     return project
 
 
-def _project_page(
+def show_project(
     request: HttpRequest,
     project: Project,
     form: ProjectForm | None = None,
     member_form: MemberForm | None = None,
+    token_form: TokenForm | None = None,
+    made: tuple[IngestToken, str] | None = None,
 ) -> HttpResponse:
-    refused = form is not None or member_form is not None
+    """The page of a project: with a form that was refused, or a token just made and its secret."""
+    refused = form is not None or member_form is not None or token_form is not None
+    user = cast(User, request.user)
     context = {
         "project": Project.objects.get(pk=project.pk),
         "current_project": project,
@@ -132,6 +142,11 @@ def _project_page(
         "member_form": member_form or MemberForm(project),
         "members": project.memberships.select_related("user").order_by("user__username"),
         "roles": Membership.Role.choices,
-        "may_manage": access.may_manage(cast(User, request.user), project),
+        "may_manage": access.may_manage(user, project),
+        "may_make_tokens": access.may_set_targets(user, project),
+        "tokens": IngestToken.objects.filter(project=project).select_related("created_by"),
+        "token_form": token_form or TokenForm(),
+        "made": made,
+        "origin": request.build_absolute_uri("/").rstrip("/"),
     }
     return render(request, "pages/project.html", context, status=422 if refused else 200)

@@ -8,7 +8,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from observatory.pages import accounts, clusters, logs, projects, targets, task_errors, tasks
+from observatory.pages import accounts, clusters, logs, projects, targets, task_errors, tasks, tokens
 
 sign_in = login_not_required(
     LoginView.as_view(template_name="pages/sign_in.html", redirect_authenticated_user=True)
@@ -36,6 +36,8 @@ urlpatterns = [
     path("targets/<int:target_id>/remove/", targets.remove, name="target-remove"),
     path("projects/", projects.project_list, name="projects"),
     path("projects/<slug:slug>/", projects.project_page, name="project"),
+    path("projects/<slug:slug>/tokens/", tokens.make_token, name="token-make"),
+    path("projects/<slug:slug>/tokens/<int:token_id>/revoke/", tokens.revoke_token, name="token-revoke"),
     path("projects/<slug:slug>/members/", projects.add_member, name="member-add"),
     path("projects/<slug:slug>/members/<int:membership_id>/", projects.change_member, name="member"),
 ]

@@ -71,7 +71,7 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
     supervisor.run(once("migrate", "migrate", "--verbosity", "0"))
     programs = [web(options), collector(), worker(), beat(folder)]
     if options.demo or options.demo_once:
-        programs.append(demo(folder, options.demo_once))
+        programs.append(demo(folder, options))
     for program in programs:
         supervisor.launch(program)
     link = sign_in_link(options.url)
@@ -114,13 +114,14 @@ def beat(folder: DataFolder) -> Program:
     return _says_ready("beat", [*_celery("beat"), "--schedule", str(schedule), "--pidfile", ""])
 
 
-def demo(folder: DataFolder, once: bool) -> Program:
+def demo(folder: DataFolder, options: Options) -> Program:
     """Ready when its cluster works."""
     kept = folder.path / "demo"
     (kept / READY).unlink(missing_ok=True)
-    command = [sys.executable, "-m", "observatory.runtime.demo", "--folder", str(kept)]
-    options = ["--once"] if once else []
-    return Program("demo", [*command, *options], (kept / READY).exists, restarts=not once, patience=30.0)
+    once = ["--once"] if options.demo_once else []
+    url = f"http://{_connectable(options.host)}:{options.port}"
+    command = [sys.executable, "-m", "observatory.runtime.demo", "--folder", str(kept), "--url", url, *once]
+    return Program("demo", command, (kept / READY).exists, restarts=not once, patience=30.0)
 
 
 def sign_in_link(base_url: str) -> str:

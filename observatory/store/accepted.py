@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from observatory.store.tables import EVENT, SAMPLE, SPAN, TimeSeries
+from observatory.store.tables import EVENT, RECORDED, SAMPLE, SPAN, TimeSeries
 from observatory.store.texts import LARGEST_INTEGER
+from observatory.wire.batches import Head
+from observatory.wire.kinds import KINDS
 from observatory.wire.records import Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen, is_time
 
 Times = npt.NDArray[np.float64]
 Timed = TypeVar("Timed", Sample, Event, WorkerSeen, WorkerGone)
 
+OURS = "observatory_"
+"""what the names of metrics begin with that an agent and the collector both tell"""
+COLLECTORS_EVENTS = ("scheduler-unreachable", "scheduler-reachable", "series-refused", "cluster-ended")
 EARLIEST = 946_684_800.0
 """as wire.records.is_time"""
 DAY = 86_400
@@ -66,19 +71,58 @@ class Accepted:
     events: list[Event]
     happened: Times
     """of the events"""
+    rows: dict[str, list[tuple[Any, ...]]]
+    """by kind"""
+    head: Head | None
     refused: int
 
     def days(self) -> Iterator[tuple[TimeSeries, list[date]]]:
         """The days (UTC) that each table gets records of."""
-        for table, times in ((SPAN, self.spans.starts), (SAMPLE, self.samples.times), (EVENT, self.happened)):
+        tables = [(SPAN, self.spans.starts), (SAMPLE, self.samples.times), (EVENT, self.happened)]
+        tables += [(RECORDED[kind], self.times_of(kind)) for kind in self.rows]
+        for table, times in tables:
             if len(times):
                 yield table, [datetime.fromtimestamp(day * DAY, UTC).date() for day in _days(times)]
+
+    def times_of(self, kind: str) -> Times:
+        """Of the rows of a kind."""
+        index = KINDS[kind].time_index
+        return np.array([row[index] for row in self.rows[kind]], np.float64)
+
+    def by_stock(self) -> Accepted:
+        """What of a scraped batch no agent tells: what the collector alone sees, Prometheus' own metrics."""
+        kept = [event for event in self.events if event.kind in COLLECTORS_EVENTS]
+        series, times, values = self.samples.series, self.samples.times, self.samples.values
+        scraped = [index for index, known in enumerate(series) if not known.metric.startswith(OURS)]
+        return replace(
+            self,
+            workers=[],
+            gone=[],
+            spans=NO_SPANS,
+            errors=0,
+            samples=Samples([series[index] for index in scraped], times[scraped], values[scraped]),
+            events=kept,
+            happened=np.array([event.time for event in kept], np.float64),
+        )
+
+    def after_stock(self, since: float) -> Accepted:
+        """What of an agent's batch the stock event stream, which was there before it, hasn't told."""
+        spans = self.spans
+        if not len(spans) or spans.stops.min() >= since:
+            return self
+        keep = np.flatnonzero(spans.stops >= since)
+
+        def chosen(column: Any) -> Any:
+            return column[keep] if isinstance(column, np.ndarray) else [column[index] for index in keep]
+
+        return replace(self, spans=Spans(*(chosen(getattr(spans, found.name)) for found in fields(Spans))))
 
 
 def accept(batch: Batch, latest: float) -> Accepted:
     """Leaves out records before 2000 or after `latest` (seconds), and those with numbers beyond 64 bits."""
     spans, samples = _spans(batch.spans, latest), _samples(batch.samples, latest)
     events = _in_time(batch.events, latest)
+    rows = {kind: found for kind in batch.rows if (found := _rows_in_time(kind, batch.rows[kind], latest))}
     workers, gone = _in_time(batch.workers, latest), _in_time(batch.gone, latest)
     return Accepted(
         cluster=batch.cluster,
@@ -90,7 +134,11 @@ def accept(batch: Batch, latest: float) -> Accepted:
         samples=samples,
         events=events,
         happened=np.array([event.time for event in events], np.float64),
-        refused=len(batch) - len(spans) - len(samples) - len(events) - len(workers) - len(gone),
+        rows=rows,
+        head=batch.head,
+        refused=len(batch)
+        - (len(spans) + len(samples) + len(events) + len(workers) + len(gone))
+        - sum(map(len, rows.values())),
     )
 
 
@@ -159,6 +207,11 @@ def _days(times: Times) -> set[int]:
 
 def _in_time(records: Collection[Timed], latest: float) -> list[Timed]:
     return [record for record in records if EARLIEST < record.time < latest]
+
+
+def _rows_in_time(kind: str, rows: list[tuple[Any, ...]], latest: float) -> list[tuple[Any, ...]]:
+    index = KINDS[kind].time_index
+    return [row for row in rows if EARLIEST < row[index] < latest]
 
 
 NO_SPANS, NO_SAMPLES = _span_columns([]), _sample_columns([])

@@ -10,6 +10,7 @@ from observatory.store.accepted import Accepted, Spans
 from observatory.store.lifetimes import Lane, Workers, all_alive
 from observatory.store.names import Names
 from observatory.store.series import SeriesTable
+from observatory.store.stacks import Stacks
 from observatory.store.texts import clean_name
 from observatory.wire.records import WorkerGone, WorkerSeen
 
@@ -21,13 +22,14 @@ class Cluster:
         self.workers = Workers(id)
         self.names = Names(id)
         self.series = SeriesTable(id)
+        self.stacks = Stacks(id)
         self.stamp = ""
         """the transaction that last wrote the extent"""
         self._lanes: dict[tuple[str, int], Lane] = {}
         """by address, as it came in, and thread: of the lifetime that was met last"""
 
     def __len__(self) -> int:
-        return len(self.workers) + len(self.names) + len(self.series) + len(self._lanes)
+        return len(self.workers) + len(self.names) + len(self.series) + len(self.stacks) + len(self._lanes)
 
     def live_and_die(self, connection: psycopg.Connection, accepted: Accepted) -> None:
         """Opens and closes lifetimes, in order of time; one that ends as another starts ends first."""

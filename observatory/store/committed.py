@@ -64,6 +64,10 @@ class StoredEvent:
 class Committed:
     extent: Extent
     """after the batch"""
+    already: bool = False
+    """an agent's batch that was stored before: nothing is new"""
+    agent_rules: bool = False
+    """an agent reports of the cluster: what it tells isn't taken from scraping"""
     refused: int = 0
     """records whose times or numbers no table can hold"""
     workers: list[Item] = field(default_factory=list)

@@ -55,6 +55,12 @@ def extents(cluster_ids: Iterable[int]) -> dict[int, Extent]:
         return {row[0]: Extent.of(row) for row in cursor.fetchall()}
 
 
+def extent_of(connection: psycopg.Connection, cluster: int) -> Extent:
+    """Of one cluster that something was stored of."""
+    query = f"SELECT {COLUMNS} FROM extent WHERE cluster_id = %s"
+    return Extent.of(connection.execute(query, [cluster]).fetchone() or ())
+
+
 def counts(connection: psycopg.Connection) -> dict[str, int]:
     """About how many rows each time-series table holds (the statistics' estimates)."""
     engine = choose(connection)

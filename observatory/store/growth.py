@@ -99,5 +99,11 @@ def drop_tiles(connection: psycopg.Connection, accepted: Accepted, closed: float
             )
 
 
+def newest(accepted: Accepted) -> float:
+    """The time of the batch's newest record; 0: it has none."""
+    return max((float(times.max()) for times in _times(accepted) if len(times)), default=0.0)
+
+
 def _times(accepted: Accepted) -> tuple[Times, ...]:
-    return accepted.spans.starts, accepted.spans.stops, accepted.samples.times, accepted.happened
+    told = (accepted.times_of(kind) for kind in accepted.rows)
+    return accepted.spans.starts, accepted.spans.stops, accepted.samples.times, accepted.happened, *told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ class Lifetime:
     nthreads: int = 0
     memory_limit: int = 0
     resources: str = "{}"
+    detail: str = "{}"
+    """JSON"""
     status: str = "running"
     ended: float = math.inf
     end_reason: str = ""
@@ -68,30 +71,28 @@ class Lifetime:
 
     def take(self, seen: WorkerSeen) -> bool:
         """Takes over what was seen; returns whether it is news."""
-        before = (
-            self.name,
-            self.host,
-            self.nthreads,
-            self.memory_limit,
-            self.resources,
-            self.status,
-            self.started,
-        )
+        before = self._told()
         self.name, self.host = clean_name(seen.name), clean_name(seen.host)
         self.nthreads = min(max(seen.nthreads, 0), LARGEST_INT4)
         self.memory_limit = min(max(seen.memory_limit, 0), LARGEST_INTEGER)
         self.resources, self.status = clean_json(seen.resources), clean_name(seen.status)
+        if seen.detail:
+            self.detail = clean_json({**json.loads(self.detail), **seen.detail})
         self.started = min(self.started, seen.time)
-        after = (
+        after = self._told()
+        return before != after
+
+    def _told(self) -> tuple[Any, ...]:
+        return (
             self.name,
             self.host,
             self.nthreads,
             self.memory_limit,
             self.resources,
+            self.detail,
             self.status,
             self.started,
         )
-        return before != after
 
 
 class Workers:
@@ -116,7 +117,7 @@ class Workers:
         by_id: dict[int, Lifetime] = {}
         for row in connection.execute(
             """SELECT address, extract(epoch FROM started)::float8, name, host, nthreads, memory_limit,
-                      resources::text, status,
+                      resources::text, detail::text, status,
                       coalesce(extract(epoch FROM ended)::float8, 'Infinity'), end_reason, id
                FROM worker WHERE cluster_id = %s AND address = ANY(%s) ORDER BY started, id""",
             [self.cluster, unknown],
@@ -197,7 +198,7 @@ class Workers:
         if lifetimes:
             connection.cursor().executemany(
                 """UPDATE worker SET started = %s, name = %s, host = %s, nthreads = %s, memory_limit = %s,
-                       resources = %s, status = %s, ended = %s, end_reason = %s WHERE id = %s""",
+                       resources = %s, detail = %s, status = %s, ended = %s, end_reason = %s WHERE id = %s""",
                 [(*_values(lifetime), lifetime.id) for lifetime in lifetimes],
             )
 
@@ -206,8 +207,9 @@ class Workers:
             return
         cursor = connection.cursor()
         cursor.executemany(
-            """INSERT INTO worker (started, name, host, nthreads, memory_limit, resources, status, ended,
-                   end_reason, cluster_id, address) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+            """INSERT INTO worker (started, name, host, nthreads, memory_limit, resources, detail, status,
+                   ended, end_reason, cluster_id, address)
+               VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
                RETURNING id""",
             [(*_values(lifetime), self.cluster, lifetime.address) for lifetime in lifetimes],
             returning=True,
@@ -261,6 +263,7 @@ def _values(lifetime: Lifetime) -> tuple[Any, ...]:
         lifetime.nthreads,
         lifetime.memory_limit,
         lifetime.resources,
+        lifetime.detail,
         lifetime.status,
         None if math.isinf(lifetime.ended) else _time(lifetime.ended),
         lifetime.end_reason,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
@@ -44,23 +45,31 @@ class Names:
         """Makes every name of `spans` known; returns the prefixes that are new to the store."""
         if not len(spans):
             return []
-        new_prefixes: list[Name] = []
-        prefixes = set(spans.prefixes) - self.prefixes.keys()
-        if prefixes:
-            columns = {name: {"color": color_of(name)} for name in map(clean_name, prefixes)}
-            new_prefixes = self._intern(connection, "prefix", self.prefixes, prefixes, columns)
-        groups = set(spans.groups) - self.groups.keys()
+        new_prefixes = self.intern_prefixes(connection, set(spans.prefixes))
+        self.intern_groups(connection, dict(zip(spans.groups, spans.prefixes, strict=True)))
+        typenames = set(spans.typenames) - self.typenames.keys()
+        if typenames:
+            columns: dict[str, dict[str, Any]] = {name: {} for name in map(clean_name, typenames)}
+            self._intern(connection, "typename", self.typenames, typenames, columns)
+        return new_prefixes
+
+    def intern_prefixes(self, connection: psycopg.Connection, wanted: AbstractSet[str]) -> list[Prefix]:
+        """Makes the prefixes known; returns those that are new to the store."""
+        prefixes = wanted - self.prefixes.keys()
+        if not prefixes:
+            return []
+        columns = {name: {"color": color_of(name)} for name in map(clean_name, prefixes)}
+        new = self._intern(connection, "prefix", self.prefixes, prefixes, columns)
+        return [Prefix(name.id, name.text) for name in new]
+
+    def intern_groups(self, connection: psycopg.Connection, prefix_of: Mapping[str, str]) -> None:
+        """Makes groups known, whose prefixes are."""
+        groups = prefix_of.keys() - self.groups.keys()
         if groups:
-            prefix_of = dict(zip(spans.groups, spans.prefixes, strict=True))
             columns = {
                 clean_name(group): {"prefix_id": self.prefixes[prefix_of[group]].id} for group in groups
             }
             self._intern(connection, "task_group", self.groups, groups, columns)
-        typenames = set(spans.typenames) - self.typenames.keys()
-        if typenames:
-            columns = {name: {} for name in map(clean_name, typenames)}
-            self._intern(connection, "typename", self.typenames, typenames, columns)
-        return [Prefix(name.id, name.text) for name in new_prefixes]
 
     def _intern(
         self,

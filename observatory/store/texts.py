@@ -22,11 +22,13 @@ def clean_name(name: str) -> str:
     return clean_text(name, MAXIMUM_NAME_LENGTH)
 
 
-def clean_json(value: Mapping[str, Any]) -> str:
+def clean_json(value: Mapping[str, Any] | list[Any]) -> str:
     """JSON that a jsonb column takes; what is too deep or too much is cut, and says so."""
     text = json.dumps(_clean(value, MAXIMUM_DEPTH), ensure_ascii=False, separators=(",", ":"))
     if len(text) <= MAXIMUM_JSON_LENGTH:
         return text
+    if isinstance(value, list):
+        return json.dumps([f"a list of {len(text)} characters"])
     return json.dumps({"message": clean_text(str(value.get("message", ""))), "cut": len(text)})
 
 

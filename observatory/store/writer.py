@@ -10,11 +10,14 @@ from typing import Self
 import psycopg
 
 from observatory.store.accepted import Accepted, accept
+from observatory.store.agents import arrive, rules, take_over
 from observatory.store.cluster import Cluster
 from observatory.store.committed import Committed
 from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
-from observatory.store.growth import add_workers, drop_tiles, grow
+from observatory.store.extents import extent_of
+from observatory.store.growth import add_workers, drop_tiles, grow, newest
+from observatory.store.recorded import Recorder
 from observatory.store.rows import copy_events, copy_samples, copy_spans
 from observatory.wire.records import Batch
 
@@ -121,6 +124,18 @@ class Writer:
         return known
 
     def _store(self, connection: psycopg.Connection, accepted: Accepted) -> tuple[Committed, str]:
+        agent_rules = True
+        if accepted.head is not None:
+            arrival = arrive(connection, accepted.cluster, accepted.head, newest(accepted))
+            if arrival.already:
+                found = extent_of(connection, accepted.cluster)
+                return Committed(found, already=True, agent_rules=True), _transaction(connection)
+            if arrival.is_joint:
+                if arrival.is_first:
+                    take_over(connection, self._ready(), accepted.cluster, accepted.head.since)
+                accepted = accepted.after_stock(accepted.head.since)
+        elif agent_rules := rules(connection, accepted.cluster):
+            accepted = accepted.by_stock()
         growth = grow(connection, accepted)
         cluster = self._cluster(accepted.cluster, growth.stamp_before)
         cluster.stamp = growth.stamp
@@ -129,16 +144,19 @@ class Writer:
         series = cluster.series.find(connection, accepted.samples, cluster.workers)
 
         saved = cluster.workers.save(connection)
-        new_prefixes = cluster.names.intern(connection, accepted.spans)
+        recorder = Recorder(connection, accepted, cluster.workers, cluster.names, cluster.stacks)
+        new_prefixes = cluster.names.intern(connection, accepted.spans) + recorder.intern()
         new_series = cluster.series.save(connection)
         spans = copy_spans(connection, accepted.cluster, accepted.spans, lanes, cluster.names)
         samples = copy_samples(connection, accepted.cluster, accepted.samples, series)
         events = copy_events(connection, accepted, cluster.workers)
+        recorder.store()
         if growth.late_before is not None:
             drop_tiles(connection, accepted, growth.late_before)
         opened = saved.opened
         committed = Committed(
             extent=add_workers(connection, accepted.cluster, opened) if opened else growth.extent,
+            agent_rules=agent_rules,
             refused=accepted.refused,
             workers=[lifetime.item() for lifetime in saved.lifetimes],
             lanes=[lane.item() for lane in saved.lanes],
@@ -149,6 +167,12 @@ class Writer:
             events=events,
         )
         return committed, growth.transaction
+
+
+def _transaction(connection: psycopg.Connection) -> str:
+    """What pg_xact_status knows the transaction at hand by."""
+    row = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
+    return str(row[0]) if row else ""
 
 
 def _outcome(connection: psycopg.Connection, transaction: str) -> str | None:

@@ -22,6 +22,8 @@ from observatory.wire.records import clean_key, clean_text, is_time
 VERSION = 1
 HEAD = "batch"
 STEP = 2_000
+PAUSE = 5e-5
+"""seconds: before Python 3.11 who sleeps for none has the interpreter back before anybody else wakes up"""
 AGENT = re.compile(r"[0-9a-f]{32}")
 
 Row = Sequence[Any]
@@ -77,7 +79,7 @@ def encode_rows(kind: Kind, rows: Sequence[Row]) -> bytes:
             column.extend(
                 values if codes is None else [codes.setdefault(value, len(codes)) for value in values]
             )
-        time.sleep(0)
+        time.sleep(PAUSE)
     return encode(
         kind.name,
         len(rows),
@@ -93,7 +95,11 @@ def _column(field: Field, data: array[Any], codes: Iterable[Any] | None) -> Colu
         return Column(field.name, field.type.column, data)
     limit = field.type.limit
     shorten = _shortened_json if field.type is Type.JSON else _shortened
-    return Column(field.name, "text", data, [shorten(value, limit) for value in codes])
+    values = [
+        value if type(value) is str and len(value) <= limit else shorten(value, limit) for value in codes
+    ]
+    time.sleep(PAUSE)
+    return Column(field.name, "text", data, values)
 
 
 def _shortened(value: Any, limit: int) -> str:

@@ -9,7 +9,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from observatory.wire.batches import Head
 
 MAXIMUM_KEY_LENGTH = 2_000
 MAXIMUM_TEXT_LENGTH = 10_000
@@ -150,6 +153,8 @@ class WorkerSeen:
     """when it was first seen"""
     status: str = "running"
     resources: Mapping[str, float] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """JSON-able: versions, process, instance type …, as far as they are told; added to what is known"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +164,7 @@ class WorkerGone:
     address: str
     time: float
     reason: str
-    """ "removed", "lost", "cluster-ended" """
+    """ "removed", "retired", "lost", "cluster-ended" """
 
 
 @dataclass(slots=True)
@@ -179,8 +184,15 @@ class Batch:
     errors: int = 0
     """tasks that erred since the batch before, as far as the source can tell"""
 
+    head: Head | None = None
+    """of an agent's batch; None: it was scraped"""
+
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+    """by kind: what only an agent tells, in the order of the kind's fields (kinds.py)"""
+
     def __len__(self) -> int:
-        return len(self.workers) + len(self.spans) + len(self.samples) + len(self.events) + len(self.gone)
+        known = len(self.workers) + len(self.spans) + len(self.samples) + len(self.events) + len(self.gone)
+        return known + sum(map(len, self.rows.values()))
 
 
 def clean_text(text: str, limit: int = MAXIMUM_TEXT_LENGTH) -> str:

@@ -39,6 +39,7 @@ PLACES: dict[str, Any] = {
     "object_id": 1,
     "slug": "alpha",
     "token": "abc-def",
+    "token_id": 1,
     "url": "nothing",
 }
 """what stands for each placeholder of a URL, beside the ids of the world's own"""
@@ -119,6 +120,7 @@ TABLE = [
     ("GET", "/projects/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/projects/alpha/", {"viewer": 200, "editor": 200, "owner": 200}),
     ("POST", "/projects/alpha/", {"viewer": 403, "editor": 403, "owner": 422}),
+    ("POST", "/projects/alpha/tokens/", {"viewer": 403, "editor": 422, "owner": 422}),
     ("POST", "/projects/alpha/members/", {"viewer": 403, "editor": 403, "owner": 422}),
     (
         "GET",

@@ -25,7 +25,31 @@ def _batch(cluster: int, times: list[float], make: Any) -> Batch:
         spans=[make.span(time, worker="tcp://w:1") for time in times],
         samples=[make.sample(time, worker="tcp://w:1") for time in times],
         events=[Event(time, "restarted") for time in times],
+        rows=recorded(times),
     )
+
+
+def recorded(times: list[float]) -> dict[str, list[tuple[Any, ...]]]:
+    """A row of every kind that only an agent tells."""
+    worker, key = "tcp://w:1", "inc-1"
+    rows = {
+        "transition": (key, "waiting", "processing", worker, "why"),
+        "error": (key, worker, "erred", "ValueError", "no", "", 0, [worker], 0),
+        "log": ("worker", worker, 30, "distributed.worker", "careful", "", 1),
+        "computation": ("c", "client", "code", [["inc", 1]], {}, []),
+        "group_dependency": ("c", "inc", "dec", 1),
+        "dependency": ("c", key, "dec-1"),
+        "task": ("c", key, "(0, 1)", 0, {}, {}),
+        "profile": (worker, "task", "inc", "inc\tfile\t1", 3),
+        "steal": ("confirm", key, worker, "tcp://w:2", 1, 0.1, 0.2, 0.3),
+    }
+    found = {kind: [(time, *rest) for time in times] for kind, rest in rows.items()}
+    found["transfer"] = [(time, time, worker, "tcp://w:2", 0, 1.0, 0.0, {key: 1}, 1) for time in times]
+    return found
+
+
+def each(count: int) -> dict[str, int]:
+    return {table.name: count for table in TIME_SERIES}
 
 
 def _counts(rows: Rows, cluster: int) -> dict[str, int]:
@@ -40,7 +64,7 @@ def test_a_record_of_any_day_finds_its_partition(
 ) -> None:
     times = [now - days * DAY for days in range(0, 400, 50)]
     writer.write(_batch(cluster, times, make))
-    assert _counts(rows, cluster) == {"span": 8, "sample": 8, "event": 8}
+    assert _counts(rows, cluster) == each(8)
 
 
 def test_writers_that_need_the_same_new_day_do_not_stand_in_each_others_way(
@@ -64,7 +88,7 @@ def test_writers_that_need_the_same_new_day_do_not_stand_in_each_others_way(
     for thread in threads:
         thread.join()
     assert failed == []
-    assert _counts(rows, cluster) == {"span": 40, "sample": 40, "event": 40}
+    assert _counts(rows, cluster) == each(40)
 
 
 def test_partitions_that_are_made_ahead_take_records(connection: psycopg.Connection, rows: Rows) -> None:
@@ -84,7 +108,7 @@ def test_what_is_older_than_every_project_keeps_is_dropped(
     writer.write(_batch(cluster, [now - 45 * DAY, now - 32 * DAY, now - 29 * DAY, now - 1], make))
     retained = retain({cluster: 30}, longest=30, now=datetime.fromtimestamp(now, UTC))
     assert retained.dropped >= 6
-    assert _counts(rows, cluster) == {"span": 2, "sample": 2, "event": 2}
+    assert _counts(rows, cluster) == each(2)
     first = rows("SELECT extract(epoch FROM first)::float8 FROM extent WHERE cluster_id = %s", cluster)
     assert first == [(now - 30 * DAY,)]
 
@@ -95,7 +119,7 @@ def test_a_day_that_was_dropped_is_made_again_for_a_writer_that_knew_it(
     writer.write(_batch(cluster, [now - 45 * DAY], make))
     retain({cluster: 30}, longest=30, now=datetime.fromtimestamp(now, UTC))
     writer.write(_batch(cluster, [now - 45 * DAY], make))
-    assert _counts(rows, cluster) == {"span": 1, "sample": 1, "event": 1}
+    assert _counts(rows, cluster) == each(1)
 
 
 def test_a_project_that_keeps_less_loses_its_own_rows_only(
@@ -108,8 +132,8 @@ def test_a_project_that_keeps_less_loses_its_own_rows_only(
             writer.write(_batch(id, times, make))
         retained = retain({cluster: 7, other: 30}, longest=30, now=datetime.fromtimestamp(now, UTC))
         assert retained.deleted == 6
-        assert _counts(rows, cluster) == {"span": 2, "sample": 2, "event": 2}
-        assert _counts(rows, other) == {"span": 4, "sample": 4, "event": 4}
+        assert _counts(rows, cluster) == each(2)
+        assert _counts(rows, other) == each(4)
     finally:
         delete_cluster(other)
 
@@ -145,9 +169,9 @@ def test_rows_that_were_compressed_are_deleted_too(
     assert compressed[0][0] >= 3
     late = make.span(times[-1], key="late")
     writer.write(Batch(cluster, spans=[late]))
-    assert _counts(rows, cluster) == {"span": 2_002, "sample": 2_001, "event": 2_001}
+    assert _counts(rows, cluster) == {**each(2_001), "span": 2_002}
     retain({cluster: 7}, longest=30, now=datetime.fromtimestamp(now, UTC))
-    assert _counts(rows, cluster) == {"span": 1, "sample": 1, "event": 1}
+    assert _counts(rows, cluster) == each(1)
 
 
 def test_deleting_a_cluster_leaves_nothing_of_it(
@@ -158,6 +182,9 @@ def test_deleting_a_cluster_leaves_nothing_of_it(
         for id in (cluster, other):
             writer.write(_batch(id, [now - 3 * DAY, now - DAY, now], make))
             connection.execute("INSERT INTO tile VALUES (%s, 'spans', 20, 1, 1, '')", [id])
+            connection.execute(
+                "INSERT INTO agent VALUES (gen_random_uuid(), %s, 1, false, now(), now(), now())", [id]
+            )
         delete_cluster(cluster)
         for table in (*DIMENSIONS, *(table.name for table in TIME_SERIES)):
             assert rows(f"SELECT count(*) FROM {table} WHERE cluster_id = %s", cluster) == [(0,)], table
@@ -196,9 +223,9 @@ def test_retention_is_that_of_each_project_and_what_nobody_knows_goes(
         writer.write(_batch(known.pk, [now - 30 * DAY, now - 10 * DAY, now - DAY], make))
     writer.write(_batch(cluster, [now], make))
     enforce_retention()
-    assert _counts(rows, kept["short"]) == {"span": 1, "sample": 1, "event": 1}
-    assert _counts(rows, kept["long"]) == {"span": 2, "sample": 2, "event": 2}
-    assert _counts(rows, cluster) == {"span": 0, "sample": 0, "event": 0}
+    assert _counts(rows, kept["short"]) == each(1)
+    assert _counts(rows, kept["long"]) == each(2)
+    assert _counts(rows, cluster) == each(0)
     for id in kept.values():
         delete_cluster(id)
 

@@ -22,13 +22,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--once", action="store_true", help="one pass, then close the cluster")
     parser.add_argument("--folder", type=Path, required=True, help="for what workers spill; is emptied")
+    parser.add_argument("--url", required=True, help="where the agent of the cluster reports to")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     signal.signal(signal.SIGTERM, _stop)
     shutil.rmtree(options.folder, ignore_errors=True)
     options.folder.mkdir()
-    with DemoCluster(options.folder) as cluster, cluster.client() as client:
-        _watch(cluster.http_address)
+    agent = {
+        "OBSERVATORY_URL": options.url,
+        "OBSERVATORY_NAME": "demo",
+        "OBSERVATORY_TOKEN": _manage("demo_token"),
+        "DASK_OBSERVATORY__SPOOL_DIRECTORY": str(options.folder / "spool"),
+    }
+    with DemoCluster(options.folder, agent) as cluster, cluster.client() as client:
+        _manage("watch_demo", cluster.http_address)
         (options.folder / READY).touch()
         one_pass(client)
         while not options.once:
@@ -36,9 +43,11 @@ def main() -> None:
             one_pass(client)
 
 
-def _watch(http_address: str) -> None:
-    command = [sys.executable, str(MANAGE), "watch_demo", http_address]
-    subprocess.run(command, check=True, preexec_fn=dying_with_us())
+def _manage(*arguments: str) -> str:
+    """What a management command prints."""
+    command = [sys.executable, str(MANAGE), *arguments]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, preexec_fn=dying_with_us())
+    return done.stdout.strip()
 
 
 def _stop(*_: object) -> None:

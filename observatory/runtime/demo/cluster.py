@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,6 +18,7 @@ from distributed import Client
 
 from observatory.runtime.program import Program
 
+ROOT = Path(__file__).parents[3]
 WORKERS, THREADS = 3, 2
 MEMORY_LIMIT = "600MB"
 HTTP_PORT = 8787
@@ -31,7 +33,8 @@ CONFIGURATION = {
 class DemoCluster:
     """Running inside a `with` block; its workers spill to `scratch`. Its processes die with ours."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, agent: Mapping[str, str] | None = None) -> None:
+        """`agent`: the settings of the agent as variables of the environment; None: there is none."""
         port = _free_port()
         http_port = HTTP_PORT if _is_free(HTTP_PORT) else _free_port()
         self.address = f"tcp://127.0.0.1:{port}"
@@ -39,7 +42,9 @@ class DemoCluster:
         dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
         scheduler = [*dask, "--host", "127.0.0.1", "--port", str(port), "--dashboard-address"]
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1"]
-        self.programs = [Program("scheduler", [*scheduler, f"127.0.0.1:{http_port}"], self._answers)]
+        preload = ["--preload", "observatory.agent"] if agent else []
+        command = [*scheduler, f"127.0.0.1:{http_port}", *preload]
+        self.programs = [Program("scheduler", command, self._answers)]
         for number in range(WORKERS):
             options = ["--nthreads", str(THREADS), "--memory-limit", MEMORY_LIMIT, "--name", f"demo-{number}"]
             folder = ["--local-directory", str(scratch)]
@@ -47,6 +52,8 @@ class DemoCluster:
         for program in self.programs:
             program.environment = CONFIGURATION
             program.patience = 5.0
+        # workers and nannies get the agent from the scheduler, as they would where it isn't installed
+        self.programs[0].environment = {**CONFIGURATION, "PYTHONPATH": str(ROOT), **(agent or {})}
 
     def __enter__(self) -> Self:
         for program in self.programs:

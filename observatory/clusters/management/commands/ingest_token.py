@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from observatory.clusters import tokens
+from observatory.clusters.models import Project
+
+
+class Command(BaseCommand):
+    help = (
+        "Makes an ingest token for agents that report into a project, and prints it: it is shown this once."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("project", help="the project's short name, as in its address")
+        parser.add_argument("--name", default="made by manage.py", help="what uses the token")
+
+    def handle(self, project: str, name: str, **options: Any) -> None:
+        found = Project.objects.filter(slug=project).first()
+        if found is None:
+            known = ", ".join(Project.objects.values_list("slug", flat=True))
+            raise CommandError(f"there is no project {project!r}; there are: {known or 'none'}")
+        _, secret = tokens.make(found, name[:100], None)
+        self.stdout.write(secret)

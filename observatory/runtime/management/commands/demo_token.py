@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from observatory.clusters import tokens
+from observatory.clusters.models import IngestToken
+from observatory.collect.management.commands.watch import find_project
+
+NAME = "demo"
+
+
+class Command(BaseCommand):
+    help = "Makes and prints an ingest token for the demo's agent, in place of the one before. `up` calls it."
+
+    def handle(self, **options: Any) -> None:
+        project = find_project("")
+        IngestToken.objects.filter(project=project, name=NAME).delete()
+        _, secret = tokens.make(project, NAME, None)
+        self.stdout.write(secret)

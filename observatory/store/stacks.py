@@ -1,0 +1,42 @@
+"""Interns the stacks of profiles: each is stored once a cluster, however long it is."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable
+
+import psycopg
+
+
+class Stacks:
+    """The known stacks of one cluster."""
+
+    def __init__(self, cluster: int) -> None:
+        self.cluster = cluster
+        self._ids: dict[uuid.UUID, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def intern(self, connection: psycopg.Connection, stacks: Iterable[str]) -> dict[str, int]:
+        """The id of each stack."""
+        identities = {stack: identity(stack) for stack in stacks}
+        unknown = {found: stack for stack, found in identities.items() if found not in self._ids}
+        if unknown:
+            connection.execute(
+                """INSERT INTO stack (cluster_id, identity, frames)
+                   SELECT %s, * FROM unnest(%s::uuid[], %s::text[])
+                   ON CONFLICT (cluster_id, identity) DO NOTHING""",
+                [self.cluster, list(unknown), list(unknown.values())],
+            )
+            rows = connection.execute(
+                "SELECT identity, id FROM stack WHERE cluster_id = %s AND identity = ANY(%s)",
+                [self.cluster, list(unknown)],
+            )
+            self._ids.update(rows.fetchall())
+        return {stack: self._ids[found] for stack, found in identities.items()}
+
+
+def identity(stack: str) -> uuid.UUID:
+    return uuid.UUID(bytes=hashlib.blake2b(stack.encode(), digest_size=16).digest())
