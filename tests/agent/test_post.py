@@ -131,25 +131,9 @@ def test_a_server_that_doesnt_answer_is_given_up(
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tls")
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-        "-addext",
-    ]
-    subprocess.run(
-        [*command, "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "certificate.pem"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
+    made = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "key.pem"]
+    named = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-out", "certificate.pem"]
+    subprocess.run(["openssl", "req", *made, *named], cwd=folder, check=True, capture_output=True)
     return folder / "certificate.pem"
 
 
