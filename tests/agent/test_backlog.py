@@ -19,6 +19,7 @@ from tests.agent.batches import KINDS_OF, sized
 SAMPLES, TASKS, FAILURES = sorted(Importance)
 OWNER = owner_of("http://observatory", "token")
 MEMORY, DISK = 20_000, 40_000
+LITTLE_MEMORY, LITTLE_DISK = 8_000, 12_000
 HEADS = 2 * HEAD_SIZE
 """bytes: a batch that consists of a head alone is folded into the next, and one may be on its way"""
 
@@ -27,10 +28,10 @@ def backlog_in(folder: Path, memory: int = MEMORY, disk: int = DISK) -> Backlog:
     return Backlog(Spool(folder / "agent", disk, OWNER), memory)
 
 
-def without_disk(folder: Path) -> Backlog:
+def without_disk(folder: Path, memory: int = MEMORY) -> Backlog:
     """A file is where the spool's folder should be."""
     (folder / "file").touch()
-    return Backlog(Spool(folder / "file" / "agent", DISK, OWNER), MEMORY)
+    return Backlog(Spool(folder / "file" / "agent", DISK, OWNER), memory)
 
 
 def taken(batch: Batch) -> Counter[str]:
@@ -80,6 +81,25 @@ def test_a_batch_that_went_to_disk_while_it_was_sent_is_done_all_the_same(tmp_pa
     assert [batch.sequence for batch in emptied(backlog)] == [2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize("has_disk", [True, False])
+def test_the_batch_that_is_being_sent_is_neither_cut_nor_told_as_dropped(
+    tmp_path: Path, has_disk: bool
+) -> None:
+    backlog = backlog_in(tmp_path, 8000, 8000) if has_disk else without_disk(tmp_path, 8000)
+    backlog.add(sized(1, {SAMPLES: 1000}))
+    sent = backlog.first()
+    assert sent is not None
+    for number in range(2, 20):
+        backlog.add(sized(number, {SAMPLES: 5000}))
+    again = backlog.first()
+    assert again is not None
+    assert (again.sequence, again.parts, list(again.dropped)) == (1, sent.parts, [])
+    backlog.done(sent)
+    found = emptied(backlog)
+    assert 1 not in [batch.sequence for batch in found]
+    assert sum(map(taken, found), Counter()) == {"sample": 180}
+
+
 def test_without_a_disk_what_counts_least_is_dropped_from_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -120,7 +140,11 @@ STEPS = st.lists(st.one_of(SIZES, st.sampled_from(["take", "done"])), max_size=6
 @given(STEPS, st.booleans())
 def test_the_bounds_hold_and_every_record_is_delivered_or_told(steps: list[object], has_disk: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        backlog = backlog_in(Path(folder)) if has_disk else without_disk(Path(folder))
+        backlog = (
+            backlog_in(Path(folder), LITTLE_MEMORY, LITTLE_DISK)
+            if has_disk
+            else without_disk(Path(folder), LITTLE_MEMORY)
+        )
         told: Counter[str] = Counter()
         added: Counter[str] = Counter()
         sequences: list[int] = []
@@ -144,9 +168,9 @@ def test_the_bounds_hold_and_every_record_is_delivered_or_told(steps: list[objec
                 # the one that is being sent is never cut
                 spared = HEADS + (sum(sending.sizes.values()) if sending is not None else 0)
                 on_disk = sum(path.stat().st_size for path in Path(folder).glob("agent/0*"))
-                assert backlog.memory <= MEMORY + spared
+                assert backlog.memory <= LITTLE_MEMORY + spared
                 assert on_disk == backlog.spool.size
-                assert on_disk <= DISK + spared
+                assert on_disk <= LITTLE_DISK + spared
                 assert backlog.memory == sum(
                     HEAD_SIZE + sum(held.sizes.values()) for held in backlog._batches.values()
                 )

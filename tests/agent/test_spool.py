@@ -112,6 +112,16 @@ def test_batches_that_nothing_is_left_of_are_told_by_the_newest(tmp_path: Path) 
     assert told == 1000
 
 
+def test_batches_that_are_too_large_for_the_spool_leave_one_head(tmp_path: Path) -> None:
+    spool = opened(tmp_path, limit=1000)
+    for number in range(1, 51):
+        spool.add(sized(number, {SAMPLES: 1500}))
+    assert len(list(tmp_path.glob("agent/0*"))) == len(spool) == 1
+    told = spool.first()
+    assert told is not None
+    assert told.dropped == [(START + 1, START + 51, "sample", 500, "spool-full")]
+
+
 def test_the_batch_that_is_being_sent_stays_whole(tmp_path: Path) -> None:
     spool = opened(tmp_path, limit=3000)
     spool.add(sized(1, {SAMPLES: 1000}))
