@@ -12,6 +12,7 @@ import psycopg
 from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Router, Schema
+from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
 from observatory.clusters import tokens
@@ -56,8 +57,11 @@ class Refusal(Schema):
 
 
 class TokenAuth(HttpBearer):
-    def authenticate(self, request: HttpRequest, token: str) -> IngestToken | None:
-        return tokens.find(token)
+    def authenticate(self, request: HttpRequest, token: str) -> IngestToken:
+        found = tokens.find(token)
+        if found is None:
+            raise HttpError(401, "the ingest token is unknown or revoked: make one on the project's page")
+        return found
 
 
 @router.post(

@@ -10,6 +10,8 @@ from django.utils.deprecation import MiddlewareMixin
 
 from observatory.pages.errors import bad_request, is_api
 
+ASKS_FOR_A_TOKEN = ("/api/v1/ingest",)
+
 
 class RefuseNulMiddleware(MiddlewareMixin):
     """Refuses a NUL in a query: PostgreSQL holds none in its texts, so that nothing could be found by one."""
@@ -25,6 +27,13 @@ class SignInRequiredMiddleware(LoginRequiredMiddleware):
 
     Sends people to the sign-in page, and tells programs that they aren't signed in.
     """
+
+    def process_view(
+        self, request: HttpRequest, view_func: Any, view_args: Any, view_kwargs: Any
+    ) -> HttpResponseBase | None:
+        if request.method == "POST" and request.path in ASKS_FOR_A_TOKEN:
+            return None
+        return super().process_view(request, view_func, view_args, view_kwargs)
 
     def handle_no_permission(  # type: ignore[override]
         self, request: HttpRequest, view_func: Any
