@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from observatory.agent.post import Outcome, Post
-from tests.agent.batches import configuration, real, transition
+from observatory.wire.batches import decode_batch
+from tests.agent.batches import configuration, head, real, sample, transition
 from tests.agent.misbehaving import Server, serving
 from tests.agent.receiving import Handler, Receiving
 
@@ -43,6 +44,20 @@ def test_a_stored_batch_is_acknowledged_and_the_connection_kept(server: Server, 
         assert post.send(body(number)) is Outcome.ACKNOWLEDGED
     assert len(server.received.rows["transition"]) == 9
     assert len(server.connections) == 1
+
+
+def test_observatory_reads_what_is_sent_though_each_part_is_compressed_by_itself() -> None:
+    pytest.importorskip("django")
+    from django.test import RequestFactory
+
+    from observatory.collect.body import read_body
+
+    rows = {"sample": [sample(1)], "transition": [transition(1)], "event": [(1.7e9, "restarted", "", "{}")]}
+    batch = real(1, rows).telling([(1.7e9, 1.7e9, "log", 5, "spool-full")])
+    content = {"content_type": "application/octet-stream", "headers": {"Content-Encoding": "gzip"}}
+    found, blocks = decode_batch(read_body(RequestFactory().post("/", batch.body(), **content)))
+    assert found == head(1)
+    assert {kind: block.rows for kind, block in blocks.items()} == dict.fromkeys([*rows, "dropped"], 1)
 
 
 def test_a_kept_connection_that_the_server_closed_is_opened_again_at_once(server: Server, post: Post) -> None:
