@@ -2,8 +2,8 @@
 
 One cluster, whose scheduler and workers are processes of their own. The variants take turns, each round in
 another order: alone, with the agent (whose batches a process beside it takes), in a `performance_report`, and
-with a subscriber to the stock /eventstream. To reach: 0.97 of the throughput of the cluster alone, and less CPU
-time of the scheduler added than a performance_report adds.
+with a subscriber to the stock /eventstream. To reach: 0.97 of the throughput of the cluster alone, and less
+CPU time of the scheduler added than a performance_report adds.
 """
 
 from __future__ import annotations
