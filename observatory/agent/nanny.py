@@ -15,7 +15,7 @@ from tornado.ioloop import PeriodicCallback
 
 from observatory.agent.courier import Courier
 from observatory.agent.journal import Journal, left_by, path_for
-from observatory.agent.logs import LogHandler, attach, detach
+from observatory.agent.logs import Listener, handler, speaking
 from observatory.agent.worker import FLUSH, URGENT, levels_of
 
 SAMPLING = 0.2
@@ -41,8 +41,9 @@ class NannyAgent(NannyPlugin):
         self._told: tuple[float, int] = (0.0, 0)
         self._process: psutil.Process | None = None
         self.courier = Courier(nanny, self.journal, lambda: self.address, lambda: None)
-        self.handler = LogHandler(self._logged, "nanny", lambda: self.address, lambda moment: moment)
-        attach(self.handler, levels_of(self.settings))
+        levels = levels_of(self.settings)
+        self.listener = Listener(self._logged, "nanny", levels, lambda: self.address, self._pid)
+        handler.listen(self.listener)
         nanny.handlers[FLUSH] = self.courier.flush
         self._on_worker_exit = nanny._on_worker_exit
         nanny._on_worker_exit = self._exited
@@ -54,7 +55,7 @@ class NannyAgent(NannyPlugin):
         self._callback.stop()
         nanny._on_worker_exit = self._on_worker_exit
         nanny.handlers.pop(FLUSH, None)
-        detach(self.handler)
+        handler.leave(self.listener)
         await self.courier.stop()
 
     def _logged(self, row: tuple[Any, ...]) -> None:
@@ -87,10 +88,14 @@ class NannyAgent(NannyPlugin):
         try:
             self._tell_exit(exitcode)
         finally:
+            speaking.set(self.listener)
             await self._on_worker_exit(exitcode)
 
+    def _pid(self) -> int:
+        return self._process.pid if self._process is not None else 0
+
     def _tell_exit(self, exitcode: int | None) -> None:
-        pid = self._process.pid if self._process is not None else 0
+        pid = self._pid()
         if self.nanny.status.name == "running":
             detail = self._exit(exitcode, pid)
             self.journal.append("event", (time.time(), "worker-restarted", self.address, json.dumps(detail)))

@@ -22,7 +22,7 @@ from observatory.agent.errors import Errors
 from observatory.agent.events import Events
 from observatory.agent.graphs import Graphs
 from observatory.agent.lifecycle import Lifecycle
-from observatory.agent.logs import LogHandler, attach, detach
+from observatory.agent.logs import Listener, handler
 from observatory.agent.parcel import pack
 from observatory.agent.received import Received
 from observatory.agent.samples import Sampler
@@ -71,8 +71,8 @@ class SchedulerAgent(SchedulerPlugin):
         self.received = Received(scheduler, buffer)
         cluster = Cluster(scheduler.id, name, scheduler.address, _started(scheduler), self.since)
         self.sender = Sender(configuration, cluster, buffer)
-        self.handler = LogHandler(buffer.appender("log"), "scheduler", lambda: "", lambda moment: moment)
-        attach(self.handler, configuration.log_levels)
+        self.listener = Listener(buffer.appender("log"), "scheduler", configuration.log_levels)
+        handler.listen(self.listener)
         self.errors.install()
         self.events.install()
         self.received.install()
@@ -174,7 +174,7 @@ class SchedulerAgent(SchedulerPlugin):
 
     async def _finish(self, is_last: bool) -> None:
         self._guarded("close", self.sampler.stop)
-        self._guarded("close", detach, self.handler)
+        self._guarded("close", handler.leave, self.listener)
         close = functools.partial(self.sender.close, self.configuration.close_timeout, is_last)
         await asyncio.get_running_loop().run_in_executor(None, close)
 

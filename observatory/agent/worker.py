@@ -14,7 +14,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from observatory.agent.courier import Courier
 from observatory.agent.environment import describe
 from observatory.agent.journal import Journal, path_for
-from observatory.agent.logs import LogHandler, attach, detach
+from observatory.agent.logs import Listener, handler
 from observatory.agent.profiles import Profiles
 from observatory.agent.transfers import Transfers
 
@@ -43,14 +43,20 @@ class WorkerAgent(WorkerPlugin):
         self.transfers = Transfers(worker)
         self.profiles = Profiles(worker, worker.address)
         self.courier = Courier(worker, self.journal, lambda: worker.address, self._gather)
-        self.handler = LogHandler(self._logged, "worker", lambda: worker.address, self._on_scheduler_clock)
-        attach(self.handler, levels_of(self.settings))
+        self.listener = Listener(
+            self._logged,
+            "worker",
+            levels_of(self.settings),
+            lambda: worker.address,
+            clock=self._on_scheduler_clock,
+        )
+        handler.listen(self.listener)
         worker.handlers[FLUSH] = self.courier.flush
         self._tell_of_itself()
         self.courier.start()
 
     async def teardown(self, worker: Any) -> None:
-        detach(self.handler)
+        handler.leave(self.listener)
         worker.handlers.pop(FLUSH, None)
         await self.courier.stop()
 
@@ -81,7 +87,7 @@ class WorkerAgent(WorkerPlugin):
                 worker.ip,
                 worker.state.nthreads,
                 float(worker.memory_manager.memory_limit or 0),
-                worker.status.name,
+                "running",  # its plugins are set up just before it is
                 json.dumps(dict(resources), default=str),
                 json.dumps(describe(), default=str),
             ),

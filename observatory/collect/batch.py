@@ -28,7 +28,9 @@ from observatory.wire.records import (
 MAXIMUM_LABELS = 50
 MAXIMUM_LABEL = 500
 REASONS = {
+    "buffer-full": "they came faster than the agent could take them",
     "spool-full": "the agent had no room to keep them",
+    "damaged": "what the agent had kept of them on disk was damaged",
     "refused": "the server didn't take them",
     "broken": "they couldn't be read",
 }

@@ -15,11 +15,13 @@ http = get_asgi_application()
 # whitenoise's files: Django reads each in a thread and sends it as a whole, which is what we want
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 
-from observatory.replay.routing import websocket_urlpatterns  # noqa: E402  (needs the apps loaded)
+from observatory.collect.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
+from observatory.config.body_limit import BodyLimit  # noqa: E402
+from observatory.replay.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": http,
+        "http": BodyLimit(http, COMPRESSED),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )
