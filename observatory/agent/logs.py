@@ -87,6 +87,9 @@ class LogHandler(logging.Handler):
         except Exception:
             self.failures += 1
 
+    def setLevel(self, level: int | str) -> None:
+        """It has none: `silence_logs` of a cluster in the same process raises that of every handler."""
+
     def handleError(self, record: logging.LogRecord) -> None:
         self.failures += 1
 

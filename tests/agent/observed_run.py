@@ -68,8 +68,8 @@ def work(client):
     keep.append(client.submit(be_busy, 2.5))
     for futures in keep:
         wait(futures)
-    client.run_on_scheduler(be_busy, 0.5)  # in the event loop: its own profile sees that
-    client.run(be_busy, 0.5)
+    client.run_on_scheduler(be_busy, 2.2)  # in the event loop, which Dask looks at once a second
+    client.run(be_busy, 2.2)
     keep.clear()  # a result that dies with its worker would be computed again
     del made, futures
     client.log_event("the-run", {"said": "something"})

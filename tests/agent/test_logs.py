@@ -112,6 +112,13 @@ def test_a_lowered_level_is_restored_when_the_last_listener_left(handler: LogHan
     assert (logger.level, handler in logger.handlers) == (logging.ERROR, False)
 
 
+def test_a_cluster_that_silences_its_logs_silences_no_recording(listen: Listen, handler: LogHandler) -> None:
+    rows = listen("worker")
+    handler.setLevel(logging.CRITICAL)
+    logging.getLogger("distributed.worker").warning("said all the same")
+    assert len(rows) == 1
+
+
 class Unprintable:
     def __str__(self) -> str:
         raise RuntimeError("no text")

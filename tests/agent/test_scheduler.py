@@ -51,6 +51,11 @@ def fail(number: int) -> None:
     raise KeyError(f"no {number}")
 
 
+def fail_after(seconds: float) -> None:
+    time.sleep(seconds)
+    raise KeyError("no 2")
+
+
 def increment(number: int) -> int:
     return number + 1
 
@@ -88,7 +93,7 @@ def test_each_attempt_of_a_failing_task_is_told_with_its_traceback(
 def test_tasks_that_fail_with_another_are_counted_not_told_as_errors(
     client: Client, received: Receiving
 ) -> None:
-    failing = client.submit(fail, 2, pure=False)
+    failing = client.submit(fail_after, 1.0, pure=False)
     dependents = [client.submit(increment, failing, pure=False) for _ in range(4)]
     wait(dependents)
     [error] = eventually(lambda: received.rows["error"])

@@ -93,9 +93,9 @@ def test_the_last_words_of_a_killed_worker_are_told_with_how_it_ended(
     assert [(row["worker"], row["pid"], row["role"]) for row in words] == [(address, pid, "worker")]
     gone = eventually(lambda: [row for row in received.rows["gone"] if row["address"] == address])
     assert gone[0]["reason"] == "lost"
-    nannys = [
-        row for row in received.rows["log"] if row["role"] == "nanny" and "Restarting" in row["message"]
-    ]
+    nannys = eventually(
+        lambda: [r for r in received.rows["log"] if r["role"] == "nanny" and "Restarting" in r["message"]]
+    )
     assert [row["worker"] for row in nannys] == [address]
 
 
