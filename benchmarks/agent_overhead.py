@@ -1,4 +1,4 @@
-"""What the agent costs its cluster: 20,000 trivial tasks, with it and without, and with Dask's own means.
+"""What the agent costs its cluster: 10,000 trivial tasks, with it and without, and with Dask's own means.
 
 One cluster, whose scheduler and workers are processes of their own. The variants take turns, each round in
 another order: alone, with the agent (whose batches a process beside it takes), in a `performance_report`, and
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import http.server
 import json
 import multiprocessing
@@ -32,8 +33,9 @@ from distributed.deploy.subprocess import SubprocessCluster
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import observatory.agent
+from observatory.wire.batches import decode_batch
 
-TASKS, ROUNDS, WORKERS = 20_000, int(os.environ.get("ROUNDS", "7")), 2
+TASKS, ROUNDS, WORKERS = 10_000, int(os.environ.get("ROUNDS", "5")), 2
 TO_REACH = 0.97
 ALONE, AGENT, REPORT, STREAM = "alone", "agent", "performance_report", "eventstream"
 
@@ -47,7 +49,8 @@ class Acknowledging(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         with self.server.received.get_lock():  # type: ignore[attr-defined]
             self.server.received.value += len(body)  # type: ignore[attr-defined]
-        answer = b'{"sequence": 0, "refused": 0, "already": false}'
+        head, _ = decode_batch(gzip.decompress(body))
+        answer = json.dumps({"sequence": head.sequence, "refused": 0, "already": False}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
