@@ -1,4 +1,4 @@
-"""What the agent costs its cluster: 10,000 trivial tasks, with it and without, and with Dask's own means.
+"""What the agent costs its cluster: 20,000 trivial tasks, with it and without, and with Dask's own means.
 
 One cluster, whose scheduler and workers are processes of their own. The variants take turns, each round in
 another order: alone, with the agent (whose batches a process beside it takes), in a `performance_report`, and
@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import observatory.agent
 from observatory.wire.batches import decode_batch
 
-TASKS, ROUNDS, WORKERS = 10_000, int(os.environ.get("ROUNDS", "5")), 2
+TASKS, ROUNDS, WORKERS = 20_000, int(os.environ.get("ROUNDS", "5")), 2
 TO_REACH = 0.97
 ALONE, AGENT, REPORT, STREAM = "alone", "agent", "performance_report", "eventstream"
 
