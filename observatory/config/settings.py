@@ -85,6 +85,11 @@ CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "beat": {"task": "observatory.runtime.tasks.beat", "schedule": 10},
+    "build-tiles": {
+        "task": "observatory.replay.tasks.build_tiles",
+        "schedule": 15,
+        "options": {"expires": 15},
+    },
     "end-silent-clusters": {"task": "observatory.collect.tasks.end_silent_clusters", "schedule": 30},
     "make-partitions": {"task": "observatory.store.tasks.make_partitions", "schedule": 6 * 3600},
     "enforce-retention": {"task": "observatory.store.tasks.enforce_retention", "schedule": 3600},

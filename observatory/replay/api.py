@@ -13,10 +13,11 @@ from ninja.errors import HttpError
 
 from observatory.clusters.access import get_cluster
 from observatory.clusters.models import Cluster
+from observatory.replay.base import NAMES
 from observatory.replay.information import information
 from observatory.replay.levels import LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
 from observatory.replay.state import state_at
-from observatory.replay.tiles import NAMES, tile
+from observatory.replay.tiles import tile
 from observatory.store import timeline
 from observatory.store.connection import reading
 from observatory.store.intervals import Intervals

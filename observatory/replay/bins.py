@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,23 +52,31 @@ def busy_bins(
     bin_start = place.start + (bins << place.level)
     overlap = np.minimum(stop[row], bin_start + place.bin_width) - np.maximum(start[row], bin_start)
     starts_here = (start[row] >= bin_start) & (start[row] < bin_start + place.bin_width)
-    return _sum(lane[row], bins, prefix[row], action[row], np.maximum(overlap, 0), starts_here)
+    seconds = np.maximum(overlap, 0) / 1e6
+    found = Busy(lane[row], bins, prefix[row], action[row], seconds, starts_here.astype(np.int64))
+    return sum_busy([found])
 
 
-def _sum(
-    lane: Integers, bins: Integers, prefix: Integers, action: Integers, overlap: Integers, started: Any
-) -> Busy:
-    if not len(lane):
+def sum_busy(parts: Sequence[Busy]) -> Busy:
+    """The sum of bins of one tile."""
+    if not parts:
         empty = np.zeros(0, np.int64)
         return Busy(empty, empty, empty, empty, np.zeros(0), empty)
-    order = np.lexsort((action, prefix, bins, lane))
-    columns = [column[order] for column in (lane, bins, prefix, action)]
+    columns = [
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("lane", "bin", "prefix", "action")
+    ]
+    seconds = np.concatenate([part.seconds for part in parts])
+    count = np.concatenate([part.count for part in parts])
+    if not len(count):
+        return parts[0]
+    order = np.lexsort(columns[::-1])
+    columns = [column[order] for column in columns]
     changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
     firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
-    seconds = np.add.reduceat(overlap[order], firsts) / 1e6
-    count = np.add.reduceat(started[order].astype(np.int64), firsts)
-    lanes, numbers, prefixes, actions = (column[firsts] for column in columns)
-    return Busy(lanes, numbers, prefixes, actions, seconds, count)
+    lane, bins, prefix, action = (column[firsts] for column in columns)
+    seconds, count = np.add.reduceat(seconds[order], firsts), np.add.reduceat(count[order], firsts)
+    return Busy(lane, bins, prefix, action, seconds, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +112,33 @@ def series_bins(series: Integers, time: Integers, value: Floats, place: Place) -
         np.add.reduceat(value, firsts) / count,
         value[lasts],
         count,
+    )
+
+
+def sum_series(parts: Sequence[SeriesBins], place: Place) -> SeriesBins:
+    """Bins of smaller tiles within `place` as bins of its width."""
+    names = ("series", "time", "min", "max", "mean", "last", "count")
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts] or [np.zeros(0, np.int64)])
+        for name in names
+    }
+    if not len(columns["series"]):
+        return SeriesBins(*columns.values())
+    order = np.lexsort((columns["time"], columns["series"]))
+    series, time, low, high, mean, last, count = (columns[name][order] for name in names)
+    bins = (time - place.start) >> place.level
+    changes = (series[1:] != series[:-1]) | (bins[1:] != bins[:-1])
+    firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    lasts = np.concatenate([firsts[1:], [len(series)]]) - 1
+    counts = np.add.reduceat(count, firsts)
+    return SeriesBins(
+        series[firsts],
+        time[lasts],
+        np.minimum.reduceat(low, firsts),
+        np.maximum.reduceat(high, firsts),
+        np.add.reduceat(mean * count, firsts) / counts,
+        last[lasts],
+        counts,
     )
 
 

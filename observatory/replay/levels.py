@@ -23,6 +23,16 @@ class Place:
         if not 0 <= self.index * self.width < LATEST:
             raise ValueError(f"index {self.index} of level {self.level} lies outside of 1970 to 2100")
 
+    @classmethod
+    def at(cls, level: int, time: int) -> Place:
+        """The tile of a level that has an instant (microseconds) in it."""
+        return cls(level, time // (BINS << level))
+
+    @property
+    def children(self) -> tuple[Place, Place]:
+        """The two of the level below that cover the same time."""
+        return Place(self.level - 1, 2 * self.index), Place(self.level - 1, 2 * self.index + 1)
+
     @property
     def bin_width(self) -> int:
         """microseconds"""

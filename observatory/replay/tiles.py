@@ -1,29 +1,29 @@
-"""Builds tiles, and keeps the closed ones."""
+"""Tiles: those that are closed are built once and kept, the others are made on the fly.
+
+Up to the level BASE they are made of rows, above it of the two below them: what a tile costs doesn't depend
+on how many rows it covers. docs/architecture.md, "Time, levels and tiles".
+"""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 
-import numpy as np
 import psycopg
 
 from observatory.clusters.models import Cluster
-from observatory.replay.bins import GAP, SHORT, busy_bins, is_short, rates, series_bins
-from observatory.replay.levels import Place
+from observatory.replay.base import of_rows
+from observatory.replay.levels import MAXIMUM_LEVEL, Place
+from observatory.replay.pyramid import of_children
 from observatory.store import tiles as kept_tiles
 from observatory.store import timeline
 from observatory.store.extents import Extent
 from observatory.store.growth import SETTLING
-from observatory.store.intervals import Intervals
-from observatory.wire.blocks import Column, decode, encode, number_column, text_column
-from observatory.wire.layers import LAYERS
-from observatory.wire.records import MetricType
+from observatory.wire.blocks import decode, encode
 
-SPANS, PREFIXES, EVENTS = "spans", "prefixes", "events"
-NAMES = (SPANS, PREFIXES, EVENTS, *LAYERS)
-MOST_EVENTS = 5_000
-"""in one tile; it holds the first"""
+BASE = 16
+"""tiles of 34 s"""
+MOST_AT_TOP = 4
+"""tiles of the lowest level that is made for a look at the whole cluster"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +37,92 @@ class Tile:
 
 def tile(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> Tile:
     """The tile of `layer` at `place`: a kept one, or built now. Raises KeyError for an unknown layer."""
-    where = (cluster.pk, layer, place.level, place.index)
+    if place.level > BASE:
+        prepare(connection, cluster, layer, place)
+    return _tile(connection, cluster, layer, place)
+
+
+def prepare(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> int:
+    """Builds and keeps what is closed at `place` and below it and isn't kept, from below; how many tiles."""
+    extent = timeline.extent(connection, cluster.pk)
+    if (
+        extent is None
+        or not _overlaps(place, extent)
+        or kept_tiles.is_kept(connection, cluster.pk, layer, place.level, place.index)
+    ):
+        return 0
+    built = 0
+    if place.level > BASE:
+        built += sum(prepare(connection, cluster, layer, child) for child in place.children)
+    if is_closed(place, extent.committed):
+        _tile(connection, cluster, layer, place)
+        built += 1
+    return built
+
+
+def prepare_all(connection: psycopg.Connection, cluster: Cluster, layer: str) -> int:
+    """Builds what a look at the whole cluster needs: what is closed, of an ended cluster all; how many."""
+    extent = timeline.extent(connection, cluster.pk)
+    if extent is None or not extent.first:
+        return 0
+    top = whole(extent)
+    built = sum(prepare(connection, cluster, layer, place) for place in top)
+    if not cluster.is_live:
+        for place in top:
+            _tile(connection, cluster, layer, place)
+    return built
+
+
+def whole(extent: Extent) -> list[Place]:
+    """The tiles that cover all of a cluster, of the lowest level on which they are few."""
+    first, last = round(extent.first * 1e6), round(extent.last * 1e6)
+    for level in range(BASE, MAXIMUM_LEVEL + 1):
+        start, stop = Place.at(level, first).index, Place.at(level, last).index
+        if stop - start < MOST_AT_TOP:
+            break
+    return [Place(level, index) for index in range(start, stop + 1)]
+
+
+def _tile(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> Tile:
     with timeline.snapshot(connection):
         extent = timeline.extent(connection, cluster.pk) or nothing(cluster)
-        head = extent_block(extent, cluster)
-        closed = is_closed(place, extent.committed)
-        found = kept_tiles.kept(connection, *where, extent.version)
-        if found is not None and _holds(found, head, place):
-            return Tile(found, extent.version, closed)
-        body = head + build(connection, cluster, layer, place)
-    if closed or not cluster.is_live:
-        kept_tiles.keep(connection, *where, extent.version, body)
-    return Tile(body, extent.version, closed)
+        builder = _Builder(connection, cluster, extent)
+        body = builder.body(layer, place)
+    for made, content in builder.made.items():
+        kept_tiles.keep(connection, cluster.pk, layer, made.level, made.index, extent.version, content)
+    return Tile(body, extent.version, is_closed(place, extent.committed))
+
+
+class _Builder:
+    """Builds a tile and what it needs below it, in a snapshot; keeps nothing yet."""
+
+    def __init__(self, connection: psycopg.Connection, cluster: Cluster, extent: Extent) -> None:
+        self.connection = connection
+        self.cluster = cluster
+        self.extent = extent
+        self.head = extent_block(extent, cluster)
+        self.made: dict[Place, bytes] = {}
+        """what can be kept"""
+
+    def body(self, layer: str, place: Place) -> bytes:
+        where = (self.cluster.pk, layer, place.level, place.index)
+        found = kept_tiles.kept(self.connection, *where, self.extent.version)
+        if found is not None and self._holds(found, place):
+            return found
+        body = self.head + self._blocks(layer, place)
+        if is_closed(place, self.extent.committed) or not self.cluster.is_live:
+            self.made[place] = body
+        return body
+
+    def _blocks(self, layer: str, place: Place) -> bytes:
+        if place.level <= BASE:
+            return of_rows(self.connection, self.cluster, layer, place)
+        children = [child for child in place.children if _overlaps(child, self.extent)]
+        return of_children(layer, place, [(child, self.body(layer, child)) for child in children])
+
+    def _holds(self, body: bytes, place: Place) -> bool:
+        """Whether a kept tile is still true: it was closed when it was built, or nothing was stored since."""
+        return body.startswith(self.head) or is_closed(place, next(decode(body)).meta["committed"])
 
 
 def is_closed(place: Place, committed: float) -> bool:
@@ -56,9 +130,8 @@ def is_closed(place: Place, committed: float) -> bool:
     return place.stop / 1e6 < committed - SETTLING
 
 
-def _holds(body: bytes, head: bytes, place: Place) -> bool:
-    """Whether a kept tile is still true: it was closed when it was built, or nothing was stored since."""
-    return body.startswith(head) or is_closed(place, next(decode(body)).meta["committed"])
+def _overlaps(place: Place, extent: Extent) -> bool:
+    return place.stop / 1e6 > extent.first and place.start / 1e6 <= extent.last
 
 
 def nothing(cluster: Cluster) -> Extent:
@@ -84,103 +157,3 @@ def extent_meta(extent: Extent, cluster: Cluster) -> dict[str, object]:
         "end_reason": cluster.end_reason,
         "stream": target.stream if target else "unknown",
     }
-
-
-def build(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> bytes:
-    if layer == SPANS:
-        return _spans(connection, cluster.pk, place)
-    if layer == PREFIXES:
-        return _prefixes(connection, cluster.pk, place)
-    if layer == EVENTS:
-        return _events(connection, cluster.pk, place)
-    return _series(connection, cluster, layer, LAYERS[layer], place)
-
-
-def _spans(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
-    rows = timeline.spans(connection, cluster, place.start, place.stop)
-    short = is_short(rows["start"], rows["stop"], place)
-    binned = {name: column[short] for name, column in rows.items()}
-    blocks = [_busy_block(binned, binned["lane"], place)]
-    if not short.all():
-        whole = timeline.long_spans(connection, cluster, place.start, place.stop, SHORT * place.bin_width)
-        blocks.append(span_block(whole))
-    return b"".join(blocks)
-
-
-def _prefixes(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
-    rows = timeline.spans(connection, cluster, place.start, place.stop)
-    return _busy_block(rows, np.zeros(len(rows["lane"]), np.int64), place)
-
-
-def _busy_block(rows: dict[str, timeline.Array], lane: timeline.Array, place: Place) -> bytes:
-    busy = busy_bins(lane, rows["prefix"], rows["action"], rows["start"], rows["stop"], place)
-    columns = [
-        Column("lane", "u32", busy.lane.astype("<u4")),
-        Column("bin", "u32", busy.bin.astype("<u4")),
-        Column("prefix", "u32", busy.prefix.astype("<u4")),
-        Column("action", "u8", busy.action.astype("u1")),
-        Column("seconds", "f32", busy.seconds.astype("<f4")),
-        Column("count", "u32", busy.count.astype("<u4")),
-    ]
-    return encode("busy", len(busy.lane), columns, {"level": place.level, "index": place.index})
-
-
-def span_block(rows: list[tuple[object, ...]]) -> bytes:
-    """`rows` as store.timeline.long_spans gives them."""
-    columns = list(zip(*rows, strict=True)) or [()] * 9
-    lane, prefix, action, status, start, stop, nbytes, keys, typenames = columns
-    return encode(
-        "span",
-        len(rows),
-        [
-            number_column("lane", "u32", lane),
-            number_column("prefix", "u32", prefix),
-            number_column("action", "u8", action),
-            number_column("status", "u8", status),
-            number_column("start", "f64", start),
-            number_column("stop", "f64", stop),
-            number_column("nbytes", "f64", nbytes),
-            text_column("key", map(str, keys)),
-            text_column("typename", map(str, typenames)),
-        ],
-    )
-
-
-def _events(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
-    rows = timeline.events(connection, cluster, place.start, place.stop, MOST_EVENTS)
-    columns = [
-        number_column("time", "f64", [time for time, _, _, _ in rows]),
-        number_column("worker", "i32", [-1 if worker is None else worker for _, worker, _, _ in rows]),
-        text_column("kind", [kind for _, _, kind, _ in rows]),
-        text_column("message", [str(detail.get("message", "")) for _, _, _, detail in rows]),
-        text_column("detail", [json.dumps(detail) for _, _, _, detail in rows]),
-    ]
-    return encode("event", len(rows), columns)
-
-
-def _series(
-    connection: psycopg.Connection, cluster: Cluster, layer: str, metrics: tuple[str, ...], place: Place
-) -> bytes:
-    intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
-    found = timeline.layer_series(connection, cluster.pk, metrics)
-    numbers = np.array([series for series, _, _ in found], np.int64)
-    usual = np.array([intervals.of(metric) for _, metric, _ in found], np.float64)
-    is_counter = np.array([type == MetricType.COUNTER for _, _, type in found], bool)
-    # a counter's first rate in the tile takes the sample before it
-    before = int(GAP * usual.max(initial=0) * 1e6)
-    rows = timeline.samples(
-        connection, cluster.pk, numbers.tolist(), max(0, place.start - before), place.stop
-    )
-    series, time, value = rows["series"], rows["time"], rows["value"]
-    at = np.searchsorted(numbers, series)
-    interval, counts_up = usual[at], is_counter[at]
-    value = np.where(counts_up, rates(series, time, value, interval), value)
-    bins = series_bins(series, time, value, place)
-    columns = [
-        Column("series", "u32", bins.series.astype("<u4")),
-        Column("time", "f64", bins.time / 1e6),
-        *(Column(name, "f64", getattr(bins, name)) for name in ("min", "max", "mean", "last")),
-        Column("count", "u32", bins.count.astype("<u4")),
-    ]
-    meta = {"level": place.level, "index": place.index, "layer": layer}
-    return encode("bin", len(bins.series), columns, meta)

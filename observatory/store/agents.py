@@ -13,6 +13,7 @@ import psycopg
 
 from observatory.store.accepted import COLLECTORS_EVENTS
 from observatory.store.engines import Engine
+from observatory.store.keyframes import drop_keyframes
 from observatory.wire.batches import Head
 from observatory.wire.records import Action
 
@@ -108,6 +109,7 @@ def take_over(connection: psycopg.Connection, engine: Engine, cluster: int, sinc
                WHERE cluster_id = %(cluster)s AND starts_with(metric, 'observatory_'))""",
         parameters,
     )
+    drop_keyframes(connection, cluster, since)
     connection.execute(
         """DELETE FROM tile
            WHERE cluster_id = %(cluster)s AND (index + 1) << (level + 9) > %(microseconds)s""",

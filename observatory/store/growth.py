@@ -11,6 +11,7 @@ import psycopg
 
 from observatory.store.accepted import Accepted, Times
 from observatory.store.extents import COLUMNS, Extent
+from observatory.store.keyframes import drop_keyframes
 from observatory.wire.layers import LAYERS
 from observatory.wire.records import Action
 
@@ -82,8 +83,10 @@ def add_workers(connection: psycopg.Connection, cluster: int, opened: int) -> Ex
     return Extent.of(connection.execute(query, [opened, cluster]).fetchone() or ())
 
 
-def drop_tiles(connection: psycopg.Connection, accepted: Accepted, closed: float) -> None:
-    """Drops cached tiles that records before `closed` (seconds) belong to."""
+def drop_built(connection: psycopg.Connection, accepted: Accepted, closed: float) -> None:
+    """Drops tiles and keyframes that records before `closed` (seconds) belong to."""
+    if (accepted.spans.stops < closed).any():
+        drop_keyframes(connection, accepted.cluster, float(accepted.spans.stops.min()))
     for layers, starts, stops in (
         (["spans", "prefixes"], accepted.spans.starts, accepted.spans.stops),
         (list(LAYERS), accepted.samples.times, accepted.samples.times),

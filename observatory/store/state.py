@@ -9,6 +9,7 @@ from typing import Any, LiteralString
 
 import psycopg
 
+from observatory.store.keyframes import SUMMED, parameters
 from observatory.store.timeline import instant
 from observatory.wire.records import Action
 
@@ -52,15 +53,10 @@ class LastSample:
 def done(connection: psycopg.Connection, cluster: int, at: int) -> list[Done]:
     """By prefix, in order of name; `at` in microseconds."""
     rows = connection.execute(
-        """SELECT prefix.id, name, color, coalesce(tasks, 0), coalesce(seconds, 0)
-           FROM prefix LEFT JOIN (
-               SELECT prefix_id, count(*) AS tasks, sum(extract(epoch FROM stop - start))::float8 AS seconds
-               FROM span
-               WHERE cluster_id = %(cluster)s AND start <= %(at)s AND stop <= %(at)s AND action = %(compute)s
-               GROUP BY prefix_id
-           ) AS counted ON prefix_id = prefix.id
-           WHERE cluster_id = %(cluster)s ORDER BY name""",
-        {"cluster": cluster, "at": instant(at), "compute": int(Action.COMPUTE)},
+        f"""SELECT prefix.id, name, color, coalesce(tasks, 0), coalesce(seconds, 0)
+            FROM prefix LEFT JOIN ({SUMMED}) AS counted ON prefix = prefix.id
+            WHERE cluster_id = %(cluster)s ORDER BY name""",
+        parameters(connection, cluster, at),
     ).fetchall()
     return [Done(*row) for row in rows]
 

@@ -397,6 +397,16 @@ DIMENSIONS: dict[LiteralString, tuple[LiteralString, ...]] = {
             workers integer NOT NULL DEFAULT 0
         ) WITH (fillfactor = 50)""",
     ),
+    "keyframe": (
+        """CREATE TABLE keyframe (
+            cluster_id integer NOT NULL,
+            time timestamptz NOT NULL,
+            prefixes integer[] NOT NULL,
+            tasks bigint[] NOT NULL,
+            seconds float8[] NOT NULL,
+            PRIMARY KEY (cluster_id, time)
+        )""",
+    ),
     "tile": (
         """CREATE TABLE tile (
             cluster_id integer NOT NULL,

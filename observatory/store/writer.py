@@ -16,7 +16,7 @@ from observatory.store.committed import Committed
 from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
 from observatory.store.extents import extent_of
-from observatory.store.growth import add_workers, drop_tiles, grow, newest
+from observatory.store.growth import add_workers, drop_built, grow, newest
 from observatory.store.recorded import Recorder
 from observatory.store.rows import copy_events, copy_samples, copy_spans
 from observatory.wire.records import Batch
@@ -152,7 +152,7 @@ class Writer:
         events = copy_events(connection, accepted, cluster.workers)
         recorder.store()
         if growth.late_before is not None:
-            drop_tiles(connection, accepted, growth.late_before)
+            drop_built(connection, accepted, growth.late_before)
         opened = saved.opened
         committed = Committed(
             extent=add_workers(connection, accepted.cluster, opened) if opened else growth.extent,

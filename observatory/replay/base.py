@@ -1,0 +1,142 @@
+"""The tiles of the lowest levels: made of rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import psycopg
+
+from observatory.clusters.models import Cluster
+from observatory.replay.bins import GAP, SHORT, Busy, SeriesBins, busy_bins, is_short, rates, series_bins
+from observatory.replay.levels import Place
+from observatory.store import timeline
+from observatory.store.intervals import Intervals
+from observatory.wire.blocks import Column, encode, number_column, text_column
+from observatory.wire.layers import LAYERS
+from observatory.wire.records import MetricType
+
+SPANS, PREFIXES, EVENTS = "spans", "prefixes", "events"
+NAMES = (SPANS, PREFIXES, EVENTS, *LAYERS)
+MOST_EVENTS = 5_000
+"""in one tile; it holds the first"""
+
+
+def of_rows(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> bytes:
+    """The blocks of a tile, without the extent's. Raises KeyError for an unknown layer."""
+    if layer == SPANS:
+        return _spans(connection, cluster.pk, place)
+    if layer == PREFIXES:
+        return _prefixes(connection, cluster.pk, place)
+    if layer == EVENTS:
+        return _events(connection, cluster.pk, place)
+    return _series(connection, cluster, layer, LAYERS[layer], place)
+
+
+def _spans(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
+    rows = timeline.spans(connection, cluster, place.start, place.stop)
+    short = is_short(rows["start"], rows["stop"], place)
+    binned = {name: column[short] for name, column in rows.items()}
+    blocks = [_busy_block(binned, binned["lane"], place)]
+    if not short.all():
+        whole = timeline.long_spans(connection, cluster, place.start, place.stop, SHORT * place.bin_width)
+        blocks.append(span_block(whole))
+    return b"".join(blocks)
+
+
+def _prefixes(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
+    rows = timeline.spans(connection, cluster, place.start, place.stop)
+    return _busy_block(rows, np.zeros(len(rows["lane"]), np.int64), place)
+
+
+def _busy_block(rows: dict[str, timeline.Array], lane: timeline.Array, place: Place) -> bytes:
+    busy = busy_bins(lane, rows["prefix"], rows["action"], rows["start"], rows["stop"], place)
+    return busy_block(busy, place)
+
+
+def busy_block(busy: Busy, place: Place) -> bytes:
+    columns = [
+        Column("lane", "u32", busy.lane.astype("<u4")),
+        Column("bin", "u32", busy.bin.astype("<u4")),
+        Column("prefix", "u32", busy.prefix.astype("<u4")),
+        Column("action", "u8", busy.action.astype("u1")),
+        Column("seconds", "f32", busy.seconds.astype("<f4")),
+        Column("count", "u32", busy.count.astype("<u4")),
+    ]
+    return encode("busy", len(busy.lane), columns, {"level": place.level, "index": place.index})
+
+
+def span_block(rows: list[tuple[object, ...]]) -> bytes:
+    """`rows` as store.timeline.long_spans gives them."""
+    columns = list(zip(*rows, strict=True)) or [()] * 9
+    lane, prefix, action, status, start, stop, nbytes, keys, typenames = columns
+    return encode(
+        "span",
+        len(rows),
+        [
+            number_column("lane", "u32", lane),
+            number_column("prefix", "u32", prefix),
+            number_column("action", "u8", action),
+            number_column("status", "u8", status),
+            number_column("start", "f64", start),
+            number_column("stop", "f64", stop),
+            number_column("nbytes", "f64", nbytes),
+            text_column("key", map(str, keys)),
+            text_column("typename", map(str, typenames)),
+        ],
+    )
+
+
+def _events(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
+    rows = timeline.events(connection, cluster, place.start, place.stop, MOST_EVENTS)
+    return event_block(
+        [
+            (time, -1 if worker is None else worker, kind, str(detail.get("message", "")), json.dumps(detail))
+            for time, worker, kind, detail in rows
+        ]
+    )
+
+
+def event_block(rows: Sequence[tuple[float, int, str, str, str]]) -> bytes:
+    """`rows`: time, worker (-1: none), kind, message, detail as JSON."""
+    time, worker, kind, message, detail = list(zip(*rows, strict=True)) or [()] * 5
+    columns = [
+        number_column("time", "f64", time),
+        number_column("worker", "i32", worker),
+        text_column("kind", kind),
+        text_column("message", message),
+        text_column("detail", detail),
+    ]
+    return encode("event", len(rows), columns)
+
+
+def _series(
+    connection: psycopg.Connection, cluster: Cluster, layer: str, metrics: tuple[str, ...], place: Place
+) -> bytes:
+    intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
+    found = timeline.layer_series(connection, cluster.pk, metrics)
+    numbers = np.array([series for series, _, _ in found], np.int64)
+    usual = np.array([intervals.of(metric) for _, metric, _ in found], np.float64)
+    is_counter = np.array([type == MetricType.COUNTER for _, _, type in found], bool)
+    # a counter's first rate in the tile takes the sample before it
+    before = int(GAP * usual.max(initial=0) * 1e6)
+    rows = timeline.samples(
+        connection, cluster.pk, numbers.tolist(), max(0, place.start - before), place.stop
+    )
+    series, time, value = rows["series"], rows["time"], rows["value"]
+    at = np.searchsorted(numbers, series)
+    interval, counts_up = usual[at], is_counter[at]
+    value = np.where(counts_up, rates(series, time, value, interval), value)
+    return series_block(series_bins(series, time, value, place), layer, place)
+
+
+def series_block(bins: SeriesBins, layer: str, place: Place) -> bytes:
+    columns = [
+        Column("series", "u32", bins.series.astype("<u4")),
+        Column("time", "f64", bins.time / 1e6),
+        *(Column(name, "f64", getattr(bins, name)) for name in ("min", "max", "mean", "last")),
+        Column("count", "u32", bins.count.astype("<u4")),
+    ]
+    meta = {"level": place.level, "index": place.index, "layer": layer}
+    return encode("bin", len(bins.series), columns, meta)

@@ -1,0 +1,105 @@
+"""The tiles of the higher levels: each made of the two below it. Nothing is sampled away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from observatory.replay.base import (
+    EVENTS,
+    MOST_EVENTS,
+    PREFIXES,
+    SPANS,
+    busy_block,
+    event_block,
+    series_block,
+    span_block,
+)
+from observatory.replay.bins import SHORT, Busy, SeriesBins, busy_bins, sum_busy, sum_series
+from observatory.replay.levels import BINS, Place
+from observatory.wire.blocks import Block, decode
+
+Children = Sequence[tuple[Place, bytes]]
+SPAN_COLUMNS = ("lane", "prefix", "action", "status", "start", "stop", "nbytes", "key", "typename")
+EVENT_COLUMNS = ("time", "worker", "kind", "message", "detail")
+DTYPES = {"u32": "<u4", "u8": "u1", "f32": "<f4", "f64": "<f8", "i32": "<i4"}
+
+
+def of_children(layer: str, place: Place, children: Children) -> bytes:
+    """The blocks of the tile at `place` made of those one level below, which may be none, one or two."""
+    if layer == SPANS:
+        return _spans(place, children)
+    if layer == PREFIXES:
+        return busy_block(_busy(place, children), place)
+    if layer == EVENTS:
+        rows = [row for _, body in children for row in _rows(body, "event", EVENT_COLUMNS)]
+        return event_block(rows[:MOST_EVENTS])
+    return series_block(_series(place, children), layer, place)
+
+
+def _spans(place: Place, children: Children) -> bytes:
+    """What is short on this level goes into the bins, what is long stays; one in both children comes once."""
+    rows = [
+        row
+        for child, body in children
+        for row in _rows(body, "span", SPAN_COLUMNS)
+        if child is children[0][0] or row[4] >= child.start / 1e6
+    ]
+    shortest = SHORT * place.bin_width
+    short = [row for row in rows if _microseconds(row[5]) - _microseconds(row[4]) < shortest]
+    busy = _busy(place, children, short)
+    blocks = [busy_block(busy, place)]
+    if len(short) < len(rows):
+        whole = [row for row in rows if _microseconds(row[5]) - _microseconds(row[4]) >= shortest]
+        blocks.append(span_block(sorted(whole, key=lambda row: (row[4], row[0]))))
+    return b"".join(blocks)
+
+
+def _busy(place: Place, children: Children, short: Sequence[Sequence[Any]] = ()) -> Busy:
+    parts = []
+    for child, body in children:
+        block = _block(body, "busy")
+        if block is not None:
+            lane, bins, prefix, action, seconds, count = (
+                _array(block, name) for name in ("lane", "bin", "prefix", "action", "seconds", "count")
+            )
+            half = BINS // 2 if child.index % 2 else 0
+            parts.append(Busy(lane, (bins >> 1) + half, prefix, action, seconds, count))
+    if short:
+        lane, prefix, action = (np.array([row[column] for row in short], np.int64) for column in range(3))
+        start, stop = (np.array([_microseconds(row[column]) for row in short]) for column in (4, 5))
+        parts.append(busy_bins(lane, prefix, action, start, stop, place))
+    return sum_busy(parts)
+
+
+def _series(place: Place, children: Children) -> SeriesBins:
+    parts = []
+    for _, body in children:
+        block = _block(body, "bin")
+        if block is not None:
+            found = {field.name: _array(block, field.name) for field in fields(SeriesBins)}
+            found["time"] = np.rint(found["time"] * 1e6).astype(np.int64)
+            parts.append(SeriesBins(**found))
+    return sum_series(parts, place)
+
+
+def _block(body: bytes, kind: str) -> Block | None:
+    return next((block for block in decode(body) if block.kind == kind and block.rows), None)
+
+
+def _array(block: Block, name: str) -> Any:
+    column = block.columns[name]
+    found = np.frombuffer(column.data, DTYPES[column.type], block.rows)
+    return found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
+
+
+def _rows(body: bytes, kind: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    block = _block(body, kind)
+    return [] if block is None else list(zip(*(block.list(name) for name in columns), strict=True))
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1e6)

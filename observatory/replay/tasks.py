@@ -1,0 +1,50 @@
+"""What Celery does for replay: tiles and keyframes, so that a run is ready to be opened when it ends."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+import psycopg
+from celery import shared_task
+from django.db.models import Q
+from django.utils.timezone import now
+
+from observatory.clusters.models import Cluster
+from observatory.replay.base import NAMES
+from observatory.replay.tiles import prepare_all
+from observatory.store import timeline
+from observatory.store.connection import reading
+from observatory.store.growth import SETTLING
+from observatory.store.keyframes import make_keyframes
+from observatory.store.tiles import alone
+
+log = logging.getLogger(__name__)
+
+LATELY = timedelta(days=1)
+"""ago, in which the clusters ended that are looked at"""
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def build_tiles() -> None:
+    """Goes on where it stopped; what is built already costs a few look-ups a cluster."""
+    lately = Q(ended=None) | Q(ended__gt=now() - LATELY)
+    for cluster in Cluster.objects.filter(lately).order_by("-last_seen"):
+        try:
+            with reading() as connection, alone(connection, cluster.pk) as is_alone:
+                if is_alone:
+                    build(connection, cluster)
+        except psycopg.Error:  # one that is being deleted, or a database that is away
+            log.exception("the tiles of cluster %d are built later", cluster.pk)
+
+
+def build(connection: psycopg.Connection, cluster: Cluster) -> None:
+    """Builds what is missing of one cluster."""
+    extent = timeline.extent(connection, cluster.pk)
+    if extent is None or not extent.first:
+        return
+    until = round((extent.committed - SETTLING) * 1e6)
+    made = make_keyframes(connection, cluster.pk, round(extent.first * 1e6), until)
+    built = sum(prepare_all(connection, cluster, layer) for layer in NAMES)
+    if made or built:
+        log.info("cluster %d: %d tiles and %d keyframes built", cluster.pk, built, made)

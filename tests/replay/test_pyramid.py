@@ -1,0 +1,246 @@
+"""Every level of every layer tells what the rows tell, however its tiles came to be."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from random import Random
+from typing import Any
+
+import psycopg
+import pytest
+
+from observatory.clusters.models import Cluster
+from observatory.replay import tiles
+from observatory.replay.base import NAMES, of_rows
+from observatory.replay.levels import Place
+from observatory.replay.state import state_at
+from observatory.replay.tasks import build
+from observatory.replay.tiles import BASE, tile
+from observatory.store import timeline
+from observatory.store.writer import Writer
+from observatory.wire.blocks import Block, decode
+from observatory.wire.layers import LAYERS
+from observatory.wire.records import (
+    Action,
+    Batch,
+    Event,
+    MetricType,
+    Sample,
+    Series,
+    Span,
+    WorkerSeen,
+)
+
+WORKERS = ("tcp://127.0.0.1:1", "tcp://127.0.0.1:2")
+SECONDS = 300
+LEVELS = range(BASE - 2, BASE + 9)
+
+
+@pytest.fixture
+def filled(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
+    """Five minutes of tasks from a millisecond to a minute long, samples of every layer, and events."""
+    random = Random(4)
+    spans = []
+    for number in range(3_000):
+        start = now + random.uniform(0, SECONDS - 60)
+        length = min(60.0, random.lognormvariate(-3, 2))
+        prefix = random.choice(("inc", "sum", "load"))
+        start = round(start, 6)
+        stop = round(start + length, 6)
+        worker, thread = random.choice(WORKERS), random.randrange(2)
+        action = random.choice((Action.COMPUTE, Action.COMPUTE, Action.TRANSFER))
+        spans.append(
+            Span(worker, thread, f"{prefix}-{number}", prefix, prefix, action, start, stop, 8, "int")
+        )
+    samples = []
+    for metrics in LAYERS.values():
+        kind = MetricType.COUNTER if metrics[0].endswith("_total") else MetricType.GAUGE
+        series = Series(metrics[0], (("type", "x"),), WORKERS[0], kind)
+        total = 0.0
+        for second in range(0, SECONDS, 2):
+            total += random.random()
+            value = total if kind == MetricType.COUNTER else random.gauss(0, 100)
+            samples.append(Sample(series, now + second + random.random(), value))
+    events = [Event(now + n * 1.7, "topic", "", {"message": f"event {n}"}) for n in range(150)]
+    seen = [WorkerSeen(worker, "w", "h", 2, 1000, now) for worker in WORKERS]
+    writer.write(Batch(cluster.pk, seen, spans, samples, events, committed=now + SECONDS))
+    return spans
+
+
+@pytest.fixture(params=["live", "closed", "ended"])
+def built(
+    request: pytest.FixtureRequest,
+    cluster: Cluster,
+    writer: Writer,
+    filled: list[Span],
+    now: float,
+    direct: psycopg.Connection,
+) -> Cluster:
+    """A cluster whose tiles are partly closed; all closed; or left open by its end."""
+    if request.param == "closed":
+        writer.write(Batch(cluster.pk, committed=now + 100_000))
+    if request.param == "ended":
+        Cluster.objects.update(ended=cluster.started)
+        cluster.refresh_from_db()
+    build(direct, cluster)
+    return cluster
+
+
+def level_of(direct: psycopg.Connection, cluster: Cluster, layer: str, level: int, now: float) -> list[Any]:
+    """(place, blocks by kind) of each tile of a level that the cluster lies in."""
+    first, last = Place.at(level, round(now * 1e6)).index, Place.at(level, round((now + SECONDS) * 1e6)).index
+    found = []
+    for index in range(first, last + 1):
+        place = Place(level, index)
+        body = tile(direct, cluster, layer, place).body
+        found.append((place, {block.kind: block for block in decode(body)}))
+    return found
+
+
+def rows(block: Block | None, *columns: str) -> list[tuple[Any, ...]]:
+    return [] if block is None else list(zip(*(block.list(name) for name in columns), strict=True))
+
+
+def test_the_busy_time_and_count_of_each_lane_prefix_and_action_are_those_of_the_spans_on_each_level(
+    built: Cluster, filled: list[Span], direct: psycopg.Connection, now: float
+) -> None:
+    for level in LEVELS:
+        check_sums(built, filled, direct, now, level)
+
+
+def check_sums(
+    built: Cluster, filled: list[Span], direct: psycopg.Connection, now: float, level: int
+) -> None:
+    seconds: dict[Any, float] = defaultdict(float)
+    count: Counter[Any] = Counter()
+    for place, blocks in level_of(direct, built, "spans", level, now):
+        for lane, prefix, action, busy, started in rows(
+            blocks.get("busy"), "lane", "prefix", "action", "seconds", "count"
+        ):
+            seconds[lane, prefix, action] += busy
+            count[lane, prefix, action] += started
+        for lane, prefix, action, start, stop in rows(
+            blocks.get("span"), "lane", "prefix", "action", "start", "stop"
+        ):
+            inside = min(stop, place.stop / 1e6) - max(start, place.start / 1e6)
+            assert inside > 0
+            assert stop - start >= 2 * place.bin_width / 1e6 - 1e-6
+            seconds[lane, prefix, action] += inside
+            count[lane, prefix, action] += start >= place.start / 1e6
+    names = timeline.names(direct, built.pk, [])
+    prefixes = {prefix["name"]: prefix["id"] for prefix in names.prefixes}
+    workers = {worker["address"]: worker["id"] for worker in names.workers}
+    lanes = {(lane["worker"], lane["thread"]): lane["id"] for lane in names.lanes}
+    expected: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0])
+    for span in filled:
+        what = (lanes[workers[span.worker], span.thread], prefixes[span.prefix], int(span.action))
+        expected[what][0] += span.stop - span.start
+        expected[what][1] += 1
+    assert count == {what: total for what, (_, total) in expected.items()}
+    assert seconds == pytest.approx({what: total for what, (total, _) in expected.items()}, rel=1e-5)
+
+
+@pytest.mark.parametrize("layer", NAMES)
+def test_a_tile_made_of_tiles_is_the_tile_made_of_rows(
+    built: Cluster, direct: psycopg.Connection, now: float, layer: str
+) -> None:
+    for level in (BASE + 1, BASE + 4, BASE + 8):
+        check_against_rows(built, direct, now, layer, level)
+
+
+def check_against_rows(
+    built: Cluster, direct: psycopg.Connection, now: float, layer: str, level: int
+) -> None:
+    for place, blocks in level_of(direct, built, layer, level, now):
+        expected = {block.kind: block for block in decode(of_rows(direct, built, layer, place))}
+        assert set(blocks) - {"extent"} == set(expected)
+        for kind, block in expected.items():
+            names = tuple(block.columns)
+            assert json.dumps(dict(blocks[kind].meta)) == json.dumps(dict(block.meta))
+            made, of_the_rows = (
+                {
+                    row[:4] if kind == "busy" else row[:2] if kind == "bin" else row: row
+                    for row in rows(found, *names)
+                }
+                for found in (blocks[kind], block)
+            )
+            assert made.keys() == of_the_rows.keys()
+            for what, row in of_the_rows.items():
+                for value, other in zip(made[what], row, strict=True):
+                    assert value == (
+                        pytest.approx(other, rel=1e-5, abs=1e-6) if isinstance(other, float) else other
+                    )
+
+
+def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
+    built: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bodies = {}
+    top = tiles.whole(timeline.extent(direct, built.pk))  # type: ignore[arg-type]
+    for layer in NAMES:
+        bodies[layer] = [tile(direct, built, layer, place).body for place in top]
+    read: list[Place] = []
+
+    def count_and_read(connection: Any, cluster: Cluster, layer: str, place: Place) -> bytes:
+        read.append(place)
+        return of_rows(connection, cluster, layer, place)
+
+    monkeypatch.setattr(tiles, "of_rows", count_and_read)
+    for layer in NAMES:
+        assert [tile(direct, built, layer, place).body for place in top] == bodies[layer]
+    extent = timeline.extent(direct, built.pk)
+    assert extent is not None
+    if built.is_live:
+        assert all(not tiles.is_closed(place, extent.committed) for place in read)
+    else:
+        assert not read
+
+
+def test_building_again_builds_nothing(built: Cluster, direct: psycopg.Connection) -> None:
+    assert sum(tiles.prepare_all(direct, built, layer) for layer in NAMES) == 0
+
+
+def test_the_state_is_the_same_with_keyframes_and_without(
+    built: Cluster, direct: psycopg.Connection, filled: list[Span], now: float
+) -> None:
+    def states() -> list[Any]:
+        with timeline.snapshot(direct):
+            return [
+                state_at(direct, built, round((now + second) * 1e6)) for second in range(0, SECONDS + 60, 7)
+            ]
+
+    row = direct.execute("SELECT count(*) FROM keyframe WHERE cluster_id = %s", [built.pk]).fetchone()
+    assert row is not None
+    assert row[0] >= 3
+    with_keyframes = states()
+    direct.execute("DELETE FROM keyframe WHERE cluster_id = %s", [built.pk])
+    for found, expected in zip(with_keyframes, states(), strict=True):
+        for progress, other in zip(found.pop("progress"), expected.pop("progress"), strict=True):
+            assert progress == {**other, "seconds": pytest.approx(other["seconds"])}
+        assert found.pop("totals") == {
+            **expected["totals"],
+            "seconds": pytest.approx(expected.pop("totals")["seconds"]),
+        }
+        assert found == expected
+
+
+def test_a_late_span_changes_the_tiles_and_the_states_after_it(
+    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
+) -> None:
+    writer.write(Batch(cluster.pk, committed=now + 100_000))
+    build(direct, cluster)
+    late = Span(WORKERS[0], 1, "late-1", "late", "late", Action.COMPUTE, now + 10, now + 12, 8, "int")
+    writer.write(Batch(cluster.pk, spans=[late]))
+    build(direct, cluster)
+    for layer in ("spans", "prefixes"):
+        for level in (BASE, BASE + 5):
+            total = 0
+            for place, blocks in level_of(direct, cluster, layer, level, now):
+                total += sum(count for (count,) in rows(blocks.get("busy"), "count"))
+                total += sum(start >= place.start / 1e6 for (start,) in rows(blocks.get("span"), "start"))
+            assert total == len(filled) + 1
+    for second, done in ((11, 0), (13, 1), (250, 1)):
+        with timeline.snapshot(direct):
+            state = state_at(direct, cluster, round((now + second) * 1e6))
+        assert [row["done"] for row in state["progress"] if row["name"] == "late"] == [1] * done
