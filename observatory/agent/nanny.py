@@ -49,6 +49,7 @@ class NannyAgent(NannyPlugin):
         nanny._on_worker_exit = self._exited
         self._callback = PeriodicCallback(self._measure, SAMPLING * 1000)
         self._callback.start()
+        self._measure()  # or who dies in its first moments would have no process id to be found by
         self.courier.start()
 
     async def teardown(self, nanny: Any) -> None:

@@ -95,8 +95,8 @@ def test_an_event_tile_has_the_events(member: Client, cluster: Cluster, writer: 
 
 
 def _kept(connection: psycopg.Connection, cluster: Cluster) -> int:
-    query = "SELECT count(*) FROM tile WHERE cluster_id = %s"
-    [count] = connection.execute(query, [cluster.pk]).fetchone() or (0,)
+    query = "SELECT count(*) FROM tile WHERE cluster_id = %s AND level = %s"
+    [count] = connection.execute(query, [cluster.pk, LEVEL]).fetchone() or (0,)
     return int(count)
 
 
