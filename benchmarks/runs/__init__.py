@@ -1,0 +1,1 @@
+"""Runs of any size, multiplied out of a real one."""

@@ -1,0 +1,73 @@
+"""Records a real run: a LocalCluster at work, told by the agent, read as the server reads it."""
+
+from __future__ import annotations
+
+import gzip
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dask
+import dask.array
+import dask.datasets
+from distributed import Client, LocalCluster
+
+import observatory.agent
+from observatory.collect.batch import batch_of
+from observatory.wire.batches import decode_batch
+from observatory.wire.records import Batch
+
+WORKERS, THREADS = 4, 2
+ARRAYS, CHUNKS = 3, 30
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """Keeps the batches and says that they are stored."""
+
+    protocol_version = "HTTP/1.1"
+    batches: list[Batch]
+
+    def do_POST(self) -> None:
+        head, blocks = decode_batch(gzip.decompress(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.batches.append(batch_of(0, head, blocks)[0])
+        answer = json.dumps({"sequence": head.sequence, "refused": 0, "already": False}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def receiving() -> Iterator[tuple[str, list[Batch]]]:
+    handler = type("Kept", (Receiver,), {"batches": []})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", handler.batches
+    server.shutdown()
+
+
+def work(client: Client) -> None:
+    """Arrays and a shuffled dataframe: some ten thousand tasks of very different lengths."""
+    for _ in range(ARRAYS):
+        array = dask.array.random.random((CHUNKS * 60, CHUNKS * 60), chunks=60)
+        client.compute((array + array.T).std(axis=0).sum()).result()
+    frame = dask.datasets.timeseries(start="2000-01-01", end="2000-01-31", partition_freq="1D", freq="60s")
+    client.compute(frame.shuffle("name").groupby("name").x.mean()).result()
+
+
+def record() -> list[Batch]:
+    """The agent's batches of one such run, in order."""
+    cluster = LocalCluster(
+        n_workers=WORKERS, threads_per_worker=THREADS, silence_logs="ERROR", dashboard_address="127.0.0.1:0"
+    )
+    with receiving() as (url, batches), cluster, Client(cluster) as client:
+        observatory.agent.register(client, url=url, token="benchmark")
+        work(client)
+        observatory.agent.unregister(client)
+    return batches
