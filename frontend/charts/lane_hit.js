@@ -17,13 +17,13 @@ import { visitBusy, visitSpans } from "./lane_index.js";
 /**
  * @param {Tile[]} tiles
  * @param {Model} model
- * @param {number} lane
+ * @param {number[]} lanes of a row
  * @param {number} time
  * @param {number} pixel seconds a pixel
  * @returns {Hit|null} `shares`, the longest first, is what [start, stop) holds; null where there is nothing
  */
-export function hitLane(tiles, model, lane, time, pixel) {
-  const [start, stop] = interval(tiles, model, lane, time, pixel);
+export function hitLanes(tiles, model, lanes, time, pixel) {
+  const [start, stop] = interval(tiles, model, lanes, time, pixel);
   /** @type {SpanHit|null} */
   let span = null;
   /** @type {SpanHit|null} */
@@ -38,14 +38,17 @@ export function hitLane(tiles, model, lane, time, pixel) {
     shares.set(`${prefix} ${action}`, share);
   };
   for (const tile of tiles) {
-    visitSpans(tile, model, lane, start, stop, (block, row, _, from, to) => {
-      add(block, row, to - from);
-      only = spanAt(block, row);
-      if (only.start <= time && time < only.stop && only.stop - only.start >= 2 * pixel) span = closer(span, only);
-    });
-    visitBusy(tile, model, lane, start, stop, (block, row, _, __, ___, seconds) => {
-      add(block, row, seconds, block.numbers("count")[row]);
-    });
+    for (const lane of lanes) {
+      visitSpans(tile, model, lane, start, stop, (block, row, _, from, to) => {
+        add(block, row, to - from);
+        only = spanAt(block, row);
+        const isLong = lanes.length === 1 && only.stop - only.start >= 2 * pixel;
+        if (isLong && only.start <= time && time < only.stop) span = closer(span, only);
+      });
+      visitBusy(tile, model, lane, start, stop, (block, row, _, __, ___, seconds) => {
+        add(block, row, seconds, block.numbers("count")[row]);
+      });
+    }
   }
   if (!shares.size) return null;
   const list = [...shares.values()].sort((one, other) => other.seconds - one.seconds);
@@ -58,19 +61,21 @@ export function hitLane(tiles, model, lane, time, pixel) {
  * The bin that a time lies in, else the pixel around it.
  * @param {Tile[]} tiles
  * @param {Model} model
- * @param {number} lane
+ * @param {number[]} lanes
  * @param {number} time
  * @param {number} pixel
  * @returns {[number, number]}
  */
-function interval(tiles, model, lane, time, pixel) {
+function interval(tiles, model, lanes, time, pixel) {
   /** @type {[number, number]} */
   let found = [time - pixel, time + pixel];
   for (const tile of tiles) {
-    visitBusy(tile, model, lane, time - pixel / 2, time + pixel / 2, () => {
-      const bin = Math.floor(time / tile.binWidth) * tile.binWidth;
-      if (tile.binWidth > pixel) found = [bin, bin + tile.binWidth];
-    });
+    for (const lane of lanes) {
+      visitBusy(tile, model, lane, time - pixel / 2, time + pixel / 2, () => {
+        const bin = Math.floor(time / tile.binWidth) * tile.binWidth;
+        if (tile.binWidth > pixel) found = [bin, bin + tile.binWidth];
+      });
+    }
   }
   return found;
 }

@@ -15,8 +15,8 @@ import { rgb } from "./theme.js";
 /** @typedef {import("../timeline/selection.js").Selection} Selection */
 
 /**
- * A lane's place in the image, in its pixels.
- * @typedef {{lane: number|null, worker: number, top: number, height: number}} LaneRow
+ * A row's place in the image, in its pixels; one of several lanes is full when `threads` of them are busy.
+ * @typedef {{lanes: number[], threads: number, worker: number|null, top: number, height: number}} LaneRow
  * A span that is drawn as itself, in the image's pixels.
  * @typedef {{block: Block, row: number, slot: number, left: number, width: number, top: number, height: number}} Bar
  */
@@ -60,34 +60,37 @@ export class LanePainter {
     this.#prepareColors();
     this.pixels.clear(window.width, window.height, background);
     this.labelled = [];
-    for (const row of rows) if (row.lane !== null) this.#paintRow(row, row.lane, tiles, window);
+    for (const row of rows) if (row.lanes.length) this.#paintRow(row, tiles, window);
   }
 
   /**
    * @param {LaneRow} row
-   * @param {number} lane
    * @param {Tile[]} tiles
    * @param {{start: number, stop: number, width: number, height: number, labelWidth: number}} window
    */
-  #paintRow(row, lane, tiles, window) {
+  #paintRow(row, tiles, window) {
     const { start, stop, width } = window;
     const scale = width / (stop - start);
     const coverage = this.#coverage;
     /** @type {Bar[]} */
     const bars = [];
     coverage.reset(start, stop, width);
+    const isSingle = row.threads === 1;
     for (const tile of tiles) {
       if (tile.stop <= start || tile.start >= stop) continue;
-      visitSpans(tile, this.#model, lane, start, stop, (block, index, slot, from, to) => {
-        const whole = (block.numbers("stop")[index] - block.numbers("start")[index]) * scale;
-        if (whole < BAR_WIDTH && !this.#isChosen(block, index)) return coverage.add(slot, from, to, to - from);
-        const left = Math.round((from - start) * scale);
-        const right = Math.max(Math.round((to - start) * scale), left + 1);
-        bars.push({ block, row: index, slot, left, width: right - left, top: row.top, height: row.height });
-      });
-      visitBusy(tile, this.#model, lane, start, stop, (_, __, slot, from, to, seconds) => {
-        coverage.add(slot, from, to, seconds);
-      });
+      for (const lane of row.lanes) {
+        visitSpans(tile, this.#model, lane, start, stop, (block, index, slot, from, to) => {
+          const whole = (block.numbers("stop")[index] - block.numbers("start")[index]) * scale;
+          const isBar = (isSingle && whole >= BAR_WIDTH) || this.#isChosen(block, index);
+          if (!isBar) return coverage.add(slot, from, to, to - from);
+          const left = Math.round((from - start) * scale);
+          const right = Math.max(Math.round((to - start) * scale), left + 1);
+          bars.push({ block, row: index, slot, left, width: right - left, top: row.top, height: row.height });
+        });
+        visitBusy(tile, this.#model, lane, start, stop, (_, __, slot, from, to, seconds) => {
+          coverage.add(slot, from, to, seconds);
+        });
+      }
     }
     const strength = this.#selection.worker === null || this.#selection.worker === row.worker ? 1 : DIMMED;
     this.#paintColumns(row, strength);
@@ -106,7 +109,7 @@ export class LanePainter {
     const overlays = coverage.slots.filter(isOverlay);
     const computed = coverage.slots.filter((slot) => !isOverlay(slot));
     const bottom = row.top + row.height;
-    const share = row.height / coverage.step; // px a second
+    const share = row.height / (coverage.step * row.threads); // px a second
     for (let column = 0; column < coverage.columns; column++) {
       let height = 0;
       for (const slot of computed) {

@@ -2,10 +2,10 @@
 
 import { formatBytes, formatDuration, formatTime } from "../timeline/times.js";
 import { ACTIONS, ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
-import { workerLabel } from "./lane_rows.js";
 
 /** @typedef {import("./lane_hit.js").Hit} Hit */
 /** @typedef {import("./lane_hit.js").SpanHit} SpanHit */
+/** @typedef {import("./lane_rows.js").Row} Row */
 /** @typedef {import("../timeline/model.js").Model} Model */
 
 const MOST_SHARES = 8;
@@ -13,15 +13,14 @@ const MOST_SHARES = 8;
 /**
  * @param {Hit} hit
  * @param {Model} model
- * @param {number} worker
- * @param {number} lane
+ * @param {string} label of the worker or host
+ * @param {Row} row
  * @returns {{title: string, lines: [string, string, string?][]}}
  */
-export function describeHit(hit, model, worker, lane) {
-  const found = model.workers.get(worker);
-  const position = model.lanes.get(lane)?.position ?? 0;
-  const where = `${found ? workerLabel(found) : worker}, thread ${position}`;
-  return hit.span ? describeSpan(hit.span, model, where) : describeShares(hit, model, where);
+export function describeHit(hit, model, label, row) {
+  const position = model.lanes.get(row.lanes[0])?.position ?? 0;
+  const where = row.threads === 1 ? `${label}, thread ${position}` : `${label}, all ${row.threads} threads`;
+  return hit.span ? describeSpan(hit.span, model, where) : describeShares(hit, model, where, row.threads);
 }
 
 /**
@@ -49,10 +48,11 @@ function describeSpan(span, model, where) {
  * @param {Hit} hit
  * @param {Model} model
  * @param {string} where
+ * @param {number} threads
  */
-function describeShares(hit, model, where) {
+function describeShares(hit, model, where, threads) {
   const length = hit.stop - hit.start;
-  const share = Math.min(hit.seconds / length, 1);
+  const share = Math.min(hit.seconds / (length * threads), 1);
   /** @type {[string, string, string?][]} */
   const lines = [["worker", where]];
   for (const { prefix, action, seconds, count } of hit.shares.slice(0, MOST_SHARES)) {
@@ -79,13 +79,13 @@ const MOST_ANSWERS = 200;
  * The key of the one task that a bin holds; "" where there are more, or it can't be told.
  * @param {Hit} hit
  * @param {number} cluster
- * @param {number} lane
+ * @param {Row} row
  * @returns {Promise<string>}
  */
-export async function askForKey(hit, cluster, lane) {
-  if (hit.span || hit.shares.length !== 1 || hit.shares[0].count !== 1) return "";
+export async function askForKey(hit, cluster, row) {
+  if (row.lanes.length !== 1 || hit.span || hit.shares.length !== 1 || hit.shares[0].count !== 1) return "";
   const at = (hit.start + hit.stop) / 2;
-  const url = `/api/v1/clusters/${cluster}/span?lane=${lane}&at=${at.toFixed(6)}`;
+  const url = `/api/v1/clusters/${cluster}/span?lane=${row.lanes[0]}&at=${at.toFixed(6)}`;
   if (answers.size > MOST_ANSWERS) answers.clear();
   const answer = answers.get(url) ?? fetchKey(url);
   answers.set(url, answer);

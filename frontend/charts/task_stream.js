@@ -2,9 +2,10 @@
 
 import { RIGHT_GUTTER, leftGutter } from "../types.js";
 import { drawGaps } from "./gaps.js";
-import { hitLane } from "./lane_hit.js";
+import { LaneControls } from "./lane_controls.js";
+import { hitLanes } from "./lane_hit.js";
 import { LanePainter } from "./lane_paint.js";
-import { layoutLanes, rowHeight, workerLabel } from "./lane_rows.js";
+import { layoutLanes } from "./lane_rows.js";
 import { describeHit, askForKey } from "./span_words.js";
 import { Surface, hatching } from "./surface.js";
 import { rgb, theme } from "./theme.js";
@@ -14,13 +15,16 @@ import { Tooltip } from "./tooltip.js";
 /** @typedef {import("../types.js").Context} Context */
 /** @typedef {import("../types.js").View} View */
 /** @typedef {import("./lane_rows.js").Layout} Layout */
-/** @typedef {import("./lane_rows.js").WorkerRows} WorkerRows */
+/** @typedef {import("./lane_rows.js").Group} Group */
+/** @typedef {import("./lane_rows.js").Row} Row */
 /** @typedef {import("./lane_hit.js").Hit} Hit */
 
 const LABEL_WIDTH = 44; // px: bars from this width on are labelled
 const LABEL_HEIGHT = 11;
 const FONT = "11px system-ui, sans-serif";
 const SHORTEST = 48; // px of the whole chart
+const INDENT = 10; // px a depth
+const CARET = 16; // px of the names' left edge that fold and unfold
 
 /** @type {Chart} */
 export const taskStream = {
@@ -30,7 +34,8 @@ export const taskStream = {
   layers: ["spans"],
   help:
     "A row for each thread of each worker. Computing has the task prefix's colour, transfers are red, disk is " +
-    "orange, serialization gray, erred tasks black. Zoomed out, a row is filled to the share of time that it was busy.",
+    "orange, serialization gray, erred tasks black. Zoomed out, a row is filled to the share of time that it was busy. " +
+    "Where there are too many threads a row is a worker's, or a host's, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
 
@@ -40,11 +45,12 @@ class TaskStream {
   #surface;
   #painter;
   #tooltip;
+  #stage = document.createElement("div");
   #scroller = document.createElement("div");
   #spacer = document.createElement("div");
   /** @type {Layout} */
-  #layout = { workers: [], lanes: [] };
-  #rowHeight = 1;
+  #layout = { groups: [], rows: [], height: 1 };
+  #controls;
   #height = 0;
   /** @type {View|null} */
   #view = null;
@@ -54,9 +60,13 @@ class TaskStream {
    * @param {Context} context
    */
   constructor(element, context) {
-    this.#element = element;
     this.#context = context;
-    element.classList.add("task-stream");
+    this.#controls = new LaneControls(context.model);
+    this.#controls.addEventListener("change", () => this.#arrange());
+    this.#stage.className = "task-stream";
+    element.append(this.#controls.bar, this.#stage);
+    this.#element = element;
+    element = this.#stage;
     this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
     this.#painter = new LanePainter(context.model, context.selection);
     this.#scroller.className = "lane-scroller";
@@ -85,14 +95,20 @@ class TaskStream {
 
   /** @param {View} view */
   #layOut(view) {
-    this.#layout = layoutLanes(this.#context.model, view.start, view.stop);
     const room = Math.max(160, window.innerHeight * 0.5);
-    this.#rowHeight = rowHeight(this.#layout.lanes.length, room);
-    const total = this.#layout.lanes.length * this.#rowHeight;
+    const arrangement = this.#controls.arrangement(view);
+    this.#layout = layoutLanes(this.#context.model, view.start, view.stop, room, arrangement);
+    this.#controls.update(this.#layout);
+    const total = this.#layout.rows.length * this.#layout.height;
     this.#height = Math.max(Math.min(total, Math.ceil(room)), SHORTEST);
-    this.#element.style.height = `${this.#height}px`;
+    this.#stage.style.height = `${this.#height}px`;
     this.#spacer.style.height = `${total}px`;
     this.#scroller.hidden = total <= this.#height;
+  }
+
+  #arrange() {
+    if (this.#view) this.#layOut(this.#view);
+    this.#redraw();
   }
 
   #redraw() {
@@ -102,20 +118,21 @@ class TaskStream {
     const colors = theme();
     const { context } = this.#surface;
     this.#surface.clear(left + view.width + RIGHT_GUTTER, this.#height);
-    if (!this.#layout.lanes.length) return this.#drawNothing(left, view);
+    if (!this.#layout.rows.length) return this.#drawNothing(left, view);
     this.#paintLanes(view, left);
     context.save();
     context.beginPath();
     context.rect(left, 0, view.width, this.#height);
     context.clip();
-    for (const rows of this.#layout.workers) this.#drawLifetime(rows, view, left);
+    for (const group of this.#layout.groups) this.#drawLifetime(group, view, left);
     this.#drawGaps(view, left);
     this.#drawLabels(left);
     context.restore();
-    for (const rows of this.#layout.workers) this.#drawWorker(rows, left, view.width);
+    for (const group of this.#layout.groups) this.#drawGroup(group, left, view.width);
     context.strokeStyle = colors.border;
     context.strokeRect(left - 0.5, 0.5, view.width + 1, this.#height - 1);
-    const counts = `${this.#layout.lanes.length} threads of ${this.#layout.workers.length} workers`;
+    const workers = new Set(this.#layout.groups.flatMap((group) => group.workers));
+    const counts = `${this.#layout.rows.length} rows of ${workers.size} workers`;
     this.#surface.canvas.setAttribute("aria-label", `Task stream: ${counts}`);
   }
 
@@ -139,15 +156,14 @@ class TaskStream {
   #paintLanes(view, left) {
     const { ratio, context } = this.#surface;
     const scroll = this.#scroll;
+    const { height: step } = this.#layout;
     const rows = [];
-    for (const { worker, first, count } of this.#layout.workers) {
-      for (let row = first; row < first + count; row++) {
-        const top = Math.round((row * this.#rowHeight - scroll) * ratio);
-        const height = Math.round(((row + 1) * this.#rowHeight - scroll) * ratio) - top - (this.#rowHeight > 4 ? 1 : 0);
-        if (top + height <= 0 || top >= this.#height * ratio) continue;
-        const visibleTop = Math.max(top, 0);
-        rows.push({ lane: this.#layout.lanes[row], worker: worker.id, top: visibleTop, height: height - (visibleTop - top) });
-      }
+    for (const [number, row] of this.#layout.rows.entries()) {
+      const top = Math.round((number * step - scroll) * ratio);
+      const height = Math.round(((number + 1) * step - scroll) * ratio) - top - (step > 4 ? 1 : 0);
+      if (top + height <= 0 || top >= this.#height * ratio) continue;
+      const visibleTop = Math.max(top, 0);
+      rows.push({ ...row, top: visibleTop, height: height - (visibleTop - top) });
     }
     const [width, height] = [Math.round(view.width * ratio), Math.round(this.#height * ratio)];
     if (width < 1 || height < 1) return;
@@ -159,17 +175,18 @@ class TaskStream {
 
   /**
    * Hatches the time before a worker started and after it ended.
-   * @param {WorkerRows} rows
+   * @param {Group} group
    * @param {View} view
    * @param {number} left
    */
-  #drawLifetime(rows, view, left) {
+  #drawLifetime(group, view, left) {
+    if (group.workers.length !== 1) return;
     const { context } = this.#surface;
     const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
-    const top = rows.first * this.#rowHeight - this.#scroll;
-    const height = rows.count * this.#rowHeight;
+    const top = group.first * this.#layout.height - this.#scroll;
+    const height = group.count * this.#layout.height;
     context.fillStyle = hatching(context, theme().hatch);
-    const { started, ended } = rows.worker;
+    const { started, ended } = group.workers[0];
     if (started > view.start) context.fillRect(left, top, x(started) - left, height);
     if (ended !== null && ended < view.stop) context.fillRect(x(ended), top, left + view.width - x(ended), height);
   }
@@ -201,7 +218,7 @@ class TaskStream {
 
   /** @param {number} left */
   #drawLabels(left) {
-    if (this.#rowHeight < LABEL_HEIGHT) return;
+    if (this.#layout.height < LABEL_HEIGHT) return;
     const { context, ratio } = this.#surface;
     const { model } = this.#context;
     context.font = FONT;
@@ -218,17 +235,18 @@ class TaskStream {
   }
 
   /**
-   * A worker's name beside its lanes, and the line below them.
-   * @param {WorkerRows} rows
+   * A worker's or a host's name beside its rows, and the line below them.
+   * @param {Group} group
    * @param {number} left
    * @param {number} width
    */
-  #drawWorker(rows, left, width) {
+  #drawGroup(group, left, width) {
     const { context } = this.#surface;
     const colors = theme();
     const { selection } = this.#context;
-    const top = rows.first * this.#rowHeight - this.#scroll;
-    const height = rows.count * this.#rowHeight;
+    const top = group.first * this.#layout.height - this.#scroll;
+    const height = group.count * this.#layout.height;
+    if (top + height < 0 || top > this.#height) return;
     context.strokeStyle = colors.border;
     context.beginPath();
     context.moveTo(0, Math.round(top + height) - 0.5);
@@ -237,11 +255,17 @@ class TaskStream {
     if (height < LABEL_HEIGHT) return;
     context.font = FONT;
     context.textBaseline = "middle";
-    context.fillStyle = selection.worker === rows.worker.id ? colors.accent : colors.text;
-    if (rows.worker.ended !== null) context.fillStyle = colors.muted;
-    const name = fitText(context, workerLabel(rows.worker), left - 6, true);
+    const isChosen = group.workers.length === 1 && selection.worker === group.workers[0].id;
+    context.fillStyle = isChosen ? colors.accent : colors.text;
+    if (group.workers.every((worker) => worker.ended !== null)) context.fillStyle = colors.muted;
+    const middle = top + Math.min(height / 2, 40);
+    const indent = group.depth * INDENT;
+    if (group.folds) context.fillText(group.isOpen ? "▾" : "▸", indent + 2, middle);
+    const count = group.workers.length > 1 ? ` (${group.workers.length})` : "";
+    const room = left - 6 - indent - (group.folds ? CARET : 0);
+    const name = fitText(context, group.label + count, room, true);
     context.textAlign = "right";
-    context.fillText(name, left - 4, top + Math.min(height / 2, 40));
+    context.fillText(name, left - 4, middle);
     context.textAlign = "start";
     context.textBaseline = "alphabetic";
   }
@@ -252,37 +276,36 @@ class TaskStream {
 
   /**
    * @param {MouseEvent} event
-   * @returns {{x: number, y: number, row: number, worker: number|null, hit: Hit|null}}
+   * @returns {{x: number, y: number, row: Row|null, group: Group|null, hit: Hit|null}}
    */
   #locate(event) {
     const box = this.#surface.canvas.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const row = Math.floor((y + this.#scroll) / this.#rowHeight);
-    const rows = this.#layout.workers.find(({ first, count }) => row >= first && row < first + count);
-    const worker = rows?.worker.id ?? null;
+    const number = Math.floor((y + this.#scroll) / this.#layout.height);
+    const row = this.#layout.rows[number] ?? null;
+    const group = this.#layout.groups.find(({ first, count }) => number >= first && number < first + count) ?? null;
     const view = this.#view;
-    const lane = this.#layout.lanes[row] ?? null;
     const left = leftGutter();
-    if (!view || lane === null || x < left || x > left + view.width) return { x, y, row, worker, hit: null };
+    if (!view || !row?.lanes.length || x < left || x > left + view.width) return { x, y, row, group, hit: null };
     const pixel = (view.stop - view.start) / view.width;
     const time = view.start + (x - left) * pixel;
-    return { x, y, row, worker, hit: hitLane(view.tiles.spans ?? [], this.#context.model, lane, time, pixel) };
+    const hit = hitLanes(view.tiles.spans ?? [], this.#context.model, row.lanes, time, pixel);
+    return { x, y, row, group, hit };
   }
 
   /** @param {PointerEvent} event */
   #hover(event) {
-    const { x, y, row, worker, hit } = this.#locate(event);
-    const lane = this.#layout.lanes[row] ?? null;
-    if (!hit || worker === null || lane === null || (event.buttons && event.pointerType === "mouse")) {
-      this.#surface.canvas.style.cursor = x < leftGutter() && worker !== null ? "pointer" : "";
+    const { x, y, row, group, hit } = this.#locate(event);
+    if (!hit || !group || !row || (event.buttons && event.pointerType === "mouse")) {
+      this.#surface.canvas.style.cursor = x < leftGutter() && group ? "pointer" : "";
       return this.#tooltip.hide();
     }
-    const { title, lines } = describeHit(hit, this.#context.model, worker, lane);
+    const { title, lines } = describeHit(hit, this.#context.model, group.label, row);
     this.#tooltip.show(x, y, title, lines);
     this.#surface.canvas.style.cursor = "pointer";
-    const at = `${lane} ${hit.start}`;
+    const at = `${row.lanes[0]} ${hit.start}`;
     this.#asked = at;
-    void askForKey(hit, this.#context.info.id, lane).then((key) => {
+    void askForKey(hit, this.#context.info.id, row).then((key) => {
       if (key && this.#asked === at) this.#tooltip.show(x, y, title, [["key", key], ...lines]);
     });
   }
@@ -290,14 +313,17 @@ class TaskStream {
   #asked = "";
 
   /**
-   * Selects the task (or, of many, the prefix that took longest), or the worker whose name it is.
+   * Selects the task (or, of many, the prefix that took longest), or the worker whose name it is; folds a host.
    * @param {MouseEvent} event
    */
   #click(event) {
     const { selection } = this.#context;
-    const { x, worker, hit } = this.#locate(event);
-    if (x < leftGutter() && worker !== null) {
-      selection.set({ worker: selection.worker === worker ? null : worker, prefix: null, key: null });
+    const { x, group, hit } = this.#locate(event);
+    if (x < leftGutter() && group) {
+      const isCaret = x < group.depth * INDENT + CARET || group.workers.length > 1;
+      const worker = group.workers[0].id;
+      if (group.folds && isCaret) this.#controls.toggle(group.folds);
+      else selection.set({ worker: selection.worker === worker ? null : worker, prefix: null, key: null });
     } else if (hit) {
       const prefix = hit.span?.prefix ?? hit.shares[0].prefix;
       const key = hit.span?.key ?? null;

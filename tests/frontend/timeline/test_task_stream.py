@@ -26,7 +26,7 @@ PAINT = f"""async ([data, seconds, width, selected, level, index]) => {{
   const painter = new LanePainter(model, selection);
   const height = {HEIGHT};
   const window = {{ start: {FIRST}, stop: {FIRST} + seconds, width, height, labelWidth: 40 }};
-  const rows = [{{ lane: 1, worker: 1, top: 0, height }}];
+  const rows = [{{ lanes: [1], threads: 1, worker: 1, top: 0, height }}];
   painter.paint(rows, [tile], window, [255, 255, 255]);
   const began = performance.now();
   painter.paint(rows, [tile], window, [255, 255, 255]);
@@ -148,8 +148,8 @@ def test_drawing_is_bound_by_pixels_not_by_tasks(page: Page) -> None:
 HIT = (
     PAINT.split("const painter")[0]
     + f"""
-  const {{ hitLane }} = await import("/frontend/charts/lane_hit.js");
-  return hitLane([tile], model, 1, {FIRST} + seconds, width);
+  const {{ hitLanes }} = await import("/frontend/charts/lane_hit.js");
+  return hitLanes([tile], model, [1], {FIRST} + seconds, width);
 }}"""
 )
 
