@@ -1,6 +1,6 @@
 // How people want the task stream's rows: in which order, which of them, and what is unfolded.
 
-import { element } from "../pages/element.js";
+import { element } from "../element.js";
 import { COMPUTE } from "./actions.js";
 import { visitBusy, visitSpans } from "./lane_index.js";
 

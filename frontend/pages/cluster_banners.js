@@ -1,7 +1,7 @@
 // What the person at the page should know: nothing recorded yet, connection lost, stream stolen, data missing.
 
 import { formatDate, zoneName } from "../timeline/times.js";
-import { element } from "./element.js";
+import { element } from "../element.js";
 
 /** @typedef {import("../types.js").Context} Context */
 /** @typedef {{kind: "info"|"warning"|"danger", text: string}} Banner */

@@ -1,7 +1,7 @@
 // The line that says which cluster this is and how it fares.
 
 import { formatDate, formatDuration, formatTime, formatUtc, zoneName } from "../timeline/times.js";
-import { element } from "./element.js";
+import { element } from "../element.js";
 
 /** @typedef {import("../types.js").Context} Context */
 

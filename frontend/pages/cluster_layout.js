@@ -1,6 +1,6 @@
 // The page's places: header, overview, transport, the charts on the timeline, the column beside them.
 
-import { element } from "./element.js";
+import { element } from "../element.js";
 
 /** @typedef {import("../types.js").View} View */
 

@@ -1,6 +1,6 @@
 // The charts of the page: a panel each, a menu to choose them, and drawing of those that are in sight.
 
-import { element } from "./element.js";
+import { element } from "../element.js";
 
 /** @typedef {import("../types.js").Chart} Chart */
 /** @typedef {import("../types.js").ChartInstance} ChartInstance */

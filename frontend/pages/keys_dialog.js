@@ -1,7 +1,7 @@
 // The dialog that tells the keys.
 
 import { KEYS } from "../timeline/gestures.js";
-import { element } from "./element.js";
+import { element } from "../element.js";
 
 /**
  * @param {HTMLElement} parent
