@@ -21,6 +21,7 @@ SLOW = 5
 """ticks between two looks at what changes slowly"""
 MAXIMUM_SPANS = 100
 """newest spans whose metrics are told one by one"""
+MEMORY = ("process", "managed", "unmanaged", "spilled")
 STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred")
 
 
@@ -36,6 +37,8 @@ class Sampler:
         self._series: dict[tuple[Any, ...], str] = {}
         self._heartbeats: dict[str, float] = {}
         """when each worker was heard last"""
+        self._kinds: dict[str, dict[str, int]] = {}
+        """bytes by type of each worker's memory, as its last heartbeat told them"""
         self._counters: dict[str, float] = {}
         self._ticks = 0
         self._held: dict[Any, tuple[str, int]] = {}
@@ -72,6 +75,7 @@ class Sampler:
 
     def forget(self, worker: str) -> None:
         self._heartbeats.pop(worker, None)
+        self._kinds.pop(worker, None)
         self._series = {key: series for key, series in self._series.items() if key[1] != worker}
 
     def _tick(self) -> None:
@@ -82,6 +86,7 @@ class Sampler:
             self._scheduler(now)
             for address, worker in list(self.scheduler.workers.items()):
                 self._worker(now, address, worker)
+            self._memory_of_cluster(now)
             for row in self._profiles.rows():
                 self._profile(row)
             if self._ticks % SLOW == 0:
@@ -149,6 +154,7 @@ class Sampler:
         if worker.last_seen == self._heartbeats.get(address):
             return
         self._heartbeats[address] = worker.last_seen
+        self._kinds[address] = dict(memory(worker))
         for metric, labels, value in heartbeat(worker):
             self._tell(worker.last_seen or now, metric, value, labels, address)
 
@@ -157,7 +163,6 @@ class Sampler:
             self._tell(now, "observatory_prefix_memory_bytes", nbytes, {"prefix": prefix})
             if not nbytes:
                 del self._memory[prefix]
-        self._memory_of_cluster(now)
         self._fine(now, self.scheduler.cumulative_worker_metrics, {})
         extension = self.scheduler.extensions.get("spans")
         if extension is not None:
@@ -167,11 +172,8 @@ class Sampler:
         self._shuffles(now)
 
     def _memory_of_cluster(self, now: float) -> None:
-        kinds = {"process": 0, "managed": 0, "unmanaged": 0, "spilled": 0}
-        for worker in self.scheduler.workers.values():
-            for kind, value in memory(worker):
-                kinds[kind] += value
-        for kind, value in kinds.items():
+        for kind in MEMORY:
+            value = sum(kinds[kind] for kinds in self._kinds.values())
             self._tell(now, "observatory_cluster_memory_bytes", value, {"type": kind})
         limit = sum(worker.memory_limit or 0 for worker in self.scheduler.workers.values())
         self._tell(now, "observatory_cluster_memory_limit_bytes", limit)
@@ -212,8 +214,8 @@ class Sampler:
 def heartbeat(worker: Any) -> Iterator[tuple[str, dict[str, str], Any]]:
     """(metric, labels, value) of a worker's last heartbeat (WorkerState.metrics)."""
     metrics = worker.metrics
-    for kind, value in memory(worker):
-        yield "observatory_worker_memory_bytes", {"type": kind}, value
+    for kind, nbytes in memory(worker):
+        yield "observatory_worker_memory_bytes", {"type": kind}, nbytes
     yield "observatory_worker_cpu_percent", {}, metrics.get("cpu")
     yield "observatory_worker_gil_contention_ratio", {}, metrics.get("gil_contention")
     yield "observatory_worker_event_loop_interval_seconds", {}, metrics.get("event_loop_interval")
@@ -234,5 +236,5 @@ def heartbeat(worker: Any) -> Iterator[tuple[str, dict[str, str], Any]]:
 def memory(worker: Any) -> Iterator[tuple[str, int]]:
     """A worker's memory by type, in bytes (WorkerState.memory)."""
     state = worker.memory
-    for kind in ("process", "managed", "unmanaged", "spilled"):
+    for kind in MEMORY:
         yield kind, int(getattr(state, kind, 0) or 0)

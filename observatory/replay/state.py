@@ -23,6 +23,8 @@ HEARTBEAT = (
 )
 GIL_CONTENTION = "dask_worker_gil_contention_seconds_total"
 EXECUTING = ("observatory_worker_tasks", "dask_worker_tasks")
+PROCESSING = "observatory_worker_processing_tasks"
+"""an agent tells each second how many tasks a worker has: it executes no more"""
 RECENT = 1.5
 """usual intervals: a worker that executes nothing tells no number of it, so an older one may be over"""
 
@@ -95,9 +97,10 @@ def _executing(connection: psycopg.Connection, cluster: Cluster, at: int, commit
     if not cluster.is_live or at / 1e6 < committed - SETTLING:
         return {}
     recent = RECENT * max(cluster.identity_interval, cluster.metrics_interval)
-    samples = store.last_samples(connection, cluster.pk, EXECUTING, at, recent)
+    samples = store.last_samples(connection, cluster.pk, (*EXECUTING, PROCESSING), at, recent)
+    given = {sample.worker: int(sample.value) for sample in samples if sample.metric == PROCESSING}
     return {
-        sample.worker: int(sample.value)
+        sample.worker: min(int(sample.value), given.get(sample.worker, int(sample.value)))
         for sample in samples
         if sample.worker is not None and sample.labels.get("state") == "executing"
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -119,6 +120,21 @@ def test_counts_by_state_and_memory_by_prefix_are_those_of_the_scheduler(
     del held
     eventually(lambda: latest(states) == 0)
     eventually(lambda: latest(memory) == 0)
+
+
+def test_the_clusters_memory_is_told_as_often_as_its_workers(client: Client, received: Receiving) -> None:
+    held = client.submit(bytes, 5_000_000, pure=False)
+    wait(held)
+    series = '["observatory_cluster_memory_bytes", {"type": "managed"}'
+
+    def told() -> list[dict[str, Any]]:
+        return [row for row in received.rows["sample"] if row["series"].startswith(series)]
+
+    eventually(lambda: told() and told()[-1]["value"] >= 5_000_000)
+    before = len(told())
+    eventually(lambda: len(told()) >= before + 3)
+    times = [row["time"] for row in told()]
+    assert max(after - one for one, after in itertools.pairwise(times)) < 3
 
 
 def test_a_graph_is_told_with_its_edges_annotations_and_priorities(

@@ -270,6 +270,18 @@ def test_what_runs_now_is_what_workers_say_for_its_spans_come_at_its_end(
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [0, 0]
 
 
+def test_a_worker_that_has_nothing_to_do_executes_nothing_whatever_its_last_heartbeat_said(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    _fill(writer, cluster, now)
+    executing = Series("observatory_worker_tasks", (("state", "executing"),), A)
+    processing = Series("observatory_worker_processing_tasks", (), A)
+    samples = [Sample(executing, now + 20, 2.0), Sample(processing, now + 21, 0.0)]
+    writer.write(Batch(cluster.pk, samples=samples, committed=now + 22))
+    assert [worker["running"] for worker in _at(member, cluster, now + 20.5)["workers"]] == [2, 0]
+    assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [0, 0]
+
+
 def test_a_heartbeat_of_long_ago_says_nothing_of_now(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
