@@ -43,9 +43,8 @@ TO_REACH = {
 }
 
 READY = """() => {
-  const root = document.documentElement;
   const look = () => {
-    if (root?.dataset?.ready === "1") window.drawn = performance.now();
+    if (document.documentElement?.dataset.ready === "1") window.drawn = performance.now();
     else requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
