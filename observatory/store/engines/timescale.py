@@ -1,4 +1,4 @@
-"""TimescaleDB: a hypertable with a chunk a day, compressed by its columnstore when a day old."""
+"""TimescaleDB: a hypertable with a chunk a day, compressed by its columnstore when two days old."""
 
 from __future__ import annotations
 
