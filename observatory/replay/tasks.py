@@ -12,7 +12,7 @@ from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
 from observatory.replay.base import NAMES
-from observatory.replay.tiles import prepare_all
+from observatory.replay.tiles import BASE, prepare_all
 from observatory.store import timeline
 from observatory.store.connection import reading
 from observatory.store.growth import SETTLING
@@ -23,11 +23,15 @@ log = logging.getLogger(__name__)
 
 LATELY = timedelta(days=1)
 """ago, in which the clusters ended that are looked at"""
+MOST_REMEMBERED = 10_000
+
+_built: dict[int, tuple[int, ...]] = {}
+"""by cluster: up to where this process has built everything"""
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def build_tiles() -> None:
-    """Goes on where it stopped; what is built already costs a few look-ups a cluster."""
+    """Goes on where it stopped; where nothing closed since, a cluster costs one look."""
     lately = Q(ended=None) | Q(ended__gt=now() - LATELY)
     for cluster in Cluster.objects.filter(lately).order_by("-last_seen"):
         try:
@@ -44,7 +48,13 @@ def build(connection: psycopg.Connection, cluster: Cluster) -> None:
     if extent is None or not extent.first:
         return
     until = round((extent.committed - SETTLING) * 1e6)
+    reached = (extent.version, until >> (BASE + 9) if cluster.is_live else -extent.sequence)
+    if _built.get(cluster.pk) == reached:
+        return
     made = make_keyframes(connection, cluster.pk, round(extent.first * 1e6), until)
     built = sum(prepare_all(connection, cluster, layer) for layer in NAMES)
+    if len(_built) >= MOST_REMEMBERED:
+        _built.clear()
+    _built[cluster.pk] = reached
     if made or built:
         log.info("cluster %d: %d tiles and %d keyframes built", cluster.pk, built, made)

@@ -244,3 +244,34 @@ def test_a_late_span_changes_the_tiles_and_the_states_after_it(
         with timeline.snapshot(direct):
             state = state_at(direct, cluster, round((now + second) * 1e6))
         assert [row["done"] for row in state["progress"] if row["name"] == "late"] == [1] * done
+
+
+def test_while_nothing_closes_a_cluster_costs_one_look(
+    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
+) -> None:
+    def looks() -> int:
+        looked: list[str] = []
+        execute = direct.execute
+
+        class Counting:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(direct, name)
+
+            def execute(self, query: Any, *arguments: Any) -> Any:
+                looked.append(query)
+                return execute(query, *arguments)
+
+        build(Counting(), cluster)  # type: ignore[arg-type]
+        return len(looked)
+
+    build(direct, cluster)
+    assert looks() == 1
+    writer.write(Batch(cluster.pk, committed=now + SECONDS + 40))
+    assert looks() > 1
+    assert looks() == 1
+    Cluster.objects.update(ended=cluster.started)
+    cluster.refresh_from_db()
+    assert looks() > 1
+    assert looks() == 1
+    writer.write(Batch(cluster.pk, events=[Event(now + SECONDS, "topic", "", {})]))
+    assert looks() > 1
