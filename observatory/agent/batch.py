@@ -155,7 +155,8 @@ def _pieces(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[Piece]:
 
 def _parts(kind: Kind, rows: list[Row]) -> Iterator[list[Row]]:
     """At most ROWS each, and of kinds with long texts not many more than LARGEST characters."""
-    if all(field.type.limit < MAXIMUM_LONG_LENGTH for field in kind.fields):
+    long = [index for index, field in enumerate(kind.fields) if field.type.limit >= MAXIMUM_LONG_LENGTH]
+    if not long:
         for start in range(0, len(rows), ROWS):
             yield rows[start : start + ROWS]
         return
@@ -163,7 +164,10 @@ def _parts(kind: Kind, rows: list[Row]) -> Iterator[list[Row]]:
     size = 0
     for row in rows:
         part.append(row)
-        size += sum(min(len(value), MAXIMUM_LONG_LENGTH) for value in row if isinstance(value, str))
+        for index in long:
+            value = row[index]
+            if value.__class__ is str:
+                size += min(len(value), MAXIMUM_LONG_LENGTH)
         if size > LARGEST // 2 or len(part) == ROWS:
             yield part
             part, size = [], 0

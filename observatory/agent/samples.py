@@ -6,6 +6,7 @@ The metrics that the collector makes of the stock endpoints have the same names 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from time import time
 from typing import Any
@@ -44,13 +45,13 @@ class Sampler:
         self._held: dict[Any, tuple[str, int]] = {}
         self._memory: dict[str, int] = {}
         """bytes of results in memory by prefix"""
-        self.states: dict[str, int] = dict.fromkeys(STATES, 0)
+        self.states: defaultdict[str, int] = defaultdict(int, dict.fromkeys(STATES, 0))
         """tasks by state; the hook of `transition` keeps it"""
         self.failures = 0
 
     def start(self) -> None:
         for task in self.scheduler.tasks.values():
-            self.states[task.state] = self.states.get(task.state, 0) + 1
+            self.states[task.state] += 1
             if task.state == "memory":
                 self.held(task.key)
         self._callback = PeriodicCallback(self._tick, self._interval * 1000)

@@ -100,8 +100,8 @@ class SchedulerAgent(SchedulerPlugin):
             stimulus = kwargs.get("stimulus_id") or ""
             worker = kwargs.get("worker") or ""
             states = self.sampler.states
-            states[start] = states.get(start, 0) - 1
-            states[finish] = states.get(finish, 0) + 1
+            states[start] -= 1
+            states[finish] += 1
             if finish == "processing":
                 state = self.scheduler.tasks[key].processing_on
                 worker = state.address if state is not None else ""
