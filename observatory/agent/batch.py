@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from observatory.wire.batches import Head, encode_head, encode_rows
+from observatory.wire.batches import encode_head, encode_rows
+from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS, MAXIMUM_LONG_LENGTH, Importance, Kind
 from observatory.wire.records import is_time
 

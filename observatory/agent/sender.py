@@ -19,7 +19,7 @@ from observatory.agent.buffer import Buffer
 from observatory.agent.configuration import Configuration, spool_directory
 from observatory.agent.post import Outcome, Post
 from observatory.agent.spool import Spool, left_behind, owner_of
-from observatory.wire.batches import Head
+from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS, Importance
 
 log = logging.getLogger("distributed.observatory")

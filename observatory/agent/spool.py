@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from observatory.agent.batch import Batch, Part
 from observatory.agent.room import Room
-from observatory.wire.batches import Head
+from observatory.wire.head import Head
 from observatory.wire.kinds import Importance
 
 try:

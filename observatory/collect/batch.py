@@ -9,8 +9,9 @@ from typing import Any
 
 from observatory.store.keys import names_of
 from observatory.store.tables import RECORDED
-from observatory.wire.batches import Head, decode_rows
+from observatory.wire.batches import decode_rows
 from observatory.wire.blocks import Block
+from observatory.wire.head import Head
 from observatory.wire.records import (
     EVENT_KINDS,
     Action,

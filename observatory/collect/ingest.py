@@ -26,7 +26,8 @@ from observatory.store.intervals import Intervals
 from observatory.store.publication import publish_sync
 from observatory.store.resumption import known_series
 from observatory.store.writer import Writer
-from observatory.wire.batches import BatchError, Head, decode_batch
+from observatory.wire.batches import BatchError, decode_batch
+from observatory.wire.head import Head
 from observatory.wire.records import Batch, Event
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.collect.identity import Identity
-from observatory.wire.batches import Head
+from observatory.wire.head import Head
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from observatory.store.tables import EVENT, RECORDED, SAMPLE, SPAN, TimeSeries
 from observatory.store.texts import LARGEST_INTEGER
-from observatory.wire.batches import Head
+from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen, is_time
 

@@ -14,7 +14,7 @@ import psycopg
 from observatory.store.accepted import COLLECTORS_EVENTS
 from observatory.store.engines import Engine
 from observatory.store.keyframes import drop_keyframes
-from observatory.wire.batches import Head
+from observatory.wire.head import Head
 from observatory.wire.records import Action
 
 LONGEST_SPAN = timedelta(days=7)

@@ -10,8 +10,9 @@ import psycopg
 from psycopg import sql
 
 from observatory.store.connection import connect
+from observatory.store.dimensions import DIMENSIONS
 from observatory.store.engines import Engine, choose
-from observatory.store.tables import DIMENSIONS, TIME_SERIES, TimeSeries
+from observatory.store.tables import TIME_SERIES, TimeSeries
 
 STEP = timedelta(hours=1)
 """rows of a cluster are deleted by so much of its time in one transaction"""

@@ -12,14 +12,14 @@ import re
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from observatory.wire.blocks import TYPECODES, Block, BlockError, Buffer, Column, decode, encode
+from observatory.wire.head import VERSION, Head
 from observatory.wire.kinds import KINDS, MAXIMUM_NAME_LENGTH, Field, Kind, Type
 from observatory.wire.records import clean_key, clean_text, is_time
 
-VERSION = 1
 HEAD = "batch"
 STEP = 2_000
 PAUSE = 5e-5
@@ -31,30 +31,6 @@ Row = Sequence[Any]
 
 class BatchError(ValueError):
     """A batch that can't be read; the message says what is wrong with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """Whose batch it is, and which of theirs."""
-
-    agent: str
-    """32 hexadecimal digits: one agent in one scheduler process"""
-    sequence: int
-    """1, 2, 3 … The batches of one agent come in this order"""
-    scheduler_id: str
-    name: str
-    """of the cluster"""
-    address: str
-    """of the scheduler: tcp://host:8786"""
-    started: float
-    """when the scheduler started"""
-    since: float
-    """from when on the agent saw every task"""
-    committed: float
-    """the agent has told everything before this with this batch; 0: says nothing"""
-    is_last: bool = False
-    """the scheduler closes"""
-    version: int = VERSION
 
 
 def encode_head(head: Head) -> bytes:

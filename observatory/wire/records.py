@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from observatory.wire.batches import Head
+    from observatory.wire.head import Head
 
 MAXIMUM_KEY_LENGTH = 2_000
 MAXIMUM_TEXT_LENGTH = 10_000

@@ -10,7 +10,7 @@ from typing import Any
 from observatory.agent.batch import Batch, Part, batch_of, divided
 from observatory.agent.configuration import Configuration, read_configuration
 from observatory.agent.sender import Cluster
-from observatory.wire.batches import Head
+from observatory.wire.head import Head
 from observatory.wire.kinds import Importance
 from tests.agent.receiving import TOKEN
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from observatory.wire.batches import Head, decode_batch, decode_rows
+from observatory.wire.batches import decode_batch, decode_rows
+from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 
 TOKEN = "a token of the tests"

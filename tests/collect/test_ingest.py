@@ -24,8 +24,9 @@ from observatory.collect.body import COMPRESSED, UNPACKED
 from observatory.store.connection import connect
 from observatory.store.retention import delete_cluster
 from observatory.store.writer import Writer
-from observatory.wire.batches import Head, encode_head, encode_rows
+from observatory.wire.batches import encode_head, encode_rows
 from observatory.wire.blocks import Column, encode
+from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerSeen
 

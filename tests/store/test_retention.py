@@ -8,9 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from observatory.store.dimensions import DIMENSIONS
 from observatory.store.engines import choose
 from observatory.store.retention import delete_cluster, retain
-from observatory.store.tables import DIMENSIONS, TIME_SERIES
+from observatory.store.tables import TIME_SERIES
 from observatory.store.writer import Writer
 from observatory.wire.records import Batch, Event, WorkerGone
 

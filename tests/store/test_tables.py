@@ -6,8 +6,9 @@ from typing import Any
 import psycopg
 from django.core.management import call_command
 
+from observatory.store.dimensions import DIMENSIONS
 from observatory.store.engines import choose
-from observatory.store.tables import DIMENSIONS, TIME_SERIES
+from observatory.store.tables import TIME_SERIES
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 

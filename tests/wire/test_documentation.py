@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 
-from observatory.wire.batches import Head
+from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS, Type
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import migrations
 
-from observatory.store import tables
+from observatory.store import schema
 from observatory.store.engines import choose
 from observatory.store.engines.timescale import install
 
@@ -15,12 +15,12 @@ def create(apps: Any, schema_editor: Any) -> None:
     schema_editor.connection.ensure_connection()
     connection = schema_editor.connection.connection
     install(connection)
-    tables.create(connection, choose(connection))
+    schema.create(connection, choose(connection))
 
 
 def drop(apps: Any, schema_editor: Any) -> None:
     schema_editor.connection.ensure_connection()
-    tables.drop(schema_editor.connection.connection)
+    schema.drop(schema_editor.connection.connection)
 
 
 class Migration(migrations.Migration):
