@@ -16,6 +16,7 @@ from tornado.ioloop import PeriodicCallback
 
 from observatory.agent.buffer import Buffer
 from observatory.agent.profiles import Profiles
+from observatory.agent.shuffles import Shuffles
 
 GAUGE, COUNTER = 1, 2
 SLOW = 5
@@ -34,6 +35,7 @@ class Sampler:
         self._sample = buffer.appender("sample")
         self._profile = buffer.appender("profile")
         self._profiles = Profiles(scheduler, "")
+        self._shuffles = Shuffles(scheduler, buffer, self._tell)
         self._interval = interval
         self._series: dict[tuple[Any, ...], str] = {}
         self._heartbeats: dict[str, float] = {}
@@ -88,6 +90,7 @@ class Sampler:
             for address, worker in list(self.scheduler.workers.items()):
                 self._worker(now, address, worker)
             self._memory_of_cluster(now)
+            self._shuffles.look(now)
             for row in self._profiles.rows():
                 self._profile(row)
             if self._ticks % SLOW == 0:
@@ -170,7 +173,6 @@ class Sampler:
             for span in list(extension.spans.values())[-MAXIMUM_SPANS:]:
                 self._fine(now, span._cumulative_worker_metrics, {"span": span.id})
         self._stealing(now)
-        self._shuffles(now)
 
     def _memory_of_cluster(self, now: float) -> None:
         for kind in MEMORY:
@@ -196,20 +198,6 @@ class Sampler:
             unit = "seconds_total" if "cost" in name else "requests_total"
             for level, value in list(by_level.items()):
                 self._counted(now, f"observatory_stealing_{unit}", value, {"level": str(level)})
-
-    def _shuffles(self, now: float) -> None:
-        """Progress of P2P shuffles (ShuffleSchedulerPlugin.heartbeats), summed over workers."""
-        extension = self.scheduler.plugins.get("shuffle") or self.scheduler.extensions.get("shuffle")
-        for identity, by_worker in list(getattr(extension, "heartbeats", {}).items()):
-            sums: dict[tuple[str, str], float] = {}
-            for told in list(by_worker.values()):
-                for medium in ("comm", "disk"):
-                    for what, value in (told.get(medium) or {}).items():
-                        if isinstance(value, (int, float)):
-                            sums[medium, what] = sums.get((medium, what), 0) + value
-            for (medium, what), value in sums.items():
-                labels = {"shuffle": str(identity)[:50], "medium": medium, "what": str(what)}
-                self._tell(now, "observatory_shuffle_bytes", value, labels)
 
 
 def heartbeat(worker: Any) -> Iterator[tuple[str, dict[str, str], Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import dask
+import dask.datasets
 import pytest
 from distributed import Client, LocalCluster, wait
 
@@ -248,6 +249,24 @@ def test_adaptive_scaling_is_told_when_its_target_changes(client: Client, receiv
     [event] = eventually(lambda: events(received, "adaptive-target"))
     assert event["detail"]["workers"] == 2
     assert isinstance(event["detail"]["target"], int)
+
+
+def test_a_p2p_shuffle_is_told_from_its_beginning_to_its_end_with_its_progress(
+    client: Client, received: Receiving
+) -> None:
+    with dask.config.set({"dataframe.shuffle.method": "p2p"}):
+        frame = dask.datasets.timeseries("2000-01-01", "2000-02-15", partition_freq="1D", freq="10s")
+        client.compute(frame.shuffle("name").x.sum()).result(120)
+    ended = eventually(
+        lambda: [e for e in events(received, "shuffle") if e["detail"].get("state") == "ended"], 30
+    )
+    [began] = [e for e in events(received, "shuffle") if e["detail"].get("state") == "began"]
+    assert began["detail"]["workers"] == 2
+    assert began["detail"]["shuffle"] == ended[0]["detail"]["shuffle"]
+    assert began["time"] < ended[0]["time"]
+    series = '["observatory_shuffle_bytes"'
+    moved = [row["value"] for row in received.rows["sample"] if row["series"].startswith(series)]
+    assert max(moved) > 1_000_000
 
 
 def test_a_paused_worker_a_retired_one_and_a_new_one_are_told(client: Client, received: Receiving) -> None:
