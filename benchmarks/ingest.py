@@ -58,10 +58,9 @@ RATIO_TO_COPY = 0.5
 RATIO_TO_DASK = 20.0
 
 SPAN_COLUMNS = (
-    "start, stop, nbytes, cluster_id, lane_id, prefix_id, group_id, typename_id, action, status, key_hash,"
-    " key_rest"
+    "start, stop, nbytes, cluster_id, lane_id, prefix_id, group_id, typename_id, action, status, key_rest"
 )
-SPAN_TYPES = ["timestamptz", "timestamptz", "int8", *["int4"] * 5, "int2", "int2", "int4", "text"]
+SPAN_TYPES = ["timestamptz", "timestamptz", "int8", *["int4"] * 5, "int2", "int2", "text"]
 SAMPLE_COLUMNS = "time, value, series_id, cluster_id"
 SAMPLE_TYPES = ["timestamptz", "float8", "int4", "int4"]
 

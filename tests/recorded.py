@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import psycopg
 
 from observatory.store.engines import choose
-from observatory.store.keys import encode_keys, key_hash
+from observatory.store.keys import encode_keys
 from observatory.store.logs import ROLES
 from observatory.store.tables import RECORDED
 from observatory.store.writer import Writer
@@ -176,13 +176,12 @@ class Recorded:
             computation="c",
             depends_on_group_id=needed["group_id"],
             depends_on_rest=needed["key_rest"],
-            depends_on_hash=needed["key_hash"],
             **self._key(key, group),
         )
 
     def _key(self, key: str, group: str, prefix: str = "load") -> dict[str, Any]:
         [rest] = encode_keys([key], [group])
-        return {"group_id": self._group(group, prefix), "key_rest": rest, "key_hash": key_hash(key)}
+        return {"group_id": self._group(group, prefix), "key_rest": rest}
 
     def _prefix(self, name: str) -> int:
         return self._id("prefix", name, color="#112233")

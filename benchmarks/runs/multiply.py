@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
+from observatory.store.keys import names_of
+from observatory.wire.kinds import KINDS, Type
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerSeen
 
 PAUSE = 1.0
@@ -14,6 +17,8 @@ SLICE = 5.0
 """seconds of the run in a batch"""
 PORTS = 100
 """between the ports of a worker's copies"""
+ADDRESSES = ("worker", "peer", "victim", "thief")
+"""fields that hold a worker's address"""
 
 
 class Recording:
@@ -26,14 +31,31 @@ class Recording:
         inside = (self.start, self.start + self.length)
         self.samples = [s for batch in batches for s in batch.samples if inside[0] <= s.time < inside[1]]
         self.events = [e for batch in batches for e in batch.events if inside[0] <= e.time < inside[1]]
+        self.rows = {
+            kind: [
+                row
+                for batch in batches
+                for row in batch.rows.get(kind, ())
+                if inside[0] <= row[KINDS[kind].time_index] < inside[1]
+            ]
+            for kind in KINDS
+        }
         self.workers = list({w.address: w for batch in batches for w in batch.workers}.values())
         self.tasks = sum(span.action == Action.COMPUTE for span in self.spans)
 
 
 def multiplied(
-    run: Recording, cluster: int, tasks: int, start: float, most_beside: int = 4
+    run: Recording,
+    cluster: int,
+    tasks: int,
+    start: float,
+    most_beside: int = 4,
+    kinds: Sequence[str] = (),
 ) -> Iterator[Batch]:
-    """Batches of at least `tasks` tasks from `start` (seconds) on, in order of time."""
+    """Batches of at least `tasks` tasks from `start` (seconds) on, in order of time.
+
+    `kinds`: what else than workers, spans, samples and events is to be in them.
+    """
     copies = math.ceil(tasks / run.tasks)
     beside = min(most_beside, copies)
     yield Batch(
@@ -41,10 +63,12 @@ def multiplied(
     )
     for after in range(math.ceil(copies / beside)):
         shift = start - run.start + after * run.length
-        yield from _copies(run, cluster, shift, after, range(beside))
+        yield from _copies(run, cluster, shift, after, range(beside), kinds)
 
 
-def _copies(run: Recording, cluster: int, shift: float, after: int, beside: range) -> Iterator[Batch]:
+def _copies(
+    run: Recording, cluster: int, shift: float, after: int, beside: range, kinds: Sequence[str]
+) -> Iterator[Batch]:
     for number in range(math.ceil(run.length / SLICE)):
         first, last = run.start + number * SLICE, run.start + (number + 1) * SLICE
         spans = [
@@ -62,17 +86,45 @@ def _copies(run: Recording, cluster: int, shift: float, after: int, beside: rang
         events: list[Event] = [
             replace(event, time=event.time + shift) for event in run.events if first <= event.time < last
         ]
-        yield Batch(cluster, [], spans, samples, events, committed=last + shift)
+        rows = {
+            kind: [
+                _row(kind, row, shift, after, copy)
+                for row in run.rows[kind]
+                if first <= row[KINDS[kind].time_index] < last
+                for copy in beside
+            ]
+            for kind in kinds
+        }
+        yield Batch(cluster, [], spans, samples, events, committed=last + shift, rows=rows)
+
+
+def _row(kind: str, row: tuple[Any, ...], shift: float, after: int, copy: int) -> tuple[Any, ...]:
+    moved = []
+    for field, value in zip(KINDS[kind].fields, row, strict=True):
+        if field.type is Type.TIME:
+            value += shift
+        elif field.type is Type.KEY:
+            value = _key(value, names_of(value)[1], after, copy)
+        elif field.name in ADDRESSES and value:
+            value = _address(value, copy)
+        moved.append(value)
+    return tuple(moved)
+
+
+def _key(key: str, group: str, after: int, copy: int) -> str:
+    return key.replace(group, _group(group, after, copy), 1)
+
+
+def _group(group: str, after: int, copy: int) -> str:
+    return f"{group}{after:04x}{copy:x}" if "-" in group else group
 
 
 def _span(span: Span, shift: float, after: int, copy: int) -> Span:
-    group = f"{span.group}{after:04x}{copy:x}" if "-" in span.group else span.group
-    key = span.key.replace(span.group, group, 1)
     return replace(
         span,
         worker=_address(span.worker, copy),
-        key=key,
-        group=group,
+        key=_key(span.key, span.group, after, copy),
+        group=_group(span.group, after, copy),
         start=span.start + shift,
         stop=span.stop + shift,
     )

@@ -11,7 +11,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.keys import key_hash
+from observatory.store.keys import OF_KEY, key_parameters
 
 OUTCOMES = ("erred", "retried", "killed")
 
@@ -162,9 +162,9 @@ def errors_of_key(connection: psycopg.Connection, cluster: int, key: str, limit:
     """The first errors of a task, in order of time."""
     return _errors(
         connection,
-        f"""{_COLUMNS} {_ROWS} AND error.key_hash = %(hash)s AND {_KEY} = %(key)s
+        f"""{_COLUMNS} {_ROWS} AND {OF_KEY}
             ORDER BY error.time LIMIT %(limit)s""",
-        {"cluster": cluster, "hash": key_hash(key), "key": key, "limit": limit},
+        {"cluster": cluster, **key_parameters(key), "limit": limit},
     )
 
 

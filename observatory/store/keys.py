@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import LiteralString
 
 from dask.utils import key_split
 from distributed.utils import key_split_group
 
+from observatory.store.texts import clean_name
 from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key
 
 REMEMBERED = 100_000
 """keys whose names are remembered: a task's records come together"""
 GROUP = "\x01"
 """stands for the group's name; a cleaned key (wire.records.clean_key) has no control characters of its own"""
+
+GROUP_OF_KEY: LiteralString = (
+    "(SELECT id FROM task_group WHERE cluster_id = %(cluster)s AND name = %(group)s)"
+)
+OF_KEY: LiteralString = f"group_id = {GROUP_OF_KEY} AND key_rest = %(rest)s"
+"""the rows of one task"""
 
 
 def clean_keys(keys: Sequence[str]) -> Sequence[str]:
@@ -35,11 +42,6 @@ def decode_key(rest: str, group: str) -> str:
     return rest.replace(GROUP, group, 1)
 
 
-def key_hash(key: str) -> int:
-    """What a clean key is looked up by: CRC-32, signed."""
-    return (zlib.crc32(key.encode()) ^ 0x8000_0000) - 0x8000_0000
-
-
 @lru_cache(REMEMBERED)
 def names_of(key: str) -> tuple[str, str]:
     """(prefix, group) as Dask splits a key; texts that can be stored."""
@@ -48,3 +50,9 @@ def names_of(key: str) -> tuple[str, str]:
     except (IndexError, ValueError, TypeError):
         return "Other", "Other"
     return clean_key(str(prefix)) or "Other", clean_key(str(group))
+
+
+def key_parameters(key: str) -> dict[str, str]:
+    """Of a query with OF_KEY or GROUP_OF_KEY in it."""
+    group = clean_name(names_of(key)[1])
+    return {"group": group, "rest": encode_keys([clean_key(key)], [group])[0]}

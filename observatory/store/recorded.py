@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 import psycopg
 
 from observatory.store.accepted import Accepted
-from observatory.store.keys import GROUP, key_hash, names_of
+from observatory.store.keys import GROUP, names_of
 from observatory.store.lifetimes import Workers
 from observatory.store.names import Names, Prefix
 from observatory.store.stacks import Stacks
@@ -46,7 +46,7 @@ class Recorder:
         self.workers = workers
         self.names = names
         self.stacks = stacks
-        self._places: dict[str, tuple[int, str, int]] = {}
+        self._places: dict[str, tuple[int, str]] = {}
 
     def intern(self) -> list[Prefix]:
         """Makes the names in the rows known; returns the prefixes that are new to the store."""
@@ -89,17 +89,17 @@ class Recorder:
         lifetime = self.workers.find(clean_name(address), time) if address else None
         return lifetime.id if lifetime is not None else None
 
-    def _place(self, key: str) -> tuple[int, str, int]:
-        """(group's id, what is left of the key, its hash)"""
+    def _place(self, key: str) -> tuple[int, str]:
+        """(group's id, what is left of the key)"""
         place = self._places.get(key)
         if place is None:
             group = self.names.groups[names_of(key)[1]]
             rest = clean_key(key).replace(group.text or GROUP, GROUP, 1)
-            place = self._places[key] = (group.id, rest, key_hash(clean_key(key)))
+            place = self._places[key] = (group.id, rest)
         return place
 
     def transitions(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
-        names: LiteralString = "time, group_id, key_rest, key_hash, start, finish, worker_id, stimulus"
+        names: LiteralString = "time, group_id, key_rest, start, finish, worker_id, stimulus"
         return names, (
             (
                 _time(time),
@@ -114,7 +114,7 @@ class Recorder:
 
     def errors(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
         names: LiteralString = (
-            "time, id, prefix_id, group_id, key_rest, key_hash, worker_id, outcome, exception_type, message, "
+            "time, id, prefix_id, group_id, key_rest, worker_id, outcome, exception_type, message, "
             "traceback, retries, workers, dependents"
         )
         return names, (
@@ -164,17 +164,14 @@ class Recorder:
         )
 
     def dependencies(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
-        names: LiteralString = (
-            "time, computation, group_id, key_rest, key_hash, "
-            "depends_on_group_id, depends_on_rest, depends_on_hash"
-        )
+        names: LiteralString = "time, computation, group_id, key_rest, depends_on_group_id, depends_on_rest"
         return names, (
             (_time(time), id, *self._place(key), *self._place(needed)) for time, id, key, needed in rows
         )
 
     def tasks(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
         names: LiteralString = (
-            "time, computation, group_id, key_rest, key_hash, priority, retries, annotations, resources"
+            "time, computation, group_id, key_rest, priority, retries, annotations, resources"
         )
         return names, (
             (_time(time), id, *self._place(key), priority, retries, clean_json(noted), clean_json(needed))
@@ -214,8 +211,7 @@ class Recorder:
 
     def steals(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
         names: LiteralString = (
-            "time, outcome, group_id, key_rest, key_hash, victim, thief, level, cost, "
-            "victim_occupancy, thief_occupancy"
+            "time, outcome, group_id, key_rest, victim, thief, level, cost, victim_occupancy, thief_occupancy"
         )
         return names, (
             (_time(time), outcome, *self._place(key), victim, thief, _small(level), *amounts)

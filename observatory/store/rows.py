@@ -12,7 +12,7 @@ import psycopg
 from observatory.store.accepted import Accepted, Samples, Spans
 from observatory.store.committed import Array, LiveSample, StoredEvent, StoredSpans
 from observatory.store.copying import Part, copy_rows, timestamps
-from observatory.store.keys import clean_keys, encode_keys, key_hash
+from observatory.store.keys import clean_keys, encode_keys
 from observatory.store.lifetimes import Lane, Workers
 from observatory.store.names import Name, Names
 from observatory.store.series import Known
@@ -47,7 +47,6 @@ def copy_spans(
             "typename_id": _ids(map(names.typenames.__getitem__, spans.typenames[part])),
             "action": spans.actions[part].astype(np.int16),
             "status": spans.statuses[part].astype(np.int16),
-            "key_hash": np.fromiter(map(key_hash, cleaned), np.int32, len(cleaned)),
         }
         return Part(columns, "key_rest", encode_keys(cleaned, map(TEXT, groups)))
 

@@ -22,3 +22,23 @@ def drop(connection: psycopg.Connection) -> None:
     """Drops every table of the store and what is in it."""
     for name in (*DIMENSIONS, *(table.name for table in TIME_SERIES)):
         connection.execute(f"DROP TABLE IF EXISTS {name} CASCADE")
+
+
+def drop_key_hashes(connection: psycopg.Connection) -> None:
+    """Brings tables that hold hashes of keys into today's form; leaves others as they are."""
+    for table in TIME_SERIES:
+        hashes = connection.execute(
+            """SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass
+                 AND attname IN ('key_hash', 'depends_on_hash') AND NOT attisdropped""",
+            [table.name],
+        ).fetchall()
+        if not hashes:
+            continue
+        for (index,) in connection.execute(
+            "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = %s::regclass", [table.name]
+        ).fetchall():
+            connection.execute(f"DROP INDEX {index}".encode())
+        for (name,) in hashes:
+            connection.execute(f"ALTER TABLE {table.name} DROP COLUMN {name}".encode())
+        for index in table.indexes:
+            connection.execute(f"CREATE INDEX ON {table.name} {index}")

@@ -10,7 +10,7 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.keys import key_hash
+from observatory.store.keys import GROUP_OF_KEY, OF_KEY, key_parameters
 from observatory.wire.records import STATES, Action
 
 Row = TypeVar("Row")
@@ -94,10 +94,8 @@ def transitions(connection: psycopg.Connection, cluster: int, key: str, limit: i
         f"""SELECT transition.time, coalesce((%(states)s::text[])[start + 1], 'unknown') AS start,
                 coalesce((%(states)s::text[])[finish + 1], 'unknown') AS finish, worker_id,
                 {_WORKER} AS worker, stimulus
-            FROM transition
-            JOIN task_group ON task_group.id = group_id LEFT JOIN worker ON worker.id = worker_id
-            WHERE transition.cluster_id = %(cluster)s AND key_hash = %(hash)s
-              AND replace(key_rest, U&'\\0001', task_group.name) = %(key)s
+            FROM transition LEFT JOIN worker ON worker.id = worker_id
+            WHERE transition.cluster_id = %(cluster)s AND {OF_KEY}
             ORDER BY transition.time LIMIT %(limit)s""",
         cluster,
         key,
@@ -114,10 +112,9 @@ def spans(connection: psycopg.Connection, cluster: int, key: str, limit: int) ->
                 span.status <> 0 AS erred, nbytes, typename.name AS typename, lane.thread, lane.worker_id,
                 {_WORKER} AS worker
             FROM span
-            JOIN task_group ON task_group.id = group_id JOIN typename ON typename.id = typename_id
+            JOIN typename ON typename.id = typename_id
             JOIN lane ON lane.id = lane_id JOIN worker ON worker.id = lane.worker_id
-            WHERE span.cluster_id = %(cluster)s AND key_hash = %(hash)s
-              AND replace(key_rest, U&'\\0001', task_group.name) = %(key)s
+            WHERE span.cluster_id = %(cluster)s AND {OF_KEY}
             ORDER BY start LIMIT %(limit)s""",
         cluster,
         key,
@@ -130,10 +127,9 @@ def requests(connection: psycopg.Connection, cluster: int, key: str, limit: int)
     return _of_key(
         connection,
         Request,
-        """SELECT task.time, computation, priority, retries, annotations, resources
-           FROM task JOIN task_group ON task_group.id = group_id
-           WHERE task.cluster_id = %(cluster)s AND key_hash = %(hash)s
-             AND replace(key_rest, U&'\\0001', task_group.name) = %(key)s
+        f"""SELECT task.time, computation, priority, retries, annotations, resources
+           FROM task
+           WHERE task.cluster_id = %(cluster)s AND {OF_KEY}
            ORDER BY task.time LIMIT %(limit)s""",
         cluster,
         key,
@@ -145,12 +141,9 @@ def dependencies(connection: psycopg.Connection, cluster: int, key: str, limit: 
     """The keys of the tasks whose results it needs."""
     return _keys(
         connection,
-        """SELECT DISTINCT replace(depends_on_rest, U&'\\0001', needed.name)
-           FROM dependency
-           JOIN task_group ON task_group.id = group_id
-           JOIN task_group needed ON needed.id = depends_on_group_id
-           WHERE dependency.cluster_id = %(cluster)s AND key_hash = %(hash)s
-             AND replace(key_rest, U&'\\0001', task_group.name) = %(key)s
+        f"""SELECT DISTINCT replace(depends_on_rest, U&'\\0001', needed.name)
+           FROM dependency JOIN task_group needed ON needed.id = depends_on_group_id
+           WHERE dependency.cluster_id = %(cluster)s AND {OF_KEY}
            ORDER BY 1 LIMIT %(limit)s""",
         cluster,
         key,
@@ -162,12 +155,10 @@ def dependents(connection: psycopg.Connection, cluster: int, key: str, limit: in
     """The keys of the tasks that need its result."""
     return _keys(
         connection,
-        """SELECT DISTINCT replace(key_rest, U&'\\0001', needing.name)
-           FROM dependency
-           JOIN task_group ON task_group.id = depends_on_group_id
-           JOIN task_group needing ON needing.id = group_id
-           WHERE dependency.cluster_id = %(cluster)s AND depends_on_hash = %(hash)s
-             AND replace(depends_on_rest, U&'\\0001', task_group.name) = %(key)s
+        f"""SELECT DISTINCT replace(key_rest, U&'\\0001', needing.name)
+           FROM dependency JOIN task_group needing ON needing.id = group_id
+           WHERE dependency.cluster_id = %(cluster)s
+             AND depends_on_group_id = {GROUP_OF_KEY} AND depends_on_rest = %(rest)s
            ORDER BY 1 LIMIT %(limit)s""",
         cluster,
         key,
@@ -242,8 +233,7 @@ def _keys(
 def _parameters(cluster: int, key: str, limit: int) -> dict[str, Any]:
     return {
         "cluster": cluster,
-        "hash": key_hash(key),
-        "key": key,
+        **key_parameters(key),
         "limit": limit,
         "states": list(STATES),
         "actions": [action.label for action in Action],

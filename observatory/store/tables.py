@@ -20,6 +20,17 @@ class TimeSeries:
     """how timescale's columnstore groups and orders rows"""
 
 
+BLOCKS: LiteralString = "WITH (pages_per_range = 32, autosummarize = on)"
+"""Rows come in order of time: for each block of pages BRIN knows the times in it."""
+KEYS: LiteralString = "text_bloom_ops (n_distinct_per_range = 2000, false_positive_rate = 0.001)"
+"""A filter of the keys in each block of pages: a twentieth of a tree's size, and only ever appended to."""
+# Groups are numbered as they come, so that BRIN leaves few blocks of them. An index a column: of two together
+# TimescaleDB would make a filter of their pairs, which takes a byte a row.
+OF_KEY: tuple[LiteralString, ...] = (
+    f"USING brin (group_id) {BLOCKS}",
+    f"USING brin (key_rest {KEYS}) {BLOCKS}",
+)
+
 SPAN = TimeSeries(
     name="span",
     time="start",
@@ -34,14 +45,14 @@ SPAN = TimeSeries(
         typename_id integer NOT NULL,
         action smallint NOT NULL,
         status smallint NOT NULL,
-        key_hash integer NOT NULL,
         key_rest text NOT NULL
     """,
     # BRIN on both ends: what overlaps a window is found without knowing how long the longest span is
     indexes=(
         "USING btree (cluster_id, start)",
-        "USING btree (cluster_id, key_hash)",
-        "USING brin (start, stop) WITH (pages_per_range = 32)",
+        f"USING brin (start) {BLOCKS}",
+        f"USING brin (stop) {BLOCKS}",
+        *OF_KEY,
     ),
     segment_by="cluster_id",
     order_by="start, stop",
@@ -56,7 +67,7 @@ SAMPLE = TimeSeries(
         series_id integer NOT NULL,
         cluster_id integer NOT NULL
     """,
-    indexes=("USING btree (series_id, time)", "USING brin (time) WITH (pages_per_range = 32)"),
+    indexes=("USING btree (series_id, time)", f"USING brin (time) {BLOCKS}"),
     segment_by="cluster_id, series_id",
     order_by="time",
 )
@@ -84,13 +95,12 @@ TRANSITION = TimeSeries(
         cluster_id integer NOT NULL,
         group_id integer NOT NULL,
         worker_id integer,
-        key_hash integer NOT NULL,
         start smallint NOT NULL,
         finish smallint NOT NULL,
         key_rest text NOT NULL,
         stimulus text NOT NULL
     """,
-    indexes=("USING btree (cluster_id, key_hash)", "USING brin (time) WITH (pages_per_range = 32)"),
+    indexes=(f"USING brin (time) {BLOCKS}", *OF_KEY),
     segment_by="cluster_id",
     order_by="time",
 )
@@ -105,7 +115,6 @@ ERROR = TimeSeries(
         worker_id integer,
         prefix_id integer NOT NULL,
         group_id integer NOT NULL,
-        key_hash integer NOT NULL,
         retries integer NOT NULL,
         dependents integer NOT NULL,
         outcome text NOT NULL,
@@ -115,7 +124,7 @@ ERROR = TimeSeries(
         traceback text NOT NULL,
         workers jsonb NOT NULL
     """,
-    indexes=("USING btree (cluster_id, time)", "USING btree (cluster_id, key_hash)", "USING btree (id)"),
+    indexes=("USING btree (cluster_id, time)", *OF_KEY, "USING btree (id)"),
     segment_by="cluster_id",
     order_by="time",
 )
@@ -181,13 +190,16 @@ DEPENDENCY = TimeSeries(
         cluster_id integer NOT NULL,
         group_id integer NOT NULL,
         depends_on_group_id integer NOT NULL,
-        key_hash integer NOT NULL,
-        depends_on_hash integer NOT NULL,
         computation text NOT NULL,
         key_rest text NOT NULL,
         depends_on_rest text NOT NULL
     """,
-    indexes=("USING btree (cluster_id, key_hash)", "USING btree (cluster_id, depends_on_hash)"),
+    indexes=(
+        f"USING brin (time) {BLOCKS}",
+        *OF_KEY,
+        f"USING brin (depends_on_group_id) {BLOCKS}",
+        f"USING brin (depends_on_rest {KEYS}) {BLOCKS}",
+    ),
     segment_by="cluster_id",
     order_by="time",
 )
@@ -199,7 +211,6 @@ TASK = TimeSeries(
         time timestamptz NOT NULL,
         cluster_id integer NOT NULL,
         group_id integer NOT NULL,
-        key_hash integer NOT NULL,
         retries bigint NOT NULL,
         computation text NOT NULL,
         key_rest text NOT NULL,
@@ -207,7 +218,7 @@ TASK = TimeSeries(
         annotations jsonb NOT NULL,
         resources jsonb NOT NULL
     """,
-    indexes=("USING btree (cluster_id, key_hash)",),
+    indexes=(f"USING brin (time) {BLOCKS}", *OF_KEY),
     segment_by="cluster_id",
     order_by="time",
 )
@@ -259,7 +270,6 @@ STEAL = TimeSeries(
         thief_occupancy float8 NOT NULL,
         cluster_id integer NOT NULL,
         group_id integer NOT NULL,
-        key_hash integer NOT NULL,
         level smallint NOT NULL,
         outcome text NOT NULL,
         key_rest text NOT NULL,

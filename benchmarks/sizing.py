@@ -1,0 +1,162 @@
+"""What the store needs on disk: bytes per span, task, worker-hour and log line.
+
+A real run with the agent is multiplied to TASKS tasks and stored. DATABASE_URL names the server (with TimescaleDB its chunks are compressed, as they are after two
+days), else the embedded one is started: the rows go into a database of their own that is dropped in the end.
+Prints one JSON line; exit code 1 when a limit is missed. docs/sizing.md tells what came out.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import platform
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+if not os.environ.get("DATABASE_URL"):
+    from tests import services  # starts them, and says in the environment where they are
+
+    atexit.register(services.stop)
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
+
+import django
+import psycopg
+
+django.setup()
+
+from django.db import connection as django_connection  # noqa: E402
+
+from benchmarks.runs.multiply import Recording, multiplied  # noqa: E402
+from benchmarks.runs.recording import record  # noqa: E402
+from observatory.store.connection import connect  # noqa: E402
+from observatory.store.engines import choose  # noqa: E402
+from observatory.store.tables import RECORDED, TIME_SERIES  # noqa: E402
+from observatory.store.writer import Writer  # noqa: E402
+
+DATABASE = "observatory_sizing"
+CLUSTER = 1
+TASKS = int(os.environ.get("TASKS", "200000"))
+BYTES_PER_SPAN = {"plain": 120.0, "timescale": 12.0}
+
+
+def store() -> dict[str, Any]:
+    """Stores the run; how much of what it holds."""
+    run = Recording(record())
+    start = float(int(time.time()) // 86_400 * 86_400 - 86_400)
+    spans = samples = 0
+    with Writer() as writer:
+        for batch in multiplied(run, CLUSTER, TASKS, start, kinds=tuple(RECORDED)):
+            spans += len(batch.spans)
+            samples += len(batch.samples)
+            extent = writer.write(batch).extent
+    hours = (extent.last - extent.first) / 3600
+    return {
+        "tasks": extent.tasks,
+        "spans": spans,
+        "samples": samples,
+        "workers": extent.workers,
+        "worker_hours": hours * extent.workers,
+    }
+
+
+def sizes(connection: psycopg.Connection, engine: str) -> dict[str, int]:
+    """Bytes of each time-series table, indexes and all."""
+    query = (
+        "SELECT hypertable_size(%s::regclass)"
+        if engine == "timescale"
+        else """SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint
+                FROM pg_inherits WHERE inhparent = %s::regclass"""
+    )
+    found = {}
+    for table in TIME_SERIES:
+        if engine == "plain":
+            connection.execute(f"VACUUM ANALYZE {table.name}")
+        row = connection.execute(query, [table.name]).fetchone()
+        found[table.name] = int(row[0]) if row else 0
+    return found
+
+
+def compress(connection: psycopg.Connection) -> None:
+    """What TimescaleDB's policy does with chunks that are two days old."""
+    for table in TIME_SERIES:
+        connection.execute(f"SELECT compress_chunk(chunk) FROM show_chunks('{table.name}') chunk")
+        connection.execute(f"VACUUM ANALYZE {table.name}")
+
+
+def rows_of(connection: psycopg.Connection) -> dict[str, int]:
+    """How many rows each time-series table holds."""
+    counts = {}
+    for table in TIME_SERIES:
+        row = connection.execute(f"SELECT count(*) FROM {table.name}").fetchone()
+        counts[table.name] = row[0] if row else 0
+    return counts
+
+
+def measure() -> dict[str, Any]:
+    stored = store()
+    with connect() as connection:
+        engine = choose(connection).name
+        rows = rows_of(connection)
+        before = sizes(connection, engine)
+        if engine == "timescale":
+            compress(connection)
+        after = sizes(connection, engine)
+        server = connection.execute("SHOW server_version").fetchone()
+        extension = connection.execute(
+            "SELECT coalesce(max(extversion), '') FROM pg_extension WHERE extname = 'timescaledb'"
+        ).fetchone()
+    return {
+        "engine": engine,
+        **{name: round(value, 2) for name, value in stored.items()},
+        "bytes": told(after, rows, stored),
+        **({"bytes_before_compression": told(before, rows, stored)} if engine == "timescale" else {}),
+        "versions": {
+            "postgresql": server[0] if server else "",
+            "timescaledb": extension[0] if extension else "",
+            **{name: version(name) for name in ("dask", "distributed")},
+        },
+    }
+
+
+def told(size: dict[str, int], rows: dict[str, int], stored: dict[str, Any]) -> dict[str, Any]:
+    """Bytes by what grows them; samples and profiles come with workers and time, the rest with tasks."""
+    per_worker = size["sample"] + size["profile"]
+    rest = sum(size.values()) - per_worker - size["log"] - size["event"]
+    return {
+        "per_row": {name: round(size[name] / rows[name], 1) for name in size if rows[name] >= 1000},
+        "per_span": round(size["span"] / stored["spans"], 1),
+        "per_task": round(rest / stored["tasks"], 1),
+        "per_worker_hour": round(per_worker / stored["worker_hours"]),
+        "per_log_line": round(size["log"] / rows["log"], 1) if rows["log"] else None,
+    }
+
+
+def main() -> int:
+    logging.disable(logging.WARNING)
+    django_connection.settings_dict["TEST"]["NAME"] = DATABASE
+    django_connection.creation.create_test_db(verbosity=0, autoclobber=True)
+    try:
+        measured = measure()
+    finally:
+        django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
+    limit = BYTES_PER_SPAN[measured["engine"]]
+    reached = measured["bytes"]["per_span"] <= limit
+    result = {
+        "benchmark": "sizing",
+        "reached": reached,
+        **measured,
+        "to_reach": {"bytes_per_span": limit},
+        "machine": {"cpus": os.cpu_count(), "platform": platform.platform(), "load": os.getloadavg()},
+    }
+    print(json.dumps(result))
+    return 0 if reached else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
