@@ -1,7 +1,8 @@
 """What the store needs on disk: bytes per span, task, worker-hour and log line.
 
-A real run with the agent is multiplied to TASKS tasks and stored. DATABASE_URL names the server (with TimescaleDB its chunks are compressed, as they are after two
-days), else the embedded one is started: the rows go into a database of their own that is dropped in the end.
+A real run with the agent is multiplied to TASKS tasks and stored. DATABASE_URL names the server (with
+TimescaleDB its chunks are compressed, as they are after two days), else the embedded one is started: the rows
+go into a database of their own that is dropped in the end.
 Prints one JSON line; exit code 1 when a limit is missed. docs/sizing.md tells what came out.
 """
 

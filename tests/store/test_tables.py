@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import psycopg
@@ -8,7 +9,8 @@ from django.core.management import call_command
 
 from observatory.store.dimensions import DIMENSIONS
 from observatory.store.engines import choose
-from observatory.store.tables import TIME_SERIES
+from observatory.store.schema import drop_key_hashes
+from observatory.store.tables import RECORDED, TIME_SERIES
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 
@@ -49,3 +51,28 @@ def test_time_series_are_kept_by_the_engine_that_the_database_has(
         assert [bytes(kind, "ascii") if isinstance(kind, str) else kind for (kind,) in kinds] == [b"p"] * len(
             TIME_SERIES
         )
+
+
+def test_tables_of_an_earlier_version_lose_their_hashes_of_keys_and_keep_their_rows(
+    connection: psycopg.Connection, rows: Rows
+) -> None:
+    indexes = "SELECT count(*) FROM pg_index WHERE indrelid = 'steal'::regclass"
+    [(today,)] = rows(indexes)
+    choose(connection).prepare(connection, RECORDED["steal"], [date.today()])
+    connection.execute("ALTER TABLE steal ADD COLUMN key_hash integer NOT NULL DEFAULT 7")
+    connection.execute("CREATE INDEX ON steal USING btree (cluster_id, key_hash)")
+    connection.execute(
+        """INSERT INTO steal (time, cost, victim_occupancy, thief_occupancy, cluster_id, group_id, level,
+               outcome, key_rest, victim, thief)
+           VALUES (now(), 1, 1, 1, 999, 1, 1, 'request', 'x', 'a', 'b')"""
+    )
+    try:
+        drop_key_hashes(connection)
+        assert rows("SELECT key_rest FROM steal WHERE cluster_id = 999") == [("x",)]
+        assert (
+            rows("SELECT 1 FROM pg_attribute WHERE attrelid = 'steal'::regclass AND attname = 'key_hash'")
+            == []
+        )
+        assert rows(indexes) == [(today,)]
+    finally:
+        connection.execute("DELETE FROM steal WHERE cluster_id = 999")
