@@ -13,8 +13,8 @@ from ninja.errors import HttpError
 
 from observatory.clusters.access import get_cluster
 from observatory.clusters.models import Cluster
-from observatory.replay.base import NAMES
 from observatory.replay.information import information
+from observatory.replay.layers import Layer
 from observatory.replay.levels import LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
 from observatory.replay.state import state_at
 from observatory.replay.tiles import tile
@@ -63,14 +63,12 @@ def tiles(
 ) -> HttpResponse:
     """One tile, as blocks. `version` is the extent's: with it a closed tile never changes."""
     found = _cluster(request, cluster_id)
-    if layer not in NAMES:
-        raise HttpError(422, f"layer is {layer[:50]!r}: there are {', '.join(NAMES)}")
     try:
-        place = Place(level, index)
+        wanted, place = Layer.parse(layer), Place(level, index)
     except ValueError as error:
         raise HttpError(422, str(error)) from None
     with reading() as connection:
-        made = tile(connection, found, layer, place)
+        made = tile(connection, found, wanted, place)
     immutable = made.closed and version == made.version
     return _answer(request, made.body, FOREVER if immutable else "private, no-cache")
 

@@ -4,43 +4,55 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import psycopg
 
 from observatory.clusters.models import Cluster
-from observatory.replay.bins import GAP, SHORT, Busy, SeriesBins, busy_bins, is_short, rates, series_bins
+from observatory.replay.bins import (
+    GAP,
+    SHORT,
+    Busy,
+    SeriesBins,
+    busy_bins,
+    is_short,
+    rates,
+    series_bins,
+    sum_series,
+)
+from observatory.replay.layers import Layer
 from observatory.replay.levels import Place
 from observatory.store import timeline
 from observatory.store.intervals import Intervals
 from observatory.wire.blocks import Column, encode, number_column, text_column
-from observatory.wire.layers import LAYERS
+from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, SPANS
 from observatory.wire.records import MetricType
 
-SPANS, PREFIXES, EVENTS = "spans", "prefixes", "events"
-NAMES = (SPANS, PREFIXES, EVENTS, *LAYERS)
 MOST_EVENTS = 5_000
 """in one tile; it holds the first"""
 
 
-def of_rows(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> bytes:
-    """The blocks of a tile, without the extent's. Raises KeyError for an unknown layer."""
-    if layer == SPANS:
-        return _spans(connection, cluster.pk, place)
-    if layer == PREFIXES:
+def of_rows(connection: psycopg.Connection, cluster: Cluster, layer: Layer, place: Place) -> bytes:
+    """The blocks of a tile, without the extent's."""
+    if layer.name == SPANS:
+        return _spans(connection, cluster.pk, layer.band or 0, place)
+    if layer.name == PREFIXES:
         return _prefixes(connection, cluster.pk, place)
-    if layer == EVENTS:
+    if layer.name == EVENTS:
         return _events(connection, cluster.pk, place)
-    return _series(connection, cluster, layer, LAYERS[layer], place)
+    return _series(connection, cluster, layer, place)
 
 
-def _spans(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
-    rows = timeline.spans(connection, cluster, place.start, place.stop)
+def _spans(connection: psycopg.Connection, cluster: int, band: int, place: Place) -> bytes:
+    lanes = timeline.lanes_of_band(connection, cluster, band)
+    rows = timeline.spans(connection, cluster, place.start, place.stop, lanes)
     short = is_short(rows["start"], rows["stop"], place)
     binned = {name: column[short] for name, column in rows.items()}
     blocks = [_busy_block(binned, binned["lane"], place)]
     if not short.all():
-        whole = timeline.long_spans(connection, cluster, place.start, place.stop, SHORT * place.bin_width)
+        shortest = SHORT * place.bin_width
+        whole = timeline.long_spans(connection, cluster, place.start, place.stop, shortest, lanes)
         blocks.append(span_block(whole))
     return b"".join(blocks)
 
@@ -111,14 +123,12 @@ def event_block(rows: Sequence[tuple[float, int, str, str, str]]) -> bytes:
     return encode("event", len(rows), columns)
 
 
-def _series(
-    connection: psycopg.Connection, cluster: Cluster, layer: str, metrics: tuple[str, ...], place: Place
-) -> bytes:
+def _series(connection: psycopg.Connection, cluster: Cluster, layer: Layer, place: Place) -> bytes:
     intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
-    found = timeline.layer_series(connection, cluster.pk, metrics)
-    numbers = np.array([series for series, _, _ in found], np.int64)
-    usual = np.array([intervals.of(metric) for _, metric, _ in found], np.float64)
-    is_counter = np.array([type == MetricType.COUNTER for _, _, type in found], bool)
+    found = timeline.layer_series(connection, cluster.pk, LAYERS[layer.name], layer.band)
+    numbers = np.array([series.id for series in found], np.int64)
+    usual = np.array([intervals.of(series.metric) for series in found], np.float64)
+    is_counter = np.array([series.type == MetricType.COUNTER for series in found], bool)
     # a counter's first rate in the tile takes the sample before it
     before = int(GAP * usual.max(initial=0) * 1e6)
     rows = timeline.samples(
@@ -128,15 +138,19 @@ def _series(
     at = np.searchsorted(numbers, series)
     interval, counts_up = usual[at], is_counter[at]
     value = np.where(counts_up, rates(series, time, value, interval), value)
-    return series_block(series_bins(series, time, value, place), layer, place)
+    bins = series_bins(series, time, value, place)
+    if layer.band is None:
+        firsts = np.array([series.first for series in found], np.int64)
+        bins = sum_series([replace(bins, series=firsts[np.searchsorted(numbers, bins.series)])], place)
+    return series_block(bins, layer, place)
 
 
-def series_block(bins: SeriesBins, layer: str, place: Place) -> bytes:
+def series_block(bins: SeriesBins, layer: Layer, place: Place) -> bytes:
     columns = [
         Column("series", "u32", bins.series.astype("<u4")),
         Column("time", "f64", bins.time / 1e6),
         *(Column(name, "f64", getattr(bins, name)) for name in ("min", "max", "mean", "last")),
         Column("count", "u32", bins.count.astype("<u4")),
     ]
-    meta = {"level": place.level, "index": place.index, "layer": layer}
+    meta = {"level": place.level, "index": place.index, "layer": str(layer)}
     return encode("bin", len(bins.series), columns, meta)

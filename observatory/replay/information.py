@@ -10,6 +10,7 @@ from observatory.replay.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
 from observatory.replay.tiles import extent_meta, nothing
 from observatory.store import timeline
 from observatory.store.connection import reading
+from observatory.wire.layers import BAND
 
 THRESHOLDS = {"target": 0.6, "spill": 0.7, "pause": 0.8, "terminate": 0.95}
 """Dask's defaults of distributed.worker.memory, fractions of a worker's limit (no cluster tells its own)"""
@@ -38,6 +39,7 @@ def information(cluster: Cluster) -> dict[str, Any]:
         "identity_interval": cluster.identity_interval,
         "metrics_interval": cluster.metrics_interval,
         "tile_bins": BINS,
+        "band": BAND,
         "minimum_level": MINIMUM_LEVEL,
         "maximum_level": MAXIMUM_LEVEL,
         "thresholds": THRESHOLDS,

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from observatory.replay.base import (
-    EVENTS,
     MOST_EVENTS,
-    PREFIXES,
-    SPANS,
     busy_block,
     event_block,
     series_block,
     span_block,
 )
 from observatory.replay.bins import SHORT, Busy, SeriesBins, busy_bins, sum_busy, sum_series
+from observatory.replay.layers import Layer
 from observatory.replay.levels import BINS, Place
 from observatory.wire.blocks import Block, decode
+from observatory.wire.layers import EVENTS, PREFIXES, SPANS
 
 Children = Sequence[tuple[Place, bytes]]
 SPAN_COLUMNS = ("lane", "prefix", "action", "status", "start", "stop", "nbytes", "key", "typename")
@@ -28,13 +27,13 @@ EVENT_COLUMNS = ("time", "worker", "kind", "message", "detail")
 DTYPES = {"u32": "<u4", "u8": "u1", "f32": "<f4", "f64": "<f8", "i32": "<i4"}
 
 
-def of_children(layer: str, place: Place, children: Children) -> bytes:
+def of_children(layer: Layer, place: Place, children: Children) -> bytes:
     """The blocks of the tile at `place` made of those one level below, which may be none, one or two."""
-    if layer == SPANS:
+    if layer.name == SPANS:
         return _spans(place, children)
-    if layer == PREFIXES:
+    if layer.name == PREFIXES:
         return busy_block(_busy(place, children), place)
-    if layer == EVENTS:
+    if layer.name == EVENTS:
         rows = [row for _, body in children for row in _rows(body, "event", EVENT_COLUMNS)]
         return event_block(rows[:MOST_EVENTS])
     return series_block(_series(place, children), layer, place)

@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
-from observatory.replay.base import NAMES
+from observatory.replay.layers import layers_of
 from observatory.replay.tiles import BASE, prepare_all
 from observatory.store import timeline
 from observatory.store.connection import reading
@@ -52,7 +52,7 @@ def build(connection: psycopg.Connection, cluster: Cluster) -> None:
     if _built.get(cluster.pk) == reached:
         return
     made = make_keyframes(connection, cluster.pk, round(extent.first * 1e6), until)
-    built = sum(prepare_all(connection, cluster, layer) for layer in NAMES)
+    built = sum(prepare_all(connection, cluster, layer) for layer in layers_of(extent.workers))
     if len(_built) >= MOST_REMEMBERED:
         _built.clear()
     _built[cluster.pk] = reached

@@ -12,6 +12,7 @@ import psycopg
 
 from observatory.clusters.models import Cluster
 from observatory.replay.base import of_rows
+from observatory.replay.layers import Layer
 from observatory.replay.levels import MAXIMUM_LEVEL, Place
 from observatory.replay.pyramid import of_children
 from observatory.store import tiles as kept_tiles
@@ -35,20 +36,20 @@ class Tile:
     closed: bool
 
 
-def tile(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> Tile:
-    """The tile of `layer` at `place`: a kept one, or built now. Raises KeyError for an unknown layer."""
+def tile(connection: psycopg.Connection, cluster: Cluster, layer: Layer, place: Place) -> Tile:
+    """The tile of `layer` at `place`: a kept one, or built now."""
     if place.level > BASE:
         prepare(connection, cluster, layer, place)
     return _tile(connection, cluster, layer, place)
 
 
-def prepare(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> int:
+def prepare(connection: psycopg.Connection, cluster: Cluster, layer: Layer, place: Place) -> int:
     """Builds and keeps what is closed at `place` and below it and isn't kept, from below; how many tiles."""
     extent = timeline.extent(connection, cluster.pk)
     if (
         extent is None
         or not _overlaps(place, extent)
-        or kept_tiles.is_kept(connection, cluster.pk, layer, place.level, place.index)
+        or kept_tiles.is_kept(connection, cluster.pk, str(layer), place.level, place.index)
     ):
         return 0
     built = 0
@@ -60,7 +61,7 @@ def prepare(connection: psycopg.Connection, cluster: Cluster, layer: str, place:
     return built
 
 
-def prepare_all(connection: psycopg.Connection, cluster: Cluster, layer: str) -> int:
+def prepare_all(connection: psycopg.Connection, cluster: Cluster, layer: Layer) -> int:
     """Builds what a look at the whole cluster needs: what is closed, of an ended cluster all; how many."""
     extent = timeline.extent(connection, cluster.pk)
     if extent is None or not extent.first:
@@ -83,13 +84,13 @@ def whole(extent: Extent) -> list[Place]:
     return [Place(level, index) for index in range(start, stop + 1)]
 
 
-def _tile(connection: psycopg.Connection, cluster: Cluster, layer: str, place: Place) -> Tile:
+def _tile(connection: psycopg.Connection, cluster: Cluster, layer: Layer, place: Place) -> Tile:
     with timeline.snapshot(connection):
         extent = timeline.extent(connection, cluster.pk) or nothing(cluster)
         builder = _Builder(connection, cluster, extent)
         body = builder.body(layer, place)
     for made, content in builder.made.items():
-        kept_tiles.keep(connection, cluster.pk, layer, made.level, made.index, extent.version, content)
+        kept_tiles.keep(connection, cluster.pk, str(layer), made.level, made.index, extent.version, content)
     return Tile(body, extent.version, is_closed(place, extent.committed))
 
 
@@ -104,8 +105,8 @@ class _Builder:
         self.made: dict[Place, bytes] = {}
         """what can be kept"""
 
-    def body(self, layer: str, place: Place) -> bytes:
-        where = (self.cluster.pk, layer, place.level, place.index)
+    def body(self, layer: Layer, place: Place) -> bytes:
+        where = (self.cluster.pk, str(layer), place.level, place.index)
         found = kept_tiles.kept(self.connection, *where, self.extent.version)
         if found is not None and self._holds(found, place):
             return found
@@ -114,7 +115,7 @@ class _Builder:
             self.made[place] = body
         return body
 
-    def _blocks(self, layer: str, place: Place) -> bytes:
+    def _blocks(self, layer: Layer, place: Place) -> bytes:
         if place.level <= BASE:
             return of_rows(self.connection, self.cluster, layer, place)
         children = [child for child in place.children if _overlaps(child, self.extent)]

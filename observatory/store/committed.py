@@ -28,6 +28,8 @@ class StoredSpans:
     nbytes: npt.NDArray[np.float64]
     keys: Sequence[str]
     typenames: list[str]
+    band: npt.NDArray[np.int64] | None
+    """of the worker (wire/layers.py); None: all are of the first"""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -38,6 +40,10 @@ class LiveSample:
     """A sample of a metric that a layer draws."""
 
     series: int
+    first: int
+    """the first series of the cluster with the same metric and labels, whichever worker's"""
+    band: int
+    """of the worker (wire/layers.py)"""
     metric: str
     layer: str
     counter: bool

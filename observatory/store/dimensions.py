@@ -19,8 +19,10 @@ DIMENSIONS: dict[LiteralString, tuple[LiteralString, ...]] = {
             started timestamptz NOT NULL,
             ended timestamptz,
             end_reason text NOT NULL DEFAULT '',
-            status text NOT NULL DEFAULT ''
+            status text NOT NULL DEFAULT '',
+            position integer NOT NULL
         )""",
+        "CREATE UNIQUE INDEX ON worker (cluster_id, position)",
         "CREATE INDEX ON worker (cluster_id, address, started)",
         "CREATE UNIQUE INDEX ON worker (cluster_id, address) WHERE ended IS NULL",
     ),

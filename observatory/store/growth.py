@@ -96,7 +96,7 @@ def drop_built(connection: psycopg.Connection, accepted: Accepted, closed: float
         if late.any():
             window = (int(starts[late].min() * 1e6) - 1, int(stops[late].max() * 1e6) + 1)
             connection.execute(
-                """DELETE FROM tile WHERE cluster_id = %s AND layer = ANY(%s)
+                """DELETE FROM tile WHERE cluster_id = %s AND split_part(layer, '.', 1) = ANY(%s)
                    AND (index + 1) << (level + 9) > %s AND index << (level + 9) <= %s""",
                 [accepted.cluster, layers, *window],
             )

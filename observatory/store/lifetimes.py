@@ -49,6 +49,8 @@ class Lifetime:
     status: str = "running"
     ended: float = math.inf
     end_reason: str = ""
+    position: int = 0
+    """0, 1, … within its cluster in the order in which workers were first seen"""
     id: int = 0
     """0 until it is stored"""
     lanes: dict[int, Lane] = field(default_factory=dict)
@@ -67,6 +69,7 @@ class Lifetime:
             "ended": None if math.isinf(self.ended) else self.ended,
             "end_reason": self.end_reason,
             "status": self.status,
+            "position": self.position,
         }
 
     def take(self, seen: WorkerSeen) -> bool:
@@ -118,7 +121,7 @@ class Workers:
         for row in connection.execute(
             """SELECT address, extract(epoch FROM started)::float8, name, host, nthreads, memory_limit,
                       resources::text, detail::text, status,
-                      coalesce(extract(epoch FROM ended)::float8, 'Infinity'), end_reason, id
+                      coalesce(extract(epoch FROM ended)::float8, 'Infinity'), end_reason, position, id
                FROM worker WHERE cluster_id = %s AND address = ANY(%s) ORDER BY started, id""",
             [self.cluster, unknown],
         ):
@@ -205,13 +208,20 @@ class Workers:
     def _insert(self, connection: psycopg.Connection, lifetimes: list[Lifetime]) -> None:
         if not lifetimes:
             return
+        query = "SELECT coalesce(max(position) + 1, 0) FROM worker WHERE cluster_id = %s"
+        (first,) = connection.execute(query, [self.cluster]).fetchone() or (0,)
+        for position, lifetime in enumerate(lifetimes, first):
+            lifetime.position = position
         cursor = connection.cursor()
         cursor.executemany(
             """INSERT INTO worker (started, name, host, nthreads, memory_limit, resources, detail, status,
-                   ended, end_reason, cluster_id, address)
-               VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+                   ended, end_reason, cluster_id, address, position)
+               VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
                RETURNING id""",
-            [(*_values(lifetime), self.cluster, lifetime.address) for lifetime in lifetimes],
+            [
+                (*_values(lifetime), self.cluster, lifetime.address, lifetime.position)
+                for lifetime in lifetimes
+            ],
             returning=True,
         )
         for lifetime, result in zip(lifetimes, cursor.results(), strict=True):

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from prometheus_client import Counter
 
-from observatory.store.committed import Committed, Item, LiveSample, StoredEvent, StoredSpans
+from observatory.store.committed import Array, Committed, Item, LiveSample, StoredEvent, StoredSpans
 from observatory.store.intervals import Intervals
 from observatory.wire.blocks import Column, encode, number_column, text_column
+from observatory.wire.layers import ALL, BAND, OF_WORKERS, SPANS, band_layer
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +24,9 @@ SPANS_PER_BLOCK = 5_000
 """a span of a usual key has under 200 bytes"""
 GAP = 3.0
 """usual intervals between two samples of a counter, beyond which its rate is unknown"""
+
+Bin = tuple[int, float, float, float, float, float, int]
+"""the columns of a block of kind bin"""
 
 LOST = Counter("observatory_live_frames_lost_total", "Frames of live blocks that open pages didn't get")
 
@@ -94,13 +99,10 @@ def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Interval
         if items:
             yield encode(kind, 0, [], {"items": items})
     if committed.spans is not None:
-        for start in range(0, len(committed.spans), SPANS_PER_BLOCK):
-            yield _span_block(committed.spans, slice(start, start + SPANS_PER_BLOCK))
-    layers: dict[str, list[LiveSample]] = {}
-    for sample in committed.samples:
-        layers.setdefault(sample.layer, []).append(sample)
-    for layer, samples in layers.items():
-        yield from _bin_block(layer, samples, intervals)
+        for band, rows in _by_band(committed.spans):
+            for start in range(0, len(rows), SPANS_PER_BLOCK):
+                yield _span_block(committed.spans, rows[start : start + SPANS_PER_BLOCK], band)
+    yield from _bin_blocks(committed, intervals)
     if committed.events:
         yield _event_block(committed.events)
     extent = committed.extent
@@ -123,37 +125,68 @@ def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Interval
     )
 
 
-def _span_block(spans: StoredSpans, part: slice) -> bytes:
-    columns = [
-        Column("lane", "u32", spans.lane[part]),
-        Column("prefix", "u32", spans.prefix[part]),
-        Column("action", "u8", spans.action[part]),
-        Column("status", "u8", spans.status[part]),
-        Column("start", "f64", spans.start[part]),
-        Column("stop", "f64", spans.stop[part]),
-        Column("nbytes", "f64", spans.nbytes[part]),
-        text_column("key", spans.keys[part]),
-        text_column("typename", spans.typenames[part]),
-    ]
-    return encode("span", len(spans.keys[part]), columns)
-
-
-def _bin_block(layer: str, samples: list[LiveSample], intervals: Intervals) -> Iterator[bytes]:
-    drawn: list[tuple[int, float, float]] = []
-    for sample in samples:
-        value = rate(sample, intervals.of(sample.metric)) if sample.counter else sample.value
-        if value is not None:
-            drawn.append((sample.series, sample.time, value))
-    if not drawn:
+def _by_band(spans: StoredSpans) -> Iterator[tuple[int, Array]]:
+    """Each band of workers that is in it, with its rows."""
+    if spans.band is None:
+        yield 0, np.arange(len(spans))
         return
-    values = [value for _, _, value in drawn]
+    for band in np.unique(spans.band).tolist():
+        yield band, np.flatnonzero(spans.band == band)
+
+
+def _span_block(spans: StoredSpans, rows: Array, band: int) -> bytes:
     columns = [
-        number_column("series", "u32", [series for series, _, _ in drawn]),
-        number_column("time", "f64", [time for _, time, _ in drawn]),
-        *(number_column(name, "f64", values) for name in ("min", "max", "mean", "last")),
-        number_column("count", "u32", [1] * len(drawn)),
+        Column("lane", "u32", spans.lane[rows]),
+        Column("prefix", "u32", spans.prefix[rows]),
+        Column("action", "u8", spans.action[rows]),
+        Column("status", "u8", spans.status[rows]),
+        Column("start", "f64", spans.start[rows]),
+        Column("stop", "f64", spans.stop[rows]),
+        Column("nbytes", "f64", spans.nbytes[rows]),
+        text_column("key", [spans.keys[row] for row in rows.tolist()]),
+        text_column("typename", [spans.typenames[row] for row in rows.tolist()]),
     ]
-    yield encode("bin", len(drawn), columns, {"layer": layer})
+    return encode("span", len(rows), columns, {"layer": band_layer(SPANS, band)})
+
+
+def _bin_blocks(committed: Committed, intervals: Intervals) -> Iterator[bytes]:
+    """Of each band of each layer; where there are several bands, of all workers together too."""
+    layers: dict[str, list[Bin]] = {}
+    together: dict[str, dict[int, list[Bin]]] = {}
+    is_large = committed.extent.workers > BAND
+    for sample in committed.samples:
+        value = rate(sample, intervals.of(sample.metric)) if sample.counter else sample.value
+        if value is None:
+            continue
+        drawn = (sample.series, sample.time, value, value, value, value, 1)
+        layers.setdefault(band_layer(sample.layer, sample.band), []).append(drawn)
+        if is_large and sample.layer in OF_WORKERS:
+            together.setdefault(f"{sample.layer}.{ALL}", {}).setdefault(sample.first, []).append(drawn)
+    for layer, bins in layers.items():
+        yield _bin_block(layer, bins)
+    for layer, by_series in together.items():
+        yield _bin_block(layer, [_sum(series, bins) for series, bins in by_series.items()])
+
+
+def _sum(series: int, bins: list[Bin]) -> Bin:
+    """What several workers told in one batch, as one bin."""
+    _, time, least, most, mean, last, count = zip(*bins, strict=True)
+    newest = time.index(max(time))
+    return series, time[newest], min(least), max(most), sum(mean) / len(bins), last[newest], sum(count)
+
+
+def _bin_block(layer: str, bins: list[Bin]) -> bytes:
+    series, time, least, most, mean, last, count = zip(*bins, strict=True)
+    columns = [
+        number_column("series", "u32", series),
+        number_column("time", "f64", time),
+        number_column("min", "f64", least),
+        number_column("max", "f64", most),
+        number_column("mean", "f64", mean),
+        number_column("last", "f64", last),
+        number_column("count", "u32", count),
+    ]
+    return encode("bin", len(bins), columns, {"layer": layer})
 
 
 def _event_block(events: list[StoredEvent]) -> bytes:

@@ -17,6 +17,7 @@ from observatory.store.lifetimes import Lane, Workers
 from observatory.store.names import Name, Names
 from observatory.store.series import Known
 from observatory.store.texts import clean_json, clean_name
+from observatory.wire.layers import BAND
 
 ID = attrgetter("id")
 TEXT = attrgetter("text")
@@ -61,6 +62,7 @@ def copy_spans(
         nbytes=spans.nbytes.astype(np.float64),
         keys=keys,
         typenames=list(map(TEXT, map(names.typenames.__getitem__, spans.typenames))),
+        band=_bands(lane, lanes),
     )
 
 
@@ -94,6 +96,8 @@ def _live(known: Known, time: float, value: float) -> LiveSample:
     """The sample with the one before it, which it takes the place of."""
     live = LiveSample(
         series=known.id,
+        first=known.first,
+        band=known.lifetime.position // BAND if known.lifetime else 0,
         metric=known.series.metric,
         layer=known.layer or "",
         counter=known.is_counter,
@@ -124,6 +128,14 @@ def copy_events(connection: psycopg.Connection, accepted: Accepted, workers: Wor
             [(event.time, accepted.cluster, event.worker, event.kind, event.detail) for event in stored],
         )
     return stored
+
+
+def _bands(ids: Array, lanes: Sequence[Lane]) -> Array | None:
+    bands = {lane.id: lane.lifetime.position // BAND for lane in set(lanes)}
+    if not any(bands.values()):
+        return None
+    known = np.array(sorted(bands), np.int64)
+    return np.array([bands[id] for id in known.tolist()], np.int64)[np.searchsorted(known, ids)]
 
 
 def _ids(rows: Iterable[Lane | Name | Known]) -> Array:

@@ -42,3 +42,20 @@ def drop_key_hashes(connection: psycopg.Connection) -> None:
             connection.execute(f"ALTER TABLE {table.name} DROP COLUMN {name}".encode())
         for index in table.indexes:
             connection.execute(f"CREATE INDEX ON {table.name} {index}")
+
+
+def number_workers(connection: psycopg.Connection) -> None:
+    """Gives workers their positions where they have none yet."""
+    column = "SELECT FROM pg_attribute WHERE attrelid = 'worker'::regclass AND attname = 'position'"
+    if connection.execute(column).fetchone() is not None:
+        return
+    connection.execute("ALTER TABLE worker ADD COLUMN position integer")
+    connection.execute(
+        """UPDATE worker SET position = numbered.position FROM (
+               SELECT id, row_number() OVER (PARTITION BY cluster_id ORDER BY id) - 1 AS position FROM worker
+           ) numbered WHERE numbered.id = worker.id"""
+    )
+    connection.execute("ALTER TABLE worker ALTER COLUMN position SET NOT NULL")
+    connection.execute("CREATE UNIQUE INDEX ON worker (cluster_id, position)")
+    # they were made without bands; what is asked for is built again
+    connection.execute("DELETE FROM tile")

@@ -32,6 +32,8 @@ class Known:
     """the series layer that draws it"""
     id: int = 0
     """0 until it is stored"""
+    first: int = 0
+    """the first of the cluster's series with its metric and labels, whichever worker's"""
     time: float = math.nan
     value: float = math.nan
     """the sample before, for a counter's rate; nan when there was none"""
@@ -74,6 +76,8 @@ class SeriesTable:
         """by id() of the Series: a source that keeps its Series makes their lookup cheap"""
         self._by_value: dict[Series, Known] = {}
         self._new: list[Known] = []
+        self._firsts: dict[tuple[str, str], int] = {}
+        """by metric and labels, of series that layers draw"""
 
     def __len__(self) -> int:
         return len(self._by_value)
@@ -120,7 +124,21 @@ class SeriesTable:
         for identity, same in by_identity.items():
             for known in same:
                 known.id = ids[identity]
+                known.first = self._first(connection, known) if known.layer else known.id
         return [by_identity[identity][0] for identity in missing]
+
+    def _first(self, connection: psycopg.Connection, known: Known) -> int:
+        if known.lifetime is None:
+            return known.id
+        kind = (known.metric, known.labels)
+        if kind not in self._firsts:
+            row = connection.execute(
+                """SELECT min(id) FROM series WHERE cluster_id = %s AND metric = %s AND labels = %s::jsonb
+                   AND worker_id IS NOT NULL""",
+                [self.cluster, *kind],
+            ).fetchone()
+            self._firsts[kind] = row[0] if row else known.id
+        return self._firsts[kind]
 
     def _find(self, series: Series, time: float, workers: Workers) -> Known:
         lifetime = workers.at(clean_name(series.worker), time) if series.worker else None

@@ -11,10 +11,12 @@ from typing import Any, LiteralString
 import numpy as np
 import numpy.typing as npt
 import psycopg
+from psycopg.rows import class_row
 
 from observatory.store.extents import COLUMNS, Extent
 from observatory.store.fetch import columns
 from observatory.store.keys import decode_key
+from observatory.wire.layers import BAND
 
 Array = npt.NDArray[Any]
 Item = dict[str, Any]
@@ -29,6 +31,7 @@ SPAN_TYPES = {
 }
 
 OVERLAPS: LiteralString = "cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s"
+OF_LANES: LiteralString = "(%(lanes)s::int[] IS NULL OR lane_id = ANY(%(lanes)s))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,16 @@ class Names:
     lanes: list[Item]
     prefixes: list[Item]
     series: list[Item]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSeries:
+    id: int
+    metric: str
+    type: int
+    """MetricType"""
+    first: int
+    """the first of the cluster's series with its metric and labels, whichever worker's"""
 
 
 @contextmanager
@@ -62,7 +75,7 @@ def names(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) 
             connection,
             """SELECT id, address, name, host, nthreads, memory_limit,
                    extract(epoch FROM started)::float8 AS started, extract(epoch FROM ended)::float8 AS ended,
-                   end_reason, status
+                   end_reason, status, position
                FROM worker WHERE cluster_id = %s ORDER BY started, id""",
             [cluster],
         ),
@@ -82,18 +95,40 @@ def names(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) 
     )
 
 
-def spans(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
-    """The spans that overlap [start, stop) (microseconds) as columns of SPAN_TYPES."""
+def lanes_of_band(connection: psycopg.Connection, cluster: int, band: int) -> list[int] | None:
+    """The lanes of the workers of a band (wire/layers.py); None where one band holds all of them."""
+    further = connection.execute(
+        "SELECT FROM worker WHERE cluster_id = %s AND position >= %s LIMIT 1", [cluster, BAND]
+    ).fetchone()
+    if further is None:
+        return None if band == 0 else []
+    rows = connection.execute(
+        """SELECT lane.id FROM lane JOIN worker ON worker.id = worker_id
+           WHERE worker.cluster_id = %s AND worker.position >= %s AND worker.position < %s""",
+        [cluster, band * BAND, (band + 1) * BAND],
+    )
+    return [lane for (lane,) in rows]
+
+
+def spans(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, lanes: Sequence[int] | None = None
+) -> dict[str, Array]:
+    """The spans of `lanes` (None: all) that overlap [start, stop) (microseconds) as columns of SPAN_TYPES."""
     return columns(
         connection,
-        f"SELECT lane_id, prefix_id, action, start, stop FROM span WHERE {OVERLAPS}",
-        _window(cluster, start, stop),
+        f"SELECT lane_id, prefix_id, action, start, stop FROM span WHERE {OVERLAPS} AND {OF_LANES}",
+        {**_window(cluster, start, stop), "lanes": lanes},
         SPAN_TYPES,
     )
 
 
 def long_spans(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int, shortest: int
+    connection: psycopg.Connection,
+    cluster: int,
+    start: int,
+    stop: int,
+    shortest: int,
+    lanes: Sequence[int] | None = None,
 ) -> list[tuple[Any, ...]]:
     """Spans of at least `shortest` microseconds that overlap [start, stop), in order of their start.
 
@@ -101,8 +136,12 @@ def long_spans(
     """
     return _whole_spans(
         connection,
-        "stop - start >= %(shortest)s ORDER BY start, lane_id",
-        {**_window(cluster, start, stop), "shortest": timedelta(microseconds=shortest)},
+        f"{OF_LANES} AND stop - start >= %(shortest)s ORDER BY start, lane_id",
+        {
+            **_window(cluster, start, stop),
+            "shortest": timedelta(microseconds=shortest),
+            "lanes": None if lanes is None else list(lanes),
+        },
     )
 
 
@@ -132,13 +171,22 @@ def samples(
 
 
 def layer_series(
-    connection: psycopg.Connection, cluster: int, metrics: Sequence[str]
-) -> list[tuple[int, str, int]]:
-    """(id, metric, type) of the cluster's series of `metrics`, in order of id."""
-    return connection.execute(
-        "SELECT id, metric, type FROM series WHERE cluster_id = %s AND metric = ANY(%s) ORDER BY id",
-        [cluster, list(metrics)],
-    ).fetchall()
+    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], band: int | None
+) -> list[LayerSeries]:
+    """The cluster's series of `metrics` in order of id, of the workers of a band (None: of all).
+
+    What is told of the scheduler or the cluster belongs to the first band.
+    """
+    with connection.cursor(row_factory=class_row(LayerSeries)) as cursor:
+        return cursor.execute(
+            """SELECT series.id, metric, type,
+                   min(series.id) OVER (PARTITION BY metric, labels, worker_id IS NULL) AS first
+               FROM series LEFT JOIN worker ON worker.id = worker_id
+               WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)
+                 AND (%(band)s::int IS NULL OR coalesce(worker.position, 0) / %(size)s = %(band)s)
+               ORDER BY series.id""",
+            {"cluster": cluster, "metrics": list(metrics), "band": band, "size": BAND},
+        ).fetchall()
 
 
 def events(

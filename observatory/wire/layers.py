@@ -1,4 +1,9 @@
-"""The series layers: which metrics each draws. A new one is a line here and a chart in frontend/charts."""
+"""The series layers: which metrics each draws. A new one is a line here and a chart in frontend/charts.
+
+What is told of each worker comes in bands of 64 workers, in the order in which they were first seen: a page
+asks for those whose rows are in sight. The first band of a layer bears its name, the next ones are
+`memory.1`, `memory.2` …; `memory.all` is all bands together: the least, the mean and the most of all workers.
+"""
 
 from __future__ import annotations
 
@@ -21,3 +26,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
 }
 
 LAYER_OF_METRIC: dict[str, str] = {metric: layer for layer, metrics in LAYERS.items() for metric in metrics}
+
+SPANS, PREFIXES, EVENTS = "spans", "prefixes", "events"
+OF_WORKERS = (SPANS, "memory", "cpu", "gil", "event-loop")
+"""the layers that have a band for each BAND workers"""
+BAND = 64
+ALL = "all"
+
+
+def band_layer(layer: str, band: int) -> str:
+    """The name of a band of a layer."""
+    return f"{layer}.{band}" if band else layer

@@ -12,7 +12,8 @@ import pytest
 
 from observatory.clusters.models import Cluster
 from observatory.replay import tiles
-from observatory.replay.base import NAMES, of_rows
+from observatory.replay.base import of_rows
+from observatory.replay.layers import Layer, layers_of
 from observatory.replay.levels import Place
 from observatory.replay.state import state_at
 from observatory.replay.tasks import build
@@ -32,7 +33,9 @@ from observatory.wire.records import (
     WorkerSeen,
 )
 
-WORKERS = ("tcp://127.0.0.1:1", "tcp://127.0.0.1:2")
+WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
+"""in two bands"""
+LAYERS_THERE = layers_of(len(WORKERS))
 SECONDS = 300
 LEVELS = range(BASE - 2, BASE + 9)
 
@@ -56,12 +59,13 @@ def filled(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
     samples = []
     for metrics in LAYERS.values():
         kind = MetricType.COUNTER if metrics[0].endswith("_total") else MetricType.GAUGE
-        series = Series(metrics[0], (("type", "x"),), WORKERS[0], kind)
-        total = 0.0
-        for second in range(0, SECONDS, 2):
-            total += random.random()
-            value = total if kind == MetricType.COUNTER else random.gauss(0, 100)
-            samples.append(Sample(series, now + second + random.random(), value))
+        for worker in ("", WORKERS[0], WORKERS[1], WORKERS[-1]):
+            series = Series(metrics[0], (("type", "x"),), worker, kind)
+            total = 0.0
+            for second in range(0, SECONDS, 2):
+                total += random.random()
+                value = total if kind == MetricType.COUNTER else random.gauss(0, 100)
+                samples.append(Sample(series, now + second + random.random(), value))
     events = [Event(now + n * 1.7, "topic", "", {"message": f"event {n}"}) for n in range(150)]
     seen = [WorkerSeen(worker, "w", "h", 2, 1000, now) for worker in WORKERS]
     writer.write(Batch(cluster.pk, seen, spans, samples, events, committed=now + SECONDS))
@@ -87,7 +91,7 @@ def built(
     return cluster
 
 
-def level_of(direct: psycopg.Connection, cluster: Cluster, layer: str, level: int, now: float) -> list[Any]:
+def level_of(direct: psycopg.Connection, cluster: Cluster, layer: Layer, level: int, now: float) -> list[Any]:
     """(place, blocks by kind) of each tile of a level that the cluster lies in."""
     first, last = Place.at(level, round(now * 1e6)).index, Place.at(level, round((now + SECONDS) * 1e6)).index
     found = []
@@ -114,7 +118,8 @@ def check_sums(
 ) -> None:
     seconds: dict[Any, float] = defaultdict(float)
     count: Counter[Any] = Counter()
-    for place, blocks in level_of(direct, built, "spans", level, now):
+    of_bands = [level_of(direct, built, Layer("spans", band), level, now) for band in (0, 1)]
+    for place, blocks in (one for found in of_bands for one in found):
         for lane, prefix, action, busy, started in rows(
             blocks.get("busy"), "lane", "prefix", "action", "seconds", "count"
         ):
@@ -138,19 +143,21 @@ def check_sums(
         expected[what][0] += span.stop - span.start
         expected[what][1] += 1
     assert count == {what: total for what, (_, total) in expected.items()}
-    assert seconds == pytest.approx({what: total for what, (total, _) in expected.items()}, rel=1e-5)
+    assert seconds == pytest.approx(
+        {what: total for what, (total, _) in expected.items()}, rel=1e-5, abs=2e-6
+    )
 
 
-@pytest.mark.parametrize("layer", NAMES)
+@pytest.mark.parametrize("layer", LAYERS_THERE, ids=str)
 def test_a_tile_made_of_tiles_is_the_tile_made_of_rows(
-    built: Cluster, direct: psycopg.Connection, now: float, layer: str
+    built: Cluster, direct: psycopg.Connection, now: float, layer: Layer
 ) -> None:
     for level in (BASE + 1, BASE + 4, BASE + 8):
         check_against_rows(built, direct, now, layer, level)
 
 
 def check_against_rows(
-    built: Cluster, direct: psycopg.Connection, now: float, layer: str, level: int
+    built: Cluster, direct: psycopg.Connection, now: float, layer: Layer, level: int
 ) -> None:
     for place, blocks in level_of(direct, built, layer, level, now):
         expected = {block.kind: block for block in decode(of_rows(direct, built, layer, place))}
@@ -178,16 +185,16 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
 ) -> None:
     bodies = {}
     top = tiles.whole(timeline.extent(direct, built.pk))  # type: ignore[arg-type]
-    for layer in NAMES:
+    for layer in LAYERS_THERE:
         bodies[layer] = [tile(direct, built, layer, place).body for place in top]
     read: list[Place] = []
 
-    def count_and_read(connection: Any, cluster: Cluster, layer: str, place: Place) -> bytes:
+    def count_and_read(connection: Any, cluster: Cluster, layer: Layer, place: Place) -> bytes:
         read.append(place)
         return of_rows(connection, cluster, layer, place)
 
     monkeypatch.setattr(tiles, "of_rows", count_and_read)
-    for layer in NAMES:
+    for layer in LAYERS_THERE:
         assert [tile(direct, built, layer, place).body for place in top] == bodies[layer]
     extent = timeline.extent(direct, built.pk)
     assert extent is not None
@@ -198,7 +205,7 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
 
 
 def test_building_again_builds_nothing(built: Cluster, direct: psycopg.Connection) -> None:
-    assert sum(tiles.prepare_all(direct, built, layer) for layer in NAMES) == 0
+    assert sum(tiles.prepare_all(direct, built, layer) for layer in LAYERS_THERE) == 0
 
 
 def test_the_state_is_the_same_with_keyframes_and_without(
@@ -233,10 +240,12 @@ def test_a_late_span_changes_the_tiles_and_the_states_after_it(
     late = Span(WORKERS[0], 1, "late-1", "late", "late", Action.COMPUTE, now + 10, now + 12, 8, "int")
     writer.write(Batch(cluster.pk, spans=[late]))
     build(direct, cluster)
-    for layer in ("spans", "prefixes"):
+    for layers in ([Layer("spans"), Layer("spans", 1)], [Layer("prefixes")]):
         for level in (BASE, BASE + 5):
             total = 0
-            for place, blocks in level_of(direct, cluster, layer, level, now):
+            for place, blocks in (
+                one for layer in layers for one in level_of(direct, cluster, layer, level, now)
+            ):
                 total += sum(count for (count,) in rows(blocks.get("busy"), "count"))
                 total += sum(start >= place.start / 1e6 for (start,) in rows(blocks.get("span"), "start"))
             assert total == len(filled) + 1
@@ -275,3 +284,52 @@ def test_while_nothing_closes_a_cluster_costs_one_look(
     assert looks() == 1
     writer.write(Batch(cluster.pk, events=[Event(now + SECONDS, "topic", "", {})]))
     assert looks() > 1
+
+
+def test_all_workers_together_are_the_least_the_mean_and_the_most_of_each(
+    built: Cluster, direct: psycopg.Connection, now: float
+) -> None:
+    """The scheduler's own series stays by itself."""
+    for level in (BASE, BASE + 4):
+        of_bands: dict[int, list[tuple[float, float, float, int]]] = defaultdict(list)
+        for band in (0, 1):
+            for _, blocks in level_of(direct, built, Layer("memory", band), level, now):
+                for series, *rest in rows(blocks.get("bin"), "series", "min", "max", "mean", "count"):
+                    of_bands[series].append(tuple(rest))
+        assert len(of_bands) == 4
+        together: dict[int, list[tuple[float, float, float, int]]] = defaultdict(list)
+        for _, blocks in level_of(direct, built, Layer("memory", None), level, now):
+            for series, *rest in rows(blocks.get("bin"), "series", "min", "max", "mean", "count"):
+                together[series].append(tuple(rest))
+        assert len(together) == 2
+        [first] = [series for series in together if sum(count for *_, count in together[series]) == 3 * 150]
+        parts = [part for series, found in of_bands.items() for part in found]
+        whole = [part for found in together.values() for part in found]
+        assert min(least for least, *_ in parts) == min(least for least, *_ in whole)
+        assert max(most for _, most, *_ in parts) == max(most for _, most, *_ in whole)
+        assert sum(mean * count for *_, mean, count in parts) == pytest.approx(
+            sum(mean * count for *_, mean, count in whole)
+        )
+        assert first in of_bands
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("nothing", "there are spans"),
+        ("prefixes.1", "has no parts"),
+        ("spans.0", "from 1 on"),
+        ("spans.x", "from 1 on"),
+        ("spans.all", "from 1 on"),
+        ("memory.", "from 1 on"),
+        ("memory.12345678", "from 1 on"),
+    ],
+)
+def test_what_is_no_layer_is_refused_with_the_reason(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Layer.parse(text)
+
+
+@pytest.mark.parametrize("layer", LAYERS_THERE, ids=str)
+def test_the_name_of_a_layer_leads_to_it(layer: Layer) -> None:
+    assert Layer.parse(str(layer)) == layer

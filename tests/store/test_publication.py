@@ -133,8 +133,45 @@ def test_a_counter_is_sent_as_a_rate(writer: Writer, cluster: int, now: float, m
 def test_a_rate_is_known_over_a_usual_interval_only(
     elapsed: float, grown: float, expected: float | None
 ) -> None:
-    sample = LiveSample(1, GIL, "gil", True, 100.0 + elapsed, 7.0 + grown, 100.0, 7.0)
+    sample = LiveSample(1, 1, 0, GIL, "gil", True, 100.0 + elapsed, 7.0 + grown, 100.0, 7.0)
     assert rate(sample, 5.0) == expected
+
+
+def test_what_many_workers_tell_is_sent_in_bands_and_all_together(
+    writer: Writer, cluster: int, now: float, make: Any
+) -> None:
+    addresses = [f"tcp://10.0.0.1:{number}" for number in range(1, 131)]
+    memory = "observatory_worker_memory_bytes"
+    committed = writer.write(
+        Batch(
+            cluster,
+            spans=[make.span(now, worker=address) for address in addresses],
+            samples=[
+                make.sample(now + number / 1e3, float(number), memory, worker=address)
+                for number, address in enumerate(addresses)
+            ],
+        )
+    )
+    blocks = _blocks(list(frames(committed, ENDED, Intervals())))
+    spans = {block.meta["layer"]: block.rows for block in blocks if block.kind == "span"}
+    assert spans == {"spans": 64, "spans.1": 64, "spans.2": 2}
+    bins = {block.meta["layer"]: block for block in blocks if block.kind == "bin"}
+    assert {layer: block.rows for layer, block in bins.items()} == {
+        "memory": 64,
+        "memory.1": 64,
+        "memory.2": 2,
+        "memory.all": 1,
+    }
+    together = bins["memory.all"]
+    assert together.list("series") == [min(bins["memory"].list("series"))]
+    assert [together.list(name) for name in ("min", "mean", "max", "count")] == [[0], [64.5], [129], [130]]
+    later = writer.write(Batch(cluster, samples=[make.sample(now + 1, 7.0, memory, worker=addresses[-1])]))
+    [again] = [
+        block
+        for block in _blocks(list(frames(later, ENDED, Intervals())))
+        if block.kind == "bin" and block.meta["layer"] == "memory.all"
+    ]
+    assert again.list("series") == together.list("series")
 
 
 def test_a_large_batch_is_sent_in_frames_of_bounded_size(

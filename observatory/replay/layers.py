@@ -1,0 +1,50 @@
+"""The layers that tiles are made of, and their bands: wire/layers.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from observatory.wire.layers import ALL, BAND, EVENTS, LAYERS, OF_WORKERS, PREFIXES, SPANS, band_layer
+
+NAMES = (SPANS, PREFIXES, EVENTS, *LAYERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    name: str
+    band: int | None = 0
+    """None: all workers together"""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Raises ValueError for what is no layer."""
+        name, dot, part = text.partition(".")
+        if name not in NAMES:
+            raise ValueError(f"layer is {text[:50]!r}: there are {', '.join(NAMES)}")
+        if not dot:
+            return cls(name)
+        if name not in OF_WORKERS:
+            raise ValueError(f"layer is {text[:50]!r}: {name} has no parts")
+        if part == ALL and name in LAYERS:
+            return cls(name, None)
+        if not (part.isascii() and part.isdecimal() and len(part) < 7 and part[0] != "0"):
+            raise ValueError(f"layer is {text[:50]!r}: a part of {name} is a number, from 1 on")
+        return cls(name, int(part))
+
+    def __str__(self) -> str:
+        return f"{self.name}.{ALL}" if self.band is None else band_layer(self.name, self.band)
+
+
+def layers_of(workers: int) -> list[Layer]:
+    """All layers of a cluster that had so many workers."""
+    bands = bands_of(workers)
+    found = [Layer(name) for name in NAMES]
+    if bands > 1:
+        found += [Layer(name, band) for name in OF_WORKERS for band in range(1, bands)]
+        found += [Layer(name, None) for name in OF_WORKERS if name in LAYERS]
+    return found
+
+
+def bands_of(workers: int) -> int:
+    return max(1, -(-workers // BAND))
