@@ -7,7 +7,7 @@
  *   numbers: (name: string) => Numbers, texts: (name: string) => Texts}} Block
  *
  * @typedef {{id: number, address: string, name: string, host: string, nthreads: number, memory_limit: number,
- *   started: number, ended: number|null, end_reason: string, status: string}} Worker
+ *   started: number, ended: number|null, end_reason: string, status: string, position: number}} Worker
  * @typedef {{id: number, worker: number, thread: number, position: number}} Lane
  * @typedef {{id: number, name: string, color: string}} Prefix
  * @typedef {{id: number, worker: number|null, metric: string, labels: Record<string,string>, interval: number}} Series
@@ -26,7 +26,7 @@
  *
  * @typedef {{id: number, name: string, started: number, first: number, last: number, committed: number, version: number,
  *   ended: number|null, end_reason: string, now: number, identity_interval: number, metrics_interval: number,
- *   tile_bins: number, minimum_level: number, maximum_level: number,
+ *   tile_bins: number, band: number, minimum_level: number, maximum_level: number,
  *   target: {id: number, name: string, stream: string, last_error: string}|null,
  *   task_count: number, error_count: number, worker_count: number,
  *   thresholds: {target: number, spill: number, pause: number, terminate: number}}} ClusterInfo
@@ -40,6 +40,7 @@
  *   selection: import("./timeline/selection.js").Selection,
  *   instant: import("./timeline/instant.js").Instant,
  *   events: import("./timeline/events.js").Events,
+ *   arrangement: import("./timeline/arrangement.js").Arrangement,
  * }} Context
  *
  * What is to be drawn. `tiles[layer]` are the tiles (best level that is there) that cover the window.
@@ -49,9 +50,12 @@
  *
  * One chart: a file in charts/ and a line in charts/registry.js. `timeline` charts share the time axis: they leave
  * LEFT_GUTTER px at the left for labels and RIGHT_GUTTER at the right, and the plot between is the window.
- * @typedef {{name: string, title: string, place: "timeline"|"side", layers: string[], help: string,
+ * `layers` may be a function: in a large cluster they are those of the workers that are shown. `hide` tells a chart that
+ * it isn't in sight any more.
+ * @typedef {{name: string, title: string, place: "timeline"|"side", help: string,
+ *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
- * @typedef {{draw: (view: View) => void, destroy: () => void}} ChartInstance
+ * @typedef {{draw: (view: View) => void, destroy: () => void, hide?: () => void}} ChartInstance
  */
 
 export const LEFT_GUTTER = 120;

@@ -69,6 +69,7 @@ function slotsOf(block, model) {
  * @param {(block: Block, row: number, slot: number, from: number, to: number) => void} visit
  */
 export function visitSpans(tile, model, lane, start, stop, visit) {
+  if (lane !== null && tile.layer !== model.spansLayer(lane)) return;
   const [low, high] = [Math.max(start, tile.start), Math.min(stop, tile.stop)];
   for (const block of tile.blocks.get("span") ?? []) {
     const { order, ranges, slots } = laneIndex(block, model);
@@ -94,6 +95,7 @@ export function visitSpans(tile, model, lane, start, stop, visit) {
  * @param {(block: Block, row: number, slot: number, from: number, to: number, seconds: number) => void} visit
  */
 export function visitBusy(tile, model, lane, start, stop, visit) {
+  if (lane !== null && tile.layer !== model.spansLayer(lane)) return;
   const [low, high] = [Math.max(start, tile.start), Math.min(stop, tile.stop)];
   for (const block of tile.blocks.get("busy") ?? []) {
     const { order, ranges, slots } = laneIndex(block, model);

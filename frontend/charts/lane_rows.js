@@ -10,8 +10,10 @@
  * @typedef {{label: string, workers: Worker[], first: number, count: number, depth: number,
  *   folds: string|null, isOpen: boolean}} Group
  * @typedef {{groups: Group[], rows: Row[], height: number}} Layout
- * How people want the rows: `open` holds the `folds` of what is unfolded, `rank` what workers are sorted by.
- * @typedef {{filter: string, open: Set<string>, rank: ((worker: Worker) => number)|null}} Arrangement
+ * How people want the rows: `open` holds the `folds` of what is unfolded, `rank` what workers are sorted by, `keep` says
+ * who has rows.
+ * @typedef {{filter: string, open: Set<string>, rank: ((worker: Worker) => number)|null,
+ *   keep?: ((worker: Worker) => boolean)|null}} Wishes
  */
 
 const LOWEST_ROW = 6; // px
@@ -24,11 +26,11 @@ const HIGHEST_ROW = 22;
  * @param {number} start
  * @param {number} stop
  * @param {number} room px
- * @param {Arrangement} arrangement
+ * @param {Wishes} wishes
  * @returns {Layout} `height` is a row's, in px
  */
-export function layoutLanes(model, start, stop, room, { filter, open, rank }) {
-  const workers = model.workersBetween(start, stop).filter((worker) => matches(worker, filter));
+export function layoutLanes(model, start, stop, room, { filter, open, rank, keep }) {
+  const workers = model.workersBetween(start, stop).filter((worker) => matches(worker, filter) && (keep?.(worker) ?? true));
   if (rank) {
     const ranks = new Map(workers.map((worker) => [worker, rank(worker)]));
     workers.sort((one, other) => (ranks.get(one) ?? 0) - (ranks.get(other) ?? 0));

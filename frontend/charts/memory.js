@@ -4,7 +4,7 @@ import { workerLabel } from "./lane_rows.js";
 import { memoryColors } from "./palette.js";
 import { seriesChart } from "./series_chart.js";
 import { units } from "./value_axis.js";
-import { workerLines } from "./worker_lines.js";
+import { selectedLayers, workerLayers, workerLines } from "./worker_lines.js";
 
 /** @typedef {import("../types.js").Context} Context */
 /** @typedef {import("../types.js").View} View */
@@ -35,7 +35,7 @@ export const clusterMemory = seriesChart({
 export const workerMemory = seriesChart({
   name: "memory",
   title: "Memory per worker",
-  layers: ["memory"],
+  layers: workerLayers("memory"),
   help:
     "Memory of each worker's process, with the shares of its limit at which Dask pauses and terminates a worker. " +
     "From the workers' heartbeats (observatory_worker_memory_bytes).",
@@ -48,7 +48,7 @@ export const workerMemory = seriesChart({
 export const selectedMemory = seriesChart({
   name: "worker-memory",
   title: "Memory of the selected worker",
-  layers: ["memory"],
+  layers: selectedLayers("memory"),
   help: "Managed, unmanaged and spilled memory of one worker: click a worker anywhere to select it.",
   unit: units.bytes,
   stacked: true,

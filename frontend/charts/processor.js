@@ -3,7 +3,7 @@
 import { theme } from "./theme.js";
 import { seriesChart } from "./series_chart.js";
 import { units } from "./value_axis.js";
-import { workerLines } from "./worker_lines.js";
+import { together, workerLayers, workerLines } from "./worker_lines.js";
 
 /** @typedef {import("../types.js").Context} Context */
 /** @typedef {import("../types.js").View} View */
@@ -12,7 +12,7 @@ import { workerLines } from "./worker_lines.js";
 export const cpu = seriesChart({
   name: "cpu",
   title: "CPU",
-  layers: ["cpu"],
+  layers: workerLayers("cpu"),
   help: "CPU of each worker's process: 100 % is one core. From the workers' heartbeats (observatory_worker_cpu_percent).",
   unit: units.percent,
   empty: "No worker has reported its CPU in this window.",
@@ -27,7 +27,7 @@ export const cpu = seriesChart({
 export const gil = seriesChart({
   name: "gil",
   title: "GIL contention",
-  layers: ["gil"],
+  layers: workerLayers("gil"),
   help:
     "Share of time in which Python's global interpreter lock was contended, by worker and for the scheduler. From the " +
     "counters dask_worker_gil_contention_seconds_total and dask_scheduler_gil_contention_seconds_total as rates, or " +
@@ -53,7 +53,7 @@ export const gil = seriesChart({
 export const eventLoop = seriesChart({
   name: "event-loop",
   title: "Event loop",
-  layers: ["event-loop"],
+  layers: workerLayers("event-loop"),
   help:
     "How long the event loops of the workers (observatory_worker_event_loop_interval_seconds) and of the scheduler " +
     "(dask_scheduler_tick_duration_maximum_seconds) took for a turn: when it is long, they answer late.",
@@ -74,5 +74,7 @@ export const eventLoop = seriesChart({
  */
 function scheduler(context, layer, metric, scale) {
   const series = context.model.seriesOf(layer).find((one) => one.metric === metric);
-  return series ? [{ series, label: "scheduler", color: theme().text, worker: null, scale }] : [];
+  if (!series) return [];
+  const told = context.model.bands === 1 ? series : together(series);
+  return [{ series: told, label: "scheduler", color: theme().text, worker: null, scale }];
 }

@@ -21,7 +21,7 @@ import { ticks } from "./value_axis.js";
  * One series as a line or an area. `scale` multiplies its values; a worker's is clicked to select the worker.
  * @typedef {{series: Series, label: string, color: string, worker: number|null, scale?: number}} Line
  * @typedef {{value: number, label: string, color: "danger"|"warning"|"muted"}} Reference
- * @typedef {{name: string, title: string, layers: string[], help: string, unit: Unit, stacked?: boolean,
+ * @typedef {{name: string, title: string, layers: Chart["layers"], help: string, unit: Unit, stacked?: boolean,
  *   lines: (context: Context, view: View) => Line[],
  *   references?: (context: Context, view: View) => Reference[],
  *   empty: string}} Definition
@@ -114,7 +114,8 @@ class SeriesChart {
     const { layers, lines } = this.#definition;
     this.#lines = lines(this.#context, view);
     const wanted = new Map(this.#lines.map((line) => [line.series.id, line.series]));
-    const tiles = layers.flatMap((layer) => view.tiles[layer] ?? []);
+    const names = typeof layers === "function" ? layers(this.#context) : layers;
+    const tiles = names.flatMap((layer) => view.tiles[layer] ?? []);
     const content = contentOf(tiles, this.#lines);
     if (content !== this.#content) {
       this.#content = content;
@@ -354,7 +355,7 @@ function numberOf(block) {
 function contentOf(tiles, lines) {
   const held = tiles.map((tile) => {
     const blocks = tile.blocks.get("bin") ?? [];
-    return `${tile.level}/${tile.index}/${tile.start}/${tile.stop}/${blocks.map(numberOf)}`;
+    return `${tile.layer}/${tile.level}/${tile.index}/${tile.start}/${tile.stop}/${blocks.map(numberOf)}`;
   });
   return `${held.join()} ${lines.map((line) => line.series.id).join()}`;
 }

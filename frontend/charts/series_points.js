@@ -1,5 +1,7 @@
 // The points of series, out of the tiles that cover a window.
 
+import { isTogether } from "../timeline/bands.js";
+
 /** @typedef {import("../types.js").Tile} Tile */
 /** @typedef {import("../types.js").Series} Series */
 
@@ -13,19 +15,20 @@
 const GAP_INTERVALS = 3.5;
 
 /**
- * @param {Tile[]} tiles of one layer, in order of time, not overlapping
- * @param {Map<number, Series>} wanted by id
+ * @param {Tile[]} tiles; of each layer in order of time, not overlapping
+ * @param {Map<number, Series>} wanted by id; a negative one stands for all workers' series of its kind
  * @returns {Map<number, Points>} by the series' id
  */
 export function pointsOf(tiles, wanted) {
   /** @type {Map<number, Points>} */
   const found = new Map();
   for (const tile of tiles) {
+    const sign = isTogether(tile.layer) ? -1 : 1;
     for (const block of tile.blocks.get("bin") ?? []) {
       const [series, time] = [block.numbers("series"), block.numbers("time")];
       const [mean, min, max] = [block.numbers("mean"), block.numbers("min"), block.numbers("max")];
       for (let row = 0; row < block.rows; row++) {
-        const known = wanted.get(series[row]);
+        const known = wanted.get(sign * series[row]);
         // a tile draws its own interval alone
         if (!known || time[row] < tile.start || time[row] >= tile.stop) continue;
         const points = found.get(known.id) ?? add(found, known);

@@ -1,6 +1,7 @@
 // The task stream: lanes × time, in Dask's colours. Zoomed out it shows how busy each lane really was.
 
 import { RIGHT_GUTTER, leftGutter } from "../types.js";
+import { bandLayer } from "../timeline/bands.js";
 import { drawGaps } from "./gaps.js";
 import { LaneControls } from "./lane_controls.js";
 import { hitLanes } from "./lane_hit.js";
@@ -24,6 +25,7 @@ const LABEL_HEIGHT = 11;
 const FONT = "11px system-ui, sans-serif";
 const SHORTEST = 48; // px of the whole chart
 const INDENT = 10; // px a depth
+const VIEWER = "task-stream";
 const CARET = 16; // px of the names' left edge that fold and unfold
 
 /** @type {Chart} */
@@ -31,7 +33,7 @@ export const taskStream = {
   name: "task-stream",
   title: "Task stream",
   place: "timeline",
-  layers: ["spans"],
+  layers: [], // the rows in sight decide which: see #cover
   help:
     "A row for each thread of each worker. Computing has the task prefix's colour, transfers are red, disk is " +
     "orange, serialization gray, erred tasks black. Zoomed out, a row is filled to the share of time that it was busy. " +
@@ -54,6 +56,10 @@ class TaskStream {
   #height = 0;
   /** @type {View|null} */
   #view = null;
+  /** @type {Set<string>} */
+  #layers = new Set();
+  /** @type {import("../types.js").Tile[]} */
+  #tiles = [];
 
   /**
    * @param {HTMLElement} element
@@ -61,7 +67,7 @@ class TaskStream {
    */
   constructor(element, context) {
     this.#context = context;
-    this.#controls = new LaneControls(context.model);
+    this.#controls = new LaneControls(context);
     this.#controls.addEventListener("change", () => this.#arrange());
     this.#stage.className = "task-stream";
     element.append(this.#controls.bar, this.#stage);
@@ -81,7 +87,13 @@ class TaskStream {
   }
 
   destroy() {
+    this.hide();
     this.#element.replaceChildren();
+  }
+
+  hide() {
+    for (const layer of this.#layers) this.#context.tiles.release(VIEWER, layer);
+    this.#layers = new Set();
   }
 
   /** @param {View} view */
@@ -96,8 +108,8 @@ class TaskStream {
   /** @param {View} view */
   #layOut(view) {
     const room = Math.max(160, window.innerHeight * 0.5);
-    const arrangement = this.#controls.arrangement(view);
-    this.#layout = layoutLanes(this.#context.model, view.start, view.stop, room, arrangement);
+    const wishes = this.#controls.wishes(view, this.#tiles);
+    this.#layout = layoutLanes(this.#context.model, view.start, view.stop, room, wishes);
     this.#controls.update(this.#layout);
     const total = this.#layout.rows.length * this.#layout.height;
     this.#height = Math.max(Math.min(total, Math.ceil(room)), SHORTEST);
@@ -114,6 +126,7 @@ class TaskStream {
   #redraw() {
     const view = this.#view;
     if (!view) return;
+    this.#cover(view);
     const left = leftGutter();
     const colors = theme();
     const { context } = this.#surface;
@@ -134,6 +147,24 @@ class TaskStream {
     const workers = new Set(this.#layout.groups.flatMap((group) => group.workers));
     const counts = `${this.#layout.rows.length} rows of ${workers.size} workers`;
     this.#surface.canvas.setAttribute("aria-label", `Task stream: ${counts}`);
+  }
+
+  /**
+   * Takes the tiles of the rows in sight, which in a large cluster are of some of its bands.
+   * @param {View} view
+   */
+  #cover(view) {
+    const { model, tiles } = this.#context;
+    const layers = new Set(this.#rowsInSight().flatMap((row) => row.lanes.map((lane) => model.spansLayer(lane))));
+    if (this.#controls.needsAll) for (let band = 0; band < model.bands; band++) layers.add(bandLayer("spans", band));
+    for (const layer of this.#layers) if (!layers.has(layer)) tiles.release(VIEWER, layer);
+    this.#layers = layers;
+    this.#tiles = [...layers].flatMap((layer) => tiles.cover(VIEWER, layer, view.start, view.stop, view.width));
+  }
+
+  #rowsInSight() {
+    const { rows, height } = this.#layout;
+    return rows.slice(Math.floor(this.#scroll / height), Math.ceil((this.#scroll + this.#height) / height));
   }
 
   /**
@@ -168,7 +199,7 @@ class TaskStream {
     const [width, height] = [Math.round(view.width * ratio), Math.round(this.#height * ratio)];
     if (width < 1 || height < 1) return;
     const window = { start: view.start, stop: view.stop, width, height, labelWidth: LABEL_WIDTH * ratio };
-    this.#painter.paint(rows, view.tiles.spans ?? [], window, rgb(theme().plot));
+    this.#painter.paint(rows, this.#tiles, window, rgb(theme().plot));
     const { image } = this.#painter.pixels;
     if (image) context.putImageData(image, Math.round(left * ratio), 0);
   }
@@ -289,7 +320,7 @@ class TaskStream {
     if (!view || !row?.lanes.length || x < left || x > left + view.width) return { x, y, row, group, hit: null };
     const pixel = (view.stop - view.start) / view.width;
     const time = view.start + (x - left) * pixel;
-    const hit = hitLanes(view.tiles.spans ?? [], this.#context.model, row.lanes, time, pixel);
+    const hit = hitLanes(this.#tiles, this.#context.model, row.lanes, time, pixel);
     return { x, y, row, group, hit };
   }
 

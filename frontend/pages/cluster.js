@@ -6,6 +6,7 @@
 import { Overview } from "../charts/overview.js";
 import { charts } from "../charts/registry.js";
 import { Address } from "../timeline/address.js";
+import { Arrangement } from "../timeline/arrangement.js";
 import { Events } from "../timeline/events.js";
 import { Keys, attachPointer } from "../timeline/gestures.js";
 import { Instant } from "../timeline/instant.js";
@@ -77,7 +78,7 @@ class Page {
    * @param {any} lanes what /lanes answered
    */
   constructor(layout, url, info, lanes) {
-    const model = new Model();
+    const model = new Model(info.band);
     model.load(lanes);
     const timeline = new Timeline(info);
     this.layout = layout;
@@ -90,9 +91,10 @@ class Page {
       selection: new Selection(),
       instant: new Instant(`${url}/state`),
       events: new Events(),
+      arrangement: new Arrangement(),
     };
     this.url = url;
-    this.address = new Address(timeline, this.context.selection);
+    this.address = new Address(timeline, this.context.selection, this.context.arrangement);
     this.address.open();
     this.overview = new Overview(layout.overview, this.context);
     this.transport = createTransport(layout.transport, this.context);
@@ -104,9 +106,9 @@ class Page {
   }
 
   start() {
-    const { timeline, tiles, model, selection, instant, events } = this.context;
+    const { timeline, tiles, model, selection, instant, events, arrangement } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
-    for (const source of [tiles, model, selection, instant, events]) {
+    for (const source of [tiles, model, selection, instant, events, arrangement]) {
       source.addEventListener("change", () => this.#mark("data"));
     }
     selection.addEventListener("hover", () => this.#mark("hover"));

@@ -18,6 +18,8 @@ export class Panels {
   #address;
   #onChange;
   #observer;
+  /** @type {Set<string>} */
+  #layers = new Set();
 
   /**
    * @param {{plots: HTMLElement, side: HTMLElement, header: HTMLElement}} places
@@ -40,11 +42,15 @@ export class Panels {
   /** The layers that the charts in sight draw. */
   layers() {
     const inSight = [...this.#panels.values()].filter((panel) => panel.inSight);
-    const layers = new Set(inSight.flatMap((panel) => panel.chart.layers));
-    for (const layer of this.#charts.flatMap((chart) => chart.layers)) {
-      if (!layers.has(layer)) this.#context.tiles.release("page", layer);
-    }
+    const layers = new Set(inSight.flatMap((panel) => this.#layersOf(panel.chart)));
+    for (const layer of this.#layers) if (!layers.has(layer)) this.#context.tiles.release("page", layer);
+    this.#layers = layers;
     return layers;
+  }
+
+  /** @param {Chart} chart */
+  #layersOf({ layers }) {
+    return typeof layers === "function" ? layers(this.#context) : layers;
   }
 
   /** @param {View} view */
@@ -104,7 +110,9 @@ export class Panels {
     for (const entry of entries) {
       const name = /** @type {HTMLElement} */ (entry.target).dataset.chart ?? "";
       const panel = this.#panels.get(name);
-      if (panel) panel.inSight = entry.isIntersecting;
+      if (!panel) continue;
+      panel.inSight = entry.isIntersecting;
+      if (!panel.inSight) panel.instance.hide?.();
     }
     this.#onChange();
   }

@@ -1,19 +1,23 @@
 // The page's address says what is on the screen: copied, it shows the same. What it can't mean is ignored.
 
+import { ORDERS } from "./arrangement.js";
 import { SPEEDS } from "./timeline.js";
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */
 /** @typedef {import("./selection.js").Selection} Selection */
+/** @typedef {import("./arrangement.js").Arrangement} Arrangement */
+/** @typedef {import("./arrangement.js").Order} Order */
 
 const EARLIEST = 946_684_800; // 2000
 const LATEST = 4_102_444_800; // 2100
 const LONGEST_TEXT = 2000;
+const LONGEST_FILTER = 100;
 const WRITE_INTERVAL = 300; // ms: browsers refuse more than about 100 changes in 30 s
 
 /**
  * `live` is the window's length in seconds.
  * @typedef {{from?: number, to?: number, at?: number, live?: number, speed?: number, charts?: string[],
- *   worker?: number, prefix?: number, key?: string}} Place
+ *   worker?: number, prefix?: number, key?: string, sort?: Order, rows?: string, only?: boolean}} Place
  */
 
 /**
@@ -42,6 +46,9 @@ export function parsePlace(query) {
     worker: number("worker", isId),
     prefix: number("prefix", isId),
     key: key !== null && key.length <= LONGEST_TEXT ? key : undefined,
+    sort: ORDERS.find((order) => order.replace(" ", "-") === parameters.get("sort")),
+    rows: parameters.get("rows")?.slice(0, LONGEST_FILTER) || undefined,
+    only: parameters.get("only") === "prefix" || undefined,
   };
   if (place.from === undefined || place.to === undefined || place.from >= place.to) {
     delete place.from;
@@ -67,6 +74,9 @@ export function formatPlace(place) {
     const value = place[name];
     if (value !== undefined) parameters.set(name, String(value));
   }
+  if (place.sort) parameters.set("sort", place.sort.replace(" ", "-"));
+  if (place.rows) parameters.set("rows", place.rows);
+  if (place.only) parameters.set("only", "prefix");
   const query = parameters.toString();
   return query && `?${query}`;
 }
@@ -78,23 +88,27 @@ export class Address {
   #timer = 0;
   #timeline;
   #selection;
+  #arrangement;
 
   /**
    * @param {Timeline} timeline
    * @param {Selection} selection
+   * @param {Arrangement} arrangement
    */
-  constructor(timeline, selection) {
+  constructor(timeline, selection, arrangement) {
     this.#timeline = timeline;
     this.#selection = selection;
+    this.#arrangement = arrangement;
   }
 
   /** Takes over what the address says, then follows the page. */
   open() {
     const place = parsePlace(location.search);
     this.charts = place.charts;
-    applyPlace(place, this.#timeline, this.#selection);
-    this.#timeline.addEventListener("change", () => this.changed());
-    this.#selection.addEventListener("change", () => this.changed());
+    applyPlace(place, this.#timeline, this.#selection, this.#arrangement);
+    for (const source of [this.#timeline, this.#selection, this.#arrangement]) {
+      source.addEventListener("change", () => this.changed());
+    }
   }
 
   changed() {
@@ -103,7 +117,7 @@ export class Address {
 
   #write() {
     this.#timer = 0;
-    const query = formatPlace(currentPlace(this.#timeline, this.#selection, this.charts));
+    const query = formatPlace(currentPlace(this.#timeline, this.#selection, this.#arrangement, this.charts));
     if (query !== location.search) history.replaceState(null, "", location.pathname + query);
   }
 }
@@ -112,22 +126,25 @@ export class Address {
  * @param {Place} place
  * @param {Timeline} timeline
  * @param {Selection} selection
+ * @param {Arrangement} arrangement
  */
-export function applyPlace(place, timeline, selection) {
+export function applyPlace(place, timeline, selection, arrangement) {
   if (place.speed !== undefined) timeline.setSpeed(place.speed);
   if (place.from !== undefined && place.to !== undefined) timeline.setWindow(place.from, place.to);
   if (place.at !== undefined) timeline.setPlayhead(place.at);
   if (place.live !== undefined) timeline.goLive(place.live);
   selection.set({ worker: place.worker ?? null, prefix: place.prefix ?? null, key: place.key ?? null });
+  arrangement.set({ order: place.sort ?? null, filter: place.rows ?? "", ofPrefix: place.only ?? false });
 }
 
 /**
  * @param {Timeline} timeline
  * @param {Selection} selection
+ * @param {Arrangement} arrangement
  * @param {string[]|undefined} charts
  * @returns {Place}
  */
-export function currentPlace(timeline, selection, charts) {
+export function currentPlace(timeline, selection, arrangement, charts) {
   const when = timeline.live
     ? { live: timeline.length }
     : { from: timeline.start, to: timeline.stop, at: timeline.playhead };
@@ -138,5 +155,8 @@ export function currentPlace(timeline, selection, charts) {
     worker: selection.worker ?? undefined,
     prefix: selection.prefix ?? undefined,
     key: selection.key ?? undefined,
+    sort: arrangement.order ?? undefined,
+    rows: arrangement.filter || undefined,
+    only: arrangement.ofPrefix || undefined,
   };
 }

@@ -16,7 +16,7 @@ const MOST_ROWS = 200_000;
 /** @type {Record<string, (block: Block) => Omit<Part, "block">>} */
 const PLACES = {
   span: (block) => ({
-    layers: ["spans", "prefixes"],
+    layers: [block.meta.layer ?? "spans", "prefixes"],
     first: extreme(block, "start", Math.min),
     last: extreme(block, "stop", Math.max),
   }),

@@ -1,5 +1,7 @@
 // What a cluster consists of: workers, their lanes, task prefixes and series. From /lanes, then from live blocks.
 
+import { bandLayer, layerName } from "./bands.js";
+
 /** @typedef {import("../types.js").Worker} Worker */
 /** @typedef {import("../types.js").Lane} Lane */
 /** @typedef {import("../types.js").Prefix} Prefix */
@@ -9,8 +11,10 @@
 const UNKNOWN_COLOR = "#888888";
 
 export class Model extends EventTarget {
-  constructor() {
+  /** @param {number} [band] workers in a band of a layer */
+  constructor(band = 64) {
     super();
+    this.band = band;
     /** @type {Map<number, Worker>} */
     this.workers = new Map();
     /** @type {Map<number, Lane>} */
@@ -100,6 +104,25 @@ export class Model extends EventTarget {
     return peak;
   }
 
+  /** In how many bands the layers of workers come. */
+  get bands() {
+    return Math.floor((this.workers.size - 1) / this.band) + 1 || 1;
+  }
+
+  /** @param {number} worker id */
+  bandOf(worker) {
+    return Math.floor((this.workers.get(worker)?.position ?? 0) / this.band);
+  }
+
+  /**
+   * The layer that has a lane's spans.
+   * @param {number} lane id
+   */
+  spansLayer(lane) {
+    this.#spansLayers ??= new Map([...this.lanes.values()].map(({ id, worker }) => [id, bandLayer("spans", this.bandOf(worker))]));
+    return this.#spansLayers.get(lane) ?? "spans";
+  }
+
   /** @param {number} id */
   color(id) {
     return this.prefixes.get(id)?.color ?? UNKNOWN_COLOR;
@@ -130,9 +153,9 @@ export class Model extends EventTarget {
    */
   #addSeries(layer, series) {
     const list = this.series.get(layer) ?? [];
-    const known = list.findIndex((other) => other.id === series.id);
-    if (known < 0) list.push(series);
-    else list[known] = series;
+    const known = this.#seriesPlaces.get(series.id) ?? list.length;
+    list[known] = series;
+    this.#seriesPlaces.set(series.id, known);
     this.series.set(layer, list);
   }
 
@@ -144,12 +167,16 @@ export class Model extends EventTarget {
     const before = this.unplaced.size;
     for (const id of before ? block.numbers("series") : []) {
       const series = this.unplaced.get(id);
-      if (series) this.#addSeries(block.meta.layer, series);
+      if (series) this.#addSeries(layerName(block.meta.layer), series);
       this.unplaced.delete(id);
     }
     return this.unplaced.size < before;
   }
 
+  /** @type {Map<number, number>} where in its layer's list a series is */
+  #seriesPlaces = new Map();
+  /** @type {Map<number, string>|null} */
+  #spansLayers = null;
   /** @type {Map<number, Lane[]>|null} */
   #byWorker = null;
   /** @type {Worker[]|null} */
@@ -178,6 +205,7 @@ export class Model extends EventTarget {
 
   #changed() {
     this.#byWorker = null;
+    this.#spansLayers = null;
     this.#sorted = null;
     this.version += 1;
     this.dispatchEvent(new Event("change"));

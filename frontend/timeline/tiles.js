@@ -1,5 +1,6 @@
 // The tiles that the charts draw: fetched as they are needed, kept up to date by what the socket brings.
 
+import { layerName } from "./bands.js";
 import { decode } from "./blocks.js";
 import { FrameLog, appendFrame } from "./frames.js";
 import { levelFor, tileIndex, tileWidth } from "./levels.js";
@@ -138,7 +139,7 @@ export class Tiles extends EventTarget {
   #places(layer, start, stop, width) {
     const limits = { minimum_level: this.#info.minimum_level, maximum_level: this.#info.maximum_level };
     let margin = 0;
-    if (!EXACT_LAYERS.has(layer)) {
+    if (!EXACT_LAYERS.has(layerName(layer))) {
       const finest = Math.ceil(Math.log2((this.#info.identity_interval / BINS_AN_INTERVAL) * 1e6));
       limits.minimum_level = Math.max(limits.minimum_level, finest);
       margin = 2 * this.#info.metrics_interval; // a line reaches the samples beyond the edges

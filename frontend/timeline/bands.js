@@ -1,0 +1,26 @@
+// The names of a layer's bands: what is told of each worker comes in bands of some workers (docs/architecture.md).
+
+const ALL = ".all";
+
+/**
+ * @param {string} layer
+ * @param {number} band
+ */
+export function bandLayer(layer, band) {
+  return band ? `${layer}.${band}` : layer;
+}
+
+/** @param {string} layer; all of its workers together */
+export function togetherLayer(layer) {
+  return layer + ALL;
+}
+
+/** @param {string} layer */
+export function isTogether(layer) {
+  return layer.endsWith(ALL);
+}
+
+/** @param {string} layer or a band of it */
+export function layerName(layer) {
+  return layer.split(".")[0];
+}
