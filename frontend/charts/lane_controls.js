@@ -24,6 +24,7 @@ export class LaneControls extends EventTarget {
   #filter;
   #only;
   #onlyLabel;
+  #prefix;
   #fold;
   /** @type {Set<string>} */
   #open = new Set();
@@ -44,11 +45,12 @@ export class LaneControls extends EventTarget {
     this.#filter.value = arrangement.filter;
     this.#only = element("input", "");
     this.#only.type = "checkbox";
-    this.#onlyLabel = element("span", "");
     this.#fold = element("button", "", "Unfold all");
     this.#fold.type = "button";
-    const [order, only] = [element("label", "", "Sort ", this.#order), element("label", "", this.#only, this.#onlyLabel)];
-    this.bar = element("div", "lane-controls", order, element("label", "", "Workers ", this.#filter), only, this.#fold);
+    this.#prefix = element("span", "");
+    this.#onlyLabel = element("label", "", this.#only, " only those at work on ", this.#prefix);
+    const [order, filter] = [element("label", "", "Sort ", this.#order), element("label", "", "Workers ", this.#filter)];
+    this.bar = element("div", "lane-controls", order, filter, this.#onlyLabel, this.#fold);
     this.#order.addEventListener("change", () => arrangement.set({ order: /** @type {Order} */ (this.#order.value) }));
     this.#filter.addEventListener("input", () => arrangement.set({ filter: this.#filter.value.trim() }));
     this.#only.addEventListener("change", () => arrangement.set({ ofPrefix: this.#only.checked }));
@@ -101,9 +103,8 @@ export class LaneControls extends EventTarget {
     this.#order.value = this.#chosen;
     if (this.#filter.value.trim() !== arrangement.filter) this.#filter.value = arrangement.filter;
     this.#only.checked = arrangement.ofPrefix;
-    this.#only.disabled = selection.prefix === null;
-    const prefix = selection.prefix === null ? "the selected prefix" : model.prefixName(selection.prefix);
-    this.#onlyLabel.textContent = ` only those at work on ${prefix}`;
+    this.#onlyLabel.hidden = selection.prefix === null;
+    this.#prefix.textContent = selection.prefix === null ? "" : model.prefixName(selection.prefix);
     const folded = layout.groups.filter((group) => group.folds && !group.isOpen);
     const foldable = layout.groups.some((group) => group.folds);
     this.#fold.hidden = !foldable;

@@ -32,6 +32,7 @@ const TOP = 6;
 const BOTTOM = 4;
 const MOST_LINES = 10; // in the tooltip
 const DIMMED = 0.15;
+const BEHIND = 0.5; // all workers together, behind the selected one
 
 /**
  * @param {Definition} definition
@@ -237,7 +238,8 @@ class SeriesChart {
     const { context } = this.#surface;
     const points = /** @type {Points} */ (this.#points.get(line.series.id));
     const { worker } = this.#context.selection;
-    context.globalAlpha = worker === null || worker === line.worker ? 1 : DIMMED;
+    const isTogether = line.series.id < 0;
+    context.globalAlpha = worker === null || worker === line.worker ? 1 : isTogether ? BEHIND : DIMMED;
     context.strokeStyle = context.fillStyle = line.color;
     context.lineWidth = worker !== null && worker === line.worker ? 2.2 : 1.3;
     for (const [from, to] of this.#visible(unbroken(points.time, points.gap), points)) {

@@ -48,7 +48,7 @@ export function workerLines(context, view, layer, isWanted, scale = 1) {
   const series = all.filter(isWanted);
   if (model.bands === 1) return linesOf(context, there, series, scale);
   const selected = there.filter((worker) => worker.id === selection.worker);
-  const label = `${there.length} workers: mean, least and most`;
+  const label = `${there.length.toLocaleString("en")} workers: mean, least and most`;
   const kinds = new Set(series.map(kindOf));
   const firsts = [...new Map(all.map((one) => /** @type {const} */ ([kindOf(one), one])).reverse()).entries()];
   const lines = firsts

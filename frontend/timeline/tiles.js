@@ -56,9 +56,11 @@ export class Tiles extends EventTarget {
     this.#extent = info;
   }
 
-  /** True while something that is wanted is on its way. */
+  /** True while something that is wanted is on its way, or about to be. */
   get loading() {
-    return this.#inFlight.size > 0;
+    if (this.#inFlight.size > 0) return true;
+    const isMissing = (/** @type {Place} */ { key }) => !this.#store.get(key) && !this.#failures.has(key);
+    return [...this.#wanted.values()].some((places) => places.some(isMissing));
   }
 
   /**

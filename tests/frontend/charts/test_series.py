@@ -49,11 +49,26 @@ def test_a_tile_draws_its_own_interval_and_only_what_is_wanted(page: Page) -> No
           {POINTS}
           const {{ pointsOf }} = await import("/frontend/charts/series_points.js");
           const blocks = new Map([["bin", [bin([[1, 5, 10], [1, 15, 20], [2, 5, 99]])]]]);
-          const tiles = [0, 10].map(start => ({{ start, stop: start + 10, binWidth: 1, blocks }}));
+          const tile = {{ layer: "memory", binWidth: 1, blocks }};
+          const tiles = [0, 10].map(start => ({{ ...tile, start, stop: start + 10 }}));
           const found = pointsOf(tiles, new Map([[1, {{ id: 1, interval: 1 }}]]));
           return [...found].map(([id, one]) => [id, one.time, one.mean]);
         }}"""
     ) == [[1, [5, 15], [10, 20]]]
+
+
+def test_all_workers_together_are_told_apart_from_the_one_whose_number_they_bear(page: Page) -> None:
+    assert page.evaluate(
+        f"""async () => {{
+          {POINTS}
+          const {{ pointsOf }} = await import("/frontend/charts/series_points.js");
+          const tile = (layer, value) => ({{ layer, start: 0, stop: 10, binWidth: 1,
+            blocks: new Map([["bin", [bin([[1, 5, value]])]]]) }});
+          const wanted = new Map([[1, {{ id: 1, interval: 1 }}], [-1, {{ id: -1, interval: 1 }}]]);
+          const found = pointsOf([tile("memory.all", 10), tile("memory", 20)], wanted);
+          return [found.get(-1).mean, found.get(1).mean];
+        }}"""
+    ) == [[10], [20]]
 
 
 def test_ticks_are_round_and_reach_the_highest_value(page: Page) -> None:
@@ -85,7 +100,7 @@ def test_a_worker_whose_counter_is_known_is_drawn_by_it_and_another_by_its_heart
           const rows = [1, 2, 3, 4].map(id => [id, 5, 0.5]);
           const block = { kind: "bin", rows: 4, meta: {}, numbers: name =>
             rows.map(row => ({ series: row[0], time: row[1] }[name] ?? row[2])) };
-          const tile = { start: 0, stop: 10, binWidth: 1, blocks: new Map([["bin", [block]]]) };
+          const tile = { layer: "gil", start: 0, stop: 10, binWidth: 1, blocks: new Map([["bin", [block]]]) };
           const found = { selection: new Selection(), events: new Events(), timeline: {} };
           const chart = gil.create(document.body, { model, info: {}, ...found });
           const view = { start: 0, stop: 10, playhead: 5, width: 300, hover: null, state: null };
@@ -107,7 +122,7 @@ def test_a_chart_without_series_says_what_to_do(page: Page) -> None:
           const { gil } = await import("/frontend/charts/processor.js");
           const { Events } = await import("/frontend/timeline/events.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
-          const tile = { start: 0, stop: 10, binWidth: 1, blocks: new Map() };
+          const tile = { layer: "gil", start: 0, stop: 10, binWidth: 1, blocks: new Map() };
           const found = { selection: new Selection(), events: new Events(), timeline: {} };
           const context = { model: new Model(), info: {}, ...found };
           const chart = gil.create(document.body, context);

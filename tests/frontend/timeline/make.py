@@ -26,6 +26,7 @@ INFO: dict[str, Any] = {
     "identity_interval": 1.0,
     "metrics_interval": 5.0,
     "tile_bins": 512,
+    "band": 64,
     "minimum_level": 10,
     "maximum_level": 36,
     "target": None,
@@ -38,7 +39,7 @@ Row = tuple[int, int, int, int, float, float]
 """lane, prefix, action, status, start, stop"""
 
 
-def spans(rows: Sequence[Row]) -> bytes:
+def spans(rows: Sequence[Row], layer: str = "spans") -> bytes:
     columns = list(zip(*rows, strict=True))
     return encode(
         "span",
@@ -54,6 +55,7 @@ def spans(rows: Sequence[Row]) -> bytes:
             text_column("key", [f"inc-{number}" for number in range(len(rows))]),
             text_column("typename", ["int"] * len(rows)),
         ],
+        {"layer": layer},
     )
 
 

@@ -24,22 +24,27 @@ def test_an_address_that_was_copied_shows_the_same(page: Page) -> None:
           const { applyPlace, currentPlace, formatPlace, parsePlace } = address;
           const { Timeline } = await import("/frontend/timeline/timeline.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
-          const open = () => [new Timeline(info, () => 0), new Selection()];
-          const [timeline, selection] = open();
+          const { Arrangement } = await import("/frontend/timeline/arrangement.js");
+          const open = () => [new Timeline(info, () => 0), new Selection(), new Arrangement()];
+          const [timeline, selection, arrangement] = open();
+          arrangement.set({ order: "most memory", filter: "lost & <b>", ofPrefix: true });
           timeline.setWindow(info.first + 100.25, info.first + 160.5);
           timeline.setPlayhead(info.first + 123.456);
           timeline.setSpeed(4);
           selection.set({ prefix: 7, key: "('x', 1)&at=<b>" });
-          const query = formatPlace(currentPlace(timeline, selection, ["task-stream", "memory"]));
-          const [other, chosen] = open();
+          const charts = ["task-stream", "memory"];
+          const query = formatPlace(currentPlace(timeline, selection, arrangement, charts));
+          const [other, chosen, arranged] = open();
           const place = parsePlace(query);
-          applyPlace(place, other, chosen);
-          return [query === formatPlace(currentPlace(other, chosen, place.charts)), chosen.key, query];
+          applyPlace(place, other, chosen, arranged);
+          return [query === formatPlace(currentPlace(other, chosen, arranged, place.charts)), chosen.key,
+            [arranged.order, arranged.filter, arranged.ofPrefix]];
         }""",
         INFO,
     )
     assert same[0] is True
     assert same[1] == "('x', 1)&at=<b>"
+    assert same[2] == ["most memory", "lost & <b>", True]
 
 
 def test_a_live_address_follows_now_with_a_window_as_long(page: Page) -> None:
@@ -49,7 +54,8 @@ def test_a_live_address_follows_now_with_a_window_as_long(page: Page) -> None:
           const { Timeline } = await import("/frontend/timeline/timeline.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
           const timeline = new Timeline(info, () => 0);
-          applyPlace(parsePlace("?live=120"), timeline, new Selection());
+          const { Arrangement } = await import("/frontend/timeline/arrangement.js");
+          applyPlace(parsePlace("?live=120"), timeline, new Selection(), new Arrangement());
           return [timeline.length, timeline.live];
         }""",
         INFO,
@@ -67,6 +73,7 @@ def test_a_live_address_follows_now_with_a_window_as_long(page: Page) -> None:
         "?from=NaN&to=Infinity&at=1e999",
         "?speed=3&live=-1&worker=x&prefix=1.5&worker=",
         "?at=&live=&speed=",
+        "?sort=color&rows=&only=1",
         "?key=" + "x" * 3000,
         "?%E0%A4%A",
     ],

@@ -105,3 +105,20 @@ def test_what_an_agent_dropped_is_a_gap_that_tells_how_much_and_why(page: Page) 
         [text(data), FIRST],
     )
     assert found == [5, 25, "1,234 samples were dropped: the agent's spool was full", 1, 0, 1]
+
+
+def test_the_spans_of_a_worker_are_in_the_band_of_its_position(page: Page) -> None:
+    found = page.evaluate(
+        """async () => {
+          const { Model } = await import("/frontend/timeline/model.js");
+          const model = new Model(10);
+          const ids = [...Array(25).keys()];
+          const workers = ids.map(id => ({ id: 100 - id, position: id, name: "", address: "", started: 0 }));
+          const lanes = ids.map(id => ({ id, worker: 100 - id, thread: 1, position: 0 }));
+          model.load({ workers: workers.slice(0, 10), lanes: lanes.slice(0, 10), prefixes: [], series: {} });
+          const before = model.bands;
+          model.load({ workers, lanes, prefixes: [], series: {} });
+          return [before, model.bands, [0, 9, 10, 24].map(lane => model.spansLayer(lane))];
+        }"""
+    )
+    assert found == [1, 3, ["spans", "spans", "spans.1", "spans.2"]]

@@ -261,3 +261,17 @@ def test_finer_tiles_that_cover_a_place_stand_in_for_the_coarser_one(page: Page)
     )
     width = 512 * 2**20 / 1e6
     assert levels == [[[19, 8], [18, 18], [18, 19]], [[22, 5 * width, 6 * width]]]
+
+
+def test_a_batch_of_one_band_is_added_to_its_tiles_alone(page: Page, server: Server) -> None:
+    server.answer = answering(lambda path: extent(sequence=1))
+    script = f"""
+      const look = layer => tiles.cover(layer, layer, {FIRST + 990}, {FIRST + 1000}, 1000);
+      tiles.begin(1);
+      await until(() => look("spans").length && look("spans.1").length && look("prefixes").length);
+      frame(rest[0]);
+      return ["spans", "spans.1", "prefixes"].map(layer => Math.max(...look(layer).map(tile =>
+        (tile.blocks.get("span") ?? []).length)));
+    """
+    data = spans([(1, 1, 0, 0, FIRST + 995, FIRST + 996)], layer="spans.1") + extent(sequence=2)
+    assert run(page, script, text(data)) == [0, 1, 1]

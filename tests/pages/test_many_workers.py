@@ -1,0 +1,124 @@
+"""A cluster of more workers than fit on the screen: what is in sight is asked for, nothing is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import Page
+
+from observatory.store.retention import delete_cluster
+from observatory.store.writer import Writer
+from observatory.wire.records import Action, Batch, MetricType, Sample, Series, Span, WorkerSeen
+from tests.world import STARTED, World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+WORKERS = 200
+START = STARTED.timestamp()
+READY = "() => document.documentElement.dataset.ready === '1' && !window.observatory.context.tiles.loading"
+SHOWN = """() => {
+  const words = document.querySelector("[data-chart=task-stream] canvas").getAttribute("aria-label");
+  return Number(/of (\\d+) workers/.exec(words)[1]);
+}"""
+
+
+@pytest.fixture
+def large(transactional_db: None, world: World) -> Iterator[str]:
+    """The address of an ended cluster of 200 workers; each tenth loaded, the others summed up."""
+    workers, spans, samples = [], [], []
+    for number in range(WORKERS):
+        address = f"tcp://10.0.0.1:{1000 + number}"
+        workers.append(WorkerSeen(address, f"worker-{number}", "10.0.0.1", 2, 2**30, START))
+        name = "load" if number % 10 == 0 else "sum"
+        times = (START + 10, START + 11 + number / 10)
+        spans.append(Span(address, 1, f"{name}-{number}", name, name, Action.COMPUTE, *times, 8, "int"))
+        series = Series("observatory_worker_memory_bytes", (("type", "process"),), address, MetricType.GAUGE)
+        samples += [Sample(series, START + second, 1e6 * (number + 1)) for second in range(40)]
+    with Writer() as writer:
+        writer.write(Batch(world.ended.pk, workers, spans, samples, committed=START + 100))
+    yield f"/clusters/{world.ended.pk}/"
+    delete_cluster(world.ended.pk)
+
+
+@pytest.fixture
+def asked(page: Page) -> list[str]:
+    """The layers that were asked for, in order, each once."""
+    found: list[str] = []
+
+    def note(url: str) -> None:
+        tile = re.search(r"/tiles/([^/]+)/", unquote(url))
+        if tile and tile[1] not in found:
+            found.append(tile[1])
+
+    page.on("request", lambda request: note(request.url))
+    return found
+
+
+def of_spans(asked: list[str]) -> list[str]:
+    return sorted(layer for layer in asked if layer.startswith("spans"))
+
+
+def test_only_the_bands_of_the_rows_in_sight_are_asked_for(page: Page, large: str, asked: list[str]) -> None:
+    page.goto(large)
+    page.wait_for_function(READY)
+    assert page.evaluate(SHOWN) == WORKERS
+    assert of_spans(asked) == ["spans"]
+    page.locator(".lane-scroller").evaluate("element => element.scrollTo(0, element.scrollHeight)")
+    page.wait_for_function("() => window.observatory.context.tiles.loading")
+    page.wait_for_function(READY)
+    assert of_spans(asked) == ["spans", "spans.2", "spans.3"]
+
+
+def test_who_was_busiest_is_told_of_all_bands(page: Page, large: str, asked: list[str]) -> None:
+    page.goto(f"{large}?sort=busiest")
+    page.wait_for_function(READY)
+    assert of_spans(asked) == ["spans", "spans.1", "spans.2", "spans.3"]
+    assert page.get_by_label("Sort").input_value() == "busiest"
+
+
+def test_only_the_workers_at_work_on_the_selected_prefix_have_rows(page: Page, large: str) -> None:
+    page.goto(large)
+    page.wait_for_function(READY)
+    only = page.get_by_label("only those at work on")
+    assert not only.is_visible()
+    page.evaluate(
+        """() => {
+          const { model, selection } = window.observatory.context;
+          selection.set({ prefix: [...model.prefixes.values()].find(prefix => prefix.name === "load").id });
+        }"""
+    )
+    page.get_by_label("only those at work on load").check()
+    page.wait_for_function(f"() => ({SHOWN})() === {WORKERS // 10}")
+    page.wait_for_url(re.compile("only=prefix"))
+    page.get_by_role("searchbox", name="Workers").fill("worker-1")
+    page.wait_for_function(f"() => ({SHOWN})() === 11")  # 10, and 100 to 190
+    page.wait_for_url(re.compile("rows=worker-1"))
+    page.reload()
+    page.wait_for_function(READY)
+    page.wait_for_function(f"() => ({SHOWN})() === 11")
+
+
+def test_lines_of_all_workers_are_one_from_the_least_to_the_most_and_the_selected_ones_own(
+    page: Page, large: str, asked: list[str]
+) -> None:
+    page.goto(f"{large}?charts=memory")
+    page.wait_for_function(READY)
+    chart = page.locator("[data-chart=memory]")
+    assert chart.locator(".legend li").all_inner_texts() == ["200 workers: mean, least and most"]
+    assert "memory.all" in asked
+    assert "memory" not in asked
+    page.evaluate(
+        """() => {
+          const { model, selection } = window.observatory.context;
+          const worker = [...model.workers.values()].find(worker => worker.name === "worker-150");
+          selection.set({ worker: worker.id });
+        }"""
+    )
+    chart.get_by_role("button", name="worker-150").wait_for()
+    assert "memory.2" in asked
+    words = chart.locator("canvas").get_attribute("aria-label") or ""
+    assert "worker-150 144.0 MiB" in words
+    assert "mean, least and most 95.8 MiB" in words
