@@ -72,7 +72,8 @@ class EventsTrack {
     drawGaps(context, gaps, x, range, 0, HEIGHT, this.#context.timeline.end);
     drawMarks(context, events, x, range, HEIGHT / 2, MARK_SIZE);
     const shown = events.filter((event) => event.time >= view.start && event.time < view.stop);
-    this.#surface.canvas.setAttribute("aria-label", `${shown.length} events in the window`);
+    const count = shown.reduce((sum, event) => sum + event.count, 0);
+    this.#surface.canvas.setAttribute("aria-label", `${count} events in the window`);
   }
 
   /** @param {number} time */
@@ -108,12 +109,14 @@ class EventsTrack {
     const lines = near.slice(0, MOST_LINES).map((one) => {
       const mark = markOf(one.kind);
       const worker = this.#context.model.workers.get(one.worker ?? -1);
-      const words = [one.message || mark.words, worker ? workerLabel(worker) : ""].filter(Boolean).join(" · ");
+      const times = one.count > 1 ? `${one.count.toLocaleString("en")}×` : "";
+      const words = [times, one.message || mark.words, worker ? workerLabel(worker) : ""].filter(Boolean).join(" · ");
       return [formatTime(one.time, 1), words, colors[mark.color]];
     });
     if (near.length > MOST_LINES) lines.push(["", `and ${near.length - MOST_LINES} more`]);
     for (const gap of gaps) lines.push(["gap", gap.label, colors.warning]);
-    const title = near.length === 1 ? markOf(near[0].kind).words : near.length ? `${near.length} events` : "Not recorded";
+    const count = near.reduce((sum, event) => sum + event.count, 0).toLocaleString("en");
+    const title = near.length === 1 ? markOf(near[0].kind).words : near.length ? `${count} events` : "Not recorded";
     this.#tooltip.show(x, HEIGHT, title, lines);
   }
 

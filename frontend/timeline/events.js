@@ -1,10 +1,13 @@
 // All events of the cluster in order of time, from the tiles of the layer "events", and the gaps they tell of.
 
+import { binWidth, tileWidth } from "./levels.js";
+
 /** @typedef {import("../types.js").Tile} Tile */
 
 /**
- * `detail` is JSON. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
- * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string}} ClusterEvent
+ * `detail` is JSON; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
+ * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string,
+ *   count: number}} ClusterEvent
  * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped",
  *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
  */
@@ -99,11 +102,31 @@ function eventsOf(tiles) {
       for (let row = 0; row < block.rows; row++) {
         if (times[row] < tile.start || times[row] >= tile.stop) continue;
         const worker = workers[row] < 0 ? null : workers[row];
-        list.push({ time: times[row], kind: kinds.at(row), worker, message: messages.at(row), detail: details.at(row) });
+        const [message, detail] = [messages.at(row), details.at(row)];
+        list.push({ time: times[row], kind: kinds.at(row), worker, message, detail, count: 1 });
       }
     }
+    for (const block of tile.blocks.get("event-count") ?? []) list.push(...countedEvents(block, tile));
   }
   return list.sort((one, other) => one.time - other.time);
+}
+
+/**
+ * Those that are told by their number alone, in the middles of their bins.
+ * @param {import("../types.js").Block} block
+ * @param {Tile} tile
+ * @returns {ClusterEvent[]}
+ */
+function countedEvents(block, tile) {
+  const [bins, counts, kinds] = [block.numbers("bin"), block.numbers("count"), block.texts("kind")];
+  const origin = block.meta.index * tileWidth(block.meta.level);
+  const found = [];
+  for (let row = 0; row < block.rows; row++) {
+    const time = origin + (bins[row] + 0.5) * binWidth(block.meta.level);
+    if (time < tile.start || time >= tile.stop) continue;
+    found.push({ time, kind: kinds.at(row), worker: null, message: "", detail: "{}", count: counts[row] });
+  }
+  return found;
 }
 
 /**

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +19,7 @@ from observatory.replay.bins import (
     series_bins,
     sum_series,
 )
+from observatory.replay.events import events_of_rows
 from observatory.replay.layers import Layer
 from observatory.replay.levels import Place
 from observatory.store import timeline
@@ -28,9 +27,6 @@ from observatory.store.intervals import Intervals
 from observatory.wire.blocks import Column, encode, number_column, text_column
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, SPANS
 from observatory.wire.records import MetricType
-
-MOST_EVENTS = 5_000
-"""in one tile; it holds the first"""
 
 
 def of_rows(connection: psycopg.Connection, cluster: Cluster, layer: Layer, place: Place) -> bytes:
@@ -40,7 +36,7 @@ def of_rows(connection: psycopg.Connection, cluster: Cluster, layer: Layer, plac
     if layer.name == PREFIXES:
         return _prefixes(connection, cluster.pk, place)
     if layer.name == EVENTS:
-        return _events(connection, cluster.pk, place)
+        return events_of_rows(connection, cluster.pk, place)
     return _series(connection, cluster, layer, place)
 
 
@@ -98,29 +94,6 @@ def span_block(rows: list[tuple[object, ...]]) -> bytes:
             text_column("typename", map(str, typenames)),
         ],
     )
-
-
-def _events(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
-    rows = timeline.events(connection, cluster, place.start, place.stop, MOST_EVENTS)
-    return event_block(
-        [
-            (time, -1 if worker is None else worker, kind, str(detail.get("message", "")), json.dumps(detail))
-            for time, worker, kind, detail in rows
-        ]
-    )
-
-
-def event_block(rows: Sequence[tuple[float, int, str, str, str]]) -> bytes:
-    """`rows`: time, worker (-1: none), kind, message, detail as JSON."""
-    time, worker, kind, message, detail = list(zip(*rows, strict=True)) or [()] * 5
-    columns = [
-        number_column("time", "f64", time),
-        number_column("worker", "i32", worker),
-        text_column("kind", kind),
-        text_column("message", message),
-        text_column("detail", detail),
-    ]
-    return encode("event", len(rows), columns)
 
 
 def _series(connection: psycopg.Connection, cluster: Cluster, layer: Layer, place: Place) -> bytes:

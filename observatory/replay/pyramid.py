@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from observatory.replay.base import (
-    MOST_EVENTS,
-    busy_block,
-    event_block,
-    series_block,
-    span_block,
-)
+from observatory.replay.base import busy_block, series_block, span_block
 from observatory.replay.bins import SHORT, Busy, SeriesBins, busy_bins, sum_busy, sum_series
+from observatory.replay.events import events_of_children
 from observatory.replay.layers import Layer
 from observatory.replay.levels import BINS, Place
 from observatory.wire.blocks import Block, decode
@@ -35,7 +31,7 @@ def of_children(layer: Layer, place: Place, children: Children) -> bytes:
         return busy_block(_busy(place, children), place)
     if layer.name == EVENTS:
         rows = [row for _, body in children for row in _rows(body, "event", EVENT_COLUMNS)]
-        return event_block(rows[:MOST_EVENTS])
+        return events_of_children(rows, _event_counts(children), place)
     return series_block(_series(place, children), layer, place)
 
 
@@ -65,13 +61,26 @@ def _busy(place: Place, children: Children, short: Sequence[Sequence[Any]] = ())
             lane, bins, prefix, action, seconds, count = (
                 _array(block, name) for name in ("lane", "bin", "prefix", "action", "seconds", "count")
             )
-            half = BINS // 2 if child.index % 2 else 0
-            parts.append(Busy(lane, (bins >> 1) + half, prefix, action, seconds, count))
+            parts.append(Busy(lane, (bins >> 1) + _half(child), prefix, action, seconds, count))
     if short:
         lane, prefix, action = (np.array([row[column] for row in short], np.int64) for column in range(3))
         start, stop = (np.array([_microseconds(row[column]) for row in short]) for column in (4, 5))
         parts.append(busy_bins(lane, prefix, action, start, stop, place))
     return sum_busy(parts)
+
+
+def _event_counts(children: Children) -> Counter[tuple[int, str]]:
+    """By bin and kind, the bins being those of the parent."""
+    counts: Counter[tuple[int, str]] = Counter()
+    for child, body in children:
+        for bin, kind, count in _rows(body, "event-count", ("bin", "kind", "count")):
+            counts[(bin >> 1) + _half(child), kind] += count
+    return counts
+
+
+def _half(child: Place) -> int:
+    """The parent's bin in which the child begins."""
+    return BINS // 2 if child.index % 2 else 0
 
 
 def _series(place: Place, children: Children) -> SeriesBins:

@@ -31,6 +31,7 @@ SPAN_TYPES = {
 }
 
 OVERLAPS: LiteralString = "cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s"
+WITHIN: LiteralString = "cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s"
 OF_LANES: LiteralString = "(%(lanes)s::int[] IS NULL OR lane_id = ANY(%(lanes)s))"
 
 
@@ -190,15 +191,42 @@ def layer_series(
 
 
 def events(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int, limit: int
+    connection: psycopg.Connection,
+    cluster: int,
+    start: int,
+    stop: int,
+    limit: int | None = None,
+    without: Sequence[str] = (),
 ) -> list[tuple[float, int | None, str, dict[str, Any]]]:
     """The first `limit` events with start ≤ time < stop (microseconds): time (s), worker, kind, detail."""
     return connection.execute(
-        """SELECT extract(epoch FROM time)::float8, worker_id, kind, detail FROM event
-           WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
-           ORDER BY time, kind LIMIT %(limit)s""",
-        {**_window(cluster, start, stop), "limit": limit},
+        f"""SELECT extract(epoch FROM time)::float8, worker_id, kind, detail FROM event
+            WHERE {WITHIN} AND kind <> ALL(%(without)s) ORDER BY time, kind LIMIT %(limit)s""",
+        {**_window(cluster, start, stop), "limit": limit, "without": list(without)},
     ).fetchall()
+
+
+def kinds_of_events(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, more_than: int
+) -> list[str]:
+    """The kinds that there are more than so many events of."""
+    rows = connection.execute(
+        f"SELECT kind FROM event WHERE {WITHIN} GROUP BY kind HAVING count(*) > %(more)s",
+        {**_window(cluster, start, stop), "more": more_than},
+    )
+    return [kind for (kind,) in rows]
+
+
+def counts_of_events(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, kinds: Sequence[str], level: int
+) -> dict[tuple[int, str], int]:
+    """How many events of `kinds` there are, by bin of 2^level microseconds from `start` on, and kind."""
+    rows = connection.execute(
+        f"""SELECT ((extract(epoch FROM time) * 1000000)::bigint - %(first)s) >> %(level)s, kind, count(*)
+            FROM event WHERE {WITHIN} AND kind = ANY(%(kinds)s) GROUP BY 1, 2""",
+        {**_window(cluster, start, stop), "first": start, "level": level, "kinds": list(kinds)},
+    )
+    return {(bin, kind): count for bin, kind, count in rows}
 
 
 def _whole_spans(

@@ -37,6 +37,7 @@ WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
 """in two bands"""
 LAYERS_THERE = layers_of(len(WORKERS))
 SECONDS = 300
+TOPICS = 3_000
 LEVELS = range(BASE - 2, BASE + 9)
 
 
@@ -66,7 +67,9 @@ def filled(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
                 total += random.random()
                 value = total if kind == MetricType.COUNTER else random.gauss(0, 100)
                 samples.append(Sample(series, now + second + random.random(), value))
-    events = [Event(now + n * 1.7, "topic", "", {"message": f"event {n}"}) for n in range(150)]
+    events = [Event(now + n * 1.7, "restarted", "", {"message": f"event {n}"}) for n in range(150)]
+    events += [Event(now + n * 0.05, "topic", "", {"message": f"log {n}"}) for n in range(TOPICS)]
+    events += [Event(now + n * 0.4, "worker-lost", "", {}) for n in range(600)]
     seen = [WorkerSeen(worker, "w", "h", 2, 1000, now) for worker in WORKERS]
     writer.write(Batch(cluster.pk, seen, spans, samples, events, committed=now + SECONDS))
     return spans
@@ -167,7 +170,7 @@ def check_against_rows(
             assert json.dumps(dict(blocks[kind].meta)) == json.dumps(dict(block.meta))
             made, of_the_rows = (
                 {
-                    row[:4] if kind == "busy" else row[:2] if kind == "bin" else row: row
+                    row[:4] if kind == "busy" else row[:2] if kind in ("bin", "event-count") else row: row
                     for row in rows(found, *names)
                 }
                 for found in (blocks[kind], block)
@@ -284,6 +287,24 @@ def test_while_nothing_closes_a_cluster_costs_one_look(
     assert looks() == 1
     writer.write(Batch(cluster.pk, events=[Event(now + SECONDS, "topic", "", {})]))
     assert looks() > 1
+
+
+def test_no_event_is_left_out_on_any_level_and_those_of_which_there_are_many_are_counted(
+    built: Cluster, direct: psycopg.Connection, now: float
+) -> None:
+    for level in LEVELS:
+        total: Counter[str] = Counter()
+        themselves: Counter[str] = Counter()
+        times: list[float] = []
+        for place, blocks in level_of(direct, built, Layer("events"), level, now):
+            themselves.update(kind for (kind,) in rows(blocks["event"], "kind"))
+            for bin, kind, count in rows(blocks.get("event-count"), "bin", "kind", "count"):
+                total[kind] += count
+                times.append((place.start + (bin << level)) / 1e6)
+        assert total + themselves == {"restarted": 150, "topic": TOPICS, "worker-lost": 600}
+        assert themselves["worker-lost"] == 600
+        assert all(now - 2**level / 1e6 <= time < now + SECONDS for time in times)
+        assert (level < BASE) or total["topic"] > TOPICS / 2
 
 
 def test_all_workers_together_are_the_least_the_mean_and_the_most_of_each(
