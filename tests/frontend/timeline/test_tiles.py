@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 
 from observatory.wire.blocks import encode
 from tests.frontend.conftest import Server
-from tests.frontend.timeline.make import BYTES_OF, FIRST, INFO, extent, spans, text
+from tests.frontend.timeline.make import BYTES_OF, FIRST, INFO, extent, profile, spans, text
 
 TILES = "/api/v1/clusters/1/tiles"
 SETUP = f"""async ([info, script, ...rest]) => {{
@@ -261,3 +261,31 @@ def test_finer_tiles_that_cover_a_place_stand_in_for_the_coarser_one(page: Page)
     )
     width = 512 * 2**20 / 1e6
     assert levels == [[[19, 8], [18, 18], [18, 19]], [[22, 5 * width, 6 * width]]]
+
+
+def test_a_live_profile_is_added_to_its_tile(page: Page, server: Server) -> None:
+    at = FIRST + 990
+    server.answer = answering(lambda path: extent(5) + profile([(at, 1, 1, 0, 7, 3)]))
+    told = [profile([(at + 1, 1, 1, 0, 7, 4)]) + extent(6), profile([(at, 1, 1, 0, 7, 3)]) + extent(5)]
+    counts = run(
+        page,
+        f"""const found = () => tiles.cover("page", "profile", {FIRST + 940}, {FIRST + 1000}, 1000);
+        const counts = () => found().flatMap(tile => (tile.blocks.get("profile") ?? []).flatMap(block =>
+          [...block.numbers("count")].filter((_, row) => block.numbers("time")[row] >= tile.start &&
+            block.numbers("time")[row] < tile.stop)));
+        await until(() => counts().length);
+        for (const data of rest[0]) frame(data);
+        return counts();""",
+        [text(frame) for frame in told],
+    )
+    assert counts == [3, 4]
+
+
+def test_finer_tiles_of_a_profile_than_its_seconds_are_not_asked_for(page: Page, server: Server) -> None:
+    server.answer = answering(lambda path: extent())
+    run(
+        page,
+        f"""const found = () => tiles.cover("page", "profile", {FIRST + 10}, {FIRST + 10.5}, 1000);
+        found(); await until(() => found().length)""",
+    )
+    assert {level_of(path) for path in server.asked} == {14}
