@@ -23,6 +23,7 @@ const ROW = 18; // px
 const FONT = "11px system-ui, sans-serif";
 const WORDS = "#1b1f27"; // on the colours of files
 const PAUSE = 300; // ms between two looks at the tiles
+const LONGER = 8; // than a look takes is the pause after it
 const FEW = 0.02; // of the samples: live, some are always new
 const [ROOT_ALPHA, FADED_ALPHA] = [0.3, 0.28];
 const EMPTY_TREE = makeTree(new Map(), /** @type {any} */ (null)).root;
@@ -55,7 +56,7 @@ class FlameGraph {
   /** @type {View|null} */
   #view = null;
   #timer = 0;
-  #looked = -Infinity;
+  #next = -Infinity; // when to look again, in ms
   #root = EMPTY_TREE;
   /** @type {number[]} of what is zoomed into */
   #zoomed = [];
@@ -104,7 +105,7 @@ class FlameGraph {
   draw(view) {
     if (this.#view?.tiles === view.tiles) return;
     this.#view = view;
-    this.#timer ||= window.setTimeout(() => this.#look(), Math.max(0, this.#looked + PAUSE - performance.now()));
+    this.#timer ||= window.setTimeout(() => this.#look(), Math.max(0, this.#next - performance.now()));
   }
 
   get #focus() {
@@ -121,21 +122,23 @@ class FlameGraph {
   #look() {
     clearTimeout(this.#timer);
     this.#timer = 0;
-    this.#looked = performance.now();
     const view = this.#view;
     if (!view) return;
+    const began = performance.now();
     const wanted = this.#wanted;
     const sums = sumStacks(view.tiles.profile ?? [], view, wanted);
     const { root, missing, unnamed } = makeTree(sums, this.#context.stacks);
     void this.#context.stacks.want(missing);
     this.#root = root;
-    this.#hovered = null;
+    this.#hovered = this.#hovered && follow(root, pathTo(this.#hovered));
     const loading = unnamed > root.total * FEW ? ` · loading what ${share(unnamed, root.total)} of them were in` : "";
     this.#controls.words.textContent = root.total ? heading(this.#context, view, wanted, root.total) + loading : "";
     this.#empty.textContent = root.total ? "" : emptiness(this.#context, view, wanted);
     this.#graph.hidden = !root.total;
     this.#tabulate();
     this.#paint();
+    const ended = performance.now();
+    this.#next = ended + Math.max(PAUSE, LONGER * (ended - began));
   }
 
   #tabulate() {
@@ -182,6 +185,8 @@ class FlameGraph {
     this.#hovered = null;
     this.#tooltip.hide();
     this.#scroller.scrollTop = 0;
+    // a zoomed graph is less high: the page would move under the mouse
+    this.#graph.style.minHeight = node.of ? `${this.#graph.offsetHeight}px` : "";
     this.#tabulate();
     this.#paint();
   }
@@ -321,9 +326,7 @@ class FlameGraph {
  */
 function neighbour(node, key) {
   if (key === "ArrowUp") return node.parent;
-  if (key === "ArrowDown") {
-    return [...node.children.values()].reduce((most, child) => (child.total > (most?.total ?? 0) ? child : most), /** @type {Node|null} */ (null));
-  }
+  if (key === "ArrowDown") return [...node.children.values()].sort((one, other) => other.total - one.total)[0] ?? null;
   const beside = node.parent ? ordered(node.parent) : [];
   const at = beside.indexOf(node);
   if (key === "ArrowLeft") return beside[at - 1] ?? null;

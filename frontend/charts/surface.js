@@ -79,7 +79,9 @@ export function hatching(context, color) {
 export function fitText(context, text, width, end = false) {
   if (context.measureText(text).width <= width) return text;
   const character = context.measureText("n").width;
-  const fitting = Math.floor(width / character) - 1;
-  if (fitting < 2) return "";
-  return end ? `…${text.slice(-fitting)}` : `${text.slice(0, fitting)}…`;
+  for (let fitting = Math.floor(width / character) - 1; fitting >= 2; fitting--) {
+    const cut = end ? `…${text.slice(-fitting)}` : `${text.slice(0, fitting)}…`;
+    if (context.measureText(cut).width <= width) return cut;
+  }
+  return "";
 }
