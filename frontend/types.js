@@ -25,8 +25,8 @@
  *   totals: {workers: number, threads: number, tasks: number, seconds: number}}} State
  *
  * @typedef {{id: number, name: string, started: number, first: number, last: number, committed: number, version: number,
- *   ended: number|null, end_reason: string, now: number, identity_interval: number, metrics_interval: number,
- *   tile_bins: number, band: number, minimum_level: number, maximum_level: number,
+ *   ended: number|null, end_reason: string, now: number, has_agent: boolean, identity_interval: number,
+ *   metrics_interval: number, tile_bins: number, band: number, minimum_level: number, maximum_level: number,
  *   target: {id: number, name: string, stream: string, last_error: string}|null,
  *   task_count: number, error_count: number, worker_count: number,
  *   thresholds: {target: number, spill: number, pause: number, terminate: number}}} ClusterInfo
@@ -41,6 +41,7 @@
  *   instant: import("./timeline/instant.js").Instant,
  *   events: import("./timeline/events.js").Events,
  *   arrangement: import("./timeline/arrangement.js").Arrangement,
+ *   stacks: import("./timeline/stacks.js").Stacks,
  * }} Context
  *
  * What is to be drawn. `tiles[layer]` are the tiles (best level that is there) that cover the window.
@@ -50,9 +51,10 @@
  *
  * One chart: a file in charts/ and a line in charts/registry.js. `timeline` charts share the time axis: they leave
  * LEFT_GUTTER px at the left for labels and RIGHT_GUTTER at the right, and the plot between is the window.
+ * `side` charts show the playhead; `below` ones, as wide as the page, sum up the window.
  * `layers` may be a function: in a large cluster they are those of the workers that are shown. `hide` tells a chart that
  * it isn't in sight any more.
- * @typedef {{name: string, title: string, place: "timeline"|"side", help: string,
+ * @typedef {{name: string, title: string, place: "timeline"|"side"|"below", help: string,
  *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
  * @typedef {{draw: (view: View) => void, destroy: () => void, hide?: () => void}} ChartInstance

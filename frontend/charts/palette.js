@@ -1,4 +1,4 @@
-// Colours of what Dask gives none: workers, and kinds of memory and states in its dashboards' spirit.
+// Colours of what Dask gives none: workers, files, and kinds of memory and states in its dashboards' spirit.
 
 // told apart by most people, on light and dark ground
 const WORKERS = [
@@ -8,6 +8,19 @@ const WORKERS = [
 /** @param {number} index of the worker among all */
 export function workerColor(index) {
   return WORKERS[index % WORKERS.length];
+}
+
+// light enough for dark words on them, on light and dark ground
+const FILES = [
+  "#8ec3a7", "#e9b872", "#8fb3e0", "#e59a86", "#bba4d6", "#a9c46c", "#74c0c4", "#e8a0b4", "#cfae8b", "#9aa6dd",
+  "#d9c75c", "#a8bcc4",
+]; // prettier-ignore
+
+/** @param {string} file: as in Dask's profile, what is of one file has one colour */
+export function fileColor(file) {
+  let hash = 0x811c9dc5; // FNV-1a
+  for (let at = 0; at < file.length; at++) hash = Math.imul(hash ^ file.charCodeAt(at), 0x01000193) >>> 0;
+  return FILES[hash % FILES.length];
 }
 
 /** As Dask's memory charts: what it manages blue, the rest lighter, what is on disk gray. */

@@ -3,6 +3,7 @@
 import { eventsTrack } from "./events_track.js";
 import { clusterMemory, selectedMemory, workerMemory } from "./memory.js";
 import { cpu, eventLoop, gil } from "./processor.js";
+import { flameGraph } from "./flame_graph.js";
 import { progress } from "./progress.js";
 import { clusterSize, states } from "./states.js";
 import { taskStream } from "./task_stream.js";
@@ -24,4 +25,5 @@ export const charts = [
   progress,
   tasksNow,
   workersNow,
+  flameGraph,
 ];

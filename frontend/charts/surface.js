@@ -68,3 +68,20 @@ export function hatching(context, color) {
   patterns.set(color, pattern);
   return pattern;
 }
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} width px
+ * @param {boolean} end whether its end tells more than its beginning
+ * @returns {string} as much of it as there is room for, or ""
+ */
+export function fitText(context, text, width, end = false) {
+  if (context.measureText(text).width <= width) return text;
+  const character = context.measureText("n").width;
+  for (let fitting = Math.floor(width / character) - 1; fitting >= 2; fitting--) {
+    const cut = end ? `…${text.slice(-fitting)}` : `${text.slice(0, fitting)}…`;
+    if (context.measureText(cut).width <= width) return cut;
+  }
+  return "";
+}

@@ -8,7 +8,7 @@ import { hitLanes } from "./lane_hit.js";
 import { LanePainter } from "./lane_paint.js";
 import { layoutLanes } from "./lane_rows.js";
 import { describeHit, askForKey } from "./span_words.js";
-import { Surface, hatching } from "./surface.js";
+import { Surface, fitText, hatching } from "./surface.js";
 import { rgb, theme } from "./theme.js";
 import { Tooltip } from "./tooltip.js";
 
@@ -380,19 +380,4 @@ class TaskStream {
 function isDark(color) {
   const [red, green, blue] = rgb(color);
   return red * 0.299 + green * 0.587 + blue * 0.114 < 140;
-}
-
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {string} text
- * @param {number} width px
- * @param {boolean} end whether its end tells more than its beginning
- * @returns {string} as much of it as there is room for, or ""
- */
-function fitText(context, text, width, end = false) {
-  if (context.measureText(text).width <= width) return text;
-  const character = context.measureText("n").width;
-  const fitting = Math.floor(width / character) - 1;
-  if (fitting < 2) return "";
-  return end ? `…${text.slice(-fitting)}` : `${text.slice(0, fitting)}…`;
 }

@@ -13,6 +13,7 @@ import { Instant } from "../timeline/instant.js";
 import { Live } from "../timeline/live.js";
 import { Model } from "../timeline/model.js";
 import { Selection } from "../timeline/selection.js";
+import { Stacks } from "../timeline/stacks.js";
 import { Tiles } from "../timeline/tiles.js";
 import { Timeline } from "../timeline/timeline.js";
 import { createTransport } from "../timeline/transport.js";
@@ -92,6 +93,7 @@ class Page {
       instant: new Instant(`${url}/state`),
       events: new Events(),
       arrangement: new Arrangement(),
+      stacks: new Stacks(`${url}/stacks`),
     };
     this.url = url;
     this.address = new Address(timeline, this.context.selection, this.context.arrangement);
@@ -106,9 +108,9 @@ class Page {
   }
 
   start() {
-    const { timeline, tiles, model, selection, instant, events, arrangement } = this.context;
+    const { timeline, tiles, model, selection, instant, events, arrangement, stacks } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
-    for (const source of [tiles, model, selection, instant, events, arrangement]) {
+    for (const source of [tiles, model, selection, instant, events, arrangement, stacks]) {
       source.addEventListener("change", () => this.#mark("data"));
     }
     selection.addEventListener("hover", () => this.#mark("hover"));

@@ -1,4 +1,4 @@
-// The page's places: header, overview, transport, the charts on the timeline, the column beside them.
+// The page's places: header, overview, transport, the charts on the timeline, the column beside them, what is below.
 
 import { element } from "../element.js";
 
@@ -21,7 +21,8 @@ export function buildLayout(main) {
   const playhead = element("div", "line-playhead");
   const hover = element("div", "line-hover");
   plots.append(playhead, hover);
-  main.replaceChildren(loading, header, banners, top, columns);
+  const below = element("div", "below");
+  main.replaceChildren(loading, header, banners, top, columns, below);
 
   /**
    * Draws the playhead and the instant under the mouse over all charts of the timeline.
@@ -39,5 +40,5 @@ export function buildLayout(main) {
     }
   }
 
-  return { header, banners, overview, transport, plots, side, loading, drawLines };
+  return { header, banners, overview, transport, plots, side, below, loading, drawLines };
 }

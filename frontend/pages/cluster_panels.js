@@ -22,7 +22,7 @@ export class Panels {
   #layers = new Set();
 
   /**
-   * @param {{plots: HTMLElement, side: HTMLElement, header: HTMLElement}} places
+   * @param {{plots: HTMLElement, side: HTMLElement, below: HTMLElement, header: HTMLElement}} places
    * @param {Chart[]} charts
    * @param {Context} context
    * @param {Address} address knows which are shown
@@ -84,8 +84,8 @@ export class Panels {
     for (const chart of this.#charts) {
       if (!shown.includes(chart.name)) continue;
       const panel = this.#panels.get(chart.name) ?? this.#create(chart);
-      const place = chart.place === "timeline" ? this.#places.plots : this.#places.side;
-      place.append(panel.panel);
+      const { plots, side, below } = this.#places;
+      ({ timeline: plots, side, below })[chart.place].append(panel.panel);
     }
     this.#onChange();
   }
@@ -99,7 +99,8 @@ export class Panels {
     section.dataset.chart = chart.name;
     section.setAttribute("aria-label", chart.title);
     const instance = chart.create(body, this.#context);
-    const panel = { chart, panel: section, instance, inSight: true, failed: false };
+    // what is below the others is out of sight before they are drawn: its tiles would slow theirs
+    const panel = { chart, panel: section, instance, inSight: chart.place !== "below", failed: false };
     this.#panels.set(chart.name, panel);
     this.#observer.observe(section);
     return panel;

@@ -25,6 +25,11 @@ const PLACES = {
     first: extreme(block, "time", Math.min),
     last: extreme(block, "time", Math.max),
   }),
+  profile: (block) => ({
+    layers: ["profile"],
+    first: extreme(block, "time", Math.min),
+    last: extreme(block, "time", Math.max),
+  }),
   bin: (block) => ({
     layers: [block.meta.layer],
     first: extreme(block, "time", Math.min),

@@ -17,6 +17,7 @@ import { TileStore, makeTile, tileKey } from "./tile_store.js";
 /** @typedef {{first: number, last: number, committed: number, version: number, ended: number|null}} Extent */
 
 const EXACT_LAYERS = new Set(["spans", "prefixes", "events"]);
+const FINEST_PROFILE = 14; // its bins, which are 16 times as wide, are a quarter of the second that Dask sums up
 const CLOSED_AFTER = 30; // seconds behind `committed`, as on the server
 const CONCURRENCY = 4;
 const SETTLE = 40; // ms: what is only passed while zooming isn't fetched
@@ -141,7 +142,9 @@ export class Tiles extends EventTarget {
   #places(layer, start, stop, width) {
     const limits = { minimum_level: this.#info.minimum_level, maximum_level: this.#info.maximum_level };
     let margin = 0;
-    if (!EXACT_LAYERS.has(layerName(layer))) {
+    if (layer === "profile") {
+      limits.minimum_level = Math.max(limits.minimum_level, FINEST_PROFILE);
+    } else if (!EXACT_LAYERS.has(layerName(layer))) {
       const finest = Math.ceil(Math.log2((this.#info.identity_interval / BINS_AN_INTERVAL) * 1e6));
       limits.minimum_level = Math.max(limits.minimum_level, finest);
       margin = 2 * this.#info.metrics_interval; // a line reaches the samples beyond the edges

@@ -21,6 +21,8 @@ from observatory.replay.tiles import tile
 from observatory.store import timeline
 from observatory.store.connection import reading
 from observatory.store.intervals import Intervals
+from observatory.store.stacks import frames_of
+from observatory.wire.blocks import encode, number_column, text_column
 from observatory.wire.layers import LAYER_OF_METRIC, LAYERS
 from observatory.wire.records import Action, Status
 
@@ -29,6 +31,9 @@ router = Router(tags=["replay"])
 FOREVER = "private, max-age=31536000, immutable"
 COMPRESSED_FROM = 512
 """bytes"""
+MOST_STACKS = 200
+"""of one answer: they may have 100 kB each, have 2 to 5 usually, and hardly a tenth of that compressed"""
+LARGEST_ID = 2**31 - 1
 Seconds = Annotated[float, Query(gt=0, lt=LATEST / 1e6, description="on the scheduler's clock")]
 
 
@@ -121,6 +126,32 @@ def events(
         {"time": time, "worker": worker, "kind": kind, "message": detail.get("message", ""), "detail": detail}
         for time, worker, kind, detail in rows
     ]
+
+
+@router.get("/clusters/{int:cluster_id}/stacks")
+def stacks(request: HttpRequest, cluster_id: int, ids: str) -> HttpResponse:
+    """The frames of the stacks that a profile's tiles name, as one block; `ids` are separated by commas."""
+    found = _cluster(request, cluster_id)
+    wanted = _numbers(ids)
+    with reading() as connection:
+        rows = frames_of(connection, found.pk, wanted)
+    columns = [
+        number_column("id", "u32", [stack for stack, _ in rows]),
+        text_column("frames", [frames for _, frames in rows]),
+    ]
+    is_whole = len(rows) == len(set(wanted))
+    return _answer(request, encode("stack", len(rows), columns), FOREVER if is_whole else "private, no-cache")
+
+
+def _numbers(ids: str) -> list[int]:
+    """Raises HttpError (422) for what are no ids, and for too many of them."""
+    numbers = ids.split(",")
+    if len(numbers) > MOST_STACKS:
+        raise HttpError(422, f"ids are {len(numbers)}: at most {MOST_STACKS} in a request")
+    for number in numbers:
+        if not (number.isascii() and number.isdecimal() and len(number) <= 10 and int(number) <= LARGEST_ID):
+            raise HttpError(422, f"ids has {number[:50]!r}: each is a number of up to {LARGEST_ID}")
+    return [int(number) for number in numbers]
 
 
 def _cluster(request: HttpRequest, cluster_id: int) -> Cluster:

@@ -22,10 +22,11 @@ from observatory.replay.bins import (
 from observatory.replay.events import events_of_rows
 from observatory.replay.layers import Layer
 from observatory.replay.levels import Place
+from observatory.replay.profiles import Profile, profile_block, sum_profiles
 from observatory.store import timeline
 from observatory.store.intervals import Intervals
 from observatory.wire.blocks import Column, encode, number_column, text_column
-from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, SPANS
+from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.records import MetricType
 
 
@@ -37,6 +38,8 @@ def of_rows(connection: psycopg.Connection, cluster: Cluster, layer: Layer, plac
         return _prefixes(connection, cluster.pk, place)
     if layer.name == EVENTS:
         return events_of_rows(connection, cluster.pk, place)
+    if layer.name == PROFILE:
+        return _profile(connection, cluster.pk, place)
     return _series(connection, cluster, layer, place)
 
 
@@ -94,6 +97,13 @@ def span_block(rows: list[tuple[object, ...]]) -> bytes:
             text_column("typename", map(str, typenames)),
         ],
     )
+
+
+def _profile(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
+    rows = timeline.profile(connection, cluster, place.start, place.stop)
+    worker, prefix, source, stack = rows["worker"], rows["prefix"], rows["source"], rows["stack"]
+    found = Profile(rows["time"], worker, prefix, source, stack, rows["count"])
+    return profile_block(sum_profiles([found], place), place)
 
 
 def _series(connection: psycopg.Connection, cluster: Cluster, layer: Layer, place: Place) -> bytes:

@@ -9,6 +9,7 @@ from observatory.clusters.models import Cluster
 from observatory.replay.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
 from observatory.replay.tiles import extent_meta, nothing
 from observatory.store import timeline
+from observatory.store.agents import reported
 from observatory.store.connection import reading
 from observatory.wire.layers import BAND
 
@@ -19,6 +20,7 @@ THRESHOLDS = {"target": 0.6, "spill": 0.7, "pause": 0.8, "terminate": 0.95}
 def information(cluster: Cluster) -> dict[str, Any]:
     with reading() as connection:
         extent = timeline.extent(connection, cluster.pk) or nothing(cluster)
+        has_agent = reported(connection, cluster.pk)
     target = cluster.target
     return {
         **extent_meta(extent, cluster),
@@ -34,6 +36,7 @@ def information(cluster: Cluster) -> dict[str, Any]:
         },
         "scheduler_id": cluster.scheduler_id,
         "address": cluster.address,
+        "has_agent": has_agent,
         "started": cluster.started.timestamp(),
         "now": time.time() + (target.clock_offset if target else 0.0),
         "identity_interval": cluster.identity_interval,

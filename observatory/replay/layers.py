@@ -5,9 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from observatory.wire.layers import ALL, BAND, EVENTS, LAYERS, OF_WORKERS, PREFIXES, SPANS, band_layer
+from observatory.wire.layers import (
+    ALL,
+    BAND,
+    EVENTS,
+    LAYERS,
+    OF_WORKERS,
+    PREFIXES,
+    PROFILE,
+    SPANS,
+    band_layer,
+)
 
-NAMES = (SPANS, PREFIXES, EVENTS, *LAYERS)
+NAMES = (SPANS, PREFIXES, EVENTS, PROFILE, *LAYERS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from observatory.replay.bins import SHORT, Busy, SeriesBins, busy_bins, sum_busy
 from observatory.replay.events import events_of_children
 from observatory.replay.layers import Layer
 from observatory.replay.levels import BINS, Place
+from observatory.replay.profiles import WHOLE, Profile, profile_block, sum_profiles
 from observatory.wire.blocks import Block, decode
-from observatory.wire.layers import EVENTS, PREFIXES, SPANS
+from observatory.wire.layers import EVENTS, PREFIXES, PROFILE, SPANS
 
 Children = Sequence[tuple[Place, bytes]]
 SPAN_COLUMNS = ("lane", "prefix", "action", "status", "start", "stop", "nbytes", "key", "typename")
@@ -32,6 +33,8 @@ def of_children(layer: Layer, place: Place, children: Children) -> bytes:
     if layer.name == EVENTS:
         rows = [row for _, body in children for row in _rows(body, "event", EVENT_COLUMNS)]
         return events_of_children(rows, _event_counts(children), place)
+    if layer.name == PROFILE:
+        return profile_block(_profile(place, children), place)
     return series_block(_series(place, children), layer, place)
 
 
@@ -92,6 +95,17 @@ def _series(place: Place, children: Children) -> SeriesBins:
             found["time"] = np.rint(found["time"] * 1e6).astype(np.int64)
             parts.append(SeriesBins(**found))
     return sum_series(parts, place)
+
+
+def _profile(place: Place, children: Children) -> Profile:
+    parts = []
+    for _, body in children:
+        block = _block(body, "profile")
+        if block is not None:
+            time = np.rint(_array(block, "time") * 1e6).astype(np.int64)
+            bins = 2 * int(block.meta["bins"])
+            parts.append(Profile(time, **{name: _array(block, name) for name in WHOLE}, bins=bins))
+    return sum_profiles(parts, place)
 
 
 def _block(body: bytes, kind: str) -> Block | None:

@@ -87,7 +87,7 @@ class Accepted:
     def times_of(self, kind: str) -> Times:
         """Of the rows of a kind."""
         index = KINDS[kind].time_index
-        return np.array([row[index] for row in self.rows[kind]], np.float64)
+        return np.array([row[index] for row in self.rows.get(kind, ())], np.float64)
 
     def by_stock(self) -> Accepted:
         """What of a scraped batch no agent tells: what the collector alone sees, Prometheus' own metrics."""

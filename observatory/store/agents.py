@@ -66,6 +66,11 @@ def arrive(connection: psycopg.Connection, cluster: int, head: Head, newest: flo
 def rules(connection: psycopg.Connection, cluster: int) -> bool:
     """Whether an agent reports of the cluster; locks the extent until the transaction ends."""
     connection.execute("SELECT FROM extent WHERE cluster_id = %s FOR UPDATE", [cluster])
+    return reported(connection, cluster)
+
+
+def reported(connection: psycopg.Connection, cluster: int) -> bool:
+    """Whether an agent ever reported of the cluster."""
     found = connection.execute("SELECT FROM agent WHERE cluster_id = %s LIMIT 1", [cluster])
     return found.fetchone() is not None
 

@@ -67,6 +67,21 @@ class StoredEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredProfile:
+    """How often a stack was seen."""
+
+    time: float
+    worker: int
+    """-1: the scheduler"""
+    prefix: int
+    """0: none"""
+    source: int
+    """0: task, 1: event loop"""
+    stack: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Committed:
     extent: Extent
     """after the batch"""
@@ -85,3 +100,4 @@ class Committed:
     spans: StoredSpans | None = None
     samples: list[LiveSample] = field(default_factory=list)
     events: list[StoredEvent] = field(default_factory=list)
+    profile: list[StoredProfile] = field(default_factory=list)

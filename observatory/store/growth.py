@@ -87,10 +87,12 @@ def drop_built(connection: psycopg.Connection, accepted: Accepted, closed: float
     """Drops tiles and keyframes that records before `closed` (seconds) belong to."""
     if (accepted.spans.stops < closed).any():
         drop_keyframes(connection, accepted.cluster, float(accepted.spans.stops.min()))
+    profiled = accepted.times_of("profile")
     for layers, starts, stops in (
         (["spans", "prefixes"], accepted.spans.starts, accepted.spans.stops),
         (list(LAYERS), accepted.samples.times, accepted.samples.times),
         (["events"], accepted.happened, accepted.happened),
+        (["profile"], profiled, profiled),
     ):
         late = starts < closed
         if late.any():

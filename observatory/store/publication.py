@@ -12,7 +12,15 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from prometheus_client import Counter
 
-from observatory.store.committed import Array, Committed, Item, LiveSample, StoredEvent, StoredSpans
+from observatory.store.committed import (
+    Array,
+    Committed,
+    Item,
+    LiveSample,
+    StoredEvent,
+    StoredProfile,
+    StoredSpans,
+)
 from observatory.store.intervals import Intervals
 from observatory.wire.blocks import Column, encode, number_column, text_column
 from observatory.wire.layers import ALL, BAND, OF_WORKERS, SPANS, band_layer
@@ -22,6 +30,8 @@ log = logging.getLogger(__name__)
 FRAME_BYTES = 1_000_000
 SPANS_PER_BLOCK = 5_000
 """a span of a usual key has under 200 bytes"""
+STACKS_PER_BLOCK = 30_000
+"""of 25 bytes"""
 GAP = 3.0
 """usual intervals between two samples of a counter, beyond which its rate is unknown"""
 
@@ -105,6 +115,8 @@ def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Interval
     yield from _bin_blocks(committed, intervals)
     if committed.events:
         yield _event_block(committed.events)
+    for start in range(0, len(committed.profile), STACKS_PER_BLOCK):
+        yield _profile_block(committed.profile[start : start + STACKS_PER_BLOCK])
     extent = committed.extent
     known = {"ended": None, "end_reason": "", "stream": "unknown", **status}
     yield encode(
@@ -198,6 +210,18 @@ def _event_block(events: list[StoredEvent]) -> bytes:
         text_column("detail", [event.detail for event in events]),
     ]
     return encode("event", len(events), columns)
+
+
+def _profile_block(rows: list[StoredProfile]) -> bytes:
+    columns = [
+        number_column("time", "f64", [row.time for row in rows]),
+        number_column("worker", "i32", [row.worker for row in rows]),
+        number_column("prefix", "u32", [row.prefix for row in rows]),
+        number_column("source", "u8", [row.source for row in rows]),
+        number_column("stack", "u32", [row.stack for row in rows]),
+        number_column("count", "u32", [row.count for row in rows]),
+    ]
+    return encode("profile", len(rows), columns)
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typing import Any, LiteralString
 import psycopg
 
 from observatory.store.accepted import Accepted
+from observatory.store.committed import StoredProfile
 from observatory.store.keys import GROUP, names_of
 from observatory.store.lifetimes import Workers
 from observatory.store.names import Names, Prefix
@@ -21,6 +22,9 @@ from observatory.wire.records import STATES, clean_key
 
 ROLES = ("scheduler", "worker", "nanny")
 SOURCES = ("task", "event-loop")
+UNKNOWN_SOURCE = 255
+NOT_A_WORKER, NO_PREFIX = -1, 0
+"""of a profile's rows: the scheduler's, the event loop's"""
 GROUP_FIELDS = {"group_dependency": ("group", "depends_on")}
 """fields of type key that hold the name of a group"""
 STATE_CODES = {state: code for code, state in enumerate(STATES)}
@@ -46,6 +50,8 @@ class Recorder:
         self.workers = workers
         self.names = names
         self.stacks = stacks
+        self.profile: list[StoredProfile] = []
+        """what was stored of it"""
         self._places: dict[str, tuple[int, str]] = {}
 
     def intern(self) -> list[Prefix]:
@@ -181,16 +187,27 @@ class Recorder:
     def profiles(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
         stacks = self.stacks.intern(self.connection, {row[4] for row in rows})
         prefixes = self.names.prefixes
-        return "time, worker_id, source, prefix_id, stack_id, count", (
-            (
-                _time(time),
-                self._worker(worker, time),
-                SOURCES.index(source) if source in SOURCES else -1,
-                prefixes[prefix].id if prefix else None,
+        self.profile = [
+            StoredProfile(
+                time,
+                self._worker(worker, time) or NOT_A_WORKER,
+                prefixes[prefix].id if prefix else NO_PREFIX,
+                SOURCES.index(source) if source in SOURCES else UNKNOWN_SOURCE,
                 stacks[stack],
                 count,
             )
             for time, worker, source, prefix, stack, count in rows
+        ]
+        return "time, worker_id, prefix_id, source, stack_id, count", (
+            (
+                _time(row.time),
+                None if row.worker == NOT_A_WORKER else row.worker,
+                row.prefix or None,
+                row.source,
+                row.stack,
+                row.count,
+            )
+            for row in self.profile
         )
 
     def transfers(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:

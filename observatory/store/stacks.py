@@ -1,10 +1,10 @@
-"""Interns the stacks of profiles: each is stored once a cluster, however long it is."""
+"""The stacks of profiles: each is stored once a cluster, however long it is, and never changes."""
 
 from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import psycopg
 
@@ -36,6 +36,14 @@ class Stacks:
             )
             self._ids.update(rows.fetchall())
         return {stack: self._ids[found] for stack, found in identities.items()}
+
+
+def frames_of(connection: psycopg.Connection, cluster: int, stacks: Sequence[int]) -> list[tuple[int, str]]:
+    """(id, frames) of those of `stacks` that the cluster has, in order of id; frames are a line each."""
+    return connection.execute(
+        "SELECT id, frames FROM stack WHERE cluster_id = %s AND id = ANY(%s) ORDER BY id",
+        [cluster, list(stacks)],
+    ).fetchall()
 
 
 def identity(stack: str) -> uuid.UUID:

@@ -30,6 +30,15 @@ SPAN_TYPES = {
     "stop": "microseconds",
 }
 
+PROFILE_TYPES = {
+    "time": "microseconds",
+    "worker": "int32",
+    "prefix": "int32",
+    "source": "int16",
+    "stack": "int32",
+    "count": "int64",
+}
+
 OVERLAPS: LiteralString = "cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s"
 WITHIN: LiteralString = "cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s"
 OF_LANES: LiteralString = "(%(lanes)s::int[] IS NULL OR lane_id = ANY(%(lanes)s))"
@@ -227,6 +236,20 @@ def counts_of_events(
         {**_window(cluster, start, stop), "first": start, "level": level, "kinds": list(kinds)},
     )
     return {(bin, kind): count for bin, kind, count in rows}
+
+
+def profile(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """The rows of profiles with start ≤ time < stop (microseconds) as columns of PROFILE_TYPES.
+
+    A worker of -1 is the scheduler, a prefix of 0 none.
+    """
+    return columns(
+        connection,
+        """SELECT time, coalesce(worker_id, -1), coalesce(prefix_id, 0), source, stack_id, count FROM profile
+           WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s""",
+        _window(cluster, start, stop),
+        PROFILE_TYPES,
+    )
 
 
 def _whole_spans(

@@ -165,6 +165,7 @@ class Writer:
             spans=spans,
             samples=samples,
             events=events,
+            profile=recorder.profile,
         )
         return committed, growth.transaction
 

@@ -27,7 +27,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 
 LAYER_OF_METRIC: dict[str, str] = {metric: layer for layer, metrics in LAYERS.items() for metric in metrics}
 
-SPANS, PREFIXES, EVENTS = "spans", "prefixes", "events"
+SPANS, PREFIXES, EVENTS, PROFILE = "spans", "prefixes", "events", "profile"
 OF_WORKERS = (SPANS, "memory", "cpu", "gil", "event-loop")
 """the layers that have a band for each BAND workers"""
 BAND = 64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ from observatory.replay import tiles
 from observatory.replay.base import of_rows
 from observatory.replay.layers import Layer, layers_of
 from observatory.replay.levels import Place
+from observatory.replay.profiles import FINEST
 from observatory.replay.state import state_at
 from observatory.replay.tasks import build
 from observatory.replay.tiles import BASE, tile
@@ -36,6 +38,7 @@ from observatory.wire.records import (
 WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
 """in two bands"""
 LAYERS_THERE = layers_of(len(WORKERS))
+PROFILE = Layer("profile")
 SECONDS = 300
 TOPICS = 3_000
 LEVELS = range(BASE - 2, BASE + 9)
@@ -43,7 +46,7 @@ LEVELS = range(BASE - 2, BASE + 9)
 
 @pytest.fixture
 def filled(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
-    """Five minutes of tasks from a millisecond to a minute long, samples of every layer, and events."""
+    """Five minutes of tasks from a millisecond to a minute long, samples of every layer, profiles, events."""
     random = Random(4)
     spans = []
     for number in range(3_000):
@@ -71,8 +74,21 @@ def filled(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
     events += [Event(now + n * 0.05, "topic", "", {"message": f"log {n}"}) for n in range(TOPICS)]
     events += [Event(now + n * 0.4, "worker-lost", "", {}) for n in range(600)]
     seen = [WorkerSeen(worker, "w", "h", 2, 1000, now) for worker in WORKERS]
-    writer.write(Batch(cluster.pk, seen, spans, samples, events, committed=now + SECONDS))
+    rows = {"profile": list(profiles(random, now))}
+    writer.write(Batch(cluster.pk, seen, spans, samples, events, committed=now + SECONDS, rows=rows))
     return spans
+
+
+def profiles(random: Random, now: float) -> Iterator[tuple[Any, ...]]:
+    """Rows of kind `profile`: two workers' tasks and event loops, the scheduler's event loop."""
+    for _ in range(4_000):
+        time = round(now + random.uniform(0, SECONDS), 6)
+        stack = "\n".join(f"f{random.randrange(4)}\tf.py\t{line}" for line in range(random.randrange(1, 4)))
+        worker = random.choice(("", *WORKERS))
+        if worker and random.random() < 0.8:
+            yield time, worker, "task", random.choice(("inc", "sum", "load")), stack, random.randrange(1, 99)
+        else:
+            yield time, worker, "event-loop", "", stack, 1
 
 
 @pytest.fixture(params=["live", "closed", "ended"])
@@ -149,6 +165,42 @@ def check_sums(
     assert seconds == pytest.approx(
         {what: total for what, (total, _) in expected.items()}, rel=1e-5, abs=2e-6
     )
+
+
+def test_how_often_each_stack_was_seen_is_the_same_on_each_level(
+    built: Cluster, direct: psycopg.Connection, now: float
+) -> None:
+    expected = {
+        tuple(what): count
+        for *what, count in direct.execute(
+            """SELECT coalesce(worker_id, -1), coalesce(prefix_id, 0), source, stack_id, sum(count)::bigint
+               FROM profile WHERE cluster_id = %s GROUP BY 1, 2, 3, 4""",
+            [built.pk],
+        )
+    }
+    assert len(expected) > 500
+    for level in LEVELS:
+        seen: Counter[Any] = Counter()
+        for place, blocks in level_of(direct, built, PROFILE, level, now):
+            columns = ("time", "worker", "prefix", "source", "stack", "count")
+            for time, *what, count in rows(blocks.get("profile"), *columns):
+                assert place.start / 1e6 <= time < place.stop / 1e6
+                seen[tuple(what)] += count
+        assert seen == expected
+
+
+def test_a_tile_of_many_stacks_has_fewer_bins_and_loses_none(
+    built: Cluster, direct: psycopg.Connection, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place.at(BASE + 3, round((now + 100) * 1e6))
+    [fine] = [block for block in decode(of_rows(direct, built, PROFILE, place)) if block.rows]
+    monkeypatch.setattr("observatory.replay.profiles.MOST_ROWS", fine.rows // 2)
+    direct.execute("DELETE FROM tile WHERE cluster_id = %s", [built.pk])
+    coarse = {block.kind: block for block in decode(tile(direct, built, PROFILE, place).body)}["profile"]
+    assert coarse.meta["bins"] < fine.meta["bins"] == FINEST
+    assert 0 < coarse.rows <= fine.rows // 2
+    assert sum(coarse.list("count")) == sum(fine.list("count"))
+    check_against_rows(built, direct, now, PROFILE, BASE + 3)
 
 
 @pytest.mark.parametrize("layer", LAYERS_THERE, ids=str)
@@ -256,6 +308,23 @@ def test_a_late_span_changes_the_tiles_and_the_states_after_it(
         with timeline.snapshot(direct):
             state = state_at(direct, cluster, round((now + second) * 1e6))
         assert [row["done"] for row in state["progress"] if row["name"] == "late"] == [1] * done
+
+
+def test_a_late_profile_row_is_seen_in_its_tile(
+    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
+) -> None:
+    def seen(level: int) -> int:
+        found = level_of(direct, cluster, PROFILE, level, now)
+        return sum(count for _, blocks in found for (count,) in rows(blocks.get("profile"), "count"))
+
+    writer.write(Batch(cluster.pk, committed=now + 100_000))
+    build(direct, cluster)
+    before = seen(BASE)
+    late = (now + 10, WORKERS[0], "task", "late", "late\tlate.py\t1", 1_000)
+    writer.write(Batch(cluster.pk, rows={"profile": [late]}))
+    build(direct, cluster)
+    for level in (BASE, BASE + 5):
+        assert seen(level) == before + 1_000
 
 
 def test_while_nothing_closes_a_cluster_costs_one_look(

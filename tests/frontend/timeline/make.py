@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from observatory.wire.blocks import encode, number_column, text_column
@@ -30,6 +30,7 @@ INFO: dict[str, Any] = {
     "minimum_level": 10,
     "maximum_level": 36,
     "target": None,
+    "has_agent": True,
     "task_count": 1,
     "error_count": 0,
     "worker_count": 1,
@@ -101,6 +102,22 @@ def bins(layer: str, rows: Sequence[tuple[int, float, float]]) -> bytes:
         number_column("count", "u32", [1] * len(rows)),
     ]
     return encode("bin", len(rows), columns, {"layer": layer})
+
+
+def profile(rows: Sequence[tuple[float, int, int, int, int, int]]) -> bytes:
+    """Rows are time, worker, prefix, source, stack, count."""
+    columns = list(zip(*rows, strict=True))
+    names = [("time", "f64"), ("worker", "i32"), ("prefix", "u32"), ("source", "u8")]
+    names += [("stack", "u32"), ("count", "u32")]
+    described = [
+        number_column(name, type, column) for (name, type), column in zip(names, columns, strict=True)
+    ]
+    return encode("profile", len(rows), described)
+
+
+def stacks(frames: Mapping[int, str]) -> bytes:
+    columns = [number_column("id", "u32", frames), text_column("frames", frames.values())]
+    return encode("stack", len(frames), columns)
 
 
 def extent(sequence: int = 1, **changes: Any) -> bytes:

@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 
 from observatory.wire.blocks import encode
 from tests.frontend.conftest import Server
-from tests.frontend.timeline.make import BYTES_OF, FIRST, INFO, extent, spans, text
+from tests.frontend.timeline.make import BYTES_OF, FIRST, INFO, extent, profile, spans, text
 
 TILES = "/api/v1/clusters/1/tiles"
 SETUP = f"""async ([info, script, ...rest]) => {{
@@ -275,3 +275,31 @@ def test_a_batch_of_one_band_is_added_to_its_tiles_alone(page: Page, server: Ser
     """
     data = spans([(1, 1, 0, 0, FIRST + 995, FIRST + 996)], layer="spans.1") + extent(sequence=2)
     assert run(page, script, text(data)) == [0, 1, 1]
+
+
+def test_a_live_profile_is_added_to_its_tile(page: Page, server: Server) -> None:
+    at = FIRST + 990
+    server.answer = answering(lambda path: extent(5) + profile([(at, 1, 1, 0, 7, 3)]))
+    told = [profile([(at + 1, 1, 1, 0, 7, 4)]) + extent(6), profile([(at, 1, 1, 0, 7, 3)]) + extent(5)]
+    counts = run(
+        page,
+        f"""const found = () => tiles.cover("page", "profile", {FIRST + 940}, {FIRST + 1000}, 1000);
+        const counts = () => found().flatMap(tile => (tile.blocks.get("profile") ?? []).flatMap(block =>
+          [...block.numbers("count")].filter((_, row) => block.numbers("time")[row] >= tile.start &&
+            block.numbers("time")[row] < tile.stop)));
+        await until(() => counts().length);
+        for (const data of rest[0]) frame(data);
+        return counts();""",
+        [text(frame) for frame in told],
+    )
+    assert counts == [3, 4]
+
+
+def test_finer_tiles_of_a_profile_than_its_seconds_are_not_asked_for(page: Page, server: Server) -> None:
+    server.answer = answering(lambda path: extent())
+    run(
+        page,
+        f"""const found = () => tiles.cover("page", "profile", {FIRST + 10}, {FIRST + 10.5}, 1000);
+        found(); await until(() => found().length)""",
+    )
+    assert {level_of(path) for path in server.asked} == {14}

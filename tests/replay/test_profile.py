@@ -1,0 +1,140 @@
+"""Profiles on their way to a page: stacks by their ids, live rows in the columns of a tile's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+from django.test import Client
+
+from observatory.clusters.models import Cluster
+from observatory.replay.api import MOST_STACKS
+from observatory.store.intervals import Intervals
+from observatory.store.publication import frames
+from observatory.store.writer import Writer
+from observatory.wire.blocks import Block, decode
+from observatory.wire.records import Batch, WorkerSeen
+from tests.replay.conftest import LEVEL
+
+WORKER = "tcp://127.0.0.1:1"
+OUTER, INNER = "run\tpool.py\t8", "inc\t<img src=x onerror=alert(1)>\t3"
+
+
+def _write(writer: Writer, cluster: Cluster, now: float) -> list[Block]:
+    """What a page is told live of four rows."""
+    rows = [
+        (now + 1, WORKER, "task", "inc", f"{OUTER}\n{INNER}", 90),
+        (now + 2, WORKER, "task", "inc", OUTER, 5),
+        (now + 2, WORKER, "event-loop", "", OUTER, 1),
+        (now + 2, "", "event-loop", "", "loop\tloop.py\t1", 1),
+    ]
+    seen = [WorkerSeen(WORKER, "a", "127.0.0.1", 2, 1000, now)]
+    committed = writer.write(Batch(cluster.pk, seen, committed=now + 3, rows={"profile": rows}))
+    return [block for frame in frames(committed, {}, Intervals()) for block in decode(frame)]
+
+
+def _stacks(direct: psycopg.Connection, cluster: Cluster) -> dict[int, str]:
+    return dict(direct.execute("SELECT id, frames FROM stack WHERE cluster_id = %s", [cluster.pk]).fetchall())
+
+
+def _url(cluster: Cluster, ids: Any) -> str:
+    return f"/api/v1/clusters/{cluster.pk}/stacks?ids={','.join(map(str, ids))}"
+
+
+def test_live_rows_are_those_of_the_tile(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    told = {block.kind: block for block in _write(writer, cluster, now)}["profile"]
+    index = int(now * 1e6) // (512 << LEVEL)
+    answer = member.get(f"/api/v1/clusters/{cluster.pk}/tiles/profile/{LEVEL}/{index}")
+    tile = {block.kind: block for block in decode(answer.content)}["profile"]
+    assert list(told.columns) == list(tile.columns)
+    live, kept = (
+        sorted(zip(*(block.list(name) for name in tile.columns), strict=True)) for block in (told, tile)
+    )
+    assert [row[0] for row in live] == [now + 1, now + 2, now + 2, now + 2]
+    assert sorted(row[-1] for row in live) == [1, 1, 5, 90]
+    assert {row[1:4] for row in live} >= {(-1, 0, 1)}
+    assert live == kept
+
+
+def test_a_stack_is_given_by_its_id_and_never_asked_for_again(
+    member: Client, cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    _write(writer, cluster, now)
+    stored = _stacks(direct, cluster)
+    answer = member.get(_url(cluster, stored))
+    [block] = decode(answer.content)
+    assert dict(zip(block.list("id"), block.list("frames"), strict=True)) == stored
+    assert f"{OUTER}\n{INNER}" in stored.values()
+    assert "immutable" in answer["Cache-Control"]
+    again = member.get(_url(cluster, stored), headers={"If-None-Match": answer["ETag"]})
+    assert again.status_code == 304
+
+
+def test_an_answer_that_lacks_a_stack_is_not_kept(
+    member: Client, cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    _write(writer, cluster, now)
+    stored = _stacks(direct, cluster)
+    answer = member.get(_url(cluster, [*stored, max(stored) + 1]))
+    [block] = decode(answer.content)
+    assert block.list("id") == sorted(stored)
+    assert answer["Cache-Control"] == "private, no-cache"
+
+
+@pytest.mark.parametrize(
+    ("ids", "named"),
+    [
+        ("", "''"),
+        ("1,", "''"),
+        ("1,x", "'x'"),
+        ("-1", "'-1'"),
+        ("1.5", "'1.5'"),
+        ("\u0661", "'\u0661'"),
+        ("2147483648", "'2147483648'"),
+        ("9" * 5_000, "'999"),
+        (",".join(["1"] * (MOST_STACKS + 1)), f"at most {MOST_STACKS}"),
+    ],
+)
+def test_what_are_no_ids_is_refused_and_named(member: Client, cluster: Cluster, ids: str, named: str) -> None:
+    answer = member.get(f"/api/v1/clusters/{cluster.pk}/stacks", {"ids": ids})
+    assert answer.status_code == 422
+    assert named in answer.json()["detail"]
+    assert len(answer.json()["detail"]) < 200
+
+
+def test_stacks_of_another_cluster_are_not_given(
+    member: Client,
+    stranger: Client,
+    cluster: Cluster,
+    writer: Writer,
+    direct: psycopg.Connection,
+    now: float,
+) -> None:
+    _write(writer, cluster, now)
+    other = Cluster.objects.create(
+        project=cluster.project,
+        scheduler_id="Scheduler-2",
+        name="other",
+        started=cluster.started,
+        last_seen=cluster.last_seen,
+    )
+    stored = _stacks(direct, cluster)
+    [block] = decode(member.get(_url(other, stored)).content)
+    assert block.rows == 0
+    assert stranger.get(_url(cluster, stored)).status_code == 404
+
+
+def test_the_page_knows_whether_an_agent_reports(
+    member: Client, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    url = f"/api/v1/clusters/{cluster.pk}"
+    assert member.get(url).json()["has_agent"] is False
+    direct.execute(
+        """INSERT INTO agent (id, cluster_id, sequence, since, last, is_joint)
+           VALUES (gen_random_uuid(), %s, 1, now(), now(), false)""",
+        [cluster.pk],
+    )
+    assert member.get(url).json()["has_agent"] is True
