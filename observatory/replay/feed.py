@@ -64,7 +64,7 @@ class Feed:
             began = time.monotonic()
             try:
                 state = await _state_block(self.cluster)
-            except (psycopg.Error, django.db.Error, Cluster.DoesNotExist, ValueError) as error:
+            except (psycopg.Error, django.db.Error, ValueError) as error:
                 log.warning("open pages of cluster %d get no state: %s", self.cluster, str(error)[:200])
             else:
                 if state is not None:
@@ -106,9 +106,9 @@ async def leave(cluster: int, take: Take) -> None:
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
 def _state_block(cluster_id: int) -> bytes | None:
-    """None for a cluster that has ended: its state stays. Raises ValueError where a sample isn't a number."""
-    cluster = Cluster.objects.select_related("target").get(pk=cluster_id)
-    if not cluster.is_live:
+    """None where there is nothing new: the cluster has ended, or isn't there. Raises ValueError on a NaN."""
+    cluster = Cluster.objects.select_related("target").filter(pk=cluster_id, ended=None).first()
+    if cluster is None:
         return None
     moment = time.time() + (cluster.target.clock_offset if cluster.target else 0.0)
     with reading() as connection, timeline.snapshot(connection):
