@@ -52,22 +52,25 @@ export class Live extends EventTarget {
       if (typeof data === "string") {
         this.dispatchEvent(new CustomEvent("refused", { detail: String(JSON.parse(data).error) }));
       } else {
-        const received = decode(data);
-        if (received[0]?.kind === "state") {
-          this.dispatchEvent(new CustomEvent("state", { detail: received[0].meta }));
-          return;
-        }
-        this.#part.push(...received);
-        const extent = this.#part.find((block) => block.kind === "extent");
-        if (!extent) return; // a large batch comes in several
-        const blocks = this.#part.splice(0);
-        if (this.connected) this.dispatchEvent(new CustomEvent("frame", { detail: blocks }));
-        else this.#begin(extent);
+        for (const block of decode(data)) this.#take(block);
       }
     } catch (error) {
       console.error("a live frame can't be read", error);
       this.#socket?.close();
     }
+  }
+
+  /** @param {Block} block a batch ends with its extent: it may come in several messages, or with others in one */
+  #take(block) {
+    if (block.kind === "state") {
+      this.dispatchEvent(new CustomEvent("state", { detail: block.meta }));
+      return;
+    }
+    this.#part.push(block);
+    if (block.kind !== "extent") return;
+    const blocks = this.#part.splice(0);
+    if (this.connected) this.dispatchEvent(new CustomEvent("frame", { detail: blocks }));
+    else this.#begin(block);
   }
 
   /** @param {Block} extent the socket's first block */

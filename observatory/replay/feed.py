@@ -19,13 +19,15 @@ from observatory.clusters.models import Cluster
 from observatory.replay.state import state_at
 from observatory.store import timeline
 from observatory.store.connection import reading
-from observatory.store.publication import group_of
+from observatory.store.publication import group_of, joined
 from observatory.wire.blocks import encode
 
 log = logging.getLogger(__name__)
 
 INTERVAL = 1.0
 """seconds between two states"""
+PACE = 0.25
+"""seconds between two frames to a page: what comes meanwhile goes out together, as sending is what costs"""
 
 Take = Callable[[bytes], Awaitable[None]]
 
@@ -38,7 +40,10 @@ class Feed:
         self.pages: set[Take] = set()
         self.layer = get_channel_layer()
         self.channel = asyncio.create_task(self._subscribe())
-        self.tasks = [asyncio.create_task(self._receive()), asyncio.create_task(self._tell_states())]
+        self.waiting: list[bytes] = []
+        self.has_come = asyncio.Event()
+        works = (self._receive, self._tell_states, self._hand_on)
+        self.tasks = [asyncio.create_task(work()) for work in works]
 
     async def close(self) -> None:
         try:
@@ -57,7 +62,7 @@ class Feed:
         channel = await self.channel
         while True:
             message = await self.layer.receive(channel)
-            await self._tell(message["data"])
+            self._tell(message["data"])
 
     async def _tell_states(self) -> None:
         while True:
@@ -68,13 +73,23 @@ class Feed:
                 log.warning("open pages of cluster %d get no state: %s", self.cluster, str(error)[:200])
             else:
                 if state is not None:
-                    await self._tell(state)
+                    self._tell(state)
             spent = time.monotonic() - began
             await asyncio.sleep(max(INTERVAL - spent, spent))
 
-    async def _tell(self, frame: bytes) -> None:
-        for take in list(self.pages):
-            await take(frame)
+    def _tell(self, frame: bytes) -> None:
+        self.waiting.append(frame)
+        self.has_come.set()
+
+    async def _hand_on(self) -> None:
+        while True:
+            await self.has_come.wait()
+            self.has_come.clear()
+            waiting, self.waiting = self.waiting, []
+            for frame in joined(waiting):
+                for take in list(self.pages):
+                    await take(frame)
+            await asyncio.sleep(PACE)
 
 
 _feeds: dict[int, Feed] = {}
