@@ -18,4 +18,6 @@ ENV PATH=/srv/observatory/.venv/bin:$PATH \
 RUN mkdir --mode=700 data && python manage.py collectstatic --noinput --verbosity 0
 
 EXPOSE 8000
-CMD ["uvicorn", "observatory.config.asgi:application", "--host", "0.0.0.0", "--port", "8000"]
+# with compression each frame would be compressed for each page anew
+CMD ["uvicorn", "observatory.config.asgi:application", "--host", "0.0.0.0", "--port", "8000", \
+     "--ws-per-message-deflate", "false"]

@@ -22,7 +22,7 @@ lint: $(VENV)/installed-dev node_modules/installed
 	node_modules/.bin/tsc --project tsconfig.json
 
 bench: $(VENV)/installed-dev browser
-	@missed=0; for script in benchmarks/*.py; do $(RUN) $$script || missed=1; done; exit $$missed
+	$(RUN) -m benchmarks.measuring.table
 
 screenshot: $(VENV)/installed-dev browser
 	$(RUN) docs/make_screenshot.py

@@ -15,13 +15,11 @@ import http.server
 import json
 import multiprocessing
 import os
-import platform
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +31,7 @@ from distributed.deploy.subprocess import SubprocessCluster
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import observatory.agent
+from benchmarks.measuring.results import Result, tell
 from observatory.wire.batches import decode_batch
 
 TASKS, ROUNDS, WORKERS = 20_000, int(os.environ.get("ROUNDS", "5")), 2
@@ -138,7 +137,7 @@ def measure(bench: Bench) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
-def main() -> None:
+def main() -> int:
     port, received = multiprocessing.Value("i", 0), multiprocessing.Value("q", 0)
     sink = multiprocessing.Process(target=acknowledge, args=(port, received), daemon=True)
     sink.start()
@@ -161,27 +160,33 @@ def main() -> None:
         )
         for variant in (AGENT, REPORT, STREAM)
     }
-    is_reached = throughput[AGENT] >= TO_REACH and added[AGENT] < added[REPORT]
-    print(
-        json.dumps(
-            {
-                "benchmark": "agent_overhead",
-                "throughput_of_the_cluster_alone": {
-                    name: round(value, 3) for name, value in throughput.items()
-                },
-                "scheduler_cpu_added": {name: round(value, 3) for name, value in added.items()},
-                "to_reach": {"throughput": TO_REACH, "cpu": "less than performance_report"},
-                "tasks_per_second_alone": round(statistics.median(rate for rate, _ in alone)),
-                "rounds": ROUNDS,
-                "bytes_sent_a_task": round(received.value / (TASKS * (ROUNDS + 1))),
-                "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.python_version()}",
-                "versions": {name: version(name) for name in ("dask", "distributed")},
-            }
-        )
-    )
     sink.kill()
-    sys.exit(not is_reached)
+    results = [
+        Result(
+            "throughput of a cluster with the agent",
+            "the same without it",
+            round(throughput[AGENT], 3),
+            TO_REACH,
+            at_least=True,
+        ),
+        Result(
+            "CPU time that the agent adds to the scheduler, a share of its own",
+            "a performance_report",
+            round(added[AGENT], 3),
+            round(added[REPORT], 3),
+        ),
+    ]
+    return tell(
+        "agent_overhead",
+        results,
+        ("dask", "distributed"),
+        throughput={name: round(value, 3) for name, value in throughput.items()},
+        scheduler_cpu_added={name: round(value, 3) for name, value in added.items()},
+        tasks_per_second_alone=round(statistics.median(rate for rate, _ in alone)),
+        rounds=ROUNDS,
+        bytes_sent_a_task=round(received.value / (TASKS * (ROUNDS + 1))),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

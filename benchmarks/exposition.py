@@ -5,14 +5,11 @@ The pages are a real scheduler's and a real worker's, recorded here while they w
 
 from __future__ import annotations
 
-import json
-import platform
 import statistics
 import sys
 import time
 import urllib.request
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 from distributed import Client, LocalCluster
@@ -20,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.measuring.results import Result, tell
 from observatory.collect.exposition import Parser
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
@@ -57,24 +55,25 @@ def ratio(pages: list[bytes]) -> float:
     return theirs / ours
 
 
-def main() -> None:
+def main() -> int:
     with LocalCluster(n_workers=1, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
         scheduler = cluster.dashboard_link.removesuffix("/status")
         [worker] = client.scheduler_info(n_workers=-1)["workers"].values()
         port = worker["services"]["dashboard"]
         pages = {"scheduler": record(scheduler, client), "worker": record(f"http://127.0.0.1:{port}", client)}
-    ratios = {name: round(ratio(recorded), 1) for name, recorded in pages.items()}
-    found = {
-        "benchmark": "exposition",
-        "times_as_fast_as_prometheus_client": ratios,
-        "to_reach": TO_REACH,
-        "lines": {name: recorded[-1].count(b"\n") for name, recorded in pages.items()},
-        "machine": f"{platform.machine()}, Python {platform.python_version()}",
-        "versions": {name: version(name) for name in ("prometheus-client", "distributed")},
-    }
-    print(json.dumps(found))
-    sys.exit(min(ratios.values()) < TO_REACH)
+    results = [
+        Result(
+            f"times as fast: reading a {name}'s /metrics again",
+            "prometheus_client",
+            round(ratio(recorded), 1),
+            TO_REACH,
+            at_least=True,
+        )
+        for name, recorded in pages.items()
+    ]
+    lines = {name: recorded[-1].count(b"\n") for name, recorded in pages.items()}
+    return tell("exposition", results, ("prometheus-client", "distributed"), lines=lines)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

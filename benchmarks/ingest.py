@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import json
 import os
-import platform
 import statistics
 import sys
 import time
@@ -24,7 +22,6 @@ from typing import Any
 import aiohttp
 import distributed
 import django
-import numpy as np
 import psycopg
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -38,6 +35,7 @@ django.setup()
 
 from django.db import connection as django_connection  # noqa: E402
 
+from benchmarks.measuring.results import Result, tell  # noqa: E402
 from observatory.collect.identity import Problems  # noqa: E402
 from observatory.collect.stream import read_message  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
@@ -198,7 +196,7 @@ def merged(batches: list[Batch]) -> list[Batch]:
     return [replace(batches[0], spans=spans, samples=samples)]
 
 
-def versions() -> dict[str, str]:
+def database() -> dict[str, str]:
     with connect() as connection:
         (server,) = connection.execute("SHOW server_version").fetchone() or ("",)
         engine = choose(connection).name
@@ -206,18 +204,14 @@ def versions() -> dict[str, str]:
             "SELECT coalesce(max(extversion), '') FROM pg_extension WHERE extname = 'timescaledb'"
         ).fetchone() or ("",)
     return {
-        "python": platform.python_version(),
         "postgresql": server,
         "engine": engine,
         "timescaledb": timescaledb,
-        "psycopg": psycopg.__version__,
         "psycopg_implementation": psycopg.pq.__impl__,
-        "numpy": np.__version__,
-        "distributed": distributed.__version__,
     }
 
 
-def measure() -> dict[str, Any]:
+def measure() -> tuple[list[Result], dict[str, Any]]:
     with (
         distributed.LocalCluster(n_workers=4, threads_per_worker=2, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
@@ -233,29 +227,37 @@ def measure() -> dict[str, Any]:
         "samples_in_one_batch": compare("sample", SAMPLE_COLUMNS, SAMPLE_TYPES, workers, merged(samples)),
     }
     ratio_to_dask = measured["spans"]["written_per_second"] / dask
-    reached = ratio_to_dask >= RATIO_TO_DASK and all(
-        measured[kind]["ratio_to_bare_copy"] >= RATIO_TO_COPY for kind in ("spans", "samples")
-    )
-    return {
-        "benchmark": "ingest",
-        "reached": reached,
-        "dask_tasks_per_second": round(dask),
-        "spans_ratio_to_dask": round(ratio_to_dask, 1),
-        **measured,
-        "machine": {"cpus": os.cpu_count(), "platform": platform.platform(), "load": os.getloadavg()},
-        "versions": versions(),
-    }
+    results = [
+        Result(
+            "spans stored a second",
+            "tasks a second of a saturated scheduler",
+            round(ratio_to_dask, 1),
+            RATIO_TO_DASK,
+            True,
+        ),
+        *(
+            Result(
+                f"{kind} stored a second",
+                "a bare binary COPY of the same rows",
+                measured[kind]["ratio_to_bare_copy"],
+                RATIO_TO_COPY,
+                True,
+            )
+            for kind in ("spans", "samples")
+        ),
+    ]
+    return results, {**measured, "dask_tasks_per_second": round(dask)}
 
 
 def main() -> int:
     django_connection.settings_dict["TEST"]["NAME"] = DATABASE
     django_connection.creation.create_test_db(verbosity=0, autoclobber=True)
     try:
-        result = measure()
+        results, measured = measure()
+        store = database()
     finally:
         django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
-    print(json.dumps(result))
-    return 0 if result["reached"] else 1
+    return tell("ingest", results, ("psycopg", "numpy", "distributed"), **measured, store=store)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,10 @@ Prints one JSON line; exit code 1 when a limit is missed. docs/sizing.md tells w
 from __future__ import annotations
 
 import atexit
-import json
 import logging
 import os
-import platform
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +30,7 @@ django.setup()
 
 from django.db import connection as django_connection  # noqa: E402
 
+from benchmarks.measuring.results import Result, tell  # noqa: E402
 from benchmarks.runs.multiply import Recording, multiplied  # noqa: E402
 from benchmarks.runs.recording import record  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
@@ -117,11 +115,8 @@ def measure() -> dict[str, Any]:
         **{name: round(value, 2) for name, value in stored.items()},
         "bytes": told(after, rows, stored),
         **({"bytes_before_compression": told(before, rows, stored)} if engine == "timescale" else {}),
-        "versions": {
-            "postgresql": server[0] if server else "",
-            "timescaledb": extension[0] if extension else "",
-            **{name: version(name) for name in ("dask", "distributed")},
-        },
+        "postgresql": server[0] if server else "",
+        "timescaledb": extension[0] if extension else "",
     }
 
 
@@ -146,17 +141,14 @@ def main() -> int:
         measured = measure()
     finally:
         django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
-    limit = BYTES_PER_SPAN[measured["engine"]]
-    reached = measured["bytes"]["per_span"] <= limit
-    result = {
-        "benchmark": "sizing",
-        "reached": reached,
-        **measured,
-        "to_reach": {"bytes_per_span": limit},
-        "machine": {"cpus": os.cpu_count(), "platform": platform.platform(), "load": os.getloadavg()},
-    }
-    print(json.dumps(result))
-    return 0 if reached else 1
+    engine, bytes = measured["engine"], measured["bytes"]
+    against = f"the limit, on {'TimescaleDB, compressed' if engine == 'timescale' else 'PostgreSQL alone'}"
+    results = [
+        Result("bytes a span at rest", against, bytes["per_span"], BYTES_PER_SPAN[engine]),
+        Result("bytes a task at rest, with all that the agent tells", against, bytes["per_task"]),
+        Result("bytes a worker-hour at rest, with the agent", against, bytes["per_worker_hour"]),
+    ]
+    return tell("sizing", results, ["dask", "distributed", "psycopg"], **measured)
 
 
 if __name__ == "__main__":

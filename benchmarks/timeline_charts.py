@@ -8,13 +8,10 @@ from __future__ import annotations
 import functools
 import gzip
 import http.server
-import json
-import platform
 import shutil
 import sys
 import tempfile
 import threading
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,6 +20,7 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.measuring.results import Result, tell  # noqa: E402
 from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
 
 MEASURE = """async () => {
@@ -93,7 +91,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def main() -> None:
+def main() -> int:
     spec = find_spec("plotly")
     assert spec is not None
     assert spec.submodule_search_locations
@@ -113,18 +111,24 @@ def main() -> None:
             chromium = browser.version
             browser.close()
         server.shutdown()
-    result = {
-        "benchmark": "timeline_charts",
-        "plotly_to_canvas": {
-            name: round(found["plotly"][name] / found["canvas"][name], 1) for name in ("first", "frame")
-        },
-        "milliseconds": {kind: {n: round(v, 1) for n, v in times.items()} for kind, times in found.items()},
-        "plotly_gzipped_bytes": len(gzip.compress(plotly.read_bytes(), 9)),
-        "machine": f"{platform.machine()}, software-rendered Chromium {chromium}",
-        "versions": {"plotly": version("plotly")},
-    }
-    print(json.dumps(result))
+    names = {"first": "drawing five charts first", "frame": "a frame while they are panned"}
+    results = [
+        Result(
+            f"{what}: times as long with Plotly",
+            "canvases of ours",
+            round(found["plotly"][name] / found["canvas"][name], 1),
+        )
+        for name, what in names.items()
+    ]
+    return tell(
+        "timeline_charts",
+        results,
+        ("plotly",),
+        milliseconds={kind: {n: round(v, 1) for n, v in times.items()} for kind, times in found.items()},
+        plotly_gzipped_bytes=len(gzip.compress(plotly.read_bytes(), 9)),
+        chromium=f"{chromium}, rendering in software",
+    )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

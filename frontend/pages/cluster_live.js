@@ -21,11 +21,12 @@ export function followLive(live, url, context, banners, getJson) {
     banners.connected = true;
     banners.refused = "";
     takeExtent(context, extent);
-    tiles.begin(Number(extent.sequence));
+    tiles.begin(Number(extent.sequence), Number(extent.last));
     void catchUp();
   });
   live.addEventListener("lost", () => {
     banners.connected = false;
+    tiles.end();
     tiles.dispatchEvent(new Event("change"));
   });
   live.addEventListener("refused", (event) => {
@@ -39,6 +40,10 @@ export function followLive(live, url, context, banners, getJson) {
       else model.apply(block);
     }
     if (tiles.append(blocks)) void catchUp();
+  });
+
+  live.addEventListener("state", (event) => {
+    instant.tell(/** @type {CustomEvent<import("../types.js").State>} */ (event).detail);
   });
 
   async function catchUp() {

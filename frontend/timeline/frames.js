@@ -6,8 +6,8 @@
 /**
  * Rows of one block and the times that they lie between.
  * @typedef {{block: Block, layers: string[], first: number, last: number}} Part
- * `missed` is true when frames before this one never arrived.
- * @typedef {{sequence: number, version: number, parts: Part[], missed: boolean}} Frame
+ * `missed` is true when frames before this one never arrived; `last` is the time of the newest record stored by then.
+ * @typedef {{sequence: number, version: number, last: number, committed: number, parts: Part[], missed: boolean}} Frame
  */
 
 const MOST_FRAMES = 300;
@@ -45,14 +45,23 @@ export class FrameLog {
   #sequence = 0;
   /** all batches after this number are kept */
   start = 0;
+  /** so all that is later than this is in them; Infinity: nothing comes */
+  last = Infinity;
 
   /**
    * What comes from now on begins after this number.
    * @param {number} sequence
+   * @param {number} last the time of the newest record up to it
    */
-  begin(sequence) {
+  begin(sequence, last) {
     this.#sequence = sequence;
     this.start = sequence;
+    this.last = last;
+  }
+
+  /** Nothing comes until the next `begin`. */
+  end() {
+    this.last = Infinity;
   }
 
   /**
@@ -64,7 +73,9 @@ export class FrameLog {
     const sequence = Number(extent.sequence ?? 0);
     const parts = blocks.filter((block) => block.kind in PLACES && block.rows > 0).map(partOf);
     const missed = sequence > this.#sequence + 1;
-    const frame = { sequence, version: Number(extent.version ?? 0), parts, missed };
+    const last = Number(extent.last ?? Infinity);
+    const [version, committed] = [Number(extent.version ?? 0), Number(extent.committed ?? 0)];
+    const frame = { sequence, version, last, committed, parts, missed };
     this.#sequence = Math.max(sequence, this.#sequence);
     this.#frames.push(frame);
     this.#rows += rowsOf(frame);
@@ -72,7 +83,8 @@ export class FrameLog {
       const oldest = this.#frames.shift();
       if (!oldest) break;
       this.#rows -= rowsOf(oldest);
-      this.start = oldest.sequence;
+      this.start = Math.max(this.start, oldest.sequence);
+      this.last = Math.max(this.last, oldest.last);
     }
     return frame;
   }

@@ -1,4 +1,5 @@
-// The state of the cluster at the playhead: asked for at most four times a second (live: once); the latest wins.
+// The state of the cluster at the playhead. While live the socket tells it; else, and while there is no socket, it is
+// asked for: at most four times a second (live: once), and the latest wins.
 
 /** @typedef {import("../types.js").State} State */
 /** @typedef {{live: boolean, playing: boolean}} Pace */
@@ -6,6 +7,7 @@
 const INTERVAL = 250; // ms between two questions
 const LIVE_INTERVAL = 1000; // more often there is nothing new
 const RETRY = 2000;
+const TOLD_FOR = 3000; // ms: the socket tells a state each second
 const CACHE_SIZE = 64;
 const SAME_INSTANT = 0.001; // seconds
 
@@ -19,6 +21,9 @@ export class Instant extends EventTarget {
   /** @type {Pace} */
   #pace = { live: false, playing: false };
   #asked = -Infinity;
+  /** @type {State|null} the newest that the socket told */
+  #told = null;
+  #toldAt = -Infinity;
   #timer = 0;
   /** @type {AbortController|null} */
   #inFlight = null;
@@ -38,9 +43,27 @@ export class Instant extends EventTarget {
     this.#pace = { live: pace.live, playing: pace.playing };
     if (Math.abs(at - this.#wanted) < SAME_INSTANT) return;
     this.#wanted = at;
+    if (this.#isTold()) {
+      this.#show(/** @type {State} */ (this.#told));
+      return;
+    }
     const cached = this.#cache.get(Math.round(at * 1000));
     if (cached) this.#show(cached);
     else this.#schedule();
+  }
+
+  /**
+   * Takes what the socket tells of this moment.
+   * @param {State} state
+   */
+  tell(state) {
+    this.#told = state;
+    this.#toldAt = performance.now();
+    if (this.#pace.live) this.#show(state);
+  }
+
+  #isTold() {
+    return this.#pace.live && performance.now() - this.#toldAt < TOLD_FOR;
   }
 
   /** Forgets what was answered: the past has changed. */
@@ -51,7 +74,7 @@ export class Instant extends EventTarget {
 
   #schedule(delay = 0) {
     const { live, playing } = this.#pace;
-    if (this.#timer || (this.#inFlight && (live || playing))) return;
+    if (this.#isTold() || this.#timer || (this.#inFlight && (live || playing))) return;
     const due = this.#asked + (live ? LIVE_INTERVAL : INTERVAL) - performance.now();
     this.#timer = window.setTimeout(() => void this.#fetch(), Math.max(due, delay, 0));
   }

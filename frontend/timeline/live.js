@@ -1,4 +1,5 @@
-// The socket of what was just committed. Reconnects by itself; whoever listens catches up when frames were missed.
+// The socket of what was just committed, and of the state now. Reconnects by itself; whoever listens catches up when
+// frames were missed.
 
 import { decode } from "./blocks.js";
 
@@ -9,7 +10,7 @@ const LONGEST_WAIT = 15;
 
 /**
  * Fires "begin" (detail: the extent that batches begin after; again after every reconnection), "frame" (detail: the
- * Block[] of one batch), "lost" and "refused" (detail: the reason).
+ * Block[] of one batch), "state" (detail: the State now), "lost" and "refused" (detail: the reason).
  */
 export class Live extends EventTarget {
   connected = false;
@@ -51,17 +52,25 @@ export class Live extends EventTarget {
       if (typeof data === "string") {
         this.dispatchEvent(new CustomEvent("refused", { detail: String(JSON.parse(data).error) }));
       } else {
-        this.#part.push(...decode(data));
-        const extent = this.#part.find((block) => block.kind === "extent");
-        if (!extent) return; // a large batch comes in several
-        const blocks = this.#part.splice(0);
-        if (this.connected) this.dispatchEvent(new CustomEvent("frame", { detail: blocks }));
-        else this.#begin(extent);
+        for (const block of decode(data)) this.#take(block);
       }
     } catch (error) {
       console.error("a live frame can't be read", error);
       this.#socket?.close();
     }
+  }
+
+  /** @param {Block} block a batch ends with its extent: it may come in several messages, or with others in one */
+  #take(block) {
+    if (block.kind === "state") {
+      this.dispatchEvent(new CustomEvent("state", { detail: block.meta }));
+      return;
+    }
+    this.#part.push(block);
+    if (block.kind !== "extent") return;
+    const blocks = this.#part.splice(0);
+    if (this.connected) this.dispatchEvent(new CustomEvent("frame", { detail: blocks }));
+    else this.#begin(block);
   }
 
   /** @param {Block} extent the socket's first block */

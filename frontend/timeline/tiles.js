@@ -26,6 +26,7 @@ const BINS_AN_INTERVAL = 8; // finer bins of a series hold no more than its samp
 const FIRST_WAIT = 1; // seconds before a failed tile is tried again
 const LONGEST_WAIT = 30;
 const MOST_APPENDED = 20_000; // rows: then the server's bins are lighter
+const MOST_KEPT = 5_000; // rows of a tile that is over: fewer are light enough
 
 /** Fires "change" when there is something better to draw than before, or a problem came or went. */
 export class Tiles extends EventTarget {
@@ -92,10 +93,16 @@ export class Tiles extends EventTarget {
   /**
    * Takes the number that the socket begins after: what was read before it is fetched again.
    * @param {number} sequence
+   * @param {number} last the time of the newest record up to it
    */
-  begin(sequence) {
-    this.#log.begin(sequence);
+  begin(sequence, last) {
+    this.#log.begin(sequence, last);
     this.#distrust(sequence);
+  }
+
+  /** Says that the socket is away. */
+  end() {
+    this.#log.end();
   }
 
   /**
@@ -106,7 +113,10 @@ export class Tiles extends EventTarget {
   append(blocks) {
     const frame = this.#log.add(blocks);
     if (frame.missed) this.#distrust(frame.sequence - 1);
-    for (const entry of this.#store.entries()) this.#extend(entry, frame);
+    for (const entry of this.#store.entries()) {
+      this.#extend(entry, frame);
+      this.#close(entry, frame);
+    }
     this.#schedule(0);
     this.dispatchEvent(new Event("change"));
     return frame.missed;
@@ -127,9 +137,6 @@ export class Tiles extends EventTarget {
   /** @param {Extent} extent */
   setExtent(extent) {
     this.#extent = extent;
-    for (const entry of this.#store.entries()) {
-      if (!entry.tile.closed && isClosed(entry.tile.stop, extent)) entry.stale = true;
-    }
   }
 
   /**
@@ -174,6 +181,22 @@ export class Tiles extends EventTarget {
     if (entry.appended > MOST_APPENDED) entry.stale = true;
   }
 
+  /**
+   * A tile that is over, and holds all up to a frame, changes no more unless the past does.
+   * @param {Entry} entry
+   * @param {import("./frames.js").Frame} frame
+   */
+  #close(entry, frame) {
+    const { tile } = entry;
+    if (tile.closed || entry.stale || !isClosed(tile.stop, frame)) return;
+    if (entry.appended > MOST_KEPT) {
+      entry.stale = true;
+    } else {
+      tile.closed = true;
+      entry.version = frame.version;
+    }
+  }
+
   /** @param {number} delay ms */
   #schedule(delay) {
     const deadline = performance.now() + delay;
@@ -200,9 +223,29 @@ export class Tiles extends EventTarget {
       if (this.#inFlight.size >= CONCURRENCY) return;
       const until = this.#failures.get(place.key)?.until ?? 0;
       if (until > now) wait = Math.min(wait, until - now);
+      else if (this.#isInFrames(place)) this.#build(place);
       else if (!this.#inFlight.has(place.key)) void this.#fetch(place);
     }
     if (wait < Infinity) this.#schedule(wait);
+  }
+
+  /**
+   * True for a tile that begins after all that was stored when the kept batches begin, until it is fetched as closed.
+   * @param {Place} place
+   */
+  #isInFrames({ level, index, key }) {
+    const width = tileWidth(level);
+    return !this.#store.get(key) && index * width > this.#log.last && !isClosed((index + 1) * width, this.#extent);
+  }
+
+  /** @param {Place} place */
+  #build(place) {
+    const tile = makeTile(place.layer, place.level, place.index, false, []);
+    const { version } = this.#extent;
+    const entry = { tile, key: place.key, bytes: 0, sequence: this.#log.start, version, appended: 0, stale: false };
+    for (const frame of this.#log.frames) this.#extend(entry, frame);
+    this.#store.put(entry, (key) => this.#isWanted(key));
+    this.dispatchEvent(new Event("change"));
   }
 
   /** @param {Place} place */
@@ -278,7 +321,7 @@ export class Tiles extends EventTarget {
 
 /**
  * @param {number} stop of a tile
- * @param {Extent} extent
+ * @param {{committed: number}} extent
  */
 function isClosed(stop, extent) {
   return stop < extent.committed - CLOSED_AFTER;

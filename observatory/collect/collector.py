@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import resource
 import secrets
 import signal
 import socket
@@ -34,6 +35,8 @@ HEARTBEAT_LIFETIME = 15
 HEARTBEAT = "observatory:collector:"
 WORKER_REQUESTS = 256
 """requests to workers that run at the same time, of all targets together"""
+MOST_FILES = 65_536
+"""a kept connection to each worker is one; the 1,024 of most systems are too few for a thousand workers"""
 RESTART_WAIT = 5.0
 STOPPING = 10.0
 
@@ -175,8 +178,17 @@ def needs_restart(watcher: Watcher, target: Target) -> bool:
     return False
 
 
+def allow_many_files() -> None:
+    """Lets this process open MOST_FILES, or as many as the system lets it allow itself."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if most == resource.RLIM_INFINITY else min(MOST_FILES, most)
+    if allowed != resource.RLIM_INFINITY and allowed < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
 async def collect() -> None:
     """Runs a collector until SIGTERM or SIGINT."""
+    allow_many_files()
     collector = Collector()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -153,8 +153,13 @@ class Flusher:
             wait = FLUSH_INTERVAL if stored else min(LONGEST_WAIT, wait * 2)
 
     async def flush(self) -> bool:
-        """Writes all that is there. False when the database didn't take it, or we may not write now."""
-        while self.may_write():
+        """Writes what is there now. False when the database didn't take it, or we may not write now.
+
+        What comes meanwhile waits for the next time: a steady stream would be written record by record.
+        """
+        for _ in range(max(1, len(self.outbox.batches) + (self.unwritten is not None))):
+            if not self.may_write():
+                return False
             batch = self.unwritten or self._take()
             if batch is None:
                 return True
@@ -162,9 +167,7 @@ class Flusher:
             if not await self._write(batch):
                 return False
             self.unwritten = None
-            if not self.outbox.batches:
-                return True
-        return False
+        return True
 
     def _take(self) -> Batch | None:
         batch = self.outbox.take(self.committed_until())

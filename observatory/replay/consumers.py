@@ -6,7 +6,6 @@ import asyncio
 import json
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
 
 import django.db
 import psycopg
@@ -18,10 +17,10 @@ from django.contrib.auth.models import AbstractUser
 from django.http import Http404
 
 from observatory.clusters.access import get_cluster
+from observatory.replay import feed
 from observatory.replay.tiles import extent_block, nothing
 from observatory.store import timeline
 from observatory.store.connection import reading
-from observatory.store.publication import group_of
 
 SIGNED_OUT, NOT_THERE, BEHIND = 4401, 4404, 4408
 UNSUPPORTED, UNAVAILABLE = 1003, 1011
@@ -41,25 +40,23 @@ class Refusal:
 
 
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """Frames of /ws/clusters/{id}/live.
+    """Frames of /ws/clusters/{id}/live: what is committed, and once a second the state now.
 
     The channel layer's queues have no bound. So frames are taken from it as they come, one task sends them,
     and at most MOST_PENDING bytes of them wait for a page that reads slowly.
     """
-
-    group = ""
 
     async def connect(self) -> None:
         await self.accept()
         self.outgoing: asyncio.Queue[bytes | Refusal] = asyncio.Queue()
         self.pending = 0
         self.refused = False
-        self.tasks = [asyncio.create_task(self._send_all())]
-        # first in the group, then the extent: every batch after it comes as a frame
-        self.group = group_of(self._cluster_id())
-        await self.channel_layer.group_add(self.group, self.channel_name)
-        if (extent := await self._extent()) is not None:
-            await self.live_frame({"data": extent})
+        self.tasks: list[asyncio.Task[None]] = []
+        # first the frames, which wait, then the extent: every batch after it comes as a frame
+        await feed.follow(self._cluster_id(), self._take)
+        extent = await self._extent()
+        self.tasks.append(asyncio.create_task(self._send_all(extent)))
+        if extent is not None:
             self.tasks.append(asyncio.create_task(self._check_access()))
 
     async def disconnect(self, code: int) -> None:
@@ -71,29 +68,30 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """A page has nothing to say here."""
         await self._refuse(UNSUPPORTED, "This socket only sends.")
 
-    async def live_frame(self, message: dict[str, Any]) -> None:
-        """From the writer (observatory.store.publication)."""
-        data = message["data"]
+    async def _take(self, frame: bytes) -> None:
         if self.refused:
             return
-        if self.pending + len(data) > MOST_PENDING:
+        if self.pending + len(frame) > MOST_PENDING:
             await self._refuse(BEHIND, "This page reads too slowly for what happens: it starts anew.")
             return
-        self.pending += len(data)
-        self.outgoing.put_nowait(data)
+        self.pending += len(frame)
+        self.outgoing.put_nowait(frame)
 
-    async def _send_all(self) -> None:
-        while True:
-            item = await self.outgoing.get()
-            try:
+    async def _send_all(self, extent: bytes | None) -> None:
+        """Sends the extent, for a page that may have it, and then what was taken since `follow`."""
+        try:
+            if extent is not None:
+                await self.send(bytes_data=extent)
+            while True:
+                item = await self.outgoing.get()
                 if isinstance(item, Refusal):
                     await self.send(text_data=json.dumps({"error": item.reason}))
                     await self.close(item.code)
                     return
                 await self.send(bytes_data=item)
-            except OSError:
-                return  # the page is gone: `disconnect` comes next
-            self.pending -= len(item)
+                self.pending -= len(item)
+        except OSError:
+            return  # the page is gone: `disconnect` comes next
 
     async def _check_access(self) -> None:
         while True:
@@ -130,7 +128,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._leave()
 
     async def _leave(self) -> None:
-        await self.channel_layer.group_discard(self.group, self.channel_name)
+        await feed.leave(self._cluster_id(), self._take)
 
     def _cluster_id(self) -> int:
         return int(self.scope["url_route"]["kwargs"]["cluster_id"])

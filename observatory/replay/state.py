@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import psycopg
@@ -34,7 +35,7 @@ def state_at(connection: psycopg.Connection, cluster: Cluster, at: int) -> dict[
     polled = STALE * cluster.identity_interval
     scraped = STALE * max(cluster.identity_interval, cluster.metrics_interval)
     counts = store.last_samples(connection, cluster.pk, ("observatory_cluster_tasks",), at, polled)
-    beats = store.last_samples(connection, cluster.pk, HEARTBEAT, at, scraped)
+    beats = _by_worker(store.last_samples(connection, cluster.pk, HEARTBEAT, at, scraped))
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, at, scraped)
     scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), at, scraped)
     extent = timeline.extent(connection, cluster.pk)
@@ -47,7 +48,7 @@ def state_at(connection: psycopg.Connection, cluster: Cluster, at: int) -> dict[
         "version": extent.version if extent else 1,
         "progress": progress,
         "tasks": _tasks(counts, scrapes),
-        "workers": [_worker(worker, beats, contention, executing) for worker in workers],
+        "workers": [_worker(worker, beats[worker.id], contention, executing) for worker in workers],
         "totals": {
             "workers": len(workers),
             "threads": sum(worker.nthreads for worker in workers),
@@ -106,10 +107,17 @@ def _executing(connection: psycopg.Connection, cluster: Cluster, at: int, commit
     }
 
 
+def _by_worker(samples: list[LastSample]) -> defaultdict[int | None, list[LastSample]]:
+    found: defaultdict[int | None, list[LastSample]] = defaultdict(list)
+    for sample in samples:
+        found[sample.worker].append(sample)
+    return found
+
+
 def _worker(
     worker: store.Alive, beats: list[LastSample], contention: dict[int, float], executing: dict[int, int]
 ) -> dict[str, Any]:
-    values = {(s.metric, s.labels.get("type", "")): s.value for s in beats if s.worker == worker.id}
+    values = {(s.metric, s.labels.get("type", "")): s.value for s in beats}
     memory = {kind: values.get(("observatory_worker_memory_bytes", kind)) for kind in MEMORY}
     return {
         "id": worker.id,

@@ -95,6 +95,8 @@ def web(options: Options) -> Program:
         *(sys.executable, "-m", "uvicorn", "observatory.config.asgi:application"),
         *("--host", options.host, "--port", str(options.port)),
         *("--no-access-log", "--timeout-graceful-shutdown", "5", "--ws-max-size", "65536"),
+        # it would compress each frame for each page anew
+        *("--ws-per-message-deflate", "false"),
     ]
     hosts = " ".join({*settings.ALLOWED_HOSTS, host, *_names_of(options.host)})
     return Program("web", command, lambda: _answers(ready), environment={"OBSERVATORY_ALLOWED_HOSTS": hosts})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,15 +74,21 @@ def publish_sync(
 
 def frames(committed: Committed, status: Mapping[str, Any], intervals: Intervals) -> Iterator[bytes]:
     """The committed batch as frames of about FRAME_BYTES; the extent is the last block of the last one."""
-    parts: list[bytes] = []
+    return joined(_blocks(committed, status, intervals))
+
+
+def joined(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The parts in order, joined to frames of at most FRAME_BYTES, or one part where that is longer."""
+    frame: list[bytes] = []
     size = 0
-    for block in _blocks(committed, status, intervals):
-        if parts and size + len(block) > FRAME_BYTES:
-            yield b"".join(parts)
-            parts, size = [], 0
-        parts.append(block)
-        size += len(block)
-    yield b"".join(parts)
+    for part in parts:
+        if frame and size + len(part) > FRAME_BYTES:
+            yield b"".join(frame)
+            frame, size = [], 0
+        frame.append(part)
+        size += len(part)
+    if frame:
+        yield b"".join(frame)
 
 
 def rate(sample: LiveSample, interval: float) -> float | None:

@@ -98,12 +98,15 @@ class Observatory:
         self._process.kill()
         self._process.wait()
 
-    def kill_child(self, name: str) -> None:
-        """Kills one of the programs that `up` runs."""
+    def child(self, name: str) -> psutil.Process:
+        """The one program that `up` runs whose command line has `name` in it."""
         assert self._process is not None
         children = psutil.Process(self._process.pid).children()
         [child] = [child for child in children if name in " ".join(child.cmdline())]
-        child.kill()
+        return child
+
+    def kill_child(self, name: str) -> None:
+        self.child(name).kill()
 
     def query(self, statement: str) -> object:
         """The one value that the embedded PostgreSQL answers."""

@@ -14,7 +14,7 @@ from observer import read
 from observatory.collect.figures import Figures
 from observatory.collect.outbox import Flusher, Outbox
 from observatory.store.committed import Committed
-from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -63,6 +63,24 @@ async def test_records_are_stored_then_published(output: Output) -> None:
     assert output.published[0].extent.tasks == 1
     assert output.figures.rows == {"span": 1, "sample": 1, "event": 0, "worker": 1}
     assert output.figures.as_json()["lag"]["count"] == 1
+
+
+async def test_what_comes_while_a_batch_is_written_waits_for_the_next_one(output: Output) -> None:
+    """A steady stream isn't written record by record."""
+    now = time.time()
+    output.outbox.add(span(now - 3))
+    written = output.flusher.writer.write
+
+    def busy(batch: Batch) -> Committed:
+        output.outbox.add(span(now - 2))
+        output.outbox.add(span(now - 1))
+        return written(batch)
+
+    output.flusher.writer.write = busy  # type: ignore[method-assign]
+    for stored in (1, 3):
+        assert await output.flusher.flush()
+        assert await read("SELECT spans FROM extent") == [(stored,)]
+    assert len(output.published) == 2
 
 
 async def test_records_wait_while_the_database_is_away_and_are_stored_once_when_it_is_back(

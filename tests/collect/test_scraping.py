@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 import time
 
@@ -11,6 +12,7 @@ from dask_processes import Scheduler, scheduler
 from observer import event_kinds, eventually, observed, read
 
 from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector import MOST_FILES, allow_many_files
 from observatory.collect.limits import Erred, SeriesLimit
 from observatory.collect.registry import in_database
 from observatory.wire.records import Series
@@ -41,6 +43,16 @@ async def test_one_broken_worker_endpoint_delays_no_other() -> None:
             seconds = time.monotonic() - started
             assert await scrapes(healthy) - before > seconds / 0.5 * 0.6
             await eventually(lambda: asyncio.sleep(0, watcher.shared.figures.scrape_failures))
+
+
+def test_a_collector_may_keep_a_connection_to_each_of_a_thousand_workers() -> None:
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, most))
+    try:
+        allow_many_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (min(MOST_FILES, most), most)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
 
 
 async def scrapes(address: str) -> int:

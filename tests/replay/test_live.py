@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from typing import Any
 
 import psycopg
 import pytest
@@ -22,11 +25,11 @@ from websockets.sync.client import ClientConnection, connect
 
 from observatory.clusters.models import Cluster, Membership
 from observatory.config.asgi import application
-from observatory.replay import consumers
+from observatory.replay import consumers, feed
 from observatory.replay.consumers import BEHIND, MOST_PENDING, NOT_THERE, SIGNED_OUT, UNAVAILABLE
 from observatory.store.publication import group_of, publish
 from observatory.store.writer import Writer
-from observatory.wire.blocks import decode, encode
+from observatory.wire.blocks import Block, decode, encode
 from observatory.wire.records import Action, Batch, Span
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,9 +66,27 @@ async def _opened(cluster: Cluster, browser: Client) -> WebsocketCommunicator:
     return socket
 
 
+async def _batch(socket: WebsocketCommunicator) -> dict[str, Block]:
+    """The blocks of the next frame with a batch in it, by kind; states may come before and with it."""
+    while True:
+        blocks = {block.kind: block for block in decode(await socket.receive_from(5))}
+        if "extent" in blocks:
+            return blocks
+
+
+async def _state(socket: WebsocketCommunicator) -> dict[str, Any]:
+    """The next state."""
+    while True:
+        for block in decode(await socket.receive_from(5)):
+            if block.kind == "state":
+                return dict(block.meta)
+
+
 async def _closed_with(socket: WebsocketCommunicator) -> tuple[str, int]:
     """Why and with which code the server closed."""
-    reason = json.loads(await socket.receive_from(5))["error"]
+    while isinstance(said := await socket.receive_from(5), bytes):
+        assert [block.kind for block in decode(said)] == ["state"]
+    reason = json.loads(said)["error"]
     return reason, (await socket.receive_output(5))["code"]
 
 
@@ -76,9 +97,57 @@ async def test_a_committed_batch_reaches_the_page_with_its_number(
     span = Span("tcp://127.0.0.1:1", 1, "inc-1", "inc", "inc", Action.COMPUTE, now, now + 1)
     committed = await sync_to_async(writer.write)(Batch(cluster.pk, spans=[span]))
     await publish(committed)
-    blocks = {block.kind: block for block in decode(await socket.receive_from(5))}
+    blocks = await _batch(socket)
     assert blocks["span"].list("key") == ["inc-1"]
     assert blocks["extent"].meta["sequence"] == 1
+    await socket.disconnect()
+
+
+@pytest.fixture
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """States are told so often that a test needn't wait."""
+    monkeypatch.setattr(feed, "INTERVAL", 0.1)
+
+
+async def test_a_page_is_told_again_and_again_what_it_could_ask_for(
+    cluster: Cluster, member: Client, quickly: None
+) -> None:
+    socket = await _opened(cluster, member)
+    told = [await _state(socket) for _ in range(3)]
+    moments = [state["at"] for state in told]
+    assert moments == sorted(set(moments))
+    await socket.disconnect()
+    url = f"/api/v1/clusters/{cluster.pk}/state?at={moments[-1]:.6f}"
+    assert (await sync_to_async(member.get)(url)).json() == told[-1]
+
+
+async def test_the_state_is_made_once_for_all_pages(cluster: Cluster, member: Client, quickly: None) -> None:
+    pages = [await _opened(cluster, member) for _ in range(2)]
+    first, second = [{(await _state(page))["at"] for _ in range(6)} for page in pages]
+    assert len(first & second) >= 3
+    for page in pages:
+        await page.disconnect()
+
+
+async def test_no_state_is_made_when_the_last_page_is_gone(
+    cluster: Cluster, member: Client, quickly: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = [await _opened(cluster, member) for _ in range(2)]
+    await first.disconnect()
+    await _state(second)
+    await second.disconnect()
+    made: list[float] = []
+    monkeypatch.setattr(feed, "state_at", lambda *arguments: made.append(arguments[-1]))
+    await asyncio.sleep(0.3)
+    assert not made
+
+
+async def test_the_state_of_a_cluster_that_has_ended_is_not_told(
+    cluster: Cluster, member: Client, quickly: None
+) -> None:
+    await Cluster.objects.filter(pk=cluster.pk).aupdate(ended=datetime.now(UTC))
+    socket = await _opened(cluster, member)
+    assert await socket.receive_nothing(0.5)
     await socket.disconnect()
 
 
@@ -169,26 +238,34 @@ def _page(port: int, cluster: Cluster, browser: Client) -> ClientConnection:
     )  # type: ignore[arg-type]
 
 
+def _batches(page: ClientConnection) -> int:
+    """How many there are in the next frame."""
+    data = page.recv(5)
+    assert isinstance(data, bytes)
+    return sum(block.kind == "extent" for block in decode(data))
+
+
 def test_a_page_that_reads_too_slowly_is_closed_and_its_frames_forgotten(
-    served: int, cluster: Cluster, member: Client
+    served: int, cluster: Cluster, member: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(feed, "PACE", 0)
     frame = encode("extent", 0, [], {"sequence": 1, "filling": "x" * 1_000_000})
     frames = 60
     with _page(served, cluster, member) as slow, _page(served, cluster, member) as quick:
         for page in (slow, quick):
             page.recv(5)
         received = 0
-        for _ in range(frames):
+        for number in range(frames):
             async_to_sync(get_channel_layer().group_send)(
                 group_of(cluster.pk), {"type": "live.frame", "data": frame}
             )
-            received += len(quick.recv(5))
-        assert received == frames * len(frame)
+            while received <= number:
+                received += _batches(quick)
         late = 0
         while isinstance(data := slow.recv(5), bytes):
             late += len(data)
         assert "too slowly" in data
-        assert late < received - MOST_PENDING
+        assert late < frames * len(frame) - MOST_PENDING
         with pytest.raises(ConnectionClosed) as closed:
             slow.recv(5)
     assert closed.value.rcvd is not None

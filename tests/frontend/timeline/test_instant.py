@@ -15,13 +15,14 @@ SETUP = """async script => {
   const { Instant } = await import("/frontend/timeline/instant.js");
   const instant = new Instant("/api/v1/clusters/1/state");
   const still = { live: false, playing: false }, playing = { live: false, playing: true };
+  const live = { live: true, playing: false };
   const sleep = ms => new Promise(resolve => setTimeout(resolve, ms));
   const until = async at => {
     for (let turn = 0; turn < 200 && instant.state?.at !== at; turn++) await sleep(25);
   };
   return new (Object.getPrototypeOf(async () => {}).constructor)(
-    "instant", "still", "playing", "sleep", "until", script
-  )(instant, still, playing, sleep, until);
+    "instant", "still", "playing", "live", "sleep", "until", script
+  )(instant, still, playing, live, sleep, until);
 }"""
 
 
@@ -98,3 +99,36 @@ def test_an_instant_that_was_answered_is_not_asked_for_again(page: Page, server:
 def test_a_question_that_failed_is_asked_again(page: Page, server: Server) -> None:
     server.answer = lambda path: answer(path) if len(server.asked) > 1 else (503, b"")
     assert run(page, "instant.request(7, still); await until(7); return instant.state.at") == 7
+
+
+def test_while_the_socket_tells_the_state_it_is_not_asked_for(page: Page, server: Server) -> None:
+    server.answer = answer
+    shown = run(
+        page,
+        """const shown = []; instant.addEventListener("change", () => shown.push(instant.state.at));
+        instant.tell({ at: 1 });
+        for (let n = 0; n < 30; n++) {
+          if (n === 15) instant.tell({ at: 2 });
+          instant.request(1 + n / 10, live);
+          await sleep(50);
+        }
+        return shown""",
+    )
+    assert shown == [1, 2]
+    assert asked(server) == []
+
+
+def test_who_looks_at_the_past_is_shown_that_and_not_the_state_now(page: Page, server: Server) -> None:
+    server.answer = answer
+    shown = run(
+        page,
+        """instant.request(9, live); instant.tell({ at: 9 }); instant.request(5, still); await until(5);
+        instant.tell({ at: 10 }); return instant.state.at""",
+    )
+    assert shown == 5
+
+
+def test_a_live_page_asks_once_the_socket_tells_nothing_any_more(page: Page, server: Server) -> None:
+    server.answer = answer
+    run(page, "instant.tell({ at: 1 }); await sleep(3100); instant.request(4, live); await until(4);")
+    assert asked(server) == [4]

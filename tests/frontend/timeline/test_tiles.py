@@ -158,6 +158,52 @@ def test_a_jump_in_the_numbers_is_noticed_and_the_open_tile_fetched_again(page: 
     assert run(page, f"return until(() => rows(cover({window})).length === 3)")
 
 
+AFTER = f"{FIRST + 1080}, {FIRST + 1140}"
+"""a window that nothing was stored of when the socket began"""
+
+
+def after(sequence: int) -> bytes:
+    """A batch of a span in that window."""
+    moment = FIRST + 1100 + sequence
+    return spans([(1, 1, 0, 0, moment, moment + 1)]) + extent(sequence, last=moment + 1, committed=moment + 1)
+
+
+def test_a_tile_that_begins_after_all_that_was_stored_is_made_of_batches_and_not_fetched(
+    page: Page, server: Server
+) -> None:
+    server.answer = answering(lambda path: extent(9))
+    found = run(
+        page,
+        f"""tiles.begin(5, {FIRST + 1000}); rest.forEach(frame); cover({AFTER});
+        await until(() => rows(cover({AFTER})).length); return rows(cover({AFTER}))""",
+        text(after(6)),
+        text(after(7)),
+    )
+    assert found == [FIRST + 1106, FIRST + 1107]
+    assert server.asked == []
+
+
+def test_such_a_tile_is_fetched_where_a_batch_is_missing(page: Page, server: Server) -> None:
+    server.answer = answering(lambda path: after(8))
+    run(
+        page,
+        f"""tiles.begin(5, {FIRST + 1000}); rest.forEach(frame); cover({AFTER});
+        await until(() => rows(cover({AFTER})).includes({FIRST + 1108}))""",
+        text(after(6)),
+        text(extent(8, last=FIRST + 1109, committed=FIRST + 1109)),
+    )
+
+
+def test_while_the_socket_is_away_every_tile_is_fetched(page: Page, server: Server) -> None:
+    server.answer = answering(lambda path: after(8))
+    run(
+        page,
+        f"""tiles.begin(5, {FIRST + 1000}); rest.forEach(frame); tiles.end(); cover({AFTER});
+        await until(() => rows(cover({AFTER})).includes({FIRST + 1108}))""",
+        text(after(6)),
+    )
+
+
 def test_a_long_task_that_ends_reaches_back_into_closed_tiles(page: Page, server: Server) -> None:
     server.answer = answering(lambda path: extent(5))
     window = f"{FIRST + 100}, {FIRST + 160}"
@@ -184,21 +230,30 @@ def test_a_batch_without_a_late_record_leaves_closed_tiles_as_they_are(page: Pag
     assert found is False
 
 
-def test_an_open_tile_is_fetched_again_when_it_closes(page: Page, server: Server) -> None:
+LATER = {"committed": FIRST + 2000, "last": FIRST + 2000}
+
+
+@pytest.mark.parametrize(("rows", "fetched"), [(1, False), (6_000, True)])
+def test_an_open_tile_is_closed_when_it_is_over_and_fetched_again_where_it_has_many_rows(
+    page: Page, server: Server, rows: int, fetched: bool
+) -> None:
     server.answer = answering(lambda path: extent(5))
     window = f"{FIRST + 940}, {FIRST + 1000}"
     run(
         page, f"cover({window}); await until(() => cover({window}).length); await until(() => !tiles.loading)"
     )
     asked = len(server.asked)
-    later = {"committed": FIRST + 2000, "last": FIRST + 2000}
-    server.answer = answering(lambda path: extent(6, **later))
-    run(
+    server.answer = answering(lambda path: extent(6, **LATER))
+    # what comes with the batch that closes a tile is still in it
+    last = spans([(1, 1, 0, 0, FIRST + 990, FIRST + 991)] * rows) + extent(6, **LATER)
+    found = run(
         page,
-        f"frame(rest[0]); await until(() => cover({window}).every(tile => tile.closed))",
-        text(extent(6, **later)),
+        f"""frame(rest[0]); const before = rows(cover({window})).length;
+        await until(() => cover({window}).every(tile => tile.closed)); return before""",
+        text(last),
     )
-    assert len(server.asked) > asked
+    assert found == rows
+    assert (len(server.asked) > asked) is fetched
 
 
 def test_a_tile_that_fails_is_named_and_tried_again(page: Page, server: Server) -> None:

@@ -1,0 +1,1 @@
+"""What benchmarks measure, the line that each prints, and the table of those lines in docs/benchmarks.md."""

@@ -1,0 +1,204 @@
+"""Serves a recorded scheduler with any number of workers.
+
+`python -m benchmarks.simulated.cluster FILE WORKERS` prints the scheduler's address, then serves until it is
+killed. Every worker has an address of its own in 127/8, and all of them one listening socket, which the
+loopback interface alone reaches. With `--busy` the scheduler fails to tell its identity, as a stock one does
+while its workers run tasks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import resource
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from distributed.scheduler import heartbeat_interval
+
+from benchmarks.simulated.pages import Pages
+from benchmarks.simulated.recording import Recording
+
+TURN = 1.0
+"""seconds until an endpoint shows its next recorded page"""
+TASKS_A_SECOND = 100
+FIRST_HOST = 0x7F010000
+"""127.1.0.0"""
+ROW = re.compile(r"<tr >.*?</tr>", re.DOTALL)
+
+
+@dataclass(slots=True)
+class Beat:
+    """A worker's last heartbeat as the scheduler tells it."""
+
+    number: int
+    text: str
+
+
+class Simulation:
+    """The answers. Times are seconds since it began, but for those in what it tells."""
+
+    def __init__(self, recording: Recording, workers: int, port: int, busy: bool) -> None:
+        self.recording = recording
+        self.hosts = [socket.inet_ntoa((FIRST_HOST + worker).to_bytes(4, "big")) for worker in range(workers)]
+        self.places = {host: worker for worker, host in enumerate(self.hosts)}
+        self.port = port
+        self.busy = busy
+        self.began = time.time()
+        self.scheduler, self.worker = Pages(recording.scheduler_pages), Pages(recording.worker_pages)
+        self.interval = heartbeat_interval(workers)
+        self.beats = [Beat(-1, "") for _ in self.hosts]
+        [(self.address, self.template)] = recording.identities[-1]["workers"].items()
+        self.table = ROW.search(recording.workers_page)
+
+    def elapsed(self) -> float:
+        return time.time() - self.began
+
+    async def scheduler_metrics(self, request: web.Request) -> web.Response:
+        return _text(self.scheduler.page(int(self.elapsed() / TURN), 1.0))
+
+    async def worker_metrics(self, request: web.Request) -> web.Response:
+        assert request.transport is not None
+        worker = self.places[request.transport.get_extra_info("sockname")[0]]
+        return _text(self.worker.page(worker + int(self.elapsed() / TURN), self._scale(worker)))
+
+    async def counts(self, request: web.Request) -> web.Response:
+        """Something is always processing where the scheduler is busy."""
+        counts = self.recording.counts[int(self.elapsed() / TURN) % len(self.recording.counts)]
+        workers = len(self.hosts)
+        told = {"workers": workers, "hosts": workers, "cores": workers * counts["cores"], "memory": 0}
+        return web.json_response({**counts, **told, "processing": workers if self.busy else 0})
+
+    async def identity(self, request: web.Request) -> web.Response:
+        if self.busy:
+            return web.Response(status=500)
+        whole = {**self.recording.identities[-1], "n_workers": len(self.hosts), "workers": {}}
+        whole["total_threads"] = self.template["nthreads"] * len(self.hosts)
+        workers = ", ".join(self._beat(worker) for worker in range(len(self.hosts)))
+        return web.Response(
+            text=json.dumps(whole).replace('"workers": {}', f'"workers": {{{workers}}}'),
+            content_type="application/json",
+        )
+
+    async def workers_page(self, request: web.Request) -> web.Response:
+        assert self.table is not None
+        page = self.recording.workers_page
+        rows = "\n".join(self._row(worker, self.table[0]) for worker in range(len(self.hosts)))
+        body = f"{page[: self.table.start()]}{rows}{page[self.table.end() :]}"
+        return web.Response(text=body, content_type="text/html")
+
+    async def stream(self, request: web.Request) -> web.WebSocketResponse:
+        """TASKS_A_SECOND of the recorded tasks, as if they had ended just now."""
+        answer = web.WebSocketResponse()
+        await answer.prepare(request)
+        sent = 0
+        while not answer.closed:
+            recorded = self.recording.transitions[sent % len(self.recording.transitions)]
+            now = time.time()
+            worker = f"tcp://{self.hosts[sent % len(self.hosts)]}:{self.port}"
+            moved = {"worker": worker, "start": now - (recorded["stop"] - recorded["start"]), "stop": now}
+            sent += 1
+            await answer.send_str(json.dumps({**recorded, **moved, "key": f"burn-{sent:08x}"}))
+            await asyncio.sleep(1 / TASKS_A_SECOND)
+        return answer
+
+    def _scale(self, worker: int) -> float:
+        return 1.0 + worker / len(self.hosts)
+
+    def _last(self, worker: int) -> tuple[int, float]:
+        """The number of a worker's last heartbeat, and when it was: they are spread over the interval."""
+        since = self.elapsed() + self.interval * (1 - worker / len(self.hosts))
+        number = int(since / self.interval)
+        return number, time.time() - (since - number * self.interval)
+
+    def _beat(self, worker: int) -> str:
+        """A worker's entry in identity.json."""
+        number, moment = self._last(worker)
+        beat = self.beats[worker]
+        if beat.number != number:
+            host = self.hosts[worker]
+            [recorded] = self.recording.identities[(worker + number) % len(self.recording.identities)][
+                "workers"
+            ].values()
+            metrics = {**recorded["metrics"], "time": moment - 0.002}
+            for name in ("cpu", "memory", "managed_bytes"):
+                metrics[name] = type(metrics[name])(metrics[name] * self._scale(worker))
+            entry = {
+                **self.template,
+                "id": worker,
+                "name": worker,
+                "host": host,
+                "local_directory": f"{self.template['local_directory']}-{worker}",
+                "last_seen": moment,
+                "services": {"dashboard": self.port},
+                "metrics": metrics,
+                "nanny": f"tcp://{host}:{self.port + 1}",
+            }
+            beat.number, beat.text = number, f'"tcp://{host}:{self.port}": {json.dumps(entry)}'
+        return beat.text
+
+    def _row(self, worker: int, row: str) -> str:
+        """A worker's row in the page of workers."""
+        host = self.hosts[worker]
+        _, moment = self._last(worker)
+        memory = self.template["metrics"]["memory"]
+        for recorded, ours in (
+            (self.address, f"tcp://{host}:{self.port}"),
+            (f"/proxy/{self.template['services']['dashboard']}/127.0.0.1/", f"/proxy/{self.port}/{host}/"),
+            (f"<td> {self.template['name']} </td>\n", f"<td> {worker} </td>\n"),
+            (f'value="{memory}"', f'value="{int(memory * self._scale(worker))}"'),
+        ):
+            row = row.replace(recorded, ours, 1)
+        return re.sub(
+            r'data-sort="[\d.]+"> [^<]*s </td>\s*</tr>',
+            f'data-sort="{time.time() - moment}"> </td>\n</tr>',
+            row,
+        )
+
+
+def _text(body: bytes) -> web.Response:
+    return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+async def serve(recording: Recording, workers: int, busy: bool) -> None:
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+    listening.bind(("0.0.0.0", 0))
+    simulation = Simulation(recording, workers, listening.getsockname()[1], busy)
+    scheduler, worker = web.Application(), web.Application()
+    scheduler.router.add_get("/metrics", simulation.scheduler_metrics)
+    scheduler.router.add_get("/json/counts.json", simulation.counts)
+    scheduler.router.add_get("/json/identity.json", simulation.identity)
+    scheduler.router.add_get("/info/main/workers.html", simulation.workers_page)
+    scheduler.router.add_get("/eventstream", simulation.stream)
+    worker.router.add_get("/metrics", simulation.worker_metrics)
+    runners = [web.AppRunner(application, access_log=None) for application in (scheduler, worker)]
+    for runner in runners:
+        await runner.setup()
+    await web.SockSite(runners[1], listening, backlog=2 * workers).start()
+    await web.TCPSite(runners[0], "127.0.0.1", 0).start()
+    host, port = runners[0].addresses[0]
+    print(f"http://{host}:{port}", flush=True)
+    await asyncio.Event().wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("recording", type=Path)
+    parser.add_argument("workers", type=int)
+    parser.add_argument("--busy", action="store_true")
+    options = parser.parse_args()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    recorded: dict[str, Any] = json.loads(options.recording.read_text())
+    asyncio.run(serve(Recording(**recorded), options.workers, options.busy))
+
+
+if __name__ == "__main__":
+    main()

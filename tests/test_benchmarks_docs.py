@@ -1,0 +1,39 @@
+"""docs/benchmarks.md tells of every benchmark, and of no other; how its rows come from what they print."""
+
+from __future__ import annotations
+
+import re
+
+from benchmarks.measuring.table import PAGE, page, scripts
+
+LINE = {
+    "benchmark": "exposition",
+    "reached": False,
+    "results": [
+        {"what": "x", "against": "y", "measured": 1.234, "limit": 2.0, "at_least": True, "reached": False},
+        {"what": "z", "against": "y", "measured": 345678, "limit": None, "at_least": False, "reached": True},
+    ],
+    "date": "2026-05-04",
+    "machine": {"cpus": 2, "platform": "Linux", "load": [0.5, 0.4, 0.3]},
+    "versions": {"python": "3.11.7"},
+}
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of the rows that tell of a script."""
+    found = re.findall(r"^\| `(\w+)\.py` \|(.*)\|$", text, re.MULTILINE)
+    return [[script, *(cell.strip() for cell in cells.split("|"))] for script, cells in found]
+
+
+def test_every_benchmark_has_a_row_in_the_documentation_and_nothing_else_has() -> None:
+    assert {script for script, *_ in rows(PAGE.read_text())} == set(scripts())
+
+
+def test_a_benchmark_is_shown_as_it_told_and_the_others_as_not_run() -> None:
+    told = rows(page([LINE]))
+    assert [row[1:] for row in told if row[0] == "exposition"] == [
+        ["x", "y", "at least 2", "1.23", "**no**"],
+        ["z", "y", "–", "345,678", "–"],
+        ["2026-05-04", "2 cores, Linux", "0.5", "python 3.11.7"],
+    ]
+    assert {row[1] for row in told if row[0] != "exposition"} == {"not run yet"}
