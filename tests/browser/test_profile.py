@@ -59,8 +59,9 @@ def test_what_the_tasks_were_doing_is_seen_live_and_replayed_to_the_sample(
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{observatory.url}/clusters/")
-        page.get_by_role("link", name="profiled").first.click()
-        page.wait_for_function("() => window.observatory?.view?.tiles.spans?.length")
+        with page.expect_response(lambda response: "/tiles/spans/" in response.url):
+            page.get_by_role("link", name="profiled").first.click()
+        page.wait_for_timeout(500)
         assert not any("/tiles/profile/" in url for url in asked), "what is out of sight isn't fetched"
         address = page.url.split("?")[0]
         page.goto(f"{address}?charts=profile")

@@ -84,7 +84,7 @@ def profiles(random: Random, now: float) -> Iterator[tuple[Any, ...]]:
     for _ in range(4_000):
         time = round(now + random.uniform(0, SECONDS), 6)
         stack = "\n".join(f"f{random.randrange(4)}\tf.py\t{line}" for line in range(random.randrange(1, 4)))
-        worker = random.choice(("", *WORKERS))
+        worker = random.choice(("", *WORKERS[:2]))
         if worker and random.random() < 0.8:
             yield time, worker, "task", random.choice(("inc", "sum", "load")), stack, random.randrange(1, 99)
         else:
