@@ -98,7 +98,7 @@ class Target(models.Model):
         help_text="Seconds between two scrapes of /metrics of the scheduler and each worker.",
     )
     series_limit = models.PositiveIntegerField(
-        default=50_000, help_text="New series beyond this number are refused; the known ones go on."
+        default=100_000, help_text="New series beyond this number are refused; the known ones go on."
     )
     created = models.DateTimeField(auto_now_add=True)
 

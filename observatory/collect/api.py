@@ -26,7 +26,7 @@ class TargetIn(Schema):
     enabled: bool = True
     identity_interval: float = 1.0
     metrics_interval: float = 5.0
-    series_limit: int = 50_000
+    series_limit: int = 100_000
 
 
 class TargetChange(Schema):
