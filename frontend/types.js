@@ -44,7 +44,8 @@
  *   stacks: import("./timeline/stacks.js").Stacks,
  * }} Context
  *
- * What is to be drawn. `tiles[layer]` are the tiles (best level that is there) that cover the window.
+ * What is to be drawn. `tiles[layer]` are the tiles (best level that is there) that cover the window; the task stream adds
+ * those of the bands that it draws.
  * `state` is the newest state that has arrived for the playhead, or null before the first.
  * @typedef {{start: number, stop: number, playhead: number, live: boolean, width: number,
  *   hover: number|null, tiles: Record<string, Tile[]>, state: State|null}} View

@@ -159,7 +159,8 @@ class TaskStream {
     if (this.#controls.needsAll) for (let band = 0; band < model.bands; band++) layers.add(bandLayer("spans", band));
     for (const layer of this.#layers) if (!layers.has(layer)) tiles.release(VIEWER, layer);
     this.#layers = layers;
-    this.#tiles = [...layers].flatMap((layer) => tiles.cover(VIEWER, layer, view.start, view.stop, view.width));
+    for (const layer of layers) view.tiles[layer] = tiles.cover(VIEWER, layer, view.start, view.stop, view.width);
+    this.#tiles = [...layers].flatMap((layer) => view.tiles[layer]);
   }
 
   #rowsInSight() {

@@ -127,7 +127,7 @@ def test_a_target_shows_what_it_is_doing(
 
 def test_refused_series_are_shown(world: World) -> None:
     Target.objects.update(series_count=50_000, series_refused=7)
-    assert "7 refused: the limit is 50\u202f000" in page(world, "viewer", "/targets/")
+    assert "7 refused: the limit is 100\u202f000" in page(world, "viewer", "/targets/")
 
 
 def test_hostile_names_are_escaped_on_every_page(world: World) -> None:
