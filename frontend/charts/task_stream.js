@@ -156,7 +156,9 @@ class TaskStream {
   #cover(view) {
     const { model, tiles } = this.#context;
     const layers = new Set(this.#rowsInSight().flatMap((row) => row.lanes.map((lane) => model.spansLayer(lane))));
-    if (this.#controls.needsAll) for (let band = 0; band < model.bands; band++) layers.add(bandLayer("spans", band));
+    // one band alone is wanted before it has a lane, so that the first tasks come as they are
+    const needsAll = this.#controls.needsAll || model.bands === 1;
+    if (needsAll) for (let band = 0; band < model.bands; band++) layers.add(bandLayer("spans", band));
     for (const layer of this.#layers) if (!layers.has(layer)) tiles.release(VIEWER, layer);
     this.#layers = layers;
     for (const layer of layers) view.tiles[layer] = tiles.cover(VIEWER, layer, view.start, view.stop, view.width);
