@@ -52,7 +52,7 @@ SCRAPES = 40
 ROUNDS = 9
 FLUSH = 1.0
 """seconds of recording in a batch of spans"""
-RATIO_TO_COPY = 0.5
+RATIO_TO_COPY = 0.6
 RATIO_TO_DASK = 20.0
 
 SPAN_COLUMNS = (

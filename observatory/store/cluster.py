@@ -25,6 +25,8 @@ class Cluster:
         self.stacks = Stacks(id)
         self.stamp = ""
         """the transaction that last wrote the extent"""
+        self.is_stock = False
+        """no agent told of it by then"""
         self._lanes: dict[tuple[str, int], Lane] = {}
         """by address, as it came in, and thread: of the lifetime that was met last"""
 

@@ -30,6 +30,10 @@ OUTCOME_TIMEOUT = 5.0
 """seconds that a transaction whose connection broke may go on"""
 
 
+class Overtaken(Exception):
+    """Another writer was there since, so that what was remembered of the cluster may not hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """A batch whose transaction may be committed: the connection broke before the answer came."""
@@ -70,6 +74,8 @@ class Writer:
         """
         try:
             return self._write(batch)
+        except Overtaken:
+            pass
         except psycopg.errors.CheckViolation:
             # retention dropped a partition that we had made ready
             self._ready().forget()
@@ -125,6 +131,8 @@ class Writer:
 
     def _store(self, connection: psycopg.Connection, accepted: Accepted) -> tuple[Committed, str]:
         agent_rules = True
+        remembered = self._clusters.get(accepted.cluster)
+        is_stock = accepted.head is None and remembered is not None and remembered.is_stock
         if accepted.head is not None:
             arrival = arrive(connection, accepted.cluster, accepted.head, newest(accepted))
             if arrival.already:
@@ -134,11 +142,15 @@ class Writer:
                 if arrival.is_first:
                     take_over(connection, self._ready(), accepted.cluster, accepted.head.since)
                 accepted = accepted.after_stock(accepted.head.since)
+        elif is_stock:
+            agent_rules = False
         elif agent_rules := rules(connection, accepted.cluster):
             accepted = accepted.by_stock()
         growth = grow(connection, accepted)
+        if is_stock and remembered is not None and remembered.stamp != growth.stamp_before:
+            raise Overtaken  # an agent may be among them
         cluster = self._cluster(accepted.cluster, growth.stamp_before)
-        cluster.stamp = growth.stamp
+        cluster.stamp, cluster.is_stock = growth.stamp, not agent_rules
         cluster.live_and_die(connection, accepted)
         lanes = cluster.lanes_of(connection, accepted.spans)
         series = cluster.series.find(connection, accepted.samples, cluster.workers)

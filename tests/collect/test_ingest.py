@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -188,6 +189,21 @@ def test_what_is_scraped_after_the_agent_came_is_not_doubled(
     assert count("span") == 2
     assert count("sample", "series_id IN (SELECT id FROM series WHERE metric LIKE 'observatory_%')") == 1
     assert count("sample") == 2, "what Dask's own pages tell beyond the agent's is kept"
+
+
+def test_a_collector_that_goes_on_notices_that_an_agent_came(
+    agent: Agent, project: Project, count: Any
+) -> None:
+    cluster = _scraped_cluster(agent, project)
+    with Writer() as collector:
+        for _ in range(2):
+            _scrape(cluster, agent, collector)
+        assert agent.send({"span": [agent.span(1), agent.span(2)]}) == 200
+        before = count("span")
+        for _ in range(2):
+            _scrape(cluster, agent, collector)
+    assert count("span") == before
+    assert count("sample", "series_id IN (SELECT id FROM series WHERE metric LIKE 'observatory_%')") == 0
 
 
 def test_a_restarted_schedulers_agent_reports_of_a_cluster_of_its_own(agent: Agent) -> None:
@@ -402,7 +418,7 @@ def _scraped_cluster(agent: Agent, project: Project) -> int:
     return Cluster.objects.create(project=project, scheduler_id=agent.scheduler_id, **fields).pk
 
 
-def _scrape(cluster: int, agent: Agent) -> None:
+def _scrape(cluster: int, agent: Agent, collector: Writer | None = None) -> None:
     """What the collector stores of the same two tasks, of one from before the agent, and of its pages."""
     since = agent.since
     spans = [
@@ -427,5 +443,5 @@ def _scrape(cluster: int, agent: Agent) -> None:
     events = [Event(since + 1, "worker-added", WORKER, {})]
     seen = WorkerSeen(WORKER, "w0", "10.0.0.1", 2, 4_000_000_000, since - 40)
     batch = Batch(cluster, [seen], spans, samples, events, committed=since + 10)
-    with Writer() as writer:
+    with nullcontext(collector) if collector else Writer() as writer:
         writer.write(batch)
