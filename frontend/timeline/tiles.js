@@ -216,7 +216,8 @@ export class Tiles extends EventTarget {
     for (const [key, controller] of this.#inFlight) if (!keys.has(key)) controller.abort();
     const missing = wanted.filter((place) => !this.#store.get(place.key));
     const stale = wanted.filter((place) => this.#store.get(place.key)?.stale);
-    const [near, far] = [missing.filter((place) => place.near), missing.filter((place) => !place.near)];
+    const near = missing.filter((place) => place.near).sort((one, other) => urgency(other) - urgency(one));
+    const far = missing.filter((place) => !place.near);
     const now = performance.now();
     let wait = Infinity;
     for (const place of [...near, ...stale, ...far]) {
@@ -317,6 +318,11 @@ export class Tiles extends EventTarget {
     if (reason) this.problem = `Some data can't be loaded (${reason}); trying again.`;
     else if (![...this.#failures.keys()].some((key) => this.#isWanted(key))) this.problem = null;
   }
+}
+
+/** @param {Place} place; the task stream is what people look for first */
+function urgency(place) {
+  return layerName(place.layer) === "spans" ? 1 : 0;
 }
 
 /**
