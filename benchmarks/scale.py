@@ -31,9 +31,16 @@ TASKS = int(os.environ.get("TASKS", "1000000"))
 SMALL = int(os.environ.get("SMALL", "10000"))
 REPORT = int(os.environ.get("REPORT", "100000"))
 ROUNDS, SEEKS, MOVING = 5, 40, 3.0
+# the task stream is drawn in the frame in which its tiles cover the window
 READY = """() => {
   const look = () => {
-    if (document.documentElement?.dataset.ready === "1") window.drawn = performance.now();
+    const { view, context } = window.observatory ?? {};
+    const tiles = view?.tiles.spans ?? [];
+    const { first, last } = context?.info ?? {};
+    const isCovered = tiles.length > 0
+      && tiles[0].start <= Math.max(view.start, first) && tiles.at(-1).stop >= Math.min(view.stop, last)
+      && tiles.every((tile, place) => place === 0 || tile.start <= tiles[place - 1].stop);
+    if (isCovered) requestAnimationFrame(() => { window.drawn = performance.now(); });
     else requestAnimationFrame(look);
   };
   requestAnimationFrame(look);

@@ -25,7 +25,7 @@
  *   totals: {workers: number, threads: number, tasks: number, seconds: number}}} State
  *
  * @typedef {{id: number, name: string, started: number, first: number, last: number, committed: number, version: number,
- *   ended: number|null, end_reason: string, now: number, has_agent: boolean, identity_interval: number,
+ *   sequence: number, ended: number|null, end_reason: string, now: number, has_agent: boolean, identity_interval: number,
  *   metrics_interval: number, tile_bins: number, band: number, minimum_level: number, maximum_level: number,
  *   target: {id: number, name: string, stream: string, last_error: string}|null,
  *   task_count: number, error_count: number, worker_count: number,

@@ -22,7 +22,7 @@ export function followLive(live, url, context, banners, getJson) {
     banners.refused = "";
     takeExtent(context, extent);
     tiles.begin(Number(extent.sequence), Number(extent.last));
-    void catchUp();
+    if (Number(extent.sequence) !== context.info.sequence) void catchUp(); // else the page was loaded since
   });
   live.addEventListener("lost", () => {
     banners.connected = false;

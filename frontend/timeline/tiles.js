@@ -77,7 +77,7 @@ export class Tiles extends EventTarget {
   cover(viewer, layer, start, stop, width) {
     const places = this.#places(layer, start, stop, width);
     this.#wanted.set(`${viewer} ${layer}`, places);
-    this.#schedule(SETTLE);
+    this.#schedule(this.#store.bytes ? SETTLE : 0); // at first nothing is there to be shown meanwhile
     return places.flatMap((place) => this.#store.best(layer, place.level, place.index));
   }
 
