@@ -256,6 +256,9 @@ def main() -> int:
         make_report(report)
         server.start()
         clusters, stored = store(server)
+        # in its first minute a server has its static files uncompressed
+        server.stop()
+        server.start()
         with sync_playwright() as playwright:
             executable = next(found for name in NAMES if (found := shutil.which(name)))
             browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)

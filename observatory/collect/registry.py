@@ -19,6 +19,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 PROVISIONAL = "unnamed:"
 """how the id of a scheduler starts that can't say its own yet"""
+STARTING_UP = 30.0
+"""seconds at most from the start of a process to that of its scheduler"""
 STARTING = 2.0
 """seconds that a scheduler's start may lie before its process' start, by rounding"""
 
@@ -54,10 +56,24 @@ def cluster_of(target: Target, identity: Identity) -> tuple[Cluster, bool]:
 
 
 def agents_cluster(project: Project, head: Head) -> Cluster:
-    """The cluster that an agent reports of."""
+    """The cluster that an agent reports of, which may have been scraped before its scheduler said its id."""
+    scheduler_id = head.scheduler_id[:200]
+    if (known := Cluster.objects.filter(project=project, scheduler_id=scheduler_id).first()) is not None:
+        return known
+    unnamed = Cluster.objects.filter(
+        project=project,
+        ended=None,
+        address=head.address,
+        scheduler_id__startswith=PROVISIONAL,
+        started__gte=moment(head.started - STARTING_UP),
+    )
+    if (scraped := unnamed.order_by("-started").first()) is not None:
+        scraped.scheduler_id = scheduler_id
+        scraped.save(update_fields=["scheduler_id"])
+        return scraped
     cluster, _ = Cluster.objects.get_or_create(
         project=project,
-        scheduler_id=head.scheduler_id[:200],
+        scheduler_id=scheduler_id,
         defaults={
             "name": head.name[:100] or head.scheduler_id[:100],
             "address": head.address,
@@ -103,11 +119,13 @@ def _fields(target: Target, address: str, started: float) -> dict[str, Any]:
 def unnamed_cluster_of(target: Target, address: str, started: float) -> tuple[Cluster, bool]:
     """The cluster of a scheduler that can't say its id now, whose process started at `started`.
 
-    It is the target's live one at the same address, unless that started before this process did.
+    It is the target's live one at the same address, or one that an agent told of, unless that started before
+    this process did.
     """
     known = (
         Cluster.objects.filter(
-            target=target,
+            Q(target=target) | Q(target=None, agent_heard__isnull=False),
+            project_id=target.project_id,
             ended=None,
             address=address,
             started__gte=moment(started - STARTING),
@@ -116,6 +134,9 @@ def unnamed_cluster_of(target: Target, address: str, started: float) -> tuple[Cl
         .first()
     )
     if known is not None:
+        if known.target_id is None:
+            Cluster.objects.filter(pk=known.pk).update(target=target)
+            known.target = target
         return known, False
     scheduler_id = f"{PROVISIONAL}{address}:{started:.2f}"[:200]
     return Cluster.objects.get_or_create(

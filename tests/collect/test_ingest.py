@@ -20,8 +20,9 @@ from django.db import connection as django_connection
 from django.test import Client
 
 from observatory.clusters import tokens
-from observatory.clusters.models import Cluster, Project
+from observatory.clusters.models import Cluster, Project, Target
 from observatory.collect.body import COMPRESSED, UNPACKED
+from observatory.collect.registry import unnamed_cluster_of
 from observatory.store.connection import connect
 from observatory.store.retention import delete_cluster
 from observatory.store.writer import Writer
@@ -204,6 +205,24 @@ def test_a_collector_that_goes_on_notices_that_an_agent_came(
             _scrape(cluster, agent, collector)
     assert count("span") == before
     assert count("sample", "series_id IN (SELECT id FROM series WHERE metric LIKE 'observatory_%')") == 0
+
+
+def test_a_scheduler_that_could_not_say_its_id_has_one_cluster_whoever_was_first(
+    agent: Agent, project: Project
+) -> None:
+    target = Target.objects.create(project=project, name="busy", url="http://10.1.2.3:8787")
+    address, process_start = agent.head().address, agent.head().started - 2
+    scraped, _ = unnamed_cluster_of(target, address, process_start)
+    assert agent.send({}) == 200
+    [cluster] = Cluster.objects.all()
+    assert (cluster.pk, cluster.scheduler_id) == (scraped.pk, agent.scheduler_id)
+
+    another = dataclasses.replace(agent, id=uuid4().hex, scheduler_id="Scheduler-another", sequence=0)
+    Cluster.objects.all().delete()
+    assert another.send({}) == 200
+    found, is_new = unnamed_cluster_of(target, address, process_start)
+    assert (found.scheduler_id, is_new) == ("Scheduler-another", False)
+    assert Cluster.objects.get().target == target
 
 
 def test_a_restarted_schedulers_agent_reports_of_a_cluster_of_its_own(agent: Agent) -> None:
