@@ -73,9 +73,14 @@ class Writer:
         commit. Raises psycopg.OperationalError when the database can't be reached.
         """
         try:
-            return self._write(batch)
+            return self._write_twice(batch)
         except Overtaken:
-            pass
+            # the cluster is forgotten: nothing is taken for known this time
+            return self._write_twice(batch)
+
+    def _write_twice(self, batch: Batch) -> Committed:
+        try:
+            return self._write(batch)
         except psycopg.errors.CheckViolation:
             # retention dropped a partition that we had made ready
             self._ready().forget()
