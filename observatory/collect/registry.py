@@ -48,11 +48,15 @@ def cluster_of(target: Target, identity: Identity) -> tuple[Cluster, bool]:
         scheduler_id=identity.scheduler_id,
         defaults=_fields(target, identity.address, identity.started),
     )
+    _observe(cluster, target)
+    return cluster, made
+
+
+def _observe(cluster: Cluster, target: Target) -> None:
+    """Gives it a target where an agent reported of it first, or its target was deleted and added again."""
     if cluster.target_id is None:
-        # an agent reported of it first, or its target was deleted and added again
         Cluster.objects.filter(pk=cluster.pk).update(target=target)
         cluster.target = target
-    return cluster, made
 
 
 def agents_cluster(project: Project, head: Head) -> Cluster:
@@ -134,9 +138,7 @@ def unnamed_cluster_of(target: Target, address: str, started: float) -> tuple[Cl
         .first()
     )
     if known is not None:
-        if known.target_id is None:
-            Cluster.objects.filter(pk=known.pk).update(target=target)
-            known.target = target
+        _observe(known, target)
         return known, False
     scheduler_id = f"{PROVISIONAL}{address}:{started:.2f}"[:200]
     return Cluster.objects.get_or_create(

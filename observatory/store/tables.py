@@ -26,7 +26,7 @@ KEYS: LiteralString = "text_bloom_ops (n_distinct_per_range = 2000, false_positi
 """A filter of the keys in each block of pages: a twentieth of a tree's size, and only ever appended to."""
 # Groups are numbered as they come, so that BRIN leaves few blocks of them. An index a column: of two together
 # TimescaleDB would make a filter of their pairs, which takes a byte a row.
-OF_KEY: tuple[LiteralString, ...] = (
+KEY_INDEXES: tuple[LiteralString, ...] = (
     f"USING brin (group_id) {BLOCKS}",
     f"USING brin (key_rest {KEYS}) {BLOCKS}",
 )
@@ -52,7 +52,7 @@ SPAN = TimeSeries(
         "USING btree (cluster_id, start)",
         f"USING brin (start) {BLOCKS}",
         f"USING brin (stop) {BLOCKS}",
-        *OF_KEY,
+        *KEY_INDEXES,
     ),
     segment_by="cluster_id",
     order_by="start, stop",
@@ -100,7 +100,7 @@ TRANSITION = TimeSeries(
         key_rest text NOT NULL,
         stimulus text NOT NULL
     """,
-    indexes=(f"USING brin (time) {BLOCKS}", *OF_KEY),
+    indexes=(f"USING brin (time) {BLOCKS}", *KEY_INDEXES),
     segment_by="cluster_id",
     order_by="time",
 )
@@ -124,7 +124,7 @@ ERROR = TimeSeries(
         traceback text NOT NULL,
         workers jsonb NOT NULL
     """,
-    indexes=("USING btree (cluster_id, time)", *OF_KEY, "USING btree (id)"),
+    indexes=("USING btree (cluster_id, time)", *KEY_INDEXES, "USING btree (id)"),
     segment_by="cluster_id",
     order_by="time",
 )
@@ -196,7 +196,7 @@ DEPENDENCY = TimeSeries(
     """,
     indexes=(
         f"USING brin (time) {BLOCKS}",
-        *OF_KEY,
+        *KEY_INDEXES,
         f"USING brin (depends_on_group_id) {BLOCKS}",
         f"USING brin (depends_on_rest {KEYS}) {BLOCKS}",
     ),
@@ -218,7 +218,7 @@ TASK = TimeSeries(
         annotations jsonb NOT NULL,
         resources jsonb NOT NULL
     """,
-    indexes=(f"USING brin (time) {BLOCKS}", *OF_KEY),
+    indexes=(f"USING brin (time) {BLOCKS}", *KEY_INDEXES),
     segment_by="cluster_id",
     order_by="time",
 )

@@ -171,10 +171,8 @@ def samples(
     """The samples of `series` with start ≤ time < stop (microseconds): series, time (µs), value; sorted."""
     return columns(
         connection,
-        """SELECT series_id, time, value FROM sample
-           WHERE cluster_id = %(cluster)s AND series_id = ANY(%(series)s)
-             AND time >= %(start)s AND time < %(stop)s
-           ORDER BY series_id, time""",
+        f"""SELECT series_id, time, value FROM sample
+            WHERE {WITHIN} AND series_id = ANY(%(series)s) ORDER BY series_id, time""",
         {**_window(cluster, start, stop), "series": list(series)},
         {"series": "int32", "time": "microseconds", "value": "float64"},
     )
@@ -245,8 +243,8 @@ def profile(connection: psycopg.Connection, cluster: int, start: int, stop: int)
     """
     return columns(
         connection,
-        """SELECT time, coalesce(worker_id, -1), coalesce(prefix_id, 0), source, stack_id, count FROM profile
-           WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s""",
+        f"""SELECT time, coalesce(worker_id, -1), coalesce(prefix_id, 0), source, stack_id, count FROM profile
+            WHERE {WITHIN}""",
         _window(cluster, start, stop),
         PROFILE_TYPES,
     )
