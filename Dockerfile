@@ -15,7 +15,7 @@ COPY --chown=observatory frontend frontend
 ENV PATH=/srv/observatory/.venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     OBSERVATORY_DATA_DIR=/srv/observatory/data
-RUN mkdir --mode=700 data && python manage.py collectstatic --noinput --verbosity 0
+RUN mkdir --mode=700 data data/exchange && python manage.py collectstatic --noinput --verbosity 0
 
 EXPOSE 8000
 # with compression each frame would be compressed for each page anew

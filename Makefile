@@ -13,7 +13,7 @@ run: $(VENV)/installed
 	@$(RUN) manage.py up --port $(PORT)
 
 test: $(VENV)/installed-dev browser
-	$(RUN) -m pytest
+	$(RUN) -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
 lint: $(VENV)/installed-dev node_modules/installed
 	$(VENV)/bin/ruff check .

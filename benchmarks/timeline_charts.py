@@ -55,7 +55,7 @@ MEASURE = """async () => {
   const column = { series: rows.map(row => Math.floor(row / POINTS)), time: rows.map(row => row % POINTS) };
   column.mean = column.min = column.max = rows.map(row => value(column.series[row], column.time[row]));
   const block = { kind: "bin", rows: rows.length, meta: {}, numbers: name => column[name] };
-  const tile = { start: 0, stop: POINTS, binWidth: 1, blocks: new Map([["bin", [block]]]) };
+  const tile = { layer: "x", start: 0, stop: POINTS, binWidth: 1, blocks: new Map([["bin", [block]]]) };
   const lines = () => Array.from({ length: SERIES }, (_, id) =>
     ({ series: { id, interval: 1, labels: {} }, label: `${id}`, color: "#4477aa", worker: null }));
   const definition = { name: "x", title: "x", layers: ["x"], help: "", empty: "", unit: units.count, lines };

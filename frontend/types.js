@@ -24,15 +24,16 @@
  *     unmanaged: number|null, spilled: number|null, limit: number, gil: number|null, running: number|null}[],
  *   totals: {workers: number, threads: number, tasks: number, seconds: number}}} State
  *
- * @typedef {{id: number, name: string, started: number, first: number, last: number, committed: number, version: number,
+ * @typedef {{id: number|null, name: string, started: number, first: number, last: number, committed: number, version: number,
  *   sequence: number, ended: number|null, end_reason: string, now: number, has_agent: boolean, identity_interval: number,
  *   metrics_interval: number, tile_bins: number, band: number, minimum_level: number, maximum_level: number,
  *   target: {id: number, name: string, stream: string, last_error: string}|null,
- *   task_count: number, error_count: number, worker_count: number,
+ *   task_count: number, error_count: number, worker_count: number, parts: string[], is_whole: boolean,
  *   thresholds: {target: number, spill: number, pause: number, terminate: number}}} ClusterInfo
  *
- * Everything a chart may use. Each of these is an EventTarget that fires "change" when what it holds changed.
+ * `source` is where the page's data comes from. Everything a chart may use. Each of these is an EventTarget that fires "change" when what it holds changed.
  * @typedef {{
+ *   source: import("./timeline/source.js").Source,
  *   info: ClusterInfo,
  *   model: import("./timeline/model.js").Model,
  *   timeline: import("./timeline/timeline.js").Timeline,
@@ -42,6 +43,8 @@
  *   events: import("./timeline/events.js").Events,
  *   arrangement: import("./timeline/arrangement.js").Arrangement,
  *   stacks: import("./timeline/stacks.js").Stacks,
+ *   notes: import("./timeline/notes.js").Notes,
+ *   alerts: import("./timeline/alerts.js").Alerts,
  * }} Context
  *
  * What is to be drawn. `tiles[layer]` are the tiles (best level that is there) that cover the window; the task stream adds
@@ -54,11 +57,13 @@
  * LEFT_GUTTER px at the left for labels and RIGHT_GUTTER at the right, and the plot between is the window.
  * `side` charts show the playhead; `below` ones, as wide as the page, sum up the window.
  * `layers` may be a function: in a large cluster they are those of the workers that are shown. `hide` tells a chart that
- * it isn't in sight any more.
- * @typedef {{name: string, title: string, place: "timeline"|"side"|"below", help: string,
+ * it isn't in sight any more; one whose layers only it knows takes their tiles in `cover`, before any is drawn.
+ * `part`: what has to be shared for it (Scope's Part on the server, or "notes").
+ * @typedef {{name: string, title: string, place: "timeline"|"side"|"below", help: string, part?: string,
  *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
- * @typedef {{draw: (view: View) => void, destroy: () => void, hide?: () => void}} ChartInstance
+ * @typedef {{draw: (view: View) => void, destroy: () => void, hide?: () => void,
+ *   cover?: (view: View) => void}} ChartInstance
  */
 
 export const LEFT_GUTTER = 120;

@@ -21,6 +21,9 @@ from observatory.runtime.embedded.folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
 from observatory.runtime.embedded.valkey import Valkey
 
+OURS = "OBSERVATORY_TESTS_STARTED"
+"""tells xdist's processes which variables their parent set: each has services of its own"""
+
 _started: list[subprocess.Popen[bytes]] = []
 _folder = Path(tempfile.mkdtemp(prefix="observatory-tests-"))
 
@@ -46,6 +49,9 @@ def _start(service: Postgres | Valkey) -> None:
 
 def _services() -> None:
     """Before Django's settings are read: they take the services from the environment."""
+    for name in os.environ.pop(OURS, "").split():
+        del os.environ[name]
+    ours = []
     os.environ["OBSERVATORY_DATA_DIR"] = str(_folder / "data")
     if "OBSERVATORY_TEST_DATABASE_URL" in os.environ:
         os.environ["DATABASE_URL"] = os.environ["OBSERVATORY_TEST_DATABASE_URL"]
@@ -54,9 +60,12 @@ def _services() -> None:
     if not os.environ.get("DATABASE_URL"):
         _start(Postgres(folder))
         os.environ["DATABASE_URL"] = f"postgresql://observatory@/observatory?host={folder.run}"
+        ours.append("DATABASE_URL")
     if not os.environ.get("REDIS_URL"):
         _start(Valkey(folder))
         os.environ["REDIS_URL"] = f"unix://{folder.run}/valkey.sock"
+        ours.append("REDIS_URL")
+    os.environ[OURS] = " ".join(ours)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

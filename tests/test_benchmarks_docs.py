@@ -37,3 +37,11 @@ def test_a_benchmark_is_shown_as_it_told_and_the_others_as_not_run() -> None:
         ["2026-05-04", "2 cores, Linux", "0.5", "python 3.11.7"],
     ]
     assert {row[1] for row in told if row[0] != "exposition"} == {"not run yet"}
+
+
+def test_a_script_that_was_not_run_again_keeps_its_rows() -> None:
+    before = page([LINE])
+    after = page([{**LINE, "benchmark": "ingest"}], before)
+    assert [row for row in rows(after) if row[0] == "exposition"] == [
+        row for row in rows(before) if row[0] == "exposition"
+    ]

@@ -14,7 +14,7 @@ from django.core.management import get_commands
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "docker-compose.yml").read_text()
 SERVICES: dict[str, Any] = yaml.safe_load(TEXT)["services"]
-KEEPS = {"database", "redis", "beat"}
+KEEPS = {"database", "redis", "beat", "web", "worker"}
 RUNS_ONCE = {"migrate"}
 
 
@@ -40,6 +40,15 @@ def test_every_service_that_stays_has_a_health_check_and_every_one_that_keeps_so
             continue
         assert "healthcheck" in service, name
     assert {name for name, service in SERVICES.items() if service.get("volumes")} == KEEPS
+
+
+def test_web_and_worker_share_the_files_of_exports_and_imports() -> None:
+    assert SERVICES["web"]["volumes"] == SERVICES["worker"]["volumes"]
+    (volume,) = SERVICES["web"]["volumes"]
+    folder = volume.split(":")[1]
+    image = (ROOT / "Dockerfile").read_text()
+    assert folder == f"{re.findall('OBSERVATORY_DATA_DIR=(.+)', image)[0]}/exchange"
+    assert "data/exchange" in image  # or it would be root's
 
 
 def test_only_the_demo_profile_has_a_dask_cluster() -> None:

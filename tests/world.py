@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,6 +12,7 @@ from django.db import connection
 from django.test import Client
 
 from observatory.clusters.models import Cluster, Membership, Project, Target
+from observatory.runs.models import Run
 
 STARTED = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -30,6 +32,8 @@ class World:
     live: Cluster
     ended: Cluster
     elsewhere: Cluster
+    run: Run
+    """of the live cluster"""
     clients: dict[str, Client] = field(default_factory=dict)
 
     def client(self, role: str) -> Client:
@@ -52,14 +56,23 @@ def world(db: None) -> World:
     Membership.objects.create(project=beta, user=people["outsider"], role=Membership.Role.OWNER)
     people["superuser"] = User.objects.create_superuser("superuser")
     target = Target.objects.create(project=alpha, name="analysis", url="http://10.1.2.3:8787")
+    live = make_cluster(alpha, 1, target=target, name="morning")
+    run = Run.objects.create(
+        cluster=live,
+        name="nightly of alpha",
+        origin=Run.Origin.CUT,
+        start=live.started,
+        stop=live.started + timedelta(minutes=5),
+    )
     return World(
         alpha,
         beta,
         people,
         target,
-        live=make_cluster(alpha, 1, target=target, name="morning"),
+        live=live,
         ended=make_cluster(alpha, 2, target=target, name="evening", hours=2),
         elsewhere=make_cluster(beta, 3, name="secret of beta", hours=1),
+        run=run,
     )
 
 
@@ -79,6 +92,17 @@ def make_cluster(
         ended=started + timedelta(hours=hours) if hours else None,
         end_reason="the scheduler closed" if hours else "",
     )
+
+
+def make_run(
+    cluster: Cluster, name: str = "run", at: float = 0, minutes: float | None = 10, **fields: Any
+) -> Run:
+    """A run that began `at` minutes after its cluster; without `minutes` it goes on."""
+    start = cluster.started + timedelta(minutes=at)
+    stop = None if minutes is None else start + timedelta(minutes=minutes)
+    outcome = Run.Outcome.FINISHED if stop else Run.Outcome.RUNNING
+    known = {"origin": Run.Origin.FOUND, "outcome": outcome, **fields}
+    return Run.objects.create(cluster=cluster, name=name, start=start, stop=stop, **known)
 
 
 def store_extent(cluster: Cluster, tasks: int = 0, errors: int = 0, workers: int = 0) -> None:

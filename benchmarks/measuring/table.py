@@ -1,7 +1,8 @@
 """Runs all benchmarks and writes docs/benchmarks.md: `make bench`.
 
 `python -m benchmarks.measuring.table FILE` takes the lines in FILE, printed earlier, instead of running; of a
-script with several the last counts. Exit code 1 where a limit was missed or a script failed.
+script with several the last counts, of one with none the page keeps its rows. Exit code 1 where a limit was
+missed or a script failed.
 """
 
 from __future__ import annotations
@@ -48,18 +49,23 @@ def run(script: str) -> Line | None:
     return dict(json.loads(lines[-1]))
 
 
-def page(lines: Iterable[Line]) -> str:
-    """The page of what was measured; a script without a line is told as not run."""
+def page(lines: Iterable[Line], before: str = "") -> str:
+    """The page of what was measured; a script without a line keeps its rows of the page `before`."""
     found = {line["benchmark"]: line for line in lines}
-    rows = [row for script in scripts() for row in _rows(script, found.get(script))]
-    told = [_surroundings(found[script]) for script in scripts() if script in found]
+    results, _, surroundings = before.partition(SURROUNDINGS)
+    rows, told = [], []
+    for script in scripts():
+        if script in found:
+            rows += [f"| `{script}.py` | {_cells(result)} |\n" for result in found[script]["results"]]
+            told.append(_surroundings(found[script]))
+        else:
+            rows += _rows_of(script, results) or [f"| `{script}.py` | not run yet | | | | |\n"]
+            told += _rows_of(script, surroundings)
     return HEAD + "".join(rows) + (SURROUNDINGS + "".join(told) if told else "")
 
 
-def _rows(script: str, line: Line | None) -> list[str]:
-    if line is None:
-        return [f"| `{script}.py` | not run yet | | | | |\n"]
-    return [f"| `{script}.py` | {_cells(result)} |\n" for result in line["results"]]
+def _rows_of(script: str, table: str) -> list[str]:
+    return [f"{row}\n" for row in table.splitlines() if row.startswith(f"| `{script}.py` |")]
 
 
 def _cells(result: dict[str, Any]) -> str:
@@ -88,7 +94,7 @@ def main() -> int:
         lines: list[Line | None] = [json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]
     else:
         lines = [run(script) for script in scripts()]
-    PAGE.write_text(page(line for line in lines if line is not None))
+    PAGE.write_text(page((line for line in lines if line is not None), PAGE.read_text()))
     return 0 if all(line is not None and line["reached"] for line in lines) else 1
 
 

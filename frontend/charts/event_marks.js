@@ -3,7 +3,7 @@
 import { theme } from "./theme.js";
 
 /** @typedef {import("./theme.js").Theme} Theme */
-/** @typedef {{symbol: "up"|"down"|"cross"|"diamond"|"square"|"bar", color: keyof Theme, words: string, weight: number}} Mark */
+/** @typedef {{symbol: "up"|"down"|"cross"|"diamond"|"square"|"bar"|"flag", color: keyof Theme, words: string, weight: number}} Mark */
 
 /** @type {Record<string, Mark>} heavier ones are drawn over lighter ones */
 const MARKS = {
@@ -27,8 +27,10 @@ const MARKS = {
   "records-dropped": { symbol: "bar", color: "warning", words: "records dropped", weight: 3 },
   "worker-lost": { symbol: "down", color: "danger", words: "worker lost", weight: 3 },
   "tasks-erred": { symbol: "cross", color: "danger", words: "tasks erred", weight: 3 },
+  note: { symbol: "flag", color: "accent", words: "note", weight: 4 },
   "cluster-ended": { symbol: "square", color: "text", words: "cluster ended", weight: 3 },
 };
+const STRETCH = 0.3; // how dark
 /** @type {Mark} */
 const UNKNOWN = { symbol: "diamond", color: "muted", words: "", weight: 0 };
 
@@ -41,9 +43,9 @@ export function markOf(kind) {
 }
 
 /**
- * Draws the marks of events at their times; of those of one kind at one pixel, one.
+ * Draws the marks of events at their times, of those of one kind at one pixel one, and the stretches of those with a stop.
  * @param {CanvasRenderingContext2D} context
- * @param {{time: number, kind: string}[]} events
+ * @param {{time: number, kind: string, stop?: number|null}[]} events
  * @param {(time: number) => number} x
  * @param {[number, number]} range of x that is drawn
  * @param {number} y middle
@@ -58,6 +60,13 @@ export function drawMarks(context, events, x, range, y, size) {
     places.set(`${place} ${event.kind}`, [markOf(event.kind), place]);
   }
   const colors = theme();
+  context.globalAlpha = STRETCH;
+  for (const { time, stop, kind } of events.filter((event) => event.stop)) {
+    const [from, to] = [Math.max(x(time), range[0]), Math.min(x(stop ?? time), range[1])];
+    context.fillStyle = colors[markOf(kind).color];
+    if (to > from) context.fillRect(from, y - size / 2, to - from, size);
+  }
+  context.globalAlpha = 1;
   for (const [mark, place] of [...places.values()].sort(([one], [other]) => one.weight - other.weight)) {
     context.fillStyle = context.strokeStyle = colors[mark.color];
     drawSymbol(context, mark.symbol, place, y, size / 2);
@@ -82,6 +91,7 @@ function drawSymbol(context, symbol, x, y, radius) {
   else if (symbol === "down") path([[-1, -0.8], [1, -0.8], [0, 1]]);
   else if (symbol === "diamond") path([[0, -0.8], [0.8, 0], [0, 0.8], [-0.8, 0]]);
   else if (symbol === "square") path([[-0.8, -0.8], [0.8, -0.8], [0.8, 0.8], [-0.8, 0.8]]);
+  else if (symbol === "flag") path([[-0.6, -1], [1, -0.45], [-0.2, 0.1], [-0.2, 1], [-0.6, 1]]);
   else if (symbol === "bar") path([[-0.25, -1], [0.25, -1], [0.25, 1], [-0.25, 1]]);
   else {
     context.lineWidth = 2;

@@ -12,6 +12,7 @@ import { Tooltip } from "./tooltip.js";
 /** @typedef {import("../types.js").Chart} Chart */
 /** @typedef {import("../types.js").Context} Context */
 /** @typedef {import("../types.js").View} View */
+/** @typedef {import("../timeline/events.js").ClusterEvent} ClusterEvent */
 
 const HEIGHT = 20;
 const MARK_SIZE = 10;
@@ -23,8 +24,8 @@ export const eventsTrack = {
   name: "events",
   title: "Events",
   place: "timeline",
-  layers: ["events"],
-  help: "▲ worker joined, ▼ worker left (red: lost), ✕ tasks erred, ◆ tasks submitted; hatched: not recorded. Click one to go there.",
+  layers: ({ events }) => (events.areCounted ? ["events"] : []),
+  help: "▲ worker joined, ▼ worker left (red: lost), ✕ tasks erred, ◆ tasks submitted, ⚑ note; hatched: not recorded. Click one to go there.",
   create: (element, context) => new EventsTrack(element, context),
 };
 
@@ -35,6 +36,8 @@ class EventsTrack {
   #tooltip;
   /** @type {View|null} */
   #view = null;
+  /** @type {ClusterEvent[]} in the window, and maybe beside it */
+  #events = [];
 
   /**
    * @param {HTMLElement} element
@@ -66,7 +69,8 @@ class EventsTrack {
     context.moveTo(left, HEIGHT / 2);
     context.lineTo(left + view.width, HEIGHT / 2);
     context.stroke();
-    const events = this.#context.events.list;
+    const events = this.#context.events.within(view.tiles.events ?? []);
+    this.#events = events;
     const [x, range] = [(/** @type {number} */ time) => this.#x(time), /** @type {[number, number]} */ ([left, left + view.width])];
     const gaps = this.#context.events.gapsBetween(view.start, view.stop);
     drawGaps(context, gaps, x, range, 0, HEIGHT, this.#context.timeline.end);
@@ -86,7 +90,7 @@ class EventsTrack {
   /** @param {MouseEvent} event */
   #near(event) {
     const x = event.clientX - this.#surface.canvas.getBoundingClientRect().left;
-    const near = this.#context.events.list.filter((one) => Math.abs(this.#x(one.time) - x) <= REACH);
+    const near = this.#events.filter((one) => Math.abs(this.#x(one.time) - x) <= REACH);
     return { x, near: near.sort((one, other) => markOf(other.kind).weight - markOf(one.kind).weight) };
   }
 

@@ -34,6 +34,7 @@ export const flameGraph = {
   title: "Profile",
   place: "below",
   layers: ["profile"],
+  part: "code",
   help:
     "What the code was doing in the window, by the samples that Dask takes of its threads: a frame is as wide as its share " +
     "of the samples, what it called is below it, and what is of one file has one colour. Click a frame to zoom into it. " +

@@ -66,6 +66,11 @@ export class LaneControls extends EventTarget {
     return this.#chosen === "busiest" || this.#isOfPrefix;
   }
 
+  /** Whether the state at the playhead says in which order the rows are. */
+  get needsState() {
+    return this.#chosen === "most memory";
+  }
+
   get #isOfPrefix() {
     return this.#context.arrangement.ofPrefix && this.#context.selection.prefix !== null;
   }

@@ -1,7 +1,9 @@
 // The strip of the whole cluster: how busy with which prefix, the memory, the events, and the brush for the window.
 
+import { contentOf } from "../timeline/tile_store.js";
 import { RIGHT_GUTTER, leftGutter } from "../types.js";
 import { FIRST_PREFIX_SLOT, isOverlay } from "./actions.js";
+import { drawBands } from "./alert_bands.js";
 import { Brush } from "./brush.js";
 import { Coverage } from "./coverage.js";
 import { drawMarks } from "./event_marks.js";
@@ -16,6 +18,7 @@ import { theme } from "./theme.js";
 const HEIGHT = 64;
 const MARKS_HEIGHT = 12;
 const MARK_SIZE = 9;
+const BAND_HEIGHT = 4;
 const FAINTEST = 1; // px: what was busy at all stays visible
 const MEMORY_METRIC = "observatory_cluster_memory_bytes";
 const LIMIT_METRIC = "observatory_cluster_memory_limit_bytes";
@@ -29,6 +32,7 @@ export class Overview {
   #start = 0;
   #stop = 1;
   #width = 1;
+  #content = "";
 
   /**
    * @param {HTMLElement} element positioned
@@ -36,27 +40,31 @@ export class Overview {
    */
   constructor(element, context) {
     this.#context = context;
-    this.#surface = new Surface(element, "Overview: busy threads by task prefix, memory, and events");
+    this.#surface = new Surface(element, "Overview: busy threads by task prefix, memory, events and alerts");
     this.#brush = new Brush(element, context.timeline);
   }
 
   /**
    * @param {number} width of the plot in px
-   * @param {boolean} whole false: only the window or the playhead moved
+   * @param {boolean} whole whether something else than tiles changed
+   * @param {boolean} tiles whether tiles changed, which may be others than those that are shown here
    */
-  draw(width, whole) {
+  draw(width, whole, tiles) {
     const { timeline } = this.#context;
     this.#start = timeline.first;
     this.#stop = Math.max(timeline.end, timeline.first + 1);
     this.#width = width;
-    if (whole) this.#drawAll();
+    if (whole || tiles) this.#drawAll(whole);
     this.#brush.draw(leftGutter(), width, this.#start, this.#stop);
   }
 
   /** Wishes for the tiles of the whole cluster. */
-  cover() {
-    this.#context.events.load(this.#tiles("events"));
-    return { prefixes: this.#tiles("prefixes"), memory: this.#tiles("cluster-memory") };
+  #cover() {
+    return {
+      events: this.#tiles("events"),
+      prefixes: this.#tiles("prefixes"),
+      memory: this.#tiles("cluster-memory"),
+    };
   }
 
   /** @param {string} layer */
@@ -66,11 +74,16 @@ export class Overview {
     return tiles.cover("overview", layer, timeline.first, stop, this.#width);
   }
 
-  #drawAll() {
+  /** @param {boolean} whole false: only if the tiles hold something else than before */
+  #drawAll(whole) {
+    const found = this.#cover();
+    const content = contentOf(Object.values(found).flat());
+    if (!whole && content === this.#content) return;
+    this.#content = content;
+    this.#context.events.load(found.events);
     const left = leftGutter();
     const { context } = this.#surface;
     const colors = theme();
-    const found = this.cover();
     this.#surface.clear(left + this.#width + RIGHT_GUTTER, HEIGHT);
     context.fillStyle = colors.plot;
     context.fillRect(left, MARKS_HEIGHT, this.#width, HEIGHT - MARKS_HEIGHT);
@@ -78,7 +91,8 @@ export class Overview {
     this.#drawGaps(left);
     this.#drawMemory(found.memory, left);
     const x = (/** @type {number} */ time) => this.#x(time) + left;
-    const events = this.#context.events.list;
+    const { events: { list: events }, alerts } = this.#context;
+    drawBands(context, alerts, alerts.list, x, [left, left + this.#width], MARKS_HEIGHT, BAND_HEIGHT);
     drawMarks(context, events, x, [left, left + this.#width], MARKS_HEIGHT / 2, MARK_SIZE);
     context.strokeStyle = colors.border;
     context.strokeRect(left + 0.5, MARKS_HEIGHT + 0.5, this.#width - 1, HEIGHT - MARKS_HEIGHT - 1);

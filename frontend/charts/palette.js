@@ -10,6 +10,9 @@ export function workerColor(index) {
   return WORKERS[index % WORKERS.length];
 }
 
+/** Of two runs beside each other. */
+export const runColors = { a: "#4477aa", b: "#dd8844" };
+
 // light enough for dark words on them, on light and dark ground
 const FILES = [
   "#8ec3a7", "#e9b872", "#8fb3e0", "#e59a86", "#bba4d6", "#a9c46c", "#74c0c4", "#e8a0b4", "#cfae8b", "#9aa6dd",

@@ -12,8 +12,11 @@ const SOURCE = new URL("../../vendor/plotly.min.js", import.meta.url).href;
 /** @type {Promise<Plotly>|null} */
 let loading = null;
 
-/** @returns {Promise<Plotly>} rejects when it can't be fetched */
+/** @returns {Promise<Plotly>} rejects when it can't be fetched, and on a page that is a file of its own */
 export function loadPlotly() {
+  if (document.documentElement.dataset.alone !== undefined) {
+    return Promise.reject(new Error("Plotly isn't part of this file: lists stand in place of its charts"));
+  }
   loading ??= new Promise((resolve, reject) => {
     document.head.append(mapStyle());
     const script = document.createElement("script");

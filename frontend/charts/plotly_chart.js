@@ -7,9 +7,17 @@ import { config, layoutOf, loadPlotly } from "./plotly.js";
 /** @typedef {import("../types.js").State} State */
 
 /**
- * `rows` are what is shown until Plotly is there, and to those who can't see the chart.
- * @typedef {{traces: object[], layout: object, height: number, rows: [string, string][], note?: string}} Figure
+ * `rows` are what is shown until Plotly is there, and to those who can't see the chart. With a `labelHeight` in px they
+ * are its labels, too: each stands over its part of the plot, which is as high.
+ * @typedef {{traces: object[], layout: object, height: number, rows: [string, string][], note?: string,
+ *   labelHeight?: number}} Figure
  */
+
+/** Calls once the page was drawn: what is large shall not compete with it. @param {() => void} callback */
+function whenDrawn(callback) {
+  if (document.documentElement.dataset.ready) callback();
+  else document.addEventListener("drawn", callback, { once: true });
+}
 
 export class PlotlyChart {
   #element;
@@ -37,10 +45,12 @@ export class PlotlyChart {
     this.#plot.setAttribute("aria-hidden", "true");
     this.#list.className = "figure-rows";
     this.#note.className = "chart-empty";
-    element.append(this.#plot, this.#list, this.#note);
+    const stage = document.createElement("div");
+    stage.className = "figure";
+    stage.append(this.#plot, this.#list);
+    element.append(stage, this.#note);
     window.addEventListener("themechange", this.#redraw);
-    // after the timeline's first frames
-    setTimeout(() => void this.#load(), 300);
+    whenDrawn(() => void this.#load());
   }
 
   destroy() {
@@ -64,7 +74,6 @@ export class PlotlyChart {
   async #load() {
     try {
       this.#plotly = await loadPlotly();
-      this.#list.classList.add("visually-hidden");
       this.#redraw();
     } catch (error) {
       console.warn(error); // the list stays
@@ -73,7 +82,7 @@ export class PlotlyChart {
 
   #paint() {
     if (!this.#state) return;
-    const { traces, layout, height, rows, note } = this.#figure(this.#state);
+    const { traces, layout, height, rows, note, labelHeight } = this.#figure(this.#state);
     const content = JSON.stringify([rows, this.#element.clientWidth]);
     if (content === this.#drawn) return;
     this.#drawn = content;
@@ -81,6 +90,8 @@ export class PlotlyChart {
     this.#note.textContent = rows.length ? (note ?? "") : this.#empty;
     this.#plot.hidden = rows.length === 0;
     if (!this.#plotly || !rows.length) return;
+    this.#list.classList.add(labelHeight ? "figure-labels" : "visually-hidden");
+    if (labelHeight) this.#list.style.gridAutoRows = `${labelHeight}px`;
     void this.#plotly.react(this.#plot, traces, layoutOf(this.#element.clientWidth, height, layout), config);
   }
 }

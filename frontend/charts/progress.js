@@ -9,6 +9,8 @@ import { theme } from "./theme.js";
 
 const MOST = 14;
 const ROW = 28; // px
+const MARGIN = 6; // px below the last bar
+const BAR = 0.77; // of a row: where the middle of its bar is, below its name
 
 /** @type {Chart} */
 export const progress = {
@@ -48,32 +50,19 @@ function figure(state) {
       bar("erred", erred, colors.text),
       bar("to do", left, shown.map((row) => row.color), 0.18),
     ],
-    height: shown.length * ROW + 6,
+    height: shown.length * ROW + MARGIN,
+    labelHeight: ROW, // as many texts of Plotly's own would take longer than all else
     layout: {
       barmode: "stack",
       bargap: 0.62,
       showlegend: false,
-      margin: { l: 2, r: 2, t: 4, b: 2 },
+      margin: { l: 2, r: 2, t: 0, b: MARGIN },
       xaxis: { visible: false, range: [0, 1], fixedrange: true },
-      yaxis: { visible: false, range: [shown.length - 0.5, -0.75], fixedrange: true },
-      annotations: shown.flatMap((row, at) => [
-        label(at, 0, "left", plain(shorten(row.name))),
-        label(at, 1, "right", words(row)),
-      ]),
+      yaxis: { visible: false, range: [shown.length - BAR, -BAR], fixedrange: true },
     },
     rows: /** @type {[string, string][]} */ (shown.map((row) => [row.name, words(row)])),
     note: all.length > MOST ? `and ${all.length - MOST} more prefixes` : "",
   };
-}
-
-/**
- * @param {number} at
- * @param {number} x
- * @param {"left"|"right"} anchor
- * @param {string} text
- */
-function label(at, x, anchor, text) {
-  return { x, y: at, xanchor: anchor, yanchor: "bottom", yshift: 4, showarrow: false, text, font: { size: 11 } };
 }
 
 /** @param {State["progress"][number]} row */
@@ -86,9 +75,4 @@ function words(row) {
   const erred = row.erred ? ` · ${row.erred.toLocaleString("en")} erred` : "";
   const of = row.total === null ? "" : ` / ${weight(row).toLocaleString("en")}`;
   return `${row.done.toLocaleString("en")}${of}${erred}`;
-}
-
-/** @param {string} name */
-function shorten(name) {
-  return name.length > 26 ? `${name.slice(0, 25)}…` : name;
 }

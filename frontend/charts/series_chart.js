@@ -1,5 +1,6 @@
 // A chart of series over the timeline: lines, or areas on top of each other. No line is drawn across a gap.
 
+import { contentOf } from "../timeline/tile_store.js";
 import { formatTime } from "../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../types.js";
 import { drawGaps } from "./gaps.js";
@@ -117,7 +118,7 @@ class SeriesChart {
     const wanted = new Map(this.#lines.map((line) => [line.series.id, line.series]));
     const names = typeof layers === "function" ? layers(this.#context) : layers;
     const tiles = names.flatMap((layer) => view.tiles[layer] ?? []);
-    const content = contentOf(tiles, this.#lines);
+    const content = `${contentOf(tiles)} ${this.#lines.map((line) => line.series.id)}`;
     if (content !== this.#content) {
       this.#content = content;
       this.#points = pointsOf(tiles, wanted);
@@ -127,7 +128,7 @@ class SeriesChart {
     const left = leftGutter();
     this.#surface.clear(left + view.width + RIGHT_GUTTER, HEIGHT);
     this.#empty.hidden = this.#lines.length > 0;
-    this.#empty.textContent = tiles.length ? this.#definition.empty : "Loading …";
+    this.#empty.textContent = tiles.length || !names.length ? this.#definition.empty : "Loading …";
     this.#legend.show(this.#lines, this.#context.selection.worker);
     const references = this.#definition.references?.(this.#context, view) ?? [];
     const marks = this.#axis(references, left);
@@ -336,30 +337,6 @@ class SeriesChart {
   #y(value) {
     return HEIGHT - BOTTOM - (value / this.#highest) * (HEIGHT - TOP - BOTTOM);
   }
-}
-
-/** @type {WeakMap<object, number>} */
-const numbers = new WeakMap();
-let counted = 0;
-
-/** @param {object} block; a number of its own */
-function numberOf(block) {
-  const known = numbers.get(block) ?? (counted += 1);
-  numbers.set(block, known);
-  return known;
-}
-
-/**
- * What points are made of, to make them again only when it changes.
- * @param {import("../types.js").Tile[]} tiles
- * @param {Line[]} lines
- */
-function contentOf(tiles, lines) {
-  const held = tiles.map((tile) => {
-    const blocks = tile.blocks.get("bin") ?? [];
-    return `${tile.layer}/${tile.level}/${tile.index}/${tile.start}/${tile.stop}/${blocks.map(numberOf)}`;
-  });
-  return `${held.join()} ${lines.map((line) => line.series.id).join()}`;
 }
 
 /**

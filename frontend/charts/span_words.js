@@ -71,6 +71,8 @@ function formatPercent(share) {
   return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)}%`;
 }
 
+/** @typedef {import("../timeline/source.js").Source} Source */
+
 /** @type {Map<string, Promise<string>>} */
 const answers = new Map();
 const MOST_ANSWERS = 200;
@@ -78,24 +80,27 @@ const MOST_ANSWERS = 200;
 /**
  * The key of the one task that a bin holds; "" where there are more, or it can't be told.
  * @param {Hit} hit
- * @param {number} cluster
+ * @param {Source} source
  * @param {Row} row
  * @returns {Promise<string>}
  */
-export async function askForKey(hit, cluster, row) {
+export async function askForKey(hit, source, row) {
   if (row.lanes.length !== 1 || hit.span || hit.shares.length !== 1 || hit.shares[0].count !== 1) return "";
   const at = (hit.start + hit.stop) / 2;
-  const url = `/api/v1/clusters/${cluster}/span?lane=${row.lanes[0]}&at=${at.toFixed(6)}`;
+  const url = `${source.url}/span?lane=${row.lanes[0]}&at=${at.toFixed(6)}`;
   if (answers.size > MOST_ANSWERS) answers.clear();
-  const answer = answers.get(url) ?? fetchKey(url);
+  const answer = answers.get(url) ?? fetchKey(source, url);
   answers.set(url, answer);
   return answer;
 }
 
-/** @param {string} url */
-async function fetchKey(url) {
+/**
+ * @param {Source} source
+ * @param {string} url
+ */
+async function fetchKey(source, url) {
   try {
-    const response = await fetch(url);
+    const response = await source.ask(url);
     return response.ok ? String((await response.json()).key ?? "") : "";
   } catch {
     return "";

@@ -33,7 +33,7 @@ export const taskStream = {
   name: "task-stream",
   title: "Task stream",
   place: "timeline",
-  layers: [], // the rows in sight decide which: see #cover
+  layers: [], // the rows in sight decide which: see cover
   help:
     "A row for each thread of each worker. Computing has the task prefix's colour, transfers are red, disk is " +
     "orange, serialization gray, erred tasks black. Zoomed out, a row is filled to the share of time that it was busy. " +
@@ -98,9 +98,10 @@ class TaskStream {
 
   /** @param {View} view */
   draw(view) {
-    const onlyHover = this.#view?.tiles === view.tiles;
+    const before = this.#view;
     this.#view = view;
-    if (onlyHover) return;
+    if (before?.tiles === view.tiles && (before.state === view.state || !this.#controls.needsState)) return;
+    this.cover(view); // what has come decides which rows there are
     this.#layOut(view);
     this.#redraw();
   }
@@ -126,7 +127,7 @@ class TaskStream {
   #redraw() {
     const view = this.#view;
     if (!view) return;
-    this.#cover(view);
+    this.cover(view); // other rows may be in sight
     const left = leftGutter();
     const colors = theme();
     const { context } = this.#surface;
@@ -153,7 +154,7 @@ class TaskStream {
    * Takes the tiles of the rows in sight, which in a large cluster are of some of its bands.
    * @param {View} view
    */
-  #cover(view) {
+  cover(view) {
     const { model, tiles } = this.#context;
     const layers = new Set(this.#rowsInSight().flatMap((row) => row.lanes.map((lane) => model.spansLayer(lane))));
     // one band alone is wanted before it has a lane, so that the first tasks come as they are
@@ -339,7 +340,7 @@ class TaskStream {
     this.#surface.canvas.style.cursor = "pointer";
     const at = `${row.lanes[0]} ${hit.start}`;
     this.#asked = at;
-    void askForKey(hit, this.#context.info.id, row).then((key) => {
+    void askForKey(hit, this.#context.source, row).then((key) => {
       if (key && this.#asked === at) this.#tooltip.show(x, y, title, [["key", key], ...lines]);
     });
   }

@@ -6,62 +6,46 @@
 import { Overview } from "../charts/overview.js";
 import { charts } from "../charts/registry.js";
 import { Address } from "../timeline/address.js";
-import { Arrangement } from "../timeline/arrangement.js";
-import { Events } from "../timeline/events.js";
-import { Keys, attachPointer } from "../timeline/gestures.js";
-import { Instant } from "../timeline/instant.js";
+import { loadContext } from "../timeline/context.js";
+import { KEYS, Keys, WRITING_KEYS, attachPointer } from "../timeline/gestures.js";
 import { Live } from "../timeline/live.js";
-import { Model } from "../timeline/model.js";
-import { Selection } from "../timeline/selection.js";
-import { Stacks } from "../timeline/stacks.js";
-import { Tiles } from "../timeline/tiles.js";
-import { Timeline } from "../timeline/timeline.js";
+import { sourceOf } from "../timeline/source.js";
 import { createTransport } from "../timeline/transport.js";
 import { RIGHT_GUTTER, leftGutter } from "../types.js";
 import { Banners } from "./cluster_banners.js";
 import { createHeader } from "./cluster_header.js";
 import { buildLayout } from "./cluster_layout.js";
 import { Panels } from "./cluster_panels.js";
+import { createWriting } from "./cluster_writing.js";
 import { createKeysDialog } from "./keys_dialog.js";
-import { followLive } from "./cluster_live.js";
+import { followByAsking, followLive } from "./cluster_live.js";
 
-/** @typedef {import("../types.js").ClusterInfo} ClusterInfo */
 /** @typedef {import("../types.js").Context} Context */
 /** @typedef {import("../types.js").View} View */
+/** @typedef {import("../timeline/source.js").Source} Source */
 
 const RETRY = 3000; // ms
 
-const main = /** @type {HTMLElement} */ (document.getElementById("observatory"));
-void open(main, Number(main.dataset.cluster));
+const main = document.getElementById("observatory");
+if (main?.dataset.url) void open(main, sourceOf(main));
 
 /**
  * @param {HTMLElement} main
- * @param {number} id of the cluster
+ * @param {Source} source
  */
-async function open(main, id) {
-  const url = `/api/v1/clusters/${id}`;
+export async function open(main, source) {
   const layout = buildLayout(main);
   for (;;) {
     try {
-      const [info, lanes] = await Promise.all([getJson(url), getJson(`${url}/lanes`)]);
+      const context = await loadContext(source);
       layout.loading.remove();
-      new Page(layout, url, info, lanes).start();
+      new Page(layout, context, main.dataset.mayWrite !== undefined).start();
       return;
     } catch (error) {
-      layout.loading.textContent = `The cluster can't be loaded (${/** @type {Error} */ (error).message}); trying again.`;
+      layout.loading.textContent = `This can't be loaded (${/** @type {Error} */ (error).message}); trying again.`;
       await new Promise((resolve) => setTimeout(resolve, RETRY));
     }
   }
-}
-
-/**
- * @param {string} url
- * @returns {Promise<any>}
- */
-async function getJson(url) {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`the server answered ${response.status}`);
-  return response.json();
 }
 
 class Page {
@@ -69,69 +53,73 @@ class Page {
   view = null;
   frames = 0;
   /** what has to be drawn again */
-  #dirty = { window: true, data: true, hover: false };
+  #dirty = new Set(["window", "data"]);
   #time = performance.now();
 
   /**
    * @param {ReturnType<typeof buildLayout>} layout
-   * @param {string} url
-   * @param {ClusterInfo} info
-   * @param {any} lanes what /lanes answered
+   * @param {Context} context
+   * @param {boolean} mayWrite whether the person may cut runs and write notes
    */
-  constructor(layout, url, info, lanes) {
-    const model = new Model(info.band);
-    model.load(lanes);
-    const timeline = new Timeline(info);
+  constructor(layout, context, mayWrite) {
+    const { source, info, timeline } = context;
     this.layout = layout;
-    /** @type {Context} */
-    this.context = {
-      info,
-      model,
-      timeline,
-      tiles: new Tiles(`${url}/tiles`, info),
-      selection: new Selection(),
-      instant: new Instant(`${url}/state`),
-      events: new Events(),
-      arrangement: new Arrangement(),
-      stacks: new Stacks(`${url}/stacks`),
-    };
-    this.url = url;
+    this.context = context;
     this.address = new Address(timeline, this.context.selection, this.context.arrangement);
     this.address.open();
     this.overview = new Overview(layout.overview, this.context);
     this.transport = createTransport(layout.transport, this.context);
     this.header = createHeader(layout.header, this.context);
     this.banners = new Banners(layout.banners, this.context);
-    this.panels = new Panels(layout, charts, this.context, this.address, () => this.#mark("data"));
-    const dialog = createKeysDialog(layout.header);
-    this.keys = new Keys(timeline, this.context.events, this.context.selection, () => dialog.showModal());
+    const parts = [...info.parts, ...(source.notes ? ["notes"] : [])];
+    const shared = charts.filter(({ part }) => !part || parts.includes(part));
+    this.panels = new Panels(layout, shared, this.context, this.address, () => this.#mark("data"));
+    const writing = mayWrite ? createWriting(layout.header, this.context) : {};
+    const dialog = createKeysDialog(layout.header, mayWrite ? [...KEYS, ...WRITING_KEYS] : KEYS);
+    const dialogs = { "?": () => dialog.showModal(), ...writing };
+    this.keys = new Keys(timeline, this.context.events, this.context.selection, dialogs);
   }
 
   start() {
-    const { timeline, tiles, model, selection, instant, events, arrangement, stacks } = this.context;
+    const { timeline, tiles, model, selection, instant, events, arrangement, stacks, notes, alerts } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
-    for (const source of [tiles, model, selection, instant, events, arrangement, stacks]) {
+    tiles.addEventListener("change", () => this.#mark("tiles"));
+    instant.addEventListener("change", () => this.#mark("state"));
+    for (const source of [model, selection, events, arrangement, stacks]) {
       source.addEventListener("change", () => this.#mark("data"));
     }
+    notes.addEventListener("change", () => events.setNotes(notes.list));
+    notes.follow();
+    for (const what of ["change", "select"]) alerts.addEventListener(what, () => this.#mark("data"));
+    alerts.follow();
     selection.addEventListener("hover", () => this.#mark("hover"));
     window.addEventListener("resize", () => this.#mark("data"));
     window.addEventListener("themechange", () => this.#mark("data"));
     attachPointer(this.layout.plots, timeline, selection, () => ({ left: leftGutter(), width: this.#width }));
     this.keys.attach(document);
-    const live = new Live(`${location.origin.replace(/^http/, "ws")}/ws/clusters/${this.context.info.id}/live`);
-    followLive(live, this.url, this.context, this.banners, getJson);
-    live.connect();
+    this.#follow();
     /** @type {any} */ (window).observatory = this;
     requestAnimationFrame((now) => this.#frame(now));
+  }
+
+  #follow() {
+    const { source, info } = this.context;
+    if (source.live !== null) {
+      const live = new Live(source.live);
+      followLive(live, this.context, this.banners);
+      live.connect();
+    } else if (info.ended === null) {
+      followByAsking(this.context, this.banners);
+    }
   }
 
   get #width() {
     return Math.max(this.layout.plots.clientWidth - leftGutter() - RIGHT_GUTTER, 50);
   }
 
-  /** @param {"window"|"data"|"hover"} what */
+  /** @param {"window"|"tiles"|"data"|"state"|"hover"} what */
   #mark(what) {
-    this.#dirty[what] = true;
+    this.#dirty.add(what);
   }
 
   /** @param {number} now ms */
@@ -140,11 +128,11 @@ class Page {
     this.#time = now;
     if (this.keys.active) this.keys.advance(Math.min(elapsed, 0.1));
     this.context.timeline.advance(elapsed);
-    const { window: moved, data, hover } = this.#dirty;
-    if (moved || data || hover) {
-      this.#dirty = { window: false, data: false, hover: false };
+    if (this.#dirty.size) {
+      const dirty = this.#dirty;
+      this.#dirty = new Set();
       try {
-        this.#draw(moved || data, data || this.context.timeline.live);
+        this.#draw(dirty);
       } catch (error) {
         console.error("the page can't be drawn", error);
       }
@@ -152,24 +140,30 @@ class Page {
     requestAnimationFrame((later) => this.#frame(later));
   }
 
-  /**
-   * @param {boolean} whole false: only the mouse moved
-   * @param {boolean} overview whether the overview shows something else than before
-   */
-  #draw(whole, overview) {
-    if (whole || !this.view) {
-      this.overview.draw(this.#width, overview || this.frames === 0); // first: its few tiles tell most
+  /** @param {Set<string>} dirty what changed since the frame before */
+  #draw(dirty) {
+    const { timeline, tiles, instant, selection } = this.context;
+    if (!this.view || dirty.has("window") || dirty.has("tiles") || dirty.has("data")) {
+      instant.request(timeline.playhead, timeline);
+      if (this.frames) instant.ask(); // before the tiles: it takes the server longest; but rows are looked for first
+      const isNew = dirty.has("data") || timeline.live;
+      this.overview.draw(this.#width, isNew, dirty.has("tiles")); // its few tiles tell most
       this.view = this.#makeView();
+      this.panels.cover(this.view);
+      tiles.ask();
       this.transport();
       this.header();
       this.banners.draw();
-      this.context.instant.request(this.context.timeline.playhead, this.context.timeline);
     }
-    this.view = { ...this.view, hover: this.context.selection.hover };
+    this.view = { ...this.view, hover: selection.hover, state: instant.state };
     this.panels.draw(this.view);
     this.layout.drawLines(this.view, leftGutter());
     this.frames += 1;
-    if (!this.context.tiles.loading && this.frames > 1) document.documentElement.dataset.ready = "1";
+    const { dataset } = document.documentElement;
+    if (!dataset.ready && !this.context.tiles.loading && this.frames > 1) {
+      dataset.ready = "1";
+      document.dispatchEvent(new Event("drawn"));
+    }
   }
 
   /** @returns {View} */

@@ -47,7 +47,7 @@ export class Banners {
     const live = info.ended === null;
     /** @type {Banner[]} */
     const banners = [];
-    if (!live) {
+    if (!live && info.is_whole) {
       const when = `${formatDate(info.ended ?? 0)} ${zoneName()}`;
       banners.push({ kind: "info", text: `This cluster ended at ${when}. All that was recorded is here to replay.` });
     }
@@ -68,8 +68,9 @@ export class Banners {
 
   /** @param {boolean} live */
   #empty(live) {
-    if (!live) return "No task was recorded of this cluster.";
-    const { workers } = this.#context.model;
+    const { info, model } = this.#context;
+    if (!live) return `No task was recorded of this ${info.is_whole ? "cluster" : "run"}.`;
+    const { workers } = model;
     if (!workers.size) return "Connected to the scheduler; waiting for its first worker.";
     return "Connected to the scheduler; waiting for its first task. Compute something and it appears here within a second.";
   }

@@ -5,6 +5,8 @@ import { element } from "../element.js";
 
 /** @typedef {import("../types.js").Context} Context */
 
+const MOST_FLAGS = 3;
+
 /**
  * @param {HTMLElement} parent
  * @param {Context} context
@@ -14,12 +16,13 @@ export function createHeader(parent, context) {
   const name = element("h1", "cluster-name");
   const status = element("span", "cluster-status");
   const facts = element("span", "cluster-facts");
-  parent.append(name, status, facts);
+  const flags = element("span", "flags");
+  parent.append(name, status, facts, flags);
   const zone = zoneName();
   let shown = "";
 
   return () => {
-    const { info, timeline } = context;
+    const { info, timeline, alerts } = context;
     const ended = info.ended !== null;
     const length = timeline.end - timeline.first;
     const words = [
@@ -31,7 +34,7 @@ export function createHeader(parent, context) {
     const state = ended
       ? `ended ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`
       : "live";
-    const text = JSON.stringify([info.name, state, words, info.error_count]);
+    const text = JSON.stringify([info.name, state, words, info.error_count, alerts.flags]);
     if (text === shown) return;
     shown = text;
     name.textContent = info.name;
@@ -41,8 +44,28 @@ export function createHeader(parent, context) {
     facts.replaceChildren(...words.map((word) => element("span", "", word)));
     facts.title = `Recorded since ${formatUtc(timeline.first)}`;
     if (info.error_count) facts.append(element("span", "danger", count(info.error_count, "error")));
+    flags.replaceChildren(...flagChips(alerts.flags));
     document.title = `${ended ? "" : "● "}${info.name} · Dask Observatory`;
   };
+}
+
+/**
+ * The names of what fired, the worst first.
+ * @param {import("../timeline/alerts.js").Flag[]} flags
+ */
+function flagChips(flags) {
+  const chips = flags.slice(0, MOST_FLAGS).map(({ name, severity, count: alerts, isFiring }) => {
+    const chip = element("span", `flag ${severity}${isFiring ? " is-firing" : ""}`, element("span", "hidden", `${severity}: `), name);
+    chip.title = `${name}: ${severity}, ${count(alerts, "alert")}${isFiring ? ", firing now" : ""}`;
+    return chip;
+  });
+  const others = flags.slice(MOST_FLAGS).map((flag) => flag.name);
+  if (others.length) {
+    const more = element("span", "flag", "…", element("span", "hidden", ` and ${others.length} more`));
+    more.title = others.join(", ");
+    chips.push(more);
+  }
+  return chips;
 }
 
 /**

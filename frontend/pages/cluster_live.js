@@ -1,18 +1,20 @@
 // Takes what the socket brings into the page's context, and catches up after it was away.
 
+import { getJson } from "../timeline/source.js";
+
 /** @typedef {import("../types.js").Context} Context */
 /** @typedef {import("../types.js").Block} Block */
 /** @typedef {import("../timeline/live.js").Live} Live */
 /** @typedef {import("./cluster_banners.js").Banners} Banners */
 
+const ASK_EVERY = 5000; // ms
+
 /**
  * @param {Live} live
- * @param {string} url of the cluster
  * @param {Context} context
  * @param {Banners} banners
- * @param {(url: string) => Promise<any>} getJson
  */
-export function followLive(live, url, context, banners, getJson) {
+export function followLive(live, context, banners) {
   const { model, tiles, instant } = context;
   let catchingUp = false;
 
@@ -50,18 +52,45 @@ export function followLive(live, url, context, banners, getJson) {
     if (catchingUp) return;
     catchingUp = true;
     try {
-      const [info, lanes] = await Promise.all([getJson(url), getJson(`${url}/lanes`)]);
-      context.timeline.setClock(info.now);
-      Object.assign(context.info, info);
-      model.load(lanes);
-      takeExtent(context, info);
-      instant.forget();
+      await learn(context);
     } catch (error) {
       console.warn("catching up failed", error); // the next connection, or gap in the frames, tries again
     } finally {
       catchingUp = false;
     }
   }
+}
+
+/**
+ * A run has no socket, which tells of its whole cluster: what is open is asked for anew, until the run is over.
+ * @param {Context} context
+ * @param {Banners} banners
+ */
+export function followByAsking(context, banners) {
+  const timer = window.setInterval(async () => {
+    try {
+      const before = context.info.sequence;
+      await learn(context);
+      banners.connected = true;
+      if (context.info.sequence !== before) context.tiles.refresh(context.info.sequence);
+      if (context.info.ended !== null) clearInterval(timer);
+    } catch (error) {
+      banners.connected = false;
+      console.warn("asking for what is new failed", error);
+    }
+  }, ASK_EVERY);
+}
+
+/** Takes over what is known by now. @param {Context} context */
+async function learn(context) {
+  const { source, model, instant, timeline } = context;
+  const [info, lanes] = await Promise.all([getJson(source), getJson(source, "/lanes")]);
+  timeline.setClock(info.now);
+  info.worker_count ??= lanes.workers.length;
+  Object.assign(context.info, info);
+  model.load(lanes);
+  takeExtent(context, info);
+  instant.forget();
 }
 
 /**

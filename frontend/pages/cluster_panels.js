@@ -53,6 +53,14 @@ export class Panels {
     return typeof layers === "function" ? layers(this.#context) : layers;
   }
 
+  /**
+   * Takes the tiles of layers that only the charts know.
+   * @param {View} view
+   */
+  cover(view) {
+    for (const { inSight, failed, instance } of this.#panels.values()) if (inSight && !failed) instance.cover?.(view);
+  }
+
   /** @param {View} view */
   draw(view) {
     for (const panel of this.#panels.values()) {

@@ -1,15 +1,15 @@
 // The dialog that tells the keys.
 
-import { KEYS } from "../timeline/gestures.js";
 import { element } from "../element.js";
 
 /**
  * @param {HTMLElement} parent
+ * @param {[string, string][]} keys each and what it does
  * @returns {HTMLDialogElement}
  */
-export function createKeysDialog(parent) {
+export function createKeysDialog(parent, keys) {
   const list = element("dl", "keys");
-  for (const [keys, meaning] of KEYS) list.append(element("dt", "", keys), element("dd", "", meaning));
+  for (const [key, meaning] of keys) list.append(element("dt", "", key), element("dd", "", meaning));
   const close = element("button", "", "Close");
   const form = element("form", "", close);
   form.method = "dialog";

@@ -24,6 +24,8 @@ async function refresh(element) {
 /** @param {HTMLElement} element */
 function isInUse(element) {
   const selection = document.getSelection();
+  const unfolded = element.querySelector("details[open]") !== null;
   const selects = selection !== null && !selection.isCollapsed && element.contains(selection.anchorNode);
-  return selects || element.contains(document.activeElement);
+  const ticked = element.querySelector("input:checked") !== null;
+  return selects || ticked || unfolded || element.contains(document.activeElement);
 }

@@ -1,13 +1,13 @@
-// All events of the cluster in order of time, from the tiles of the layer "events", and the gaps they tell of.
+// All events of the cluster in order of time, from the tiles of the layer "events", the gaps they tell of, and notes.
 
 import { binWidth, tileWidth } from "./levels.js";
 
 /** @typedef {import("../types.js").Tile} Tile */
 
 /**
- * `detail` is JSON; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
+ * `detail` is JSON; only a note of a stretch has a `stop`; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
  * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string,
- *   count: number}} ClusterEvent
+ *   count: number, stop?: number|null}} ClusterEvent
  * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped",
  *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
  */
@@ -22,6 +22,7 @@ const GAP_EDGES = {
 const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task stream" };
 const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
 const DROPPED = "records-dropped";
+const LONGEST_NOTE = 200; // characters beside the mouse
 /** @type {Record<string, {words: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds.py) */
 const DROPPED_KINDS = {
   span: { words: "spans", concerns: "tasks" },
@@ -44,16 +45,46 @@ export class Events extends EventTarget {
   list = [];
   /** @type {Gap[]} */
   gaps = [];
+  /** of some kinds only the number in each bin is told: tiles of a part of the cluster tell more */
+  areCounted = false;
   #rows = -1;
+  /** @type {ClusterEvent[]} */
+  #recorded = [];
+  /** @type {ClusterEvent[]} */
+  #notes = [];
 
   /** @param {Tile[]} tiles of the layer "events" that cover the whole cluster */
   load(tiles) {
     const list = eventsOf(tiles);
     if (list.length === this.#rows) return;
     this.#rows = list.length;
-    this.list = list;
+    this.#recorded = list;
+    this.areCounted = tiles.some((tile) => tile.blocks.get("event-count")?.some((block) => block.rows));
     this.gaps = findGaps(list);
+    this.#join();
+  }
+
+  /** @param {import("./notes.js").Note[]} notes what people wrote stands beside what happened */
+  setNotes(notes) {
+    this.#notes = notes.map(({ time, stop, text, author }) => {
+      const short = text.length > LONGEST_NOTE ? `${text.slice(0, LONGEST_NOTE)}…` : text;
+      const message = author === null ? short : `${author}: ${short}`;
+      return { time, stop, kind: "note", worker: null, message, detail: "{}", count: 1 };
+    });
+    this.#join();
+  }
+
+  #join() {
+    this.list = inOrder([...this.#recorded, ...this.#notes]);
     this.dispatchEvent(new Event("change"));
+  }
+
+  /**
+   * What is shown of a window, where the whole cluster's tiles only count.
+   * @param {Tile[]} tiles of the layer "events" that cover the window
+   */
+  within(tiles) {
+    return this.areCounted && tiles.length ? inOrder([...eventsOf(tiles), ...this.#notes]) : this.list;
   }
 
   /**
@@ -88,6 +119,11 @@ export class Events extends EventTarget {
   }
 }
 
+/** @param {ClusterEvent[]} events */
+function inOrder(events) {
+  return events.sort((one, other) => one.time - other.time);
+}
+
 /**
  * @param {Tile[]} tiles
  * @returns {ClusterEvent[]}
@@ -108,7 +144,7 @@ function eventsOf(tiles) {
     }
     for (const block of tile.blocks.get("event-count") ?? []) list.push(...countedEvents(block, tile));
   }
-  return list.sort((one, other) => one.time - other.time);
+  return inOrder(list);
 }
 
 /**

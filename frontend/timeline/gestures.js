@@ -17,7 +17,7 @@ export const KEYS = [
   ["A / D, ← / →, drag, Shift + wheel", "move the window"],
   ["Space", "play and pause"],
   [", / .", "step back and forward (with Shift: one second)"],
-  ["P / N", "previous and next event"],
+  ["P / N", "previous and next event or note"],
   ["L", "live"],
   ["F", "show everything"],
   ["Home / End", "to the beginning and the end"],
@@ -25,6 +25,12 @@ export const KEYS = [
   ["double click", "zoom in"],
   ["Esc", "clear the selection"],
   ["?", "these keys"],
+];
+
+/** @type {[string, string][]} and those of people who may write */
+export const WRITING_KEYS = [
+  ["R", "save the window as a run"],
+  ["M", "write a note"],
 ];
 
 /**
@@ -125,19 +131,19 @@ export class Keys {
   #timeline;
   #events;
   #selection;
-  #showHelp;
+  #dialogs;
 
   /**
    * @param {Timeline} timeline
    * @param {Events} events
    * @param {Selection} selection
-   * @param {() => void} showHelp
+   * @param {Record<string, () => void>} dialogs what opens each, by its key
    */
-  constructor(timeline, events, selection, showHelp) {
+  constructor(timeline, events, selection, dialogs) {
     this.#timeline = timeline;
     this.#events = events;
     this.#selection = selection;
-    this.#showHelp = showHelp;
+    this.#dialogs = dialogs;
   }
 
   /** @param {Document} document */
@@ -165,6 +171,7 @@ export class Keys {
   /** @param {KeyboardEvent} event */
   #down(event) {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (document.querySelector("dialog[open]")) return;
     const motion = motionOf(event.key);
     if (motion) {
       if (!event.repeat) this.#held.add(motion);
@@ -192,10 +199,10 @@ export class Keys {
       "<": () => timeline.step(-step),
       ".": () => timeline.step(step),
       ">": () => timeline.step(step),
-      "?": () => this.#showHelp(),
       home: () => timeline.jump(timeline.first),
       end: () => timeline.jump(timeline.end),
       escape: () => this.#selection.clear(),
+      ...this.#dialogs,
     };
     const action = actions[event.key.toLowerCase()];
     if (!action || (event.key === " " && event.target instanceof HTMLButtonElement)) return false;

@@ -1,10 +1,11 @@
 // The state of the cluster at the playhead. While live the socket tells it; else, and while there is no socket, it is
-// asked for: at most four times a second (live: once), and the latest wins.
+// asked for: at most four times a second while it plays (live: once; by hand: ten times), and the latest wins.
 
 /** @typedef {import("../types.js").State} State */
 /** @typedef {{live: boolean, playing: boolean}} Pace */
 
-const INTERVAL = 250; // ms between two questions
+const INTERVAL = 100; // ms between two questions, while somebody looks around
+const PLAYING_INTERVAL = 250;
 const LIVE_INTERVAL = 1000; // more often there is nothing new
 const RETRY = 2000;
 const TOLD_FOR = 3000; // ms: the socket tells a state each second
@@ -25,14 +26,15 @@ export class Instant extends EventTarget {
   #told = null;
   #toldAt = -Infinity;
   #timer = 0;
+  #due = Infinity; // ms: when the timer fires
   /** @type {AbortController|null} */
   #inFlight = null;
-  #url;
+  #source;
 
-  /** @param {string} url of the cluster's /state */
-  constructor(url) {
+  /** @param {import("./source.js").Source} source */
+  constructor(source) {
     super();
-    this.#url = url;
+    this.#source = source;
   }
 
   /**
@@ -50,6 +52,13 @@ export class Instant extends EventTarget {
     const cached = this.#cache.get(Math.round(at * 1000));
     if (cached) this.#show(cached);
     else this.#schedule();
+  }
+
+  /** Sends what is due: an answer takes less time than the drawing that is to follow. */
+  ask() {
+    if (this.#due > performance.now()) return;
+    clearTimeout(this.#timer);
+    void this.#fetch();
   }
 
   /**
@@ -75,12 +84,15 @@ export class Instant extends EventTarget {
   #schedule(delay = 0) {
     const { live, playing } = this.#pace;
     if (this.#isTold() || this.#timer || (this.#inFlight && (live || playing))) return;
-    const due = this.#asked + (live ? LIVE_INTERVAL : INTERVAL) - performance.now();
-    this.#timer = window.setTimeout(() => void this.#fetch(), Math.max(due, delay, 0));
+    const interval = live ? LIVE_INTERVAL : playing ? PLAYING_INTERVAL : INTERVAL;
+    const now = performance.now();
+    this.#due = Math.max(this.#asked + interval, now + delay);
+    this.#timer = window.setTimeout(() => void this.#fetch(), Math.max(this.#due - now, 0));
   }
 
   async #fetch() {
     this.#timer = 0;
+    this.#due = Infinity;
     this.#asked = performance.now();
     const at = this.#wanted;
     this.#inFlight?.abort();
@@ -88,7 +100,9 @@ export class Instant extends EventTarget {
     this.#inFlight = controller;
     let failed = false;
     try {
-      const response = await fetch(`${this.#url}?at=${at.toFixed(6)}`, { signal: controller.signal });
+      const url = `${this.#source.url}/state?at=${at.toFixed(6)}`;
+      // it takes the server longest
+      const response = await this.#source.ask(url, { signal: controller.signal, priority: "high" });
       if (!response.ok) throw new Error(`the server answered ${response.status}`);
       const state = /** @type {State} */ (await response.json());
       this.#remember(Math.round(at * 1000), state);

@@ -14,7 +14,7 @@ const UNKNOWN = "a stack that isn't stored\t\t0";
 
 /** Fires "change" when stacks have arrived, or can't be had for now. */
 export class Stacks extends EventTarget {
-  #url;
+  #source;
   /** @type {Map<number, Frame[]>} */
   #known = new Map();
   /** @type {Map<string, Frame>} by the line that tells it */
@@ -24,10 +24,10 @@ export class Stacks extends EventTarget {
   #size = 0;
   #busy = false;
 
-  /** @param {string} url of the cluster's stacks */
-  constructor(url) {
+  /** @param {import("./source.js").Source} source */
+  constructor(source) {
     super();
-    this.#url = url;
+    this.#source = source;
   }
 
   /**
@@ -61,7 +61,7 @@ export class Stacks extends EventTarget {
 
   /** @param {number[]} ids */
   async #fetch(ids) {
-    const response = await fetch(`${this.#url}?ids=${ids.join(",")}`);
+    const response = await this.#source.ask(`${this.#source.url}/stacks?ids=${ids.join(",")}`);
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     for (const block of decode(await response.arrayBuffer())) {
       const [id, frames] = [block.numbers("id"), block.texts("frames")];

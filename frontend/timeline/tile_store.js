@@ -150,3 +150,26 @@ export class TileStore {
     this.#entries.delete(key);
   }
 }
+
+/** @type {WeakMap<object, number>} */
+const numbers = new WeakMap();
+let counted = 0;
+
+/** @param {object} block; a number of its own */
+function numberOf(block) {
+  const known = numbers.get(block) ?? (counted += 1);
+  numbers.set(block, known);
+  return known;
+}
+
+/**
+ * What tiles hold, in a text that is another one when something came to them.
+ * @param {Tile[]} tiles
+ */
+export function contentOf(tiles) {
+  const held = tiles.map((tile) => {
+    const blocks = [...tile.blocks.values()].flat();
+    return `${tile.layer}/${tile.level}/${tile.index}/${tile.start}/${tile.stop}/${blocks.map(numberOf)}`;
+  });
+  return held.join();
+}

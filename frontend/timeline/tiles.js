@@ -10,8 +10,9 @@ import { TileStore, makeTile, tileKey } from "./tile_store.js";
 /** @typedef {import("../types.js").Block} Block */
 /** @typedef {import("../types.js").ClusterInfo} ClusterInfo */
 /** @typedef {import("./tile_store.js").Entry} Entry */
+/** @typedef {import("./source.js").Source} Source */
 /**
- * `near`: in the window, not only beside it.
+ * `near`: drawn in the window, not only beside it.
  * @typedef {{layer: string, level: number, index: number, key: string, near: boolean}} Place
  */
 /** @typedef {{first: number, last: number, committed: number, version: number, ended: number|null}} Extent */
@@ -19,8 +20,9 @@ import { TileStore, makeTile, tileKey } from "./tile_store.js";
 const EXACT_LAYERS = new Set(["spans", "prefixes", "events"]);
 const FINEST_PROFILE = 14; // its bins, which are 16 times as wide, are a quarter of the second that Dask sums up
 const CLOSED_AFTER = 30; // seconds behind `committed`, as on the server
-const CONCURRENCY = 4;
-const SETTLE = 40; // ms: what is only passed while zooming isn't fetched
+const CONCURRENCY = 12;
+const GATHER = 120; // ms: at most so long what has come isn't drawn while more is to come
+const SETTLE = 40; // ms between two moves that are one: what is only passed while zooming isn't fetched
 const PREFETCH = 0.1; // tiles beyond the window
 const BINS_AN_INTERVAL = 8; // finer bins of a series hold no more than its samples
 const FIRST_WAIT = 1; // seconds before a failed tile is tried again
@@ -32,7 +34,7 @@ const MOST_KEPT = 5_000; // rows of a tile that is over: fewer are light enough
 export class Tiles extends EventTarget {
   /** @type {string|null} why data is missing, in words */
   problem = null;
-  #url;
+  #source;
   #info;
   /** @type {Extent} */
   #extent;
@@ -46,23 +48,35 @@ export class Tiles extends EventTarget {
   #failures = new Map();
   #timer = 0;
   #deadline = Infinity;
+  #moved = -Infinity; // ms: when other tiles were wanted than before
+  #hasBegun = false; // the rows that are looked for first were there
+  #telling = 0;
 
   /**
-   * @param {string} url of the cluster's tiles
+   * @param {Source} source
    * @param {ClusterInfo} info
    */
-  constructor(url, info) {
+  constructor(source, info) {
     super();
-    this.#url = url;
+    this.#source = source;
     this.#info = info;
     this.#extent = info;
   }
 
   /** True while something that is wanted is on its way, or about to be. */
   get loading() {
-    if (this.#inFlight.size > 0) return true;
+    return this.#inFlight.size > 0 || this.#lacks(() => true);
+  }
+
+  /** True when all that the windows show is there; what lies beside them may be on its way. */
+  get settled() {
+    return !this.#lacks((place) => place.near);
+  }
+
+  /** @param {(place: Place) => boolean} matters */
+  #lacks(matters) {
     const isMissing = (/** @type {Place} */ { key }) => !this.#store.get(key) && !this.#failures.has(key);
-    return [...this.#wanted.values()].some((places) => places.some(isMissing));
+    return [...this.#wanted.values()].some((places) => places.some((place) => matters(place) && isMissing(place)));
   }
 
   /**
@@ -76,8 +90,11 @@ export class Tiles extends EventTarget {
    */
   cover(viewer, layer, start, stop, width) {
     const places = this.#places(layer, start, stop, width);
+    const before = this.#wanted.get(`${viewer} ${layer}`) ?? [];
     this.#wanted.set(`${viewer} ${layer}`, places);
-    this.#schedule(this.#store.bytes ? SETTLE : 0); // at first nothing is there to be shown meanwhile
+    const now = performance.now();
+    this.#schedule(now - this.#moved < SETTLE ? SETTLE : 0);
+    if (places.some(({ key }, number) => key !== before[number]?.key)) this.#moved = now;
     return places.flatMap((place) => this.#store.best(layer, place.level, place.index));
   }
 
@@ -97,6 +114,14 @@ export class Tiles extends EventTarget {
    */
   begin(sequence, last) {
     this.#log.begin(sequence, last);
+    this.#distrust(sequence);
+  }
+
+  /**
+   * Fetches what isn't closed again: there is no socket that brings what is new.
+   * @param {number} sequence of what is stored by now
+   */
+  refresh(sequence) {
     this.#distrust(sequence);
   }
 
@@ -148,20 +173,20 @@ export class Tiles extends EventTarget {
    */
   #places(layer, start, stop, width) {
     const limits = { minimum_level: this.#info.minimum_level, maximum_level: this.#info.maximum_level };
-    let margin = 0;
+    let reach = 0;
     if (layer === "profile") {
       limits.minimum_level = Math.max(limits.minimum_level, FINEST_PROFILE);
     } else if (!EXACT_LAYERS.has(layerName(layer))) {
       const finest = Math.ceil(Math.log2((this.#info.identity_interval / BINS_AN_INTERVAL) * 1e6));
       limits.minimum_level = Math.max(limits.minimum_level, finest);
-      margin = 2 * this.#info.metrics_interval; // a line reaches the samples beyond the edges
+      reach = 2 * this.#info.metrics_interval; // a line reaches the samples beyond the edges
     }
     const level = levelFor(stop - start, width, limits);
-    margin = Math.max(margin, PREFETCH * tileWidth(level));
+    const margin = Math.max(reach, PREFETCH * tileWidth(level));
     const places = [];
     const last = tileIndex(Math.min(stop + margin, this.#latest()), level);
     for (let index = tileIndex(Math.max(start - margin, this.#extent.first), level); index <= last; index++) {
-      const near = (index + 1) * tileWidth(level) > start && index * tileWidth(level) < stop;
+      const near = (index + 1) * tileWidth(level) > start - reach && index * tileWidth(level) < stop + reach;
       places.push({ layer, level, index, key: tileKey(layer, level, index), near });
     }
     return places;
@@ -197,30 +222,36 @@ export class Tiles extends EventTarget {
     }
   }
 
+  /** Sends for what is due: an answer takes less time than the drawing that is to follow. */
+  ask() {
+    if (this.#deadline <= performance.now()) this.#pump();
+  }
+
   /** @param {number} delay ms */
   #schedule(delay) {
     const deadline = performance.now() + delay;
     if (deadline >= this.#deadline) return;
     clearTimeout(this.#timer);
     this.#deadline = deadline;
-    this.#timer = window.setTimeout(() => {
-      this.#deadline = Infinity;
-      this.#pump();
-    }, delay);
+    this.#timer = window.setTimeout(() => this.#pump(), delay);
   }
 
   /** Aborts what nobody wants any more, and starts what is wanted most. */
   #pump() {
+    clearTimeout(this.#timer);
+    this.#deadline = Infinity;
     const wanted = [...this.#wanted.values()].flat();
     const keys = new Set(wanted.map((place) => place.key));
     for (const [key, controller] of this.#inFlight) if (!keys.has(key)) controller.abort();
     const missing = wanted.filter((place) => !this.#store.get(place.key));
     const stale = wanted.filter((place) => this.#store.get(place.key)?.stale);
-    const near = missing.filter((place) => place.near).sort((one, other) => urgency(other) - urgency(one));
-    const far = missing.filter((place) => !place.near);
+    const near = missing.filter((place) => place.near).sort((one, other) => +isUrgent(other) - +isUrgent(one));
+    const far = near.length ? [] : missing.filter((place) => !place.near);
+    const first = near.filter((place) => isUrgent(place) && !this.#failures.has(place.key));
+    this.#hasBegun ||= first.length === 0;
     const now = performance.now();
     let wait = Infinity;
-    for (const place of [...near, ...stale, ...far]) {
+    for (const place of this.#hasBegun ? [...near, ...stale, ...far] : first) {
       if (this.#inFlight.size >= CONCURRENCY) return;
       const until = this.#failures.get(place.key)?.until ?? 0;
       if (until > now) wait = Math.min(wait, until - now);
@@ -264,6 +295,20 @@ export class Tiles extends EventTarget {
       this.#inFlight.delete(place.key);
       this.#schedule(0);
     }
+    this.#arrived();
+  }
+
+  /** Drawing takes longer than an answer: what comes together is drawn together, but the first rows at once. */
+  #arrived() {
+    const begins = !this.#hasBegun && !this.#lacks((place) => place.near && isUrgent(place));
+    this.#hasBegun ||= begins;
+    if (begins || this.settled) this.#tell();
+    else this.#telling ||= window.setTimeout(() => this.#tell(), GATHER);
+  }
+
+  #tell() {
+    clearTimeout(this.#telling);
+    this.#telling = 0;
     this.dispatchEvent(new Event("change"));
   }
 
@@ -274,7 +319,7 @@ export class Tiles extends EventTarget {
    */
   async #download(place, signal) {
     const version = this.#extent.version;
-    const response = await fetch(`${this.#url}/${place.key}?version=${version}`, { signal });
+    const response = await this.#source.ask(`${this.#source.url}/tiles/${place.key}?version=${version}`, { signal });
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     const buffer = await response.arrayBuffer();
     const blocks = decode(buffer);
@@ -321,8 +366,8 @@ export class Tiles extends EventTarget {
 }
 
 /** @param {Place} place; the task stream is what people look for first */
-function urgency(place) {
-  return layerName(place.layer) === "spans" ? 1 : 0;
+function isUrgent(place) {
+  return layerName(place.layer) === "spans";
 }
 
 /**

@@ -12,7 +12,7 @@ import { SPEEDS } from "./timeline.js";
  * @param {import("../types.js").Context} context
  * @returns {() => void} to be called when the timeline or the selection has changed
  */
-export function createTransport(element, { info, timeline, events, selection, model }) {
+export function createTransport(element, { source, timeline, events, selection, model }) {
   element.setAttribute("role", "toolbar");
   element.setAttribute("aria-label", "Time");
   const pixel = () => timeline.length / timeline.width;
@@ -50,8 +50,8 @@ export function createTransport(element, { info, timeline, events, selection, mo
     setTitle(play, moving ? "Pause (space)" : "Play (space)");
     chosen.hidden = selection.empty;
     setText(chosen, `✕ ${describeSelection(selection, model)}`);
-    story.hidden = selection.key === null;
-    if (selection.key !== null) story.href = `/clusters/${info.id}/tasks/?${new URLSearchParams({ key: selection.key })}`;
+    story.hidden = selection.key === null || source.pages === null;
+    if (selection.key !== null) story.href = `${source.pages}tasks/?${new URLSearchParams({ key: selection.key })}`;
     before.disabled = !events.before(timeline.playhead);
     after.disabled = !events.after(timeline.playhead);
     speed.value = String(timeline.speed);

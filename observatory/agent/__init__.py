@@ -11,8 +11,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distributed import Client
 
+    from observatory.agent.runs import run
+
+__all__ = ["dask_setup", "register", "run", "unregister"]
+
 SCHEDULER = ("observatory.agent.scheduler", "SchedulerAgent")
 NAME = "observatory"
+
+
+def __getattr__(name: str) -> Any:
+    """`run`, which needs `distributed` at once, when it is asked for."""
+    if name == "run":
+        from observatory.agent.runs import run
+
+        return run
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 async def dask_setup(server: Any) -> None:

@@ -9,10 +9,21 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from dask import config
+
 PACKAGES = (
     "distributed", "dask", "numpy", "pandas", "pyarrow", "tornado", "msgpack", "cloudpickle", "lz4", "zict",
     "toolz", "numba", "scipy", "xarray", "scikit-learn", "gilknocker", "prometheus-client",
 )  # fmt: skip
+CONFIGURATION = (
+    "distributed.worker.memory.target", "distributed.worker.memory.spill", "distributed.worker.memory.pause",
+    "distributed.worker.memory.terminate", "distributed.worker.memory.spill-compression",
+    "distributed.worker.connections.outgoing", "distributed.worker.multiprocessing-method",
+    "distributed.scheduler.worker-saturation", "distributed.scheduler.work-stealing",
+    "distributed.comm.compression", "array.chunk-size", "array.rechunk.method", "dataframe.shuffle.method",
+    "dataframe.convert-string", "optimization.fuse.active",
+)  # fmt: skip
+"""what of Dask's configuration changes how fast something runs; nothing in it is secret"""
 INSTANCE_FILES = ("/sys/class/dmi/id/product_name", "/sys/class/dmi/id/sys_vendor")
 INSTANCE_VARIABLES = ("INSTANCE_TYPE", "NODE_INSTANCE_TYPE", "AWS_EXECUTION_ENV", "KUBERNETES_SERVICE_HOST",
                       "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")  # fmt: skip
@@ -28,6 +39,7 @@ def describe() -> dict[str, Any]:
         "platform": platform.platform(),
         "cpus": os.cpu_count(),
         "versions": {name: found for name in PACKAGES if (found := _version(name))},
+        "configuration": {name: config.get(name, None) for name in CONFIGURATION},
         "machine": [text for path in INSTANCE_FILES if (text := _read(path))],
         "surroundings": {name: os.environ[name][:200] for name in INSTANCE_VARIABLES if name in os.environ},
         "container_memory_limit": next(

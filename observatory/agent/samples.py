@@ -167,12 +167,23 @@ class Sampler:
             self._tell(now, "observatory_prefix_memory_bytes", nbytes, {"prefix": prefix})
             if not nbytes:
                 del self._memory[prefix]
+        self._finished(now)
         self._fine(now, self.scheduler.cumulative_worker_metrics, {})
         extension = self.scheduler.extensions.get("spans")
         if extension is not None:
             for span in list(extension.spans.values())[-MAXIMUM_SPANS:]:
                 self._fine(now, span._cumulative_worker_metrics, {"span": span.id})
         self._stealing(now)
+
+    def _finished(self, now: float) -> None:
+        """What all tasks came to, and what they took: the sums over TaskPrefix."""
+        prefixes = list(self.scheduler.task_prefixes.values())
+        finished = sum(prefix.state_counts[state] for prefix in prefixes for state in ("memory", "erred"))
+        self._tell(now, "observatory_cluster_tasks_finished_total", finished, type=COUNTER)
+        for action in ("compute", "transfer"):
+            seconds = sum(prefix.all_durations[action] for prefix in prefixes)
+            labels = {"action": action}
+            self._tell(now, "observatory_cluster_task_seconds_total", seconds, labels, type=COUNTER)
 
     def _memory_of_cluster(self, now: float) -> None:
         for kind in MEMORY:

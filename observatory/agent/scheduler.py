@@ -23,6 +23,7 @@ from observatory.agent.events import Events
 from observatory.agent.graphs import Graphs
 from observatory.agent.lifecycle import Lifecycle
 from observatory.agent.logs import Listener, handler
+from observatory.agent.opened import OpenedRuns
 from observatory.agent.parcel import pack
 from observatory.agent.received import Received
 from observatory.agent.samples import Sampler
@@ -69,6 +70,7 @@ class SchedulerAgent(SchedulerPlugin):
         self.graphs = Graphs(scheduler, buffer, configuration.key_edges_limit)
         self.sampler = Sampler(scheduler, buffer, configuration.sample_interval)
         self.received = Received(scheduler, buffer)
+        self.opened = OpenedRuns(scheduler, buffer)
         cluster = Cluster(scheduler.id, name, scheduler.address, _started(scheduler), self.since)
         self.sender = Sender(configuration, cluster, buffer)
         self.listener = Listener(buffer.appender("log"), "scheduler", configuration.log_levels)
@@ -76,6 +78,7 @@ class SchedulerAgent(SchedulerPlugin):
         self.errors.install()
         self.events.install()
         self.received.install()
+        self.opened.install()
         scheduler.handlers[UNREGISTER] = self.unregister
         self.lifecycle.install()
         self.sampler.start()
@@ -144,6 +147,7 @@ class SchedulerAgent(SchedulerPlugin):
 
     def remove_client(self, scheduler: Scheduler, client: str) -> None:
         self._guarded("remove_client", self.events.client, "client-removed", client)
+        self._guarded("remove_client", self.opened.client_left, client)
 
     def restart(self, scheduler: Scheduler) -> None:
         self._guarded("restart", self.events.tell, "restarted", "", "the cluster was restarted")
@@ -160,6 +164,7 @@ class SchedulerAgent(SchedulerPlugin):
         self.errors.uninstall()
         self.events.uninstall()
         self.received.uninstall()
+        self.opened.uninstall()
         del scheduler.handlers[UNREGISTER]
         await self._finish(is_last=False)
 

@@ -1,4 +1,4 @@
-"""The agent in a worker's process: its logs, profiles and transfers."""
+"""The agent in a worker's process: its logs, profiles, transfers and disk."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from observatory.agent.courier import Courier
+from observatory.agent.disk import Disk
 from observatory.agent.environment import describe
 from observatory.agent.journal import Journal, path_for
 from observatory.agent.logs import Listener, handler
@@ -41,6 +42,7 @@ class WorkerAgent(WorkerPlugin):
         path = path_for(worker.nanny, os.getpid()) if worker.nanny else None
         self.journal = Journal(path)
         self.transfers = Transfers(worker)
+        self.disk = Disk(worker)
         self.profiles = Profiles(worker, worker.address)
         self.courier = Courier(worker, self.journal, lambda: worker.address, self._gather)
         self.listener = Listener(
@@ -69,10 +71,13 @@ class WorkerAgent(WorkerPlugin):
             self.courier.hurry()
 
     def _gather(self) -> None:
+        delay = float(getattr(self.worker, "scheduler_delay", 0.0))
         for row in self.transfers.rows():
             self.journal.append("transfer", row)
+        for row in self.disk.rows(delay):
+            self.journal.append("sample", row)
         if self.settings["profile"]:
-            for row in self.profiles.rows(float(getattr(self.worker, "scheduler_delay", 0.0))):
+            for row in self.profiles.rows(delay):
                 self.journal.append("profile", row)
 
     def _tell_of_itself(self) -> None:

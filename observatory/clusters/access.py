@@ -39,9 +39,14 @@ def may_set_targets(user: Person, project: Project) -> bool:
     return projects_to_set_targets_in(user).filter(pk=project.pk).exists()
 
 
+def projects_to_manage(user: Person) -> QuerySet[Project]:
+    """The projects whose retention, members and alerts `user` may set."""
+    return _projects(user, (Membership.Role.OWNER,))
+
+
 def may_manage(user: Person, project: Project) -> bool:
     """True for owners of the project: they set its retention and its members."""
-    return _projects(user, (Membership.Role.OWNER,)).filter(pk=project.pk).exists()
+    return projects_to_manage(user).filter(pk=project.pk).exists()
 
 
 def get_project(user: Person, slug: str) -> Project:

@@ -1,29 +1,39 @@
-"""Django's admin of projects, members and clusters. That of targets is in collect/, where the probe is."""
+"""Django's admin of projects, clusters, tokens and people. That of targets is in collect/, with the probe."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from axes import admin as axes
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib import admin, messages
-from django.contrib.auth.models import User
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import now
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from observatory.clusters import access, tokens
-from observatory.clusters.models import Cluster, IngestToken, Membership, Project
+from observatory.clusters.models import AccessToken, Cluster, IngestToken, Membership, Project
 
 if TYPE_CHECKING:
+    AccessTokenAdminBase = admin.ModelAdmin[AccessToken]
     IngestTokenAdminBase = admin.ModelAdmin[IngestToken]
     ProjectAdminBase = admin.ModelAdmin[Project]
     ClusterAdminBase = admin.ModelAdmin[Cluster]
+    DjangoUserAdminBase = DjangoUserAdmin[User]
     MembershipInlineBase = admin.TabularInline[Membership, Project]
 else:
-    IngestTokenAdminBase = ProjectAdminBase = ClusterAdminBase = admin.ModelAdmin
-    MembershipInlineBase = admin.TabularInline
+    AccessTokenAdminBase = IngestTokenAdminBase = ProjectAdminBase = ClusterAdminBase = ModelAdmin
+    MembershipInlineBase = TabularInline
+    DjangoUserAdminBase = DjangoUserAdmin
 
-admin.site.site_header = admin.site.site_title = "Dask Observatory"
 admin.site.index_title = "Administration"
+for model in (User, Group, AccessAttempt, AccessLog, AccessFailureLog):
+    admin.site.unregister(model)  # they are registered below as the others are
 
 
 class MembershipInline(MembershipInlineBase):
@@ -33,7 +43,7 @@ class MembershipInline(MembershipInlineBase):
 
 @admin.register(Project)
 class ProjectAdmin(ProjectAdminBase):
-    list_display = ("name", "slug", "retention_days", "created")
+    list_display = ("name", "slug", "retention_days", "run_idle_seconds", "created")
     search_fields = ("name", "slug")
     prepopulated_fields = {"slug": ("name",)}
     inlines = [MembershipInline]
@@ -94,6 +104,35 @@ class IngestTokenAdmin(IngestTokenAdminBase):
         return access.projects_to_set_targets_in(cast(User, request.user))
 
 
+@admin.register(AccessToken)
+class AccessTokenAdmin(AccessTokenAdminBase):
+    """People make theirs on their account's page. Here those of others are seen, and revoked."""
+
+    list_display = ("name", "user", "shown", "created", "last_used", "expires", "revoked")
+    list_filter = (("revoked", admin.EmptyFieldListFilter),)
+    search_fields = ("name", "user__username")
+    list_select_related = ("user",)
+    actions = ["revoke"]
+
+    @admin.display(description="token")
+    def shown(self, token: AccessToken) -> str:
+        return f"{token.prefix}…"
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: AccessToken | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: AccessToken | None = None) -> bool:
+        return False
+
+    @admin.action(description="Revoke the selected tokens", permissions=["view"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[AccessToken]) -> None:
+        count = queryset.filter(revoked=None).update(revoked=now())
+        self.message_user(request, f"{count} revoked: programs that use them are refused from now on.")
+
+
 @admin.register(Cluster)
 class ClusterAdmin(ClusterAdminBase):
     """Read-only: clusters are found, not made. Deleting an ended one removes all that is stored of it."""
@@ -116,3 +155,30 @@ class ClusterAdmin(ClusterAdminBase):
         if not super().has_delete_permission(request, obj):
             return False
         return obj is None or (not obj.is_live and access.may_manage(cast(User, request.user), obj.project))
+
+
+@admin.register(User)
+class UserAdmin(DjangoUserAdminBase, ModelAdmin):
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+
+
+@admin.register(Group)
+class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
+    pass
+
+
+@admin.register(AccessAttempt)
+class AccessAttemptAdmin(axes.AccessAttemptAdmin, ModelAdmin):
+    pass
+
+
+@admin.register(AccessLog)
+class AccessLogAdmin(axes.AccessLogAdmin, ModelAdmin):
+    pass
+
+
+@admin.register(AccessFailureLog)
+class AccessFailureLogAdmin(axes.AccessFailureLogAdmin, ModelAdmin):
+    pass

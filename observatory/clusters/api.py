@@ -32,6 +32,8 @@ class ClusterQuery(Schema):
     search: Annotated[str, Field(max_length=200)] = ""
     state: Literal["all", "live", "ended", "errors"] = "all"
     project: Annotated[str, Field(max_length=100)] = ""
+    alert: Annotated[str, Field(max_length=100)] = ""
+    """the name of a rule of which an alert fired"""
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     page_size: Annotated[int, Field(ge=1, le=MAXIMUM_PAGE_SIZE)] = 50
 
@@ -74,7 +76,7 @@ def list_projects(request: HttpRequest) -> list[dict[str, Any]]:
 @router.get("/clusters", response=ClusterPage)
 def list_clusters(request: HttpRequest, query: Query[ClusterQuery]) -> dict[str, Any]:
     """The clusters that you may see, newest first; a page beyond the last gives the last."""
-    wanted = ClusterFilter(query.search, query.state, query.project)
+    wanted = ClusterFilter(query.search, query.state, query.project, query.alert)
     found = Paginator(find_clusters(cast(User, request.user), wanted), query.page_size)
     page = found.get_page(query.page)
     counts = extents([cluster.pk for cluster in page])
@@ -105,7 +107,7 @@ def _cluster(cluster: Cluster, counts: Extent | None) -> dict[str, Any]:
         "address": cluster.address,
         "started": cluster.started.timestamp(),
         "last_seen": cluster.last_seen.timestamp(),
-        "ended": _seconds(cluster.ended),
+        "ended": seconds(cluster.ended),
         "end_reason": cluster.end_reason,
         "worker_count": counts.workers if counts else 0,
         "task_count": counts.tasks if counts else 0,
@@ -113,5 +115,5 @@ def _cluster(cluster: Cluster, counts: Extent | None) -> dict[str, Any]:
     }
 
 
-def _seconds(time: datetime | None) -> float | None:
+def seconds(time: datetime | None) -> float | None:
     return None if time is None else time.timestamp()

@@ -23,6 +23,8 @@ class ClusterFilter:
     """one of STATES"""
     project: str = ""
     """slug"""
+    alert: str = ""
+    """the name of a rule of which an alert fired"""
 
 
 def find_clusters(user: Person, wanted: ClusterFilter) -> QuerySet[Cluster]:
@@ -39,6 +41,10 @@ def find_clusters(user: Person, wanted: ClusterFilter) -> QuerySet[Cluster]:
             | Q(address__icontains=word)
             | Q(target__name__icontains=word)
         )
+    if wanted.alert:
+        # several of a cluster's alerts may match, and the cluster is to come once
+        raised = Cluster.objects.filter(alerts__rule__name=wanted.alert, alerts__fired__isnull=False)
+        clusters = clusters.filter(pk__in=raised.order_by().values("pk"))
     if wanted.state == "errors":
         found = extents(list(clusters.values_list("pk", flat=True)))
         clusters = clusters.filter(pk__in=[pk for pk, extent in found.items() if extent.errors])

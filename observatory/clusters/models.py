@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.timezone import now
 
 from observatory.clusters.addresses import validate_target_url
 
@@ -19,6 +20,12 @@ class Project(models.Model):
         default=30,
         validators=[MinValueValidator(1), MaxValueValidator(3650)],
         help_text="Days that raw records (spans, samples, events) are kept.",
+    )
+    run_idle_seconds = models.PositiveIntegerField(
+        "Idle seconds that end a run",
+        default=60,
+        validators=[MinValueValidator(1), MaxValueValidator(86_400)],
+        help_text="A run is found where tasks are worked on; so long a pause ends it.",
     )
     created = models.DateTimeField(auto_now_add=True)
 
@@ -67,6 +74,29 @@ class IngestToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+
+class AccessToken(models.Model):
+    """Lets a program read in its person's place. access_tokens.py makes them."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_tokens")
+    name = models.CharField(max_length=100, help_text="What uses it: “my notebook”.")
+    prefix = models.CharField(max_length=20, editable=False, help_text="How the token begins.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField(null=True, blank=True)
+    last_used = models.DateTimeField(null=True, editable=False)
+    revoked = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["-created"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def is_expired(self) -> bool:
+        return self.expires is not None and self.expires <= now()
 
 
 class Target(models.Model):
@@ -157,3 +187,13 @@ class Cluster(models.Model):
     @property
     def is_live(self) -> bool:
         return self.ended is None
+
+
+class MetricHelp(models.Model):
+    """What a metric means, as the first page of /metrics that told it says (`# HELP`)."""
+
+    name = models.CharField(max_length=500, unique=True)
+    help = models.CharField(max_length=500)
+
+    def __str__(self) -> str:
+        return self.name

@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from unfold.admin import ModelAdmin
 
 from observatory.clusters import access
 from observatory.clusters.models import Target
@@ -17,7 +18,7 @@ from observatory.collect.forms import TargetForm
 if TYPE_CHECKING:
     TargetAdminBase = admin.ModelAdmin[Target]
 else:
-    TargetAdminBase = admin.ModelAdmin
+    TargetAdminBase = ModelAdmin
 
 
 @admin.register(Target)

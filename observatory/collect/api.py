@@ -12,6 +12,7 @@ from ninja import Field, Router, Schema, Status
 
 from observatory.clusters import access
 from observatory.clusters.models import Target
+from observatory.clusters.refusal import Refusal, refused
 from observatory.clusters.status import target_status
 from observatory.collect.forms import TargetForm, target_form
 
@@ -56,12 +57,6 @@ class TargetOut(Schema):
     """seconds since the epoch on the scheduler's clock"""
     series_count: int
     series_refused: int
-
-
-class Refusal(Schema):
-    detail: str
-    errors: dict[str, list[str]]
-    """of each field; "__all__" of the whole"""
 
 
 @router.get("/targets", response=list[TargetOut])
@@ -111,11 +106,7 @@ def _target_to_set(request: HttpRequest, target_id: int) -> Target:
 
 
 def _saved(form: TargetForm, status: int) -> Any:
-    if form.is_valid():
-        return Status(status, _target(form.save()))
-    errors = {field: [str(message) for message in messages] for field, messages in form.errors.items()}
-    detail = " ".join(message for messages in errors.values() for message in messages)
-    return Status(422, {"detail": detail, "errors": errors})
+    return Status(status, _target(form.save())) if form.is_valid() else refused(form)
 
 
 def _target(target: Target) -> dict[str, Any]:

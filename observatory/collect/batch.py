@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from observatory.store.keys import names_of
 from observatory.store.tables import RECORDED
@@ -18,6 +20,7 @@ from observatory.wire.records import (
     Batch,
     Event,
     MetricType,
+    OpenedRun,
     Sample,
     Series,
     Span,
@@ -25,7 +28,17 @@ from observatory.wire.records import (
     WorkerGone,
     WorkerSeen,
 )
+from observatory.wire.runs import (
+    LONGEST_NAME,
+    LONGEST_TAG,
+    LONGEST_USER,
+    OUTCOMES,
+    clean_code,
+    clean_line,
+    clean_tags,
+)
 
+RUN = re.compile(r"[0-9a-f]{32}")
 MAXIMUM_LABELS = 50
 MAXIMUM_LABEL = 500
 REASONS = {
@@ -64,6 +77,7 @@ def _list_of(batch: Batch, kind: str) -> list[Any]:
         "dropped": batch.events,
         "worker": batch.workers,
         "gone": batch.gone,
+        "run": batch.runs,
     }
     return lists[kind]
 
@@ -149,6 +163,23 @@ def _gone(row: Row) -> WorkerGone | None:
     return WorkerGone(address, time, reason) if address else None
 
 
+def _run(row: Row) -> OpenedRun | None:
+    time, start, run, outcome, name, tags, user, code, exception_type = row
+    if not RUN.fullmatch(run) or outcome not in OUTCOMES or start > time:
+        return None
+    return OpenedRun(
+        UUID(run),
+        time,
+        start,
+        outcome,
+        clean_line(name, LONGEST_NAME),
+        clean_tags(tags),
+        clean_line(user, LONGEST_USER),
+        clean_code(code),
+        clean_line(exception_type, LONGEST_TAG),
+    )
+
+
 READERS: dict[str, Callable[[Row], Any]] = {
     "span": _span,
     "sample": _sample,
@@ -156,4 +187,5 @@ READERS: dict[str, Callable[[Row], Any]] = {
     "dropped": _dropped,
     "worker": _worker,
     "gone": _gone,
+    "run": _run,
 }

@@ -10,6 +10,8 @@ import logging
 
 import redis.asyncio as redis
 
+from observatory.collect.cancellation import heed_cancellation
+
 logger = logging.getLogger(__name__)
 
 DURATION = 15
@@ -23,6 +25,11 @@ class Claims:
 
     async def hold(self, what: str, target: int) -> bool:
         """Claims `what` for the target, or renews its claim. False when another target has it."""
+        held = await self._hold(what, target)
+        heed_cancellation()
+        return held
+
+    async def _hold(self, what: str, target: int) -> bool:
         name = f"observatory:claim:{what}"
         try:
             if await self.server.set(name, str(target), nx=True, ex=DURATION):

@@ -7,8 +7,8 @@ has the same lines with other values: then each value is read and its series loo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from prometheus_client import Metric
 from prometheus_client import parser as text_format
@@ -32,6 +32,8 @@ class ExpositionError(ValueError):
 class Page:
     samples: list[tuple[Series, float, float | None]]
     """(series, value, time in seconds where the page tells it); a known series stays the same object"""
+    helps: Mapping[str, str] = field(default_factory=dict)
+    """what the metrics mean, by name; of pages with a new shape alone"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class Parser:
             series for series, _, _ in samples
         }
         self._known = {identity: series for identity, series in self._known.items() if series in kept}
-        return Page(samples)
+        return Page(samples, _helps(families))
 
     def _samples(self, family: Metric) -> Iterator[tuple[Series, float, float | None]]:
         for sample in family.samples:
@@ -161,6 +163,15 @@ class _Counted:
                 yield line + "\n"
             elif line:
                 yield line
+
+
+def _helps(families: Iterable[Metric]) -> dict[str, str]:
+    return {
+        sample.name: " ".join(family.documentation.split())
+        for family in families
+        for sample in family.samples
+        if family.documentation
+    }
 
 
 def _is_openmetrics(content_type: str) -> bool:

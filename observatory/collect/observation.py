@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,11 @@ from observatory.collect.limits import Erred, SeriesLimit
 from observatory.collect.membership import Membership, Record
 from observatory.collect.outbox import Outbox
 from observatory.collect.silence import Silence
-from observatory.wire.records import Event, Sample, Series, Span, WorkerGone, is_time
+from observatory.wire.records import Event, Sample, Series, Span, WorkerGone, clean_text, is_time
+
+MAXIMUM_DESCRIBED = 2_000
+"""metrics of a cluster whose meaning is kept"""
+LONGEST_HELP = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,10 @@ class Observation:
         self.suspicious: float | None = None
         self.process_start: float | None = None
         self.has_refused = False
+        self.described: set[str] = set()
+        """metrics whose pages said what they mean"""
+        self.helps: dict[str, str] = {}
+        """what they said, until it is stored"""
 
     def event(self, kind: str, moment: float, message: str = "", **detail: Any) -> None:
         said = {"message": message} if message else {}
@@ -112,6 +121,7 @@ class Observation:
     def scheduler_scraped(self, page: Page, asked: float, moment: float) -> None:
         """Takes in the scheduler's metrics of a scrape that was `asked` for (monotonic)."""
         self._samples(page, moment)
+        self.heartbeats.scheduler_scraped(_values(page), moment)
         totals = totals_of(page)
         self.process_start = totals.process_start or self.process_start
         if totals.compute:
@@ -125,11 +135,19 @@ class Observation:
     def worker_scraped(self, address: str, page: Page, moment: float) -> None:
         if address in self.membership.members:
             self._samples(page, moment)
-            self.heartbeats.scraped(address, ((series, value) for series, value, _ in page.samples), moment)
+            self.heartbeats.scraped(address, _values(page), moment)
 
     def _samples(self, page: Page, moment: float) -> None:
+        for metric, text in page.helps.items():
+            if metric not in self.described and len(self.described) < MAXIMUM_DESCRIBED:
+                self.described.add(metric)
+                self.helps[metric] = clean_text(text, LONGEST_HELP)
         for series, value, timestamp in page.samples:
             self.sample(series, timestamp if timestamp is not None and is_time(timestamp) else moment, value)
+
+
+def _values(page: Page) -> Iterator[tuple[Series, float]]:
+    return ((series, value) for series, value, _ in page.samples)
 
 
 def totals_of(page: Page) -> Totals:

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 
+from observatory.collect.cancellation import heed_cancellation
 from observatory.collect.figures import Figures
 from observatory.store.committed import Committed
 from observatory.store.writer import Writer
@@ -150,6 +151,7 @@ class Flusher:
         while True:
             await asyncio.sleep(wait)
             stored = await self.flush()
+            heed_cancellation()
             wait = FLUSH_INTERVAL if stored else min(LONGEST_WAIT, wait * 2)
 
     async def flush(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, ParamSpec, TypeVar
 
@@ -11,7 +11,7 @@ from django.db import close_old_connections
 from django.db.models import F, Q
 from django.utils import timezone
 
-from observatory.clusters.models import Cluster, Project, Target
+from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.identity import Identity
 from observatory.wire.head import Head
 
@@ -23,6 +23,9 @@ STARTING_UP = 30.0
 """seconds at most from the start of a process to that of its scheduler"""
 STARTING = 2.0
 """seconds that a scheduler's start may lie before its process' start, by rounding"""
+LONGEST_METRIC = 500
+MOST_HELPS = 20_000
+"""metrics whose meaning is kept, of all clusters"""
 
 
 async def in_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -195,3 +198,15 @@ def saw_cluster(cluster: int, last_seen: float, target: Target) -> None:
 def report(target: int, holder: str, fields: dict[str, Any]) -> None:
     """Writes what the collector that holds the lease reports of a target."""
     Target.objects.filter(pk=target, lease_holder=holder).update(**fields)
+
+
+def describe(helps: Mapping[str, str]) -> None:
+    """Keeps what metrics mean; what is known of one stays."""
+    known = set(MetricHelp.objects.filter(name__in=helps).values_list("name", flat=True))
+    new = [
+        MetricHelp(name=name, help=help)
+        for name, help in helps.items()
+        if name not in known and len(name) <= LONGEST_METRIC and name.isprintable()
+    ]
+    room = max(0, MOST_HELPS - MetricHelp.objects.count())
+    MetricHelp.objects.bulk_create(new[:room], ignore_conflicts=True)

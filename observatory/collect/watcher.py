@@ -259,6 +259,16 @@ class Watcher:
             self.reported.update(changed)
             if observation is not None and "last_seen" in changed:
                 await in_database(registry.saw_cluster, observation.cluster.pk, last_seen, self.target)
+        if observation is not None:
+            await self._describe(observation)
+
+    async def _describe(self, observation: Observation) -> None:
+        """Stores what metrics mean that were met since."""
+        helps = dict(observation.helps)
+        if helps and self._may_write():
+            await in_database(registry.describe, helps)
+            for metric in helps:
+                del observation.helps[metric]
 
     async def _publish(self, cluster: int, committed: Committed) -> None:
         stream = "agent" if committed.agent_rules else str(self.subscriber.state)

@@ -6,16 +6,38 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.security import django_auth
 
+from observatory.alerts.api import router as alerts
+from observatory.alerts.timelines import clusters as cluster_alerts
+from observatory.alerts.timelines import links as link_alerts
+from observatory.alerts.timelines import runs as run_alerts
 from observatory.clusters.api import router as clusters
 from observatory.collect.api import router as targets
 from observatory.collect.ingest import router as ingest
-from observatory.replay.api import router as replay
+from observatory.comparison.api import router as comparison
+from observatory.exchange.api import router as jobs
+from observatory.exchange.records_api import router as records
+from observatory.replay.api import clusters as cluster_timelines
+from observatory.runs.api import router as runs
+from observatory.runs.notes_api import router as notes
+from observatory.runs.timelines import links as link_timelines
+from observatory.runs.timelines import runs as run_timelines
 
 api = NinjaAPI(title="Dask Observatory", version="1", auth=django_auth, docs_url=None)
 api.add_router("", clusters)
 api.add_router("", targets)
 api.add_router("", ingest)
-api.add_router("", replay)
+api.add_router("", comparison)
+api.add_router("", records)
+api.add_router("", runs)
+api.add_router("", notes)
+api.add_router("/clusters/{int:cluster_id}", cluster_timelines)
+api.add_router("/runs/{int:run_id}/timeline", run_timelines)
+api.add_router("/r/{token}", link_timelines)
+api.add_router("", jobs)
+api.add_router("", alerts)
+api.add_router("/clusters/{int:cluster_id}", cluster_alerts)
+api.add_router("/runs/{int:run_id}/timeline", run_alerts)
+api.add_router("/r/{token}", link_alerts)
 
 
 @api.exception_handler(Http404)

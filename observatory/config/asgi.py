@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -12,16 +11,16 @@ from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 http = get_asgi_application()
-# whitenoise's files: Django reads each in a thread and sends it as a whole, which is what we want
-warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 
 from observatory.collect.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
 from observatory.config.body_limit import BodyLimit  # noqa: E402
+from observatory.config.static_files import StaticFiles  # noqa: E402
+from observatory.config.uploads import imports  # noqa: E402
 from observatory.replay.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": BodyLimit(http, COMPRESSED),
+        "http": StaticFiles(BodyLimit(http, COMPRESSED, imports())),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

@@ -37,6 +37,14 @@ def boolean(name: str, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name} is {value!r}: it takes 1 or 0")
 
 
+def number(name: str, default: int) -> int:
+    """A whole number from 1 on."""
+    value = text(name, str(default))
+    if not (value.isascii() and value.isdecimal() and 0 < int(value) < 2**31):
+        raise ImproperlyConfigured(f"{name} is {value!r}: it takes a whole number from 1 on")
+    return int(value)
+
+
 def data_dir(base_dir: Path) -> Path:
     """The folder of the embedded services: a system folder under root, else .observatory in the checkout."""
     default = SYSTEM_DATA_DIR if os.geteuid() == 0 else base_dir / ".observatory"

@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from observatory.config.environment import boolean, data_dir, database, redis_url, secret_key, text, words
+from observatory.config.administration import UNFOLD as UNFOLD
+from observatory.config.environment import (
+    boolean,
+    data_dir,
+    database,
+    number,
+    redis_url,
+    secret_key,
+    text,
+    words,
+)
 from observatory.config.static import is_collected, static_version
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
@@ -19,6 +29,7 @@ CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL else []
 HTTPS = PUBLIC_URL.startswith("https://")
 
 INSTALLED_APPS = [
+    "unfold",  # before the admin, whose templates it replaces
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -32,13 +43,15 @@ INSTALLED_APPS = [
     "observatory.clusters",
     "observatory.collect",
     "observatory.replay",
+    "observatory.runs",
+    "observatory.alerts",
+    "observatory.exchange",
     "observatory.pages",
     "observatory.runtime",
 ]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -48,7 +61,9 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "observatory.pages.middleware.AdminPolicyMiddleware",
     "axes.middleware.AxesMiddleware",
+    "observatory.pages.middleware.in_one_thread",
 ]
 
 ROOT_URLCONF = "observatory.config.urls"
@@ -83,6 +98,9 @@ CHANNEL_LAYERS = {
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
+# a worker takes from both; `up` and Compose have one more for alerts, which exports and tiles don't hold up
+CELERY_TASK_QUEUES: dict[str, dict[str, Any]] = {"celery": {}, "alerts": {}}
+CELERY_TASK_ROUTES = {"observatory.alerts.*": {"queue": "alerts"}}
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "beat": {"task": "observatory.runtime.tasks.beat", "schedule": 10},
     "build-tiles": {
@@ -91,8 +109,29 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "options": {"expires": 15},
     },
     "end-silent-clusters": {"task": "observatory.collect.tasks.end_silent_clusters", "schedule": 30},
+    "sweep-jobs": {
+        "task": "observatory.exchange.tasks.sweep_jobs",
+        "schedule": 60,
+        "options": {"expires": 60},
+    },
+    "deliver": {
+        "task": "observatory.alerts.notifying.tasks.deliver",
+        "schedule": 2,
+        "options": {"expires": 2},
+    },
+    "repeat": {
+        "task": "observatory.alerts.notifying.tasks.repeat",
+        "schedule": 60,
+        "options": {"expires": 60},
+    },
+    "evaluate-rules": {
+        "task": "observatory.alerts.tasks.evaluate_rules",
+        "schedule": 2,
+        "options": {"expires": 2},
+    },
     "make-partitions": {"task": "observatory.store.tasks.make_partitions", "schedule": 6 * 3600},
-    "enforce-retention": {"task": "observatory.store.tasks.enforce_retention", "schedule": 3600},
+    "find-runs": {"task": "observatory.runs.tasks.find_runs", "schedule": 15, "options": {"expires": 15}},
+    "enforce-retention": {"task": "observatory.runs.tasks.enforce_retention", "schedule": 3600},
 }
 
 AUTHENTICATION_BACKENDS = [
@@ -146,7 +185,11 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
+# What the admin's pages may do beside it, for staff: django-unfold writes its behaviour into its templates as
+# expressions, which Alpine evaluates, and Alpine sets what they say of an element's style as an attribute.
+ADMIN_POLICY = {"script-src": ["'unsafe-eval'"], "style-src-attr": ["'unsafe-inline'"]}
 
+IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20
 METRICS_TOKEN = text("OBSERVATORY_METRICS_TOKEN", "")
 
 LANGUAGE_CODE = "en-us"
@@ -177,7 +220,15 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": "line"},
+        "nowhere": {"class": "logging.NullHandler"},
+    },
     "root": {"handlers": ["console"], "level": text("OBSERVATORY_LOG_LEVEL", "INFO")},
-    "loggers": {"axes": {"level": "WARNING"}},
+    "loggers": {
+        "axes": {"level": "WARNING"},
+        # they would log addresses that are secret
+        "apprise": {"handlers": ["nowhere"], "propagate": False},
+        "urllib3": {"level": "INFO"},
+    },
 }

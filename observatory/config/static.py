@@ -8,12 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 VERSION_FILE = "version.txt"
+BUNDLER = Path(__file__).parent / "bundle.py"
 
 
 def static_version(frontend: Path) -> str:
-    """A short hash of all files below `frontend` and of the packages that bring static files of their own."""
-    digest = hashlib.sha256()
-    for package in ("django", "plotly"):
+    """A short hash of all files below `frontend`, of what bundles them, and of packages with static files."""
+    digest = hashlib.sha256(BUNDLER.read_bytes())
+    for package in ("django", "django-unfold", "plotly"):
         digest.update(f"{package} {version(package)}\n".encode())
     for path in sorted(path for path in frontend.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(frontend)}\0".encode())

@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from observatory.clusters.models import Cluster
+from observatory.pages.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.pages.recorded import cluster_of, mark_in, mark_of, moment, record_frame, words
 from observatory.store.connection import reading
 from observatory.store.logs import ROLES, Line, LogFilter, Mark, lines_after, lines_before
@@ -22,6 +24,8 @@ def log_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """Newest first; `older` and `newer` go on from a line."""
     cluster = cluster_of(request, cluster_id)
     wanted = _wanted(request)
+    if wants_csv(request):
+        return _csv(cluster, wanted)
     context = {
         **record_frame(cluster, "logs"),
         **_lines(request, cluster.pk, wanted),
@@ -31,6 +35,27 @@ def log_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
         "roles": ROLES,
     }
     return render(request, "pages/logs.html", context)
+
+
+def _csv(cluster: Cluster, wanted: LogFilter) -> HttpResponse:
+    with reading() as connection:
+        lines = lines_before(connection, cluster.pk, wanted, MOST_ROWS + 1)
+    header = ("time", "level", "role", "worker", "address", "pid", "logger", "message", "traceback")
+    rows = (
+        (
+            line.time,
+            LEVELS.get(line.level, line.level),
+            line.role,
+            line.worker,
+            line.address,
+            line.pid,
+            line.logger,
+            line.message,
+            line.traceback,
+        )
+        for line in lines
+    )
+    return csv_response(f"{cluster.name} logs", header, rows)
 
 
 def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, Any]:

@@ -27,7 +27,7 @@ else:
 class ProjectForm(ProjectFormBase):
     class Meta:
         model = Project
-        fields = ("name", "retention_days")
+        fields = ("name", "retention_days", "run_idle_seconds")
 
 
 class MemberForm(MemberFormBase):

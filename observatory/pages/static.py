@@ -12,9 +12,12 @@ from django.contrib.staticfiles.finders import BaseFinder
 from django.core.files.storage import FileSystemStorage, Storage
 from whitenoise.storage import CompressedStaticFilesStorage
 
+from observatory.config.bundle import bundle
 from observatory.config.static import VERSION_FILE
 
 PLOTLY = "plotly.min.js"
+BUNDLED = ("frontend/pages/cluster.js", "frontend/pages/compare.js", "frontend/pages/rule.js")
+"""the modules that import many others"""
 
 
 class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
@@ -23,14 +26,30 @@ class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
     def post_process(
         self, paths: dict[str, Any], dry_run: bool = False, **options: Any
     ) -> Iterator[tuple[str, str, bool]]:
-        changed = {path: source for path, source in paths.items() if self._is_changed(path)}
+        bundles = (
+            {} if dry_run else {self._bundle(entry): (self, entry) for entry in BUNDLED if entry in paths}
+        )
+        changed = {path: source for path, source in (paths | bundles).items() if self._is_changed(path)}
         yield from super().post_process(changed, dry_run, **options)
         if not dry_run:
             Path(self.path(VERSION_FILE)).write_text(settings.STATIC_VERSION)
 
+    def _bundle(self, entry: str) -> str:
+        path = bundle_of(entry)
+        content = bundle(Path(self.path(entry)), Path(self.path("")))
+        file = Path(self.path(path))
+        if not file.exists() or file.read_text() != content:
+            file.write_text(content)
+        return path
+
     def _is_changed(self, path: str) -> bool:
         source, compressed = Path(self.path(path)), Path(self.path(f"{path}.gz"))
         return not compressed.exists() or compressed.stat().st_mtime < source.stat().st_mtime
+
+
+def bundle_of(entry: str) -> str:
+    """The static path of the bundle of a module."""
+    return entry.removesuffix(".js") + ".bundle.js"
 
 
 class PlotlyFinder(BaseFinder):

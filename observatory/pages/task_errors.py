@@ -9,7 +9,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from observatory.pages.recorded import cluster_of, mark_in, mark_of, record_frame, words
+from observatory.clusters.models import Cluster
+from observatory.pages.csv import MOST_ROWS, csv_response, wants_csv
+from observatory.pages.recorded import cluster_of, mark_in, mark_of, moment, record_frame, words
 from observatory.replay.information import THRESHOLDS
 from observatory.replay.stories import last_minutes, story_of
 from observatory.store.connection import reading
@@ -26,11 +28,13 @@ def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """The groups of errors or, where the query string has a type, the errors of that type."""
     cluster = cluster_of(request, cluster_id)
     wanted = _wanted(request)
+    if wants_csv(request):
+        return _csv(cluster, wanted)
     context = {
         **record_frame(cluster, "errors"),
         "wanted": wanted,
         "outcomes": OUTCOMES,
-        "is_filtered": bool(wanted.text or wanted.prefix or wanted.outcome),
+        "is_filtered": wanted != ErrorFilter(exception_type=wanted.exception_type),
     }
     if wanted.exception_type is None:
         context |= _groups(request, cluster.pk, wanted)
@@ -56,6 +60,28 @@ def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpRes
         "thresholds": THRESHOLDS,
     }
     return render(request, "pages/task_error.html", context)
+
+
+def _csv(cluster: Cluster, wanted: ErrorFilter) -> HttpResponse:
+    """The errors that the groups, or the list, are of."""
+    with reading() as connection:
+        errors = task_errors(connection, cluster.pk, wanted, MOST_ROWS + 1)
+    header = ("time", "exception", "prefix", "key", "outcome", "message", "worker", "retries", "dependents")
+    rows = (
+        (
+            error.time,
+            error.exception_type,
+            error.prefix,
+            error.key,
+            error.outcome,
+            error.message,
+            error.worker,
+            error.retries,
+            error.dependents,
+        )
+        for error in errors
+    )
+    return csv_response(f"{cluster.name} errors", header, rows)
 
 
 def _groups(request: HttpRequest, cluster: int, wanted: ErrorFilter) -> dict[str, Any]:
@@ -89,4 +115,6 @@ def _wanted(request: HttpRequest) -> ErrorFilter:
         prefix=words(request, "prefix"),
         outcome=outcome if outcome in OUTCOMES else "",
         exception_type=words(request, "type") if "type" in request.GET else None,
+        start=moment(request.GET.get("from", "")),
+        stop=moment(request.GET.get("to", "")),
     )

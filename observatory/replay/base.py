@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import psycopg
 
-from observatory.clusters.models import Cluster
 from observatory.replay.bins import (
     GAP,
     SHORT,
@@ -23,6 +22,7 @@ from observatory.replay.events import events_of_rows
 from observatory.replay.layers import Layer
 from observatory.replay.levels import Place
 from observatory.replay.profiles import Profile, profile_block, sum_profiles
+from observatory.replay.scope import Scope
 from observatory.store import timeline
 from observatory.store.intervals import Intervals
 from observatory.wire.blocks import Column, encode, number_column, text_column
@@ -30,40 +30,41 @@ from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.records import MetricType
 
 
-def of_rows(connection: psycopg.Connection, cluster: Cluster, layer: Layer, place: Place) -> bytes:
+def of_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, place: Place) -> bytes:
     """The blocks of a tile, without the extent's."""
     if layer.name == SPANS:
-        return _spans(connection, cluster.pk, layer.band or 0, place)
+        return _spans(connection, scope, layer.band or 0, place)
     if layer.name == PREFIXES:
-        return _prefixes(connection, cluster.pk, place)
+        return _prefixes(connection, scope, place)
     if layer.name == EVENTS:
-        return events_of_rows(connection, cluster.pk, place)
+        return events_of_rows(connection, scope, place)
     if layer.name == PROFILE:
-        return _profile(connection, cluster.pk, place)
-    return _series(connection, cluster, layer, place)
+        return _profile(connection, scope, place)
+    return _series(connection, scope, layer, place)
 
 
-def _spans(connection: psycopg.Connection, cluster: int, band: int, place: Place) -> bytes:
+def _spans(connection: psycopg.Connection, scope: Scope, band: int, place: Place) -> bytes:
+    cluster, window = scope.cluster.pk, scope.of(place)
     lanes = timeline.lanes_of_band(connection, cluster, band)
-    rows = timeline.spans(connection, cluster, place.start, place.stop, lanes)
+    rows = timeline.spans(connection, cluster, *window, lanes)
     short = is_short(rows["start"], rows["stop"], place)
     binned = {name: column[short] for name, column in rows.items()}
-    blocks = [_busy_block(binned, binned["lane"], place)]
+    blocks = [_busy_block(binned, binned["lane"], place, scope)]
     if not short.all():
         shortest = SHORT * place.bin_width
-        whole = timeline.long_spans(connection, cluster, place.start, place.stop, shortest, lanes)
+        whole = timeline.long_spans(connection, cluster, *window, shortest, lanes)
         blocks.append(span_block(whole))
     return b"".join(blocks)
 
 
-def _prefixes(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
-    rows = timeline.spans(connection, cluster, place.start, place.stop)
-    return _busy_block(rows, np.zeros(len(rows["lane"]), np.int64), place)
+def _prefixes(connection: psycopg.Connection, scope: Scope, place: Place) -> bytes:
+    rows = timeline.spans(connection, scope.cluster.pk, *scope.of(place))
+    return _busy_block(rows, np.zeros(len(rows["lane"]), np.int64), place, scope)
 
 
-def _busy_block(rows: dict[str, timeline.Array], lane: timeline.Array, place: Place) -> bytes:
-    busy = busy_bins(lane, rows["prefix"], rows["action"], rows["start"], rows["stop"], place)
-    return busy_block(busy, place)
+def _busy_block(rows: dict[str, timeline.Array], lane: timeline.Array, place: Place, scope: Scope) -> bytes:
+    spans = (lane, rows["prefix"], rows["action"], rows["start"], rows["stop"])
+    return busy_block(busy_bins(*spans, place, scope.window), place)
 
 
 def busy_block(busy: Busy, place: Place) -> bytes:
@@ -99,14 +100,16 @@ def span_block(rows: list[tuple[object, ...]]) -> bytes:
     )
 
 
-def _profile(connection: psycopg.Connection, cluster: int, place: Place) -> bytes:
-    rows = timeline.profile(connection, cluster, place.start, place.stop)
+def _profile(connection: psycopg.Connection, scope: Scope, place: Place) -> bytes:
+    rows = timeline.profile(connection, scope.cluster.pk, *scope.of(place))
     worker, prefix, source, stack = rows["worker"], rows["prefix"], rows["source"], rows["stack"]
     found = Profile(rows["time"], worker, prefix, source, stack, rows["count"])
     return profile_block(sum_profiles([found], place), place)
 
 
-def _series(connection: psycopg.Connection, cluster: Cluster, layer: Layer, place: Place) -> bytes:
+def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, place: Place) -> bytes:
+    cluster = scope.cluster
+    start, stop = scope.of(place)
     intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
     found = timeline.layer_series(connection, cluster.pk, LAYERS[layer.name], layer.band)
     numbers = np.array([series.id for series in found], np.int64)
@@ -114,9 +117,7 @@ def _series(connection: psycopg.Connection, cluster: Cluster, layer: Layer, plac
     is_counter = np.array([series.type == MetricType.COUNTER for series in found], bool)
     # a counter's first rate in the tile takes the sample before it
     before = int(GAP * usual.max(initial=0) * 1e6)
-    rows = timeline.samples(
-        connection, cluster.pk, numbers.tolist(), max(0, place.start - before), place.stop
-    )
+    rows = timeline.samples(connection, cluster.pk, numbers.tolist(), max(scope.start, start - before), stop)
     series, time, value = rows["series"], rows["time"], rows["value"]
     at = np.searchsorted(numbers, series)
     interval, counts_up = usual[at], is_counter[at]

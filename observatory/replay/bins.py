@@ -37,12 +37,20 @@ def is_short(start: Integers, stop: Integers, place: Place) -> npt.NDArray[np.bo
 
 
 def busy_bins(
-    lane: Integers, prefix: Integers, action: Integers, start: Integers, stop: Integers, place: Place
+    lane: Integers,
+    prefix: Integers,
+    action: Integers,
+    start: Integers,
+    stop: Integers,
+    place: Place,
+    window: tuple[int, int],
 ) -> Busy:
     """Spans (start and stop in microseconds) as bins: exact overlap, nothing sampled.
 
-    A span counts in the bin where it starts, so that over all tiles of a level each counts once.
+    A span counts in the bin where it starts, so that over all tiles of a level each counts once. What lies
+    outside of `window` isn't in them.
     """
+    start, stop = np.clip(start, *window), np.clip(stop, *window)
     first = (np.maximum(start, place.start) - place.start) >> place.level
     last = (np.minimum(np.maximum(stop, start + 1), place.stop) - 1 - place.start) >> place.level
     repeats = np.maximum(last - first + 1, 0)

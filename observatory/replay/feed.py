@@ -16,6 +16,7 @@ from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 
 from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.store import timeline
 from observatory.store.connection import reading
@@ -127,5 +128,5 @@ def _state_block(cluster_id: int) -> bytes | None:
         return None
     moment = time.time() + (cluster.target.clock_offset if cluster.target else 0.0)
     with reading() as connection, timeline.snapshot(connection):
-        state = state_at(connection, cluster, round(moment * 1e6))
+        state = state_at(connection, Scope(cluster), round(moment * 1e6))
     return encode("state", 0, [], state)

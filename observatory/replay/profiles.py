@@ -9,7 +9,7 @@ import numpy as np
 
 from observatory.replay.bins import Integers
 from observatory.replay.levels import Place
-from observatory.wire.blocks import Column, encode
+from observatory.wire.blocks import Column, encode, number_column, text_column
 
 FINEST = 32
 """bins of a tile: a flame graph sums over its window, which is a tile long or two"""
@@ -74,6 +74,15 @@ def _summed(profile: Profile, place: Place) -> Profile:
     time = np.maximum.reduceat(profile.time[order], firsts)
     count = np.minimum(np.add.reduceat(profile.count[order], firsts), LARGEST_COUNT)
     return Profile(time, worker, prefix, source, stack, count, profile.bins)
+
+
+def stack_block(stacks: Sequence[tuple[int, str]]) -> bytes:
+    """`stacks` as store.stacks.frames_of gives them."""
+    columns = [
+        number_column("id", "u32", [stack for stack, _ in stacks]),
+        text_column("frames", [frames for _, frames in stacks]),
+    ]
+    return encode("stack", len(stacks), columns)
 
 
 def profile_block(profile: Profile, place: Place) -> bytes:

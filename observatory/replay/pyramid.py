@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -24,10 +24,13 @@ EVENT_COLUMNS = ("time", "worker", "kind", "message", "detail")
 DTYPES = {"u32": "<u4", "u8": "u1", "f32": "<f4", "f64": "<f8", "i32": "<i4"}
 
 
-def of_children(layer: Layer, place: Place, children: Children) -> bytes:
-    """The blocks of the tile at `place` made of those one level below, which may be none, one or two."""
+def of_children(layer: Layer, place: Place, children: Children, window: tuple[int, int]) -> bytes:
+    """The blocks of the tile at `place` made of those one level below, which may be none, one or two.
+
+    What lies outside of `window` (microseconds) isn't in its bins.
+    """
     if layer.name == SPANS:
-        return _spans(place, children)
+        return _spans(place, children, window)
     if layer.name == PREFIXES:
         return busy_block(_busy(place, children), place)
     if layer.name == EVENTS:
@@ -38,7 +41,7 @@ def of_children(layer: Layer, place: Place, children: Children) -> bytes:
     return series_block(_series(place, children), layer, place)
 
 
-def _spans(place: Place, children: Children) -> bytes:
+def _spans(place: Place, children: Children, window: tuple[int, int]) -> bytes:
     """What is short on this level goes into the bins, what is long stays; one in both children comes once."""
     rows = [
         row
@@ -48,7 +51,7 @@ def _spans(place: Place, children: Children) -> bytes:
     ]
     shortest = SHORT * place.bin_width
     short = [row for row in rows if _microseconds(row[5]) - _microseconds(row[4]) < shortest]
-    busy = _busy(place, children, short)
+    busy = _busy(place, children, _short_bins(place, short, window))
     blocks = [busy_block(busy, place)]
     if len(short) < len(rows):
         whole = [row for row in rows if _microseconds(row[5]) - _microseconds(row[4]) >= shortest]
@@ -56,7 +59,14 @@ def _spans(place: Place, children: Children) -> bytes:
     return b"".join(blocks)
 
 
-def _busy(place: Place, children: Children, short: Sequence[Sequence[Any]] = ()) -> Busy:
+def _short_bins(place: Place, short: Sequence[Sequence[Any]], window: tuple[int, int]) -> Iterator[Busy]:
+    if short:
+        lane, prefix, action = (np.array([row[column] for row in short], np.int64) for column in range(3))
+        start, stop = (np.array([_microseconds(row[column]) for row in short]) for column in (4, 5))
+        yield busy_bins(lane, prefix, action, start, stop, place, window)
+
+
+def _busy(place: Place, children: Children, more: Iterable[Busy] = ()) -> Busy:
     parts = []
     for child, body in children:
         block = _block(body, "busy")
@@ -65,11 +75,7 @@ def _busy(place: Place, children: Children, short: Sequence[Sequence[Any]] = ())
                 _array(block, name) for name in ("lane", "bin", "prefix", "action", "seconds", "count")
             )
             parts.append(Busy(lane, (bins >> 1) + _half(child), prefix, action, seconds, count))
-    if short:
-        lane, prefix, action = (np.array([row[column] for row in short], np.int64) for column in range(3))
-        start, stop = (np.array([_microseconds(row[column]) for row in short]) for column in (4, 5))
-        parts.append(busy_bins(lane, prefix, action, start, stop, place))
-    return sum_busy(parts)
+    return sum_busy([*parts, *more])
 
 
 def _event_counts(children: Children) -> Counter[tuple[int, str]]:
@@ -106,6 +112,12 @@ def _profile(place: Place, children: Children) -> Profile:
             bins = 2 * int(block.meta["bins"])
             parts.append(Profile(time, **{name: _array(block, name) for name in WHOLE}, bins=bins))
     return sum_profiles(parts, place)
+
+
+def count_spans(body: bytes) -> int:
+    """How many spans a tile of the layer spans tells of; one that several bins share counts in each."""
+    busy, whole = _block(body, "busy"), _block(body, "span")
+    return (0 if busy is None else int(_array(busy, "count").sum())) + (0 if whole is None else whole.rows)
 
 
 def _block(body: bytes, kind: str) -> Block | None:

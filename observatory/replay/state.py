@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 from distributed.utils import color_of
 
 from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
 from observatory.store import state as store
 from observatory.store import timeline
 from observatory.store.growth import SETTLING
@@ -30,8 +32,13 @@ RECENT = 1.5
 """usual intervals: a worker that executes nothing tells no number of it, so an older one may be over"""
 
 
-def state_at(connection: psycopg.Connection, cluster: Cluster, at: int) -> dict[str, Any]:
-    """*state* of docs/architecture.md; `at` in microseconds on the scheduler's clock. Needs a snapshot."""
+def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str, Any]:
+    """*state* of docs/architecture.md; `at` in microseconds on the scheduler's clock. Needs a snapshot.
+
+    Of a window it is the state at an instant in it, and the progress since its start.
+    """
+    cluster = scope.cluster
+    at = min(max(at, scope.start), scope.stop)
     polled = STALE * cluster.identity_interval
     scraped = STALE * max(cluster.identity_interval, cluster.metrics_interval)
     counts = store.last_samples(connection, cluster.pk, ("observatory_cluster_tasks",), at, polled)
@@ -40,8 +47,9 @@ def state_at(connection: psycopg.Connection, cluster: Cluster, at: int) -> dict[
     scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), at, scraped)
     extent = timeline.extent(connection, cluster.pk)
     executing = _executing(connection, cluster, at, extent.committed if extent else 0.0)
-    totals = store.last_samples(connection, cluster.pk, (PREFIX_TOTALS,), at, 365 * 86_400)
-    progress = _progress(store.done(connection, cluster.pk, at), totals)
+    progress = _progress(*_done(connection, cluster, at))
+    if scope.start:
+        progress = list(_since(_progress(*_done(connection, cluster, scope.start)), progress))
     workers = store.alive(connection, cluster.pk, at)
     return {
         "at": at / 1e6,
@@ -56,6 +64,31 @@ def state_at(connection: psycopg.Connection, cluster: Cluster, at: int) -> dict[
             "seconds": sum(row["seconds"] for row in progress),
         },
     }
+
+
+def _done(
+    connection: psycopg.Connection, cluster: Cluster, at: int
+) -> tuple[list[store.Done], list[LastSample]]:
+    totals = store.last_samples(connection, cluster.pk, (PREFIX_TOTALS,), at, 365 * 86_400)
+    return store.done(connection, cluster.pk, at), totals
+
+
+def _since(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The progress from one instant to a later one; of prefixes that had some."""
+    earlier = {row["name"]: row for row in before}
+    for row in now:
+        old = earlier.get(row["name"])
+        if old is not None:
+            grown = {
+                name: _difference(row[name], old[name]) for name in ("done", "total", "erred", "seconds")
+            }
+            row = {**row, **grown}
+        if row["done"] or row["erred"] or (old is None and row["total"]):
+            yield row
+
+
+def _difference(now: float | None, before: float | None) -> float | None:
+    return None if now is None else max(0, now - (before or 0))
 
 
 def _progress(done: list[store.Done], totals: list[LastSample]) -> list[dict[str, Any]]:

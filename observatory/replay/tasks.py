@@ -34,12 +34,17 @@ def build_tiles() -> None:
     """Goes on where it stopped; where nothing closed since, a cluster costs one look."""
     lately = Q(ended=None) | Q(ended__gt=now() - LATELY)
     for cluster in Cluster.objects.filter(lately).order_by("-last_seen"):
-        try:
-            with reading() as connection, alone(connection, cluster.pk) as is_alone:
-                if is_alone:
-                    build(connection, cluster)
-        except psycopg.Error:  # one that is being deleted, or a database that is away
-            log.exception("the tiles of cluster %d are built later", cluster.pk)
+        build_alone(cluster)
+
+
+def build_alone(cluster: Cluster) -> None:
+    """Builds what is missing of one cluster, unless somebody else is about it; what fails is built later."""
+    try:
+        with reading() as connection, alone(connection, cluster.pk) as is_alone:
+            if is_alone:
+                build(connection, cluster)
+    except psycopg.Error:  # one that is being deleted, or a database that is away
+        log.exception("the tiles of cluster %d are built later", cluster.pk)
 
 
 def build(connection: psycopg.Connection, cluster: Cluster) -> None:

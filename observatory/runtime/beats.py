@@ -17,8 +17,8 @@ READY = "observatory:ready:"
 BEAT = "observatory:beat"
 BEAT_TASK_INTERVAL = 10.0
 """seconds between two beats, which say that Celery's beat schedules and a worker works"""
-QUEUE = "celery"
-"""Celery's default queue: a list in Redis"""
+QUEUES = ("celery", "alerts")
+"""Celery's: lists in Redis"""
 
 
 def connect() -> redis.Redis:
@@ -66,4 +66,4 @@ def beat_age(client: redis.Redis) -> float | None:
 
 def queue_length(client: redis.Redis) -> int:
     """Celery tasks that wait."""
-    return int(client.llen(QUEUE))
+    return sum(int(client.llen(queue)) for queue in QUEUES)

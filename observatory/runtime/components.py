@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import Error as DatabaseError
 
+from observatory.alerts import health
 from observatory.clusters.models import Target
 from observatory.config.celery import app
 from observatory.runtime import beats
@@ -20,6 +21,8 @@ from observatory.store.engines import choose
 
 LATEST_BEAT = 60.0
 LEAST_DISK = 2 << 30
+LONGEST_LAG = 30.0
+"""seconds of data that rules may not be evaluated over yet"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,22 @@ def targets() -> Iterator[Finding]:
         yield Finding("targets", False, str(error).split("\n")[0], "see the database")
 
 
+def alerts() -> Iterator[Finding]:
+    """How the evaluation goes, and a finding each rule and channel that fails."""
+    try:
+        lag = health.lag()
+        remedy = "see the log of Celery's workers; rules over long windows of many series take longest"
+        words = "no live cluster waits" if lag <= LONGEST_LAG else f"{lag:.0f} s behind what is recorded"
+        yield Finding("alerts", lag <= LONGEST_LAG, words, remedy)
+        for rule in health.failing_rules():
+            yield Finding(f"rule {rule.name}", False, rule.error, "correct it in the admin, or disable it")
+        for channel, error in health.failing_channels():
+            remedy = "correct its address in the admin and send a test, or disable it"
+            yield Finding(f"channel {channel.name}", False, error or "it can't be told", remedy)
+    except DatabaseError as error:
+        yield Finding("alerts", False, str(error).split("\n")[0], "see the database")
+
+
 def disk() -> Finding:
     try:
         free = shutil.disk_usage(settings.DATA_DIR).free
@@ -150,3 +169,4 @@ def all_findings() -> Iterator[Finding]:
     yield collector()
     yield celery()
     yield from targets()
+    yield from alerts()

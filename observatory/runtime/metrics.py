@@ -7,10 +7,12 @@ from typing import Any
 
 import psycopg
 import redis
+from django.db import DatabaseError
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from observatory.alerts import health
 from observatory.runtime import beats
 from observatory.store.connection import connect
 from observatory.store.extents import counts
@@ -42,6 +44,7 @@ class Observatory(Collector):
             yield GaugeMetricFamily("observatory_celery_beat_age_seconds", "Since Celery's last beat.", age)
         yield from collector_metrics(living)
         yield from stored_metrics()
+        yield from alert_metrics()
 
 
 def collector_metrics(living: list[dict[str, Any]]) -> Iterator[Metric]:
@@ -79,6 +82,26 @@ def stored_metrics() -> Iterator[Metric]:
     except psycopg.Error:
         return
     yield family
+
+
+def alert_metrics() -> Iterator[Metric]:
+    """How far rules are evaluated, and what becomes of what they raise."""
+    lag = GaugeMetricFamily(
+        "observatory_alerts_lag_seconds", "Of data that rules aren't evaluated over yet, at most."
+    )
+    alerts = GaugeMetricFamily("observatory_alerts", "Alerts that aren't resolved.", labels=["state"])
+    deliveries = GaugeMetricFamily("observatory_deliveries", "What channels are told.", labels=["state"])
+    try:
+        lag.add_metric([], health.lag())
+        for state, count in health.open_alerts().items():
+            alerts.add_metric([state], count)
+        for state, count in health.deliveries().items():
+            deliveries.add_metric([state], count)
+    except DatabaseError:
+        return
+    yield lag
+    yield alerts
+    yield deliveries
 
 
 registry = CollectorRegistry()

@@ -69,7 +69,7 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
     for service in embedded_services(folder):
         supervisor.start(service)
     supervisor.run(once("migrate", "migrate", "--verbosity", "0"))
-    programs = [web(options), collector(), worker(), beat(folder)]
+    programs = [web(options), collector(), worker(options), alerts(options), beat(folder)]
     if options.demo or options.demo_once:
         programs.append(demo(folder, options))
     for program in programs:
@@ -106,9 +106,17 @@ def collector() -> Program:
     return _tells_its_process("collector", _manage("collect"), beats.collects)
 
 
-def worker() -> Program:
+def worker(options: Options) -> Program:
     # threads, not processes: the work is the database's, and one process is stopped more surely than several
-    return _says_ready("worker", [*_celery("worker"), "--pool", "threads", "--concurrency", "4"])
+    command = [*_celery("worker"), "--pool", "threads", "--concurrency", "4"]
+    return _knows_its_address(_says_ready("worker", command), options)
+
+
+def alerts(options: Options) -> Program:
+    """A worker that exports, imports and tiles can't keep from evaluating rules and telling of alerts."""
+    command = [*_celery("worker"), "--queues", "alerts", "--pool", "threads", "--concurrency", "6"]
+    program = _says_ready("alerts", [*command, "--hostname", "alerts@%h"], "worker")
+    return _knows_its_address(program, options)
 
 
 def beat(folder: DataFolder) -> Program:
@@ -168,6 +176,12 @@ def _celery(command: str) -> list[str]:
     return [sys.executable, "-m", "celery", "--app", "observatory.config.celery", "--quiet", command]
 
 
+def _knows_its_address(program: Program, options: Options) -> Program:
+    """For the links in what people are told of alerts."""
+    program.environment = {"OBSERVATORY_PUBLIC_URL": options.url}
+    return program
+
+
 def _connectable(host: str) -> str:
     """What stands in a URL for the address `host` that is listened on."""
     return EVERYWHERE.get(host) or (f"[{host}]" if ":" in host else host)
@@ -186,9 +200,9 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _says_ready(name: str, command: list[str]) -> Program:
-    """A Celery process, which says itself when it is ready (observatory.runtime.tasks)."""
-    return _tells_its_process(name, command, lambda process: beats.is_ready(name, process))
+def _says_ready(name: str, command: list[str], kind: str = "") -> Program:
+    """A Celery process, which says itself when it is ready (observatory.runtime.tasks), as `kind`."""
+    return _tells_its_process(name, command, lambda process: beats.is_ready(kind or name, process))
 
 
 def _tells_its_process(name: str, command: list[str], is_ready: Callable[[int], bool]) -> Program:

@@ -14,10 +14,20 @@ from observatory.store.tables import EVENT, RECORDED, SAMPLE, SPAN, TimeSeries
 from observatory.store.texts import LARGEST_INTEGER
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
-from observatory.wire.records import Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen, is_time
+from observatory.wire.records import (
+    Batch,
+    Event,
+    OpenedRun,
+    Sample,
+    Series,
+    Span,
+    WorkerGone,
+    WorkerSeen,
+    is_time,
+)
 
 Times = npt.NDArray[np.float64]
-Timed = TypeVar("Timed", Sample, Event, WorkerSeen, WorkerGone)
+Timed = TypeVar("Timed", Sample, Event, WorkerSeen, WorkerGone, OpenedRun)
 
 OURS = "observatory_"
 """what the names of metrics begin with that an agent and the collector both tell"""
@@ -73,6 +83,7 @@ class Accepted:
     """of the events"""
     rows: dict[str, list[tuple[Any, ...]]]
     """by kind"""
+    runs: list[OpenedRun]
     head: Head | None
     refused: int
 
@@ -124,6 +135,7 @@ def accept(batch: Batch, latest: float) -> Accepted:
     events = _in_time(batch.events, latest)
     rows = {kind: found for kind in batch.rows if (found := _rows_in_time(kind, batch.rows[kind], latest))}
     workers, gone = _in_time(batch.workers, latest), _in_time(batch.gone, latest)
+    runs = _in_time(batch.runs, latest)
     return Accepted(
         cluster=batch.cluster,
         committed=batch.committed if is_time(batch.committed) and batch.committed < latest else 0.0,
@@ -135,9 +147,10 @@ def accept(batch: Batch, latest: float) -> Accepted:
         events=events,
         happened=np.array([event.time for event in events], np.float64),
         rows=rows,
+        runs=runs,
         head=batch.head,
         refused=len(batch)
-        - (len(spans) + len(samples) + len(events) + len(workers) + len(gone))
+        - (len(spans) + len(samples) + len(events) + len(workers) + len(gone) + len(runs))
         - sum(map(len, rows.values())),
     )
 

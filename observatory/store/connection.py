@@ -60,7 +60,7 @@ def _readers() -> ConnectionPool[psycopg.Connection]:
     return ConnectionPool(
         kwargs={**parameters(), "autocommit": True},
         configure=_in_utc,
-        check=ConnectionPool.check_connection,
+        check=_alive,
         min_size=1,
         max_size=MOST_READERS,
         timeout=CONNECT_TIMEOUT,
@@ -70,3 +70,16 @@ def _readers() -> ConnectionPool[psycopg.Connection]:
 
 def _in_utc(connection: psycopg.Connection) -> None:
     connection.execute("SET timezone = 'UTC'")
+
+
+def _alive(connection: psycopg.Connection) -> None:
+    """Raises psycopg.OperationalError for one that is broken; then all that wait in the pool are replaced.
+
+    A database that was restarted broke all of them, and the pool, which looks at one at a time and waits
+    longer after each, would not come to a whole one within its time.
+    """
+    try:
+        ConnectionPool.check_connection(connection)
+    except psycopg.OperationalError:
+        _readers().drain()
+        raise

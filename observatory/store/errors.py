@@ -27,6 +27,8 @@ class ErrorFilter:
     """one of OUTCOMES"""
     exception_type: str | None = None
     """exactly; errors without one have "" """
+    start: datetime | None = None
+    stop: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class TaskError:
     worker: str
     """the name of the worker that told of it, or its address; empty: none did"""
     traceback: str = ""
-    """of `task_error` alone"""
+    """where it was asked for"""
 
 
 _ROWS: LiteralString = """
@@ -90,6 +92,8 @@ _WORKERS: LiteralString = """ARRAY(
 _WANTED: LiteralString = f"""
     AND (%(prefix)s = '' OR prefix.name = %(prefix)s)
     AND (%(outcome)s = '' OR outcome = %(outcome)s)
+    AND (%(start)s::timestamptz IS NULL OR error.time >= %(start)s)
+    AND (%(stop)s::timestamptz IS NULL OR error.time < %(stop)s)
     AND (%(exception_type)s::text IS NULL OR exception_type = %(exception_type)s)
     AND (%(text)s = ''
          OR strpos(lower(concat(exception_type, ' ', message, ' ', {_KEY})), lower(%(text)s)) > 0)"""
@@ -137,10 +141,12 @@ def task_errors(
     wanted: ErrorFilter,
     limit: int,
     before: tuple[datetime, UUID] | None = None,
+    with_tracebacks: bool = False,
 ) -> list[TaskError]:
     """The newest ones, or those before the error of that time and id."""
     time, id = before or (None, None)
-    query: LiteralString = f"""{_COLUMNS} {_ROWS} {_WANTED}
+    columns: LiteralString = f"{_COLUMNS}, traceback" if with_tracebacks else _COLUMNS
+    query: LiteralString = f"""{columns} {_ROWS} {_WANTED}
         AND (%(time)s::timestamptz IS NULL OR error.time <= %(time)s
              AND (error.time, error.id) < (%(time)s, %(id)s::uuid))
         ORDER BY error.time DESC, error.id DESC LIMIT %(limit)s"""
@@ -182,4 +188,6 @@ def _parameters(cluster: int, wanted: ErrorFilter) -> dict[str, Any]:
         "prefix": wanted.prefix,
         "outcome": wanted.outcome,
         "exception_type": wanted.exception_type,
+        "start": wanted.start,
+        "stop": wanted.stop,
     }

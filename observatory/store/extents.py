@@ -55,6 +55,16 @@ def extents(cluster_ids: Iterable[int]) -> dict[int, Extent]:
         return {row[0]: Extent.of(row) for row in cursor.fetchall()}
 
 
+def unknown_clusters() -> list[int]:
+    """Those that records are left of though they were deleted."""
+    with django_connection.cursor() as cursor:
+        # one statement: a cluster is there before its first record
+        cursor.execute(
+            "SELECT cluster_id FROM extent WHERE cluster_id NOT IN (SELECT id FROM clusters_cluster)"
+        )
+        return [cluster for (cluster,) in cursor.fetchall()]
+
+
 def extent_of(connection: psycopg.Connection, cluster: int) -> Extent:
     """Of one cluster that something was stored of."""
     query = f"SELECT {COLUMNS} FROM extent WHERE cluster_id = %s"

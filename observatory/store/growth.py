@@ -45,6 +45,8 @@ class Growth:
     extent: Extent
     late_before: float | None
     """seconds: some of the batch is older than this, where the past was closed; None: nothing is"""
+    committed_before: float
+    """seconds"""
     stamp_before: str
     """the transaction that wrote it before"""
     stamp: str
@@ -74,7 +76,7 @@ def grow(connection: psycopg.Connection, accepted: Accepted) -> Growth:
     *columns, committed_before, version_before, stamp_before, stamp, transaction = row
     extent = Extent.of(columns)
     closed = committed_before - SETTLING if extent.version != version_before else None
-    return Growth(extent, closed, stamp_before, stamp, transaction)
+    return Growth(extent, closed, committed_before, stamp_before, stamp, transaction)
 
 
 def add_workers(connection: psycopg.Connection, cluster: int, opened: int) -> Extent:

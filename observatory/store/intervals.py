@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+TOLD_WHEN_CHANGED = frozenset(
+    {
+        "observatory_fine_performance_total",
+        "observatory_stealing_seconds_total",
+        "observatory_stealing_requests_total",
+    }
+)
+"""counters that agents tell only when they change (agent/samples.py)"""
+TOLD_ALWAYS = "observatory_cluster_threads"
+"""what is told in every interval, whoever tells of a cluster"""
+
+SCRAPED = frozenset({"observatory_cluster_tasks_finished_total", "observatory_cluster_task_seconds_total"})
+"""what is told of the cluster as a whole by /metrics"""
+
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
@@ -15,6 +29,6 @@ class Intervals:
     """of what is scraped from /metrics, which stands in for the heartbeats of a busy scheduler"""
 
     def of(self, metric: str) -> float:
-        if metric.startswith("observatory_cluster_"):
+        if metric.startswith("observatory_cluster_") and metric not in SCRAPED:
             return self.identity
         return max(self.identity, self.metrics)

@@ -59,3 +59,26 @@ def number_workers(connection: psycopg.Connection) -> None:
     connection.execute("CREATE UNIQUE INDEX ON worker (cluster_id, position)")
     # they were made without bands; what is asked for is built again
     connection.execute("DELETE FROM tile")
+
+
+def forget_tiles(connection: psycopg.Connection) -> None:
+    """Drops the tiles that are kept: they were kept in another form, and what is asked for is built again."""
+    connection.execute("DELETE FROM tile")
+
+
+def add(connection: psycopg.Connection, *names: str) -> None:
+    """Makes the tables of these names that aren't there; they aren't of records in time."""
+    for name in names:
+        if connection.execute("SELECT to_regclass(%s)", [name]).fetchone() == (None,):
+            for statement in DIMENSIONS[name]:
+                connection.execute(statement)
+
+
+def index_series_by_worker(connection: psycopg.Connection) -> None:
+    """Puts the worker into the index of series by metric, where it isn't yet."""
+    index = """SELECT indexrelid::regclass::text, indnatts FROM pg_index
+               WHERE indrelid = 'series'::regclass AND pg_get_indexdef(indexrelid) LIKE %s"""
+    for name, columns in connection.execute(index, ["%(cluster_id, metric%"]).fetchall():
+        if columns == 2:
+            connection.execute("CREATE INDEX ON series (cluster_id, metric, worker_id)")
+            connection.execute(f"DROP INDEX {name}".encode())

@@ -45,9 +45,7 @@ class Known:
     @property
     def identity(self) -> UUID:
         """Stands for metric, labels and worker in the table's key, whatever their length."""
-        worker = self.lifetime.id if self.lifetime else 0
-        text = json.dumps([worker, self.metric, self.labels], separators=(",", ":"))
-        return UUID(bytes=hashlib.blake2b(text.encode(), digest_size=16).digest())
+        return series_identity(self.lifetime.id if self.lifetime else 0, self.metric, self.labels)
 
     @property
     def metric(self) -> str:
@@ -159,3 +157,9 @@ class SeriesTable:
             return {}
         query = "SELECT identity, id FROM series WHERE cluster_id = %s AND identity = ANY(%s)"
         return dict(connection.execute(query, [self.cluster, identities]).fetchall())
+
+
+def series_identity(worker: int, metric: str, labels: str) -> UUID:
+    """Of cleaned ones; worker 0: the scheduler or the cluster."""
+    text = json.dumps([worker, metric, labels], separators=(",", ":"))
+    return UUID(bytes=hashlib.blake2b(text.encode(), digest_size=16).digest())

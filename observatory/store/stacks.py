@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import psycopg
 
+from observatory.store.timeline import instant
+
 
 class Stacks:
     """The known stacks of one cluster."""
@@ -44,6 +46,35 @@ def frames_of(connection: psycopg.Connection, cluster: int, stacks: Sequence[int
         "SELECT id, frames FROM stack WHERE cluster_id = %s AND id = ANY(%s) ORDER BY id",
         [cluster, list(stacks)],
     ).fetchall()
+
+
+def sums_of_stacks(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int
+) -> list[tuple[int, bool, str, int, int]]:
+    """How often each stack was seen in [start, stop) (microseconds), the most seen first.
+
+    Rows: source, whether it is the scheduler's, prefix (or empty), stack, count.
+    """
+    return connection.execute(
+        """SELECT source, worker_id IS NULL, coalesce(prefix.name, ''), stack_id, sum(count)::bigint
+           FROM profile LEFT JOIN prefix ON prefix.id = prefix_id
+           WHERE profile.cluster_id = %s AND time >= %s AND time < %s
+           GROUP BY source, worker_id IS NULL, prefix.name, stack_id
+           ORDER BY sum(count) DESC, stack_id""",
+        [cluster, instant(start), instant(stop)],
+    ).fetchall()
+
+
+def seen_between(
+    connection: psycopg.Connection, cluster: int, stacks: Sequence[int], start: int, stop: int
+) -> list[int]:
+    """Those of `stacks` that were seen in [start, stop) (microseconds)."""
+    rows = connection.execute(
+        """SELECT DISTINCT stack_id FROM profile
+           WHERE cluster_id = %s AND time >= %s AND time < %s AND stack_id = ANY(%s)""",
+        [cluster, instant(start), instant(stop), list(stacks)],
+    )
+    return [stack for (stack,) in rows]
 
 
 def identity(stack: str) -> uuid.UUID:

@@ -64,11 +64,13 @@ def done(connection: psycopg.Connection, cluster: int, at: int) -> list[Done]:
 def alive(connection: psycopg.Connection, cluster: int, at: int) -> list[Alive]:
     """The workers whose lifetime the instant lies in, in order of their start."""
     rows = connection.execute(
-        """SELECT worker.id, worker.status, nthreads, memory_limit, count(DISTINCT span.lane_id)
+        """WITH running AS MATERIALIZED (
+               SELECT DISTINCT lane_id FROM span
+               WHERE cluster_id = %(cluster)s AND start <= %(at)s AND stop > %(at)s AND action = %(compute)s
+           )
+           SELECT worker.id, worker.status, nthreads, memory_limit, count(running.lane_id)
            FROM worker
-           LEFT JOIN lane ON lane.worker_id = worker.id
-           LEFT JOIN span ON span.cluster_id = %(cluster)s AND span.lane_id = lane.id
-               AND start <= %(at)s AND stop > %(at)s AND action = %(compute)s
+           LEFT JOIN (lane JOIN running ON lane_id = lane.id) ON lane.worker_id = worker.id
            WHERE worker.cluster_id = %(cluster)s AND worker.started <= %(at)s
              AND (worker.ended IS NULL OR worker.ended > %(at)s)
            GROUP BY worker.id ORDER BY worker.started, worker.id""",

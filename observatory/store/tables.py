@@ -19,6 +19,11 @@ class TimeSeries:
     order_by: LiteralString
     """how timescale's columnstore groups and orders rows"""
 
+    @property
+    def end(self) -> LiteralString:
+        """the column of when a record ended: that of its time, where it has no length"""
+        return "stop" if self.time == "start" else self.time
+
 
 BLOCKS: LiteralString = "WITH (pages_per_range = 32, autosummarize = on)"
 """Rows come in order of time: for each block of pages BRIN knows the times in it."""

@@ -41,10 +41,14 @@ def keep(
     version: int,
     body: bytes,
 ) -> None:
-    """Keeps a tile, unless the past has changed since it was read."""
+    """Keeps a tile, unless the past has changed since it was read.
+
+    Nobody waits for the disk: a tile that is lost is built again.
+    """
     connection.execute(
         """INSERT INTO tile (cluster_id, layer, level, index, version, body)
            SELECT cluster_id, %s, %s, %s, version, %s FROM extent WHERE cluster_id = %s AND version = %s
+             AND set_config('synchronous_commit', 'off', true) = 'off'
            FOR SHARE
            ON CONFLICT (cluster_id, layer, level, index)
            DO UPDATE SET version = excluded.version, body = excluded.body""",

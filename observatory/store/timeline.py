@@ -225,13 +225,19 @@ def kinds_of_events(
 
 
 def counts_of_events(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int, kinds: Sequence[str], level: int
+    connection: psycopg.Connection,
+    cluster: int,
+    start: int,
+    stop: int,
+    kinds: Sequence[str],
+    first: int,
+    level: int,
 ) -> dict[tuple[int, str], int]:
-    """How many events of `kinds` there are, by bin of 2^level microseconds from `start` on, and kind."""
+    """How many events of `kinds` there are, by bin of 2^level microseconds from `first` on, and kind."""
     rows = connection.execute(
         f"""SELECT ((extract(epoch FROM time) * 1000000)::bigint - %(first)s) >> %(level)s, kind, count(*)
             FROM event WHERE {WITHIN} AND kind = ANY(%(kinds)s) GROUP BY 1, 2""",
-        {**_window(cluster, start, stop), "first": start, "level": level, "kinds": list(kinds)},
+        {**_window(cluster, start, stop), "first": first, "level": level, "kinds": list(kinds)},
     )
     return {(bin, kind): count for bin, kind, count in rows}
 

@@ -17,6 +17,8 @@ from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
 from observatory.store.extents import extent_of
 from observatory.store.growth import add_workers, drop_built, grow, newest
+from observatory.store.late import note_late
+from observatory.store.opened import note
 from observatory.store.recorded import Recorder
 from observatory.store.rows import copy_events, copy_samples, copy_spans
 from observatory.wire.records import Batch
@@ -168,6 +170,8 @@ class Writer:
         samples = copy_samples(connection, accepted.cluster, accepted.samples, series)
         events = copy_events(connection, accepted, cluster.workers)
         recorder.store()
+        note(connection, accepted.cluster, accepted.runs)
+        note_late(connection, accepted, growth.committed_before)
         if growth.late_before is not None:
             drop_built(connection, accepted, growth.late_before)
         opened = saved.opened

@@ -10,8 +10,8 @@ Layout, little-endian, every part padded to 8 bytes:
               {"kind", "rows", "meta", "columns": [{"name", "type", "offset", "values"?}]}
     columns   typed arrays, each starting at its offset (a multiple of 8)
 
-Types are f64, f32, u32, i32, u8 and `text`: a text column is a u32 array of indices into its `values`.
-Blocks can be concatenated.
+Types are f64, f32, u32, i32, u8, i64 (in files alone: browsers read the others) and `text`: a text column is
+a u32 array of indices into its `values`. Blocks can be concatenated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 MAGIC = b"DOB1"
 PREFIX = struct.Struct("<4sIII")
-TYPECODES = {"f64": "d", "f32": "f", "u32": "I", "i32": "i", "u8": "B"}
+TYPECODES = {"f64": "d", "f32": "f", "u32": "I", "i32": "i", "u8": "B", "i64": "q"}
 MAXIMUM_ROWS = 10_000_000
 
 Buffer = bytes | bytearray | memoryview

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 if TYPE_CHECKING:
     from observatory.wire.head import Head
@@ -167,6 +168,25 @@ class WorkerGone:
     """ "removed", "retired", "lost", "cluster-ended" """
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedRun:
+    """A client opened a run, or ended it."""
+
+    run: UUID
+    time: float
+    """when the scheduler learned of it"""
+    start: float
+    outcome: str
+    """one of wire.runs.OUTCOMES"""
+    name: str
+    tags: Mapping[str, str]
+    user: str
+    """of the operating system"""
+    code: str
+    exception_type: str
+    """of what ended it, or "" """
+
+
 @dataclass(slots=True)
 class Batch:
     """Records of one cluster that are committed together."""
@@ -178,6 +198,7 @@ class Batch:
     samples: list[Sample] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     gone: list[WorkerGone] = field(default_factory=list)
+    runs: list[OpenedRun] = field(default_factory=list)
     committed: float = 0.0
     """everything of this cluster before this time is in the store once this batch is; 0: says nothing"""
 
@@ -192,7 +213,7 @@ class Batch:
 
     def __len__(self) -> int:
         known = len(self.workers) + len(self.spans) + len(self.samples) + len(self.events) + len(self.gone)
-        return known + sum(map(len, self.rows.values()))
+        return known + len(self.runs) + sum(map(len, self.rows.values()))
 
 
 def clean_text(text: str, limit: int = MAXIMUM_TEXT_LENGTH) -> str:

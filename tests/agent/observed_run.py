@@ -11,6 +11,8 @@ import time
 
 from distributed import Client, SchedulerPlugin, get_worker, wait
 
+import observatory.agent
+
 
 class Recorder(SchedulerPlugin):
     name = "recorder"
@@ -73,11 +75,22 @@ def work(client):
     keep.clear()  # a result that dies with its worker would be computed again
     del made, futures
     client.log_event("the-run", {"said": "something"})
-    client.submit(die, workers=[first], allow_other_workers=False, retries=0)
-    deadline = time.monotonic() + 30
-    while first in client.scheduler_info()["workers"] and time.monotonic() < deadline:
+    dying = client.submit(die, workers=[first], allow_other_workers=False, retries=0)
+    deadline = time.monotonic() + 60
+    while not _restarted(client, first) and time.monotonic() < deadline:
         time.sleep(0.1)
+    del dying
     time.sleep(3)
+
+
+def _restarted(client, address):
+    """Whether a nanny has started another worker in place of the one at `address`."""
+    workers = client.run_on_scheduler(_addresses)
+    return address not in workers and len(workers) == 2
+
+
+def _addresses(dask_scheduler):
+    return list(dask_scheduler.workers)
 
 
 def main():
@@ -85,12 +98,11 @@ def main():
     client = Client(scheduler_file=scheduler_file, timeout=60)
     client.wait_for_workers(2, timeout=60)
     if target:
-        import observatory.agent
-
         observatory.agent.register(client, url=target[0], token=target[1], name="registered")
     register = getattr(client, "register_plugin", None) or client.register_scheduler_plugin
     register(Recorder())
-    work(client)
+    with observatory.run("the whole of it", tags={"kind": "test"}):
+        work(client)
     print(json.dumps(client.run_on_scheduler(recorded)))
     client.shutdown()
 

@@ -24,6 +24,7 @@ class Receiving:
     def __init__(self, url: str) -> None:
         self.url = url
         self.heads: list[Head] = []
+        self.bodies: list[bytes] = []
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in KINDS}
         self.refused = 0
         self._last: dict[str, int] = {}
@@ -35,6 +36,7 @@ class Receiving:
             if head.sequence > self._last.get(head.agent, 0):
                 self._last[head.agent] = head.sequence
                 self.heads.append(head)
+                self.bodies.append(body)
                 for name, block in blocks.items():
                     rows, refused = decode_rows(block)
                     self.refused += refused

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 import observatory.agent
 from tests.browser.observatory import Observatory
 
-TASKS, PART = 30_000, 1_000
+PART = 1_000
 KILLS = 5
 KEY = "replace(key_rest, chr(1), task_group.name)"
 STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
@@ -57,14 +57,18 @@ def server(tmp_path: Path) -> Iterator[Observatory]:
     server.stop()
 
 
-def work(client: Client, done: threading.Event) -> None:
-    for first in range(0, TASKS, PART):
-        wait(client.map(task, range(first, first + PART), pure=False))
+def work(client: Client, disturbing: Future[None]) -> int:
+    """Works until nothing disturbs any more; the number of tasks."""
+    tasks = 0
+    while not disturbing.done():
+        wait(client.map(task, range(tasks, tasks + PART), pure=False))
+        tasks += PART
         time.sleep(0.5)
-    done.set()
+    disturbing.result()
+    return tasks
 
 
-def disturb(server: Observatory, done: threading.Event) -> None:
+def disturb(server: Observatory) -> None:
     """Kills everything five times, PostgreSQL and Valkey once each, while the cluster works."""
     for number in range(KILLS):
         time.sleep(2)
@@ -75,7 +79,6 @@ def disturb(server: Observatory, done: threading.Event) -> None:
             server.kill_child("bin/postgres")
         if number == 3:
             server.kill_child("valkey-server")
-    assert not done.is_set(), "the cluster had work all the while"
 
 
 def stored(server: Observatory, columns: str, table: str, more: str = "") -> Counter[tuple[Any, ...]]:
@@ -83,28 +86,29 @@ def stored(server: Observatory, columns: str, table: str, more: str = "") -> Cou
     return Counter(server.rows(f"SELECT {columns} FROM {table} {joined} {more}"))
 
 
+@pytest.mark.timeout(850)
 def test_every_record_is_stored_once_though_the_server_was_killed_five_times(server: Observatory) -> None:
     token = server.manage("ingest_token", "default").strip()
     recorder = Recorder()
-    done = threading.Event()
     workers = {"n_workers": 2, "threads_per_worker": 1, "silence_logs": "ERROR"}
     with LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
 
         async def record(scheduler: Scheduler) -> None:
             scheduler.add_plugin(recorder)
 
-        observatory.agent.register(client, url=server.url, token=token, name="chaos")
+        # what isn't sent by then stays in the spool, and a busy machine takes long to serve what piled up
+        observatory.agent.register(client, url=server.url, token=token, name="chaos", close_timeout="2m")
         cluster.sync(record, cluster.scheduler)
-        working = threading.Thread(target=work, args=(client, done))
-        working.start()
-        disturb(server, done)
-        working.join()
+        with ThreadPoolExecutor(1) as thread:
+            tasks = work(client, thread.submit(disturb, server))
 
     states = ", ".join(f"'{state}'" for state in STATES)
     named = f"(ARRAY[{states}])[start + 1], (ARRAY[{states}])[finish + 1], stimulus"
     transitions = stored(server, f"{KEY}, {named}", "transition")
-    assert recorder.transitions == {row: transitions[row] for row in recorder.transitions}
-    assert len(recorder.erred) == TASKS // 150
+    assert not recorder.transitions - transitions, "some are missing"
+    seen = Counter({row: transitions[row] for row in recorder.transitions})
+    assert not seen - recorder.transitions, "some are stored twice"
+    assert len(recorder.erred) == len(range(11, tasks, 150))
     microseconds = ", ".join(
         f"(extract(epoch FROM {name}) * 1e6)::bigint" for name in ("span.start", "span.stop")
     )
@@ -116,6 +120,6 @@ def test_every_record_is_stored_once_though_the_server_was_killed_five_times(ser
     assert errors.total() == recorder.erred.total()
     assert {outcome for _, outcome, _ in errors} == {"erred"}
     logs = stored(server, "message", "log", "WHERE level = 30 AND message LIKE 'warning of task %'")
-    assert logs == {(f"warning of task {number}",): 1 for number in range(7, TASKS, 100)}
+    assert logs == {(f"warning of task {number}",): 1 for number in range(7, tasks, 100)}
     assert server.query("SELECT count(*) FROM event WHERE kind = 'records-dropped'") == 0
     assert server.query("SELECT count(*) FROM clusters_cluster WHERE ended IS NOT NULL") == 1

@@ -128,6 +128,11 @@ def check(received: Receiving, recorded: dict[str, Any]) -> None:
         sum(row["groups"][0][1] for row in rows["computation"] if row["groups"][0][0] == "increment") == 100
     )
     assert "the-run" in {row["detail"].get("topic") for row in rows["event"]}
+    assert [(row["name"], row["outcome"]) for row in rows["run"]] == [
+        ("the whole of it", "running"),
+        ("the whole of it", "finished"),
+    ]
+    assert rows["run"][0]["tags"] == {"kind": "test"}
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.name)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import shutil
 import signal
 import time
 from collections import Counter
@@ -124,6 +126,36 @@ def test_a_worker_that_joins_later_tells_of_itself_too(client: Client, received:
     assert set(workers) == set(client.scheduler_info()["workers"])
     assert {row["status"] for row in workers.values()} == {"running"}
     assert {row["detail"]["versions"]["distributed"] for row in workers.values()} == {_version()}
+
+
+def test_a_worker_tells_how_full_its_disk_is(client: Client, received: Receiving) -> None:
+    usage = shutil.disk_usage(client.cluster.workers[0].local_directory)
+
+    def told() -> dict[str, float]:
+        samples = [(json.loads(row["series"]), row["value"]) for row in received.rows["sample"]]
+        return {
+            worker: value
+            for (metric, _, worker, _), value in samples
+            if metric == "observatory_worker_disk_ratio"
+        }
+
+    eventually(lambda: len(told()) == 2)
+    assert told().keys() == set(client.scheduler_info()["workers"])
+    for ratio in told().values():
+        assert ratio == pytest.approx(usage.used / (usage.used + usage.free), abs=0.1)
+
+
+def test_the_scheduler_tells_how_many_tasks_finished_and_what_they_took(
+    client: Client, received: Receiving
+) -> None:
+    wait(client.map(time.sleep, [0.1] * 5, pure=False))
+
+    def told(metric: str) -> float:
+        samples = [(json.loads(row["series"]), row["value"]) for row in received.rows["sample"]]
+        return max((value for (name, *_), value in samples if name == metric), default=0.0)
+
+    eventually(lambda: told("observatory_cluster_tasks_finished_total") == 5)
+    assert told("observatory_cluster_task_seconds_total") >= 0.5
 
 
 def test_every_line_of_the_schedulers_process_is_told_once_though_nannies_are_in_it(

@@ -16,7 +16,7 @@ from tests.browser.observatory import Observatory
 pytestmark = pytest.mark.browser
 
 MOST_SECONDS = 1.0
-MARKERS, ROUNDS = 9, 5
+MARKERS, ROUNDS = 9, 10
 
 # looks at each frame whether the marker's span is among what the task stream draws; says when it first was
 WATCH = """prefix => {

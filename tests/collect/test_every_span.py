@@ -70,5 +70,6 @@ async def test_every_span_of_a_run_of_20_000_tasks_is_stored_once() -> None:
         (decode_key(rest, group), address, thread, action, int(start), int(stop))
         for rest, group, address, thread, action, start, stop in stored
     )
-    assert found == expected
+    assert not expected - found, "some are missing"
+    assert not found - expected, "some are stored twice, or changed"
     assert {group for _, group, *_ in stored} == {key_split_group(message["key"]) for message in recorded}

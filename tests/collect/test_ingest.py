@@ -296,7 +296,7 @@ def test_a_body_over_the_limit_is_refused(agent: Agent) -> None:
     ("encoding", "data", "status", "said"),
     [
         ("gzip", b"no gzip at all", 400, "isn't gzip"),
-        ("gzip", gzip.compress(b"x" * 1000)[:-4], 400, "ends too early"),
+        ("gzip", gzip.compress(b"x" * 1000, mtime=0)[:-4], 400, "ends too early"),
         ("deflate", zlib.compress(b"x" * 1000)[:-4], 400, "ends too early"),
         ("br", b"x", 415, "isn't known"),
         ("identity", b"", 422, "head"),

@@ -35,5 +35,14 @@ async def test_a_running_cluster_is_recorded_with_workers_spans_and_samples() ->
             } <= metrics
             await eventually(lambda: read("SELECT 1 FROM series WHERE metric = 'dask_worker_threads'"))
             await eventually(lambda: read("SELECT 1 FROM series WHERE metric = 'dask_scheduler_tasks'"))
+            finished = """SELECT 1 FROM sample JOIN series ON series.id = series_id
+                          WHERE metric = 'observatory_cluster_tasks_finished_total' AND value = 50"""
+            await eventually(lambda: read(finished))
+            load = "SELECT 1 FROM series WHERE metric LIKE 'observatory_scheduler_%%' HAVING count(*) >= 2"
+            await eventually(lambda: read(load))
+            seconds = "SELECT 1 FROM series WHERE metric = 'observatory_cluster_task_seconds_total'"
+            await eventually(lambda: read(seconds))
+            help = "SELECT 1 FROM clusters_metrichelp WHERE name = 'dask_worker_threads' AND help > ''"
+            await eventually(lambda: read(help))
     cluster = await in_database(Cluster.objects.get)
     assert cluster.scheduler_id.startswith("Scheduler-")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from observatory.config.body_limit import BodyLimit
+from observatory.config.body_limit import BodyLimit, Upload
 
 LIMIT = 1 << 20
 
@@ -41,9 +41,10 @@ class Exchange:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": str(read).encode()})
 
-    def run(self) -> tuple[int, bytes]:
-        limited = BodyLimit(self.application, LIMIT)
-        asyncio.run(limited({"type": "http", "headers": self.headers}, self.receive, self.send))
+    def run(self, upload: Upload | None = None, path: str = "/", method: str = "POST") -> tuple[int, bytes]:
+        limited = BodyLimit(self.application, LIMIT, upload)
+        scope = {"type": "http", "headers": self.headers, "path": path, "method": method}
+        asyncio.run(limited(scope, self.receive, self.send))
         start, body = self.sent
         return start["status"], body["body"]
 
@@ -66,3 +67,32 @@ def test_a_body_of_unknown_length_is_refused_where_the_limit_is() -> None:
     status, _ = exchange.run()
     assert status == 413
     assert exchange.taken <= LIMIT + LIMIT // 2
+
+
+@pytest.mark.parametrize("length", [None, 3 * LIMIT])
+@pytest.mark.parametrize(
+    ("path", "method", "may", "status"),
+    [
+        ("/import/", "POST", True, 200),
+        ("/import/", "POST", False, 413),
+        ("/import/", "GET", True, 413),
+        ("/import/x", "POST", True, 413),
+        ("/", "POST", True, 413),
+    ],
+)
+def test_more_may_be_sent_to_one_path_alone_and_by_those_who_may(
+    length: int | None, path: str, method: str, may: bool, status: int
+) -> None:
+    async def asked(scope: dict[str, Any]) -> bool:
+        return may
+
+    exchange = Exchange([bytes(LIMIT)] * 3, length)
+    assert exchange.run(Upload("/import/", 3 * LIMIT, asked), path, method)[0] == status
+
+
+def test_what_is_too_long_for_an_upload_is_refused_too() -> None:
+    async def asked(scope: dict[str, Any]) -> bool:
+        return True
+
+    status, body = Exchange([bytes(LIMIT)] * 3).run(Upload("/import/", 2 * LIMIT, asked), "/import/")
+    assert (status, json.loads(body)["detail"]) == (413, "the body has more than 2 MiB sent")

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
+from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.test import Client, RequestFactory
-from whitenoise.middleware import WhiteNoiseMiddleware
 
 from observatory.clusters.accounts import sign_in_path
 from observatory.config.static import is_collected, static_version
+from observatory.config.static_files import StaticFiles
 from observatory.pages.errors import server_error
 from observatory.pages.static import CompressedStorage
 from tests.world import World
 
 
 def test_every_answer_forbids_foreign_and_inline_code_and_frames(world: World) -> None:
-    for path in ("/clusters/", f"/clusters/{world.live.pk}/", "/admin/", "/api/v1/clusters", "/nothing/"):
+    for path in ("/clusters/", f"/clusters/{world.live.pk}/", "/api/v1/clusters", "/nothing/"):
         answer = world.client("superuser").get(path)
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy
@@ -31,6 +33,14 @@ def test_every_answer_forbids_foreign_and_inline_code_and_frames(world: World) -
         assert "unsafe" not in policy
         assert answer.headers["X-Frame-Options"] == "DENY"
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_only_the_admin_may_evaluate_its_expressions_and_only_for_staff(world: World) -> None:
+    policy = world.client("superuser").get("/admin/").headers["Content-Security-Policy"]
+    assert "script-src 'self' 'unsafe-eval';" in f"{policy};"
+    assert "style-src-attr 'unsafe-inline'" in policy
+    assert policy.count("unsafe") == 2
+    assert "unsafe" not in world.client("viewer").get("/admin/").headers["Content-Security-Policy"]
 
 
 def test_cookies_are_out_of_reach_of_scripts_and_other_sites(world: World) -> None:
@@ -81,16 +91,46 @@ def test_collected_files_are_compressed_once_and_served_as_immutable(tmp_path: P
     assert list(storage.post_process({"some.js": (storage, "some.js")})) == []
     assert is_collected(root, settings.STATIC_VERSION)
 
-    serve = WhiteNoiseMiddleware(lambda request: None)  # type: ignore[arg-type,return-value]
-    url = f"{settings.STATIC_URL}some.js"
-    answer = serve(RequestFactory().get(url, headers={"Accept-Encoding": "gzip"}))
-    assert answer.headers["Content-Encoding"] == "gzip"
-    assert "immutable" in answer.headers["Cache-Control"]
-    assert gzip.decompress(b"".join(answer)) == source.read_bytes()
-    assert (
-        serve(RequestFactory().get(url, headers={"Accept-Encoding": "br"})).headers["Content-Encoding"]
-        == "br"
+    serve = StaticFiles(refused)
+    path = f"{settings.STATIC_URL}some.js"
+    status, headers, body = asyncio.run(asked(serve, path, {"accept-encoding": "gzip"}))
+    assert (status, headers["content-encoding"]) == (200, "gzip")
+    assert "immutable" in headers["cache-control"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert gzip.decompress(body) == source.read_bytes()
+    assert asyncio.run(asked(serve, path, {"accept-encoding": "br"}))[1]["content-encoding"] == "br"
+    assert asyncio.run(asked(serve, path, {"if-none-match": headers["etag"]}))[0] == 304
+    assert asyncio.run(asked(serve, path, method="POST"))[0] == 405
+    assert asyncio.run(asked(serve, path, {"range": "bytes=0-2"}))[::2] == (206, b"let")
+    for outside in (
+        f"{settings.STATIC_URL}version.js",
+        f"{settings.STATIC_URL}../static/some.js",
+        "/some.js",
+    ):
+        assert asyncio.run(asked(serve, outside))[0] == 404
+
+
+async def refused(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 404, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def asked(
+    serve: StaticFiles, path: str, headers: dict[str, str] | None = None, method: str = "GET"
+) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body."""
+    answer = ApplicationCommunicator(
+        serve,
+        {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "headers": [(name.encode(), value.encode()) for name, value in (headers or {}).items()],
+        },
     )
+    start, body = await answer.receive_output(), await answer.receive_output()
+    found = {name.decode(): value.decode() for name, value in start["headers"]}
+    return int(start["status"]), found, body["body"]
 
 
 def test_every_static_file_that_a_page_names_is_there(world: World, client: Client) -> None:

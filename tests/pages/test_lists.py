@@ -158,12 +158,14 @@ def test_hostile_names_are_escaped_on_every_page(world: World) -> None:
         assert "&lt;img src=x" in shown, path
 
 
-def test_an_owner_sets_retention_and_members(world: World) -> None:
+def test_an_owner_sets_retention_what_ends_a_run_and_members(world: World) -> None:
     client = world.client("owner")
-    assert client.post("/projects/alpha/", {"name": "Alpha", "retention_days": 7}).status_code == 302
+    settings = {"name": "Alpha", "retention_days": 7, "run_idle_seconds": 90}
+    assert client.post("/projects/alpha/", settings).status_code == 302
     world.alpha.refresh_from_db()
-    assert world.alpha.retention_days == 7
-    assert client.post("/projects/alpha/", {"name": "Alpha", "retention_days": 0}).status_code == 422
+    assert (world.alpha.retention_days, world.alpha.run_idle_seconds) == (7, 90)
+    assert client.post("/projects/alpha/", {**settings, "retention_days": 0}).status_code == 422
+    assert client.post("/projects/alpha/", {**settings, "run_idle_seconds": 0}).status_code == 422
     client.post("/projects/alpha/members/", {"username": "nobody", "role": "viewer"})
     assert "Alpha" in page(world, "nobody", "/projects/")
     member = Membership.objects.get(user=world.people["nobody"])

@@ -122,3 +122,26 @@ def test_lines_of_all_workers_are_one_from_the_least_to_the_most_and_the_selecte
     words = chart.locator("canvas").get_attribute("aria-label") or ""
     assert "worker-150 144.0 MiB" in words
     assert "mean, least and most 95.8 MiB" in words
+
+
+def test_what_is_new_at_the_playhead_draws_the_rows_again_only_if_it_orders_them(
+    page: Page, large: str
+) -> None:
+    page.goto(large)
+    page.wait_for_function(READY)
+    again = """async () => {
+      const { context } = window.observatory;
+      let drawn = 0;
+      const canvas = CanvasRenderingContext2D.prototype;
+      const put = canvas.putImageData;
+      canvas.putImageData = function (...image) { drawn++; put.apply(this, image); };
+      context.instant.tell({ ...context.instant.state });
+      context.instant.request(context.info.first, { live: true, playing: false });
+      for (let frame = 0; frame < 3; frame++) await new Promise(resolve => requestAnimationFrame(resolve));
+      canvas.putImageData = put;
+      return drawn;
+    }"""
+    assert page.evaluate(again) == 0
+    page.get_by_label("Sort").select_option("most memory")
+    page.wait_for_function(READY)
+    assert page.evaluate(again) == 1

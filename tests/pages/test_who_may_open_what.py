@@ -10,7 +10,9 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from tests.world import World
+from observatory.alerts.models import Alert
+from tests.alerted import make_alert
+from tests.world import World, make_run
 
 PUBLIC = {
     "favicon.ico",
@@ -19,8 +21,12 @@ PUBLIC = {
     "healthz",
     "readyz",
     "metrics",
+    "r/<str:token>",
+    "r/<str:token>/picture.png",
+    "r/<str:token>/logs",
+    "r/<str:token>/errors",
 }
-"""what needs no sign-in; /metrics has a rule of its own"""
+"""what needs no sign-in; /metrics has a rule of its own, /r/ asks for a link's token"""
 
 SIGN_IN = ("/sign-in/?next=/", "/admin/login/?next=/")
 
@@ -29,12 +35,17 @@ PLACES: dict[str, Any] = {
     "app_label": "clusters",
     "content_type_id": 1,
     "error_id": "00000000-0000-4000-8000-000000000001",
+    "filter_id": 1,
     "from_field": "id",
     "id": 1,
+    "job_id": 1,
     "index": 1,
+    "kind": "span",
     "layer": "spans",
     "level": 20,
+    "link_id": 1,
     "membership_id": 1,
+    "note_id": 1,
     "number": "MQ",
     "object_id": 1,
     "slug": "alpha",
@@ -44,8 +55,17 @@ PLACES: dict[str, Any] = {
 }
 """what stands for each placeholder of a URL, beside the ids of the world's own"""
 
-PROJECTS_URL = re.compile(r"(?!admin/).*<[a-z]*:?(slug|cluster_id|target_id|cluster|membership_id)>")
+PROJECTS_URL = re.compile(
+    r"(?!admin/).*<[a-z]*:?(slug|cluster_id|target_id|cluster|membership_id|run_id|job_id|alert_id)>"
+)
 """what belongs to one project"""
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """The world, in whose live cluster an alert fires."""
+    make_alert(world.live)
+    return world
 
 
 def every_route(resolver: Any = None, prefix: str = "") -> Iterator[str]:
@@ -64,6 +84,8 @@ def path_of(route: str, world: World) -> str:
         "cluster_id": world.live.pk,
         "cluster": world.live.pk,
         "target_id": world.target.pk,
+        "run_id": world.run.pk,
+        "alert_id": Alert.objects.get().pk,
     }
     path = re.sub(r"\(\?P<(\w+)>[^)]*\)", r"<\1>", route)
     return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda match: str(places[match[1]]), path)
@@ -78,6 +100,8 @@ def test_without_signing_in_only_what_is_public_opens(world: World, client: Clie
             answer = method(path)
             if route in PUBLIC:
                 assert not answer.headers.get("Location", "").startswith("/sign-in/"), path
+            elif route.startswith("api/v1/r/"):
+                assert answer.status_code in (404, 401, 422), path
             elif route.startswith("api/"):
                 assert answer.status_code == 401, path
                 assert answer.json()["detail"]
@@ -92,7 +116,12 @@ def test_what_belongs_to_a_project_is_not_there_for_who_is_no_member(world: Worl
     assert len(routes) > 10
     for route in routes:
         path = path_of(route, world)
-        answers = [world.client(role).get(f"{path}?at=1&lane=1&ids=1"), world.client(role).post(path)]
+        client = world.client(role)
+        answers = [
+            client.get(f"{path}?at=1&lane=1&ids=1"),
+            client.post(path, {}, content_type="application/json"),
+            client.delete(path),
+        ]
         for answer in answers:
             assert answer.status_code in (404, 405), path
             assert b"Alpha" not in answer.content
@@ -106,6 +135,46 @@ TABLE = [
     ("GET", "/clusters/{live}/errors/", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/clusters/{live}/logs/", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/clusters/{live}/tasks/?key=x", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/clusters/{live}/runs/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/runs/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/runs/{run}/settings/", {"viewer": 403, "editor": 200, "owner": 200}),
+    ("POST", "/runs/{run}/settings/", {"viewer": 403, "editor": 422, "owner": 422}),
+    ("POST", "/runs/change/", {"viewer": 302, "editor": 302, "owner": 302, "outsider": 302, "nobody": 302}),
+    ("POST", "/runs/delete/", {"viewer": 302, "editor": 302, "owner": 302, "outsider": 302, "nobody": 302}),
+    ("POST", "/runs/filters/", {"viewer": 302, "editor": 302, "owner": 302, "outsider": 302, "nobody": 302}),
+    ("POST", "/runs/filters/1/remove/", {"viewer": 404, "editor": 404, "owner": 404}),
+    ("GET", "/runs/{run}/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/runs/{run}/links/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("POST", "/runs/{run}/links/", {"viewer": 403, "editor": 422, "owner": 422}),
+    ("POST", "/runs/{run}/links/1/revoke/", {"viewer": 403, "editor": 404, "owner": 404}),
+    ("GET", "/api/v1/runs/{run}/timeline", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/runs/{run}/export/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("POST", "/runs/{run}/export/", {"viewer": 422, "editor": 422, "owner": 422}),
+    ("GET", "/import/", {"viewer": 403, "editor": 200, "owner": 200, "outsider": 200, "nobody": 403}),
+    ("POST", "/import/", {"viewer": 403, "editor": 422, "owner": 422, "outsider": 422, "nobody": 403}),
+    (
+        "GET",
+        "/runs/compare/",
+        {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200},
+    ),
+    ("GET", "/runs/compare/?a={run}", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/runs/compare/?a={run}&b={run}", {"viewer": 200, "editor": 200, "owner": 200}),
+    (
+        "GET",
+        "/runs/history/?project=alpha&name=nightly of alpha",
+        {"viewer": 200, "editor": 200, "owner": 200},
+    ),
+    ("GET", "/api/v1/runs/compare?a={run}&b={run}", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/alerts/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/alerts/flag/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/alerts/{alert}/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/alerts/{alert}/course/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("POST", "/alerts/{alert}/acknowledge/", {"viewer": 403, "editor": 302, "owner": 302}),
+    ("POST", "/alerts/{alert}/silence/", {"viewer": 403, "editor": 422, "owner": 422}),
+    ("GET", "/api/v1/alerts", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/api/v1/alerts/{alert}", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/api/v1/clusters/{live}/alerts", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/api/v1/runs/{run}/timeline/alerts", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/targets/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("POST", "/targets/", {"viewer": 403, "editor": 422, "owner": 422, "outsider": 422, "nobody": 403}),
     ("GET", "/targets/{target}/", {"viewer": 403, "editor": 200, "owner": 200}),
@@ -127,9 +196,20 @@ TABLE = [
         "/account/password/",
         {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200},
     ),
+    (
+        "GET",
+        "/account/tokens/",
+        {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200},
+    ),
+    ("POST", "/account/tokens/1/revoke/", {"viewer": 404, "editor": 404, "owner": 404}),
+    ("GET", "/api/v1/runs/{run}/records", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/api/v1/runs/{run}/records/span", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/api/v1/projects", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/api/v1/clusters", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/api/v1/clusters/{live}", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/api/v1/runs", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/api/v1/runs/{run}", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/api/v1/clusters/{live}/notes", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/api/v1/targets", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/api/v1/targets/{target}", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/admin/", {"viewer": 302, "editor": 302, "owner": 302, "outsider": 302, "nobody": 302}),
@@ -143,7 +223,8 @@ TABLE = [
 def test_each_role_gets_what_the_table_says(
     world: World, method: str, template: str, statuses: dict[str, int]
 ) -> None:
-    path = template.format(live=world.live.pk, target=world.target.pk)
+    alert = Alert.objects.get().pk
+    path = template.format(live=world.live.pk, target=world.target.pk, run=world.run.pk, alert=alert)
     for role in ("viewer", "editor", "owner", "outsider", "nobody"):
         answer = getattr(world.client(role), method.lower())(path)
         assert answer.status_code == statuses.get(role, 404), f"{role}: {answer.content[-500:]!r}"
@@ -151,10 +232,17 @@ def test_each_role_gets_what_the_table_says(
 
 def test_lists_hold_nothing_of_projects_that_one_is_not_in(world: World) -> None:
     viewer, outsider = world.client("viewer"), world.client("outsider")
+    make_run(world.live, "morning run of Alpha")
+    make_run(world.elsewhere, "run of beta")
+    make_alert(world.elsewhere, "memory pressure", message="alert of beta")
     for path in (
         "/clusters/",
         "/targets/",
         "/projects/",
+        "/runs/",
+        "/alerts/?state=all",
+        "/api/v1/alerts",
+        "/api/v1/runs",
         "/api/v1/clusters",
         "/api/v1/targets",
         "/api/v1/projects",

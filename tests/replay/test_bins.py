@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from observatory.replay.bins import busy_bins, rates, series_bins
-from observatory.replay.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
+from observatory.replay.levels import LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
 
 START = 1_800_000_000_000_000
+EVER = (0, LATEST)
 levels = st.integers(MINIMUM_LEVEL, MAXIMUM_LEVEL)
 span_rows = st.lists(
     st.tuples(
@@ -43,7 +44,8 @@ def test_the_busy_seconds_and_counts_of_a_level_are_those_of_the_spans(
     counts: dict[tuple[int, int, int], int] = {}
     for place in _places(level, int(start.min()), int(stop.max())):
         inside = (start < place.stop) & (stop >= place.start)
-        busy = busy_bins(lane[inside], prefix[inside], action[inside], start[inside], stop[inside], place)
+        spans = (column[inside] for column in (lane, prefix, action, start, stop))
+        busy = busy_bins(*spans, place, EVER)
         assert np.all((busy.bin >= 0) & (busy.bin < 512))
         assert np.all(busy.seconds >= 0)
         for row in range(len(busy.lane)):
@@ -61,7 +63,7 @@ def test_a_span_over_many_bins_fills_each_of_them_to_its_share() -> None:
     place = Place(20, START // (512 << 20))
     width = place.bin_width
     start = np.array([place.start + width // 2])
-    busy = busy_bins(*(np.zeros(1, np.int64),) * 3, start, start + 2 * width, place)
+    busy = busy_bins(*(np.zeros(1, np.int64),) * 3, start, start + 2 * width, place, EVER)
     assert busy.bin.tolist() == [0, 1, 2]
     assert busy.seconds == pytest.approx(np.array([0.5, 1.0, 0.5]) * width / 1e6)
     assert busy.count.tolist() == [1, 0, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from observatory.replay.base import of_rows
 from observatory.replay.layers import Layer, layers_of
 from observatory.replay.levels import Place
 from observatory.replay.profiles import FINEST
+from observatory.replay.pyramid import count_spans
+from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.replay.tasks import build
 from observatory.replay.tiles import BASE, tile
@@ -116,7 +119,7 @@ def level_of(direct: psycopg.Connection, cluster: Cluster, layer: Layer, level: 
     found = []
     for index in range(first, last + 1):
         place = Place(level, index)
-        body = tile(direct, cluster, layer, place).body
+        body = tile(direct, Scope(cluster), layer, place).body
         found.append((place, {block.kind: block for block in decode(body)}))
     return found
 
@@ -193,10 +196,12 @@ def test_a_tile_of_many_stacks_has_fewer_bins_and_loses_none(
     built: Cluster, direct: psycopg.Connection, now: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Place.at(BASE + 3, round((now + 100) * 1e6))
-    [fine] = [block for block in decode(of_rows(direct, built, PROFILE, place)) if block.rows]
+    [fine] = [block for block in decode(of_rows(direct, Scope(built), PROFILE, place)) if block.rows]
     monkeypatch.setattr("observatory.replay.profiles.MOST_ROWS", fine.rows // 2)
     direct.execute("DELETE FROM tile WHERE cluster_id = %s", [built.pk])
-    coarse = {block.kind: block for block in decode(tile(direct, built, PROFILE, place).body)}["profile"]
+    coarse = {block.kind: block for block in decode(tile(direct, Scope(built), PROFILE, place).body)}[
+        "profile"
+    ]
     assert coarse.meta["bins"] < fine.meta["bins"] == FINEST
     assert 0 < coarse.rows <= fine.rows // 2
     assert sum(coarse.list("count")) == sum(fine.list("count"))
@@ -215,7 +220,7 @@ def check_against_rows(
     built: Cluster, direct: psycopg.Connection, now: float, layer: Layer, level: int
 ) -> None:
     for place, blocks in level_of(direct, built, layer, level, now):
-        expected = {block.kind: block for block in decode(of_rows(direct, built, layer, place))}
+        expected = {block.kind: block for block in decode(of_rows(direct, Scope(built), layer, place))}
         assert set(blocks) - {"extent"} == set(expected)
         for kind, block in expected.items():
             names = tuple(block.columns)
@@ -239,24 +244,48 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
     built: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bodies = {}
-    top = tiles.whole(timeline.extent(direct, built.pk))  # type: ignore[arg-type]
+    extent = timeline.extent(direct, built.pk)
+    assert extent is not None
+    top = tiles.whole(extent.first, extent.last)
     for layer in LAYERS_THERE:
-        bodies[layer] = [tile(direct, built, layer, place).body for place in top]
+        bodies[layer] = [tile(direct, Scope(built), layer, place).body for place in top]
     read: list[Place] = []
 
-    def count_and_read(connection: Any, cluster: Cluster, layer: Layer, place: Place) -> bytes:
+    def count_and_read(connection: Any, scope: Scope, layer: Layer, place: Place) -> bytes:
         read.append(place)
-        return of_rows(connection, cluster, layer, place)
+        return of_rows(connection, scope, layer, place)
 
     monkeypatch.setattr(tiles, "of_rows", count_and_read)
     for layer in LAYERS_THERE:
-        assert [tile(direct, built, layer, place).body for place in top] == bodies[layer]
+        assert [tile(direct, Scope(built), layer, place).body for place in top] == bodies[layer]
     extent = timeline.extent(direct, built.pk)
     assert extent is not None
     if built.is_live:
-        assert all(not tiles.is_closed(place, extent.committed) for place in read)
+        assert all(not tiles.is_closed(place, extent.committed, Scope(built)) for place in read)
     else:
         assert not read
+
+
+def test_where_there_are_many_spans_finer_tiles_are_built_ahead(
+    cluster: Cluster,
+    writer: Writer,
+    filled: list[Span],
+    direct: psycopg.Connection,
+    now: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tiles, "MANY", 100)
+    writer.write(Batch(cluster.pk, committed=now + 100_000))
+    build(direct, cluster)
+    rows = direct.execute(
+        "SELECT level, index, body FROM tile WHERE cluster_id = %s AND layer = 'spans' AND level <= %s",
+        [cluster.pk, tiles.BASE],
+    ).fetchall()
+    built = {Place(level, index): count_spans(gzip.decompress(body)) for level, index, body in rows}
+    assert min(place.level for place in built) < tiles.BASE - 1
+    assert sum(spans <= 100 for spans in built.values()) > 0
+    for place, spans in built.items():
+        assert any(child in built for child in place.children) == (spans > 100), place
 
 
 def test_building_again_builds_nothing(built: Cluster, direct: psycopg.Connection) -> None:
@@ -269,7 +298,8 @@ def test_the_state_is_the_same_with_keyframes_and_without(
     def states() -> list[Any]:
         with timeline.snapshot(direct):
             return [
-                state_at(direct, built, round((now + second) * 1e6)) for second in range(0, SECONDS + 60, 7)
+                state_at(direct, Scope(built), round((now + second) * 1e6))
+                for second in range(0, SECONDS + 60, 7)
             ]
 
     row = direct.execute("SELECT count(*) FROM keyframe WHERE cluster_id = %s", [built.pk]).fetchone()
@@ -306,7 +336,7 @@ def test_a_late_span_changes_the_tiles_and_the_states_after_it(
             assert total == len(filled) + 1
     for second, done in ((11, 0), (13, 1), (250, 1)):
         with timeline.snapshot(direct):
-            state = state_at(direct, cluster, round((now + second) * 1e6))
+            state = state_at(direct, Scope(cluster), round((now + second) * 1e6))
         assert [row["done"] for row in state["progress"] if row["name"] == "late"] == [1] * done
 
 

@@ -4,16 +4,18 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
 
 from observatory.store.dimensions import DIMENSIONS
 from observatory.store.engines import choose
+from observatory.store.opened import note
 from observatory.store.retention import delete_cluster, retain
 from observatory.store.tables import TIME_SERIES
 from observatory.store.writer import Writer
-from observatory.wire.records import Batch, Event, WorkerGone
+from observatory.wire.records import Batch, Event, OpenedRun, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 
@@ -187,6 +189,9 @@ def test_deleting_a_cluster_leaves_nothing_of_it(
             connection.execute(
                 "INSERT INTO agent VALUES (gen_random_uuid(), %s, 1, false, now(), now(), now())", [id]
             )
+            connection.execute("INSERT INTO hole VALUES (%s, now(), now())", [id])
+            connection.execute("INSERT INTO late VALUES (%s, now())", [id])
+            note(connection, id, [OpenedRun(uuid4(), now, now, "running", "etl", {}, "", "", "")])
         delete_cluster(cluster)
         for table in (*DIMENSIONS, *(table.name for table in TIME_SERIES)):
             assert rows(f"SELECT count(*) FROM {table} WHERE cluster_id = %s", cluster) == [(0,)], table
@@ -206,30 +211,6 @@ def test_a_cluster_without_records_can_be_deleted(
     delete_cluster(cluster)
     delete_cluster(cluster)
     assert rows("SELECT count(*) FROM worker WHERE cluster_id = %s", cluster) == [(0,)]
-
-
-def test_retention_is_that_of_each_project_and_what_nobody_knows_goes(
-    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
-) -> None:
-    from observatory.clusters.models import Cluster, Project
-    from observatory.store.tasks import enforce_retention
-
-    kept: dict[str, int] = {}
-    for name, days in (("short", 5), ("long", 20)):
-        project = Project.objects.create(name=name, slug=name, retention_days=days)
-        moment = datetime.fromtimestamp(now, UTC)
-        known = Cluster.objects.create(
-            project=project, scheduler_id=name, name=name, started=moment, last_seen=moment
-        )
-        kept[name] = known.pk
-        writer.write(_batch(known.pk, [now - 30 * DAY, now - 10 * DAY, now - DAY], make))
-    writer.write(_batch(cluster, [now], make))
-    enforce_retention()
-    assert _counts(rows, kept["short"]) == each(1)
-    assert _counts(rows, kept["long"]) == each(2)
-    assert _counts(rows, cluster) == each(0)
-    for id in kept.values():
-        delete_cluster(id)
 
 
 def test_the_estimate_of_rows_follows_the_table(

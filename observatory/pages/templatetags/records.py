@@ -10,6 +10,8 @@ from urllib.parse import urlencode
 from django import template
 from django.urls import reverse
 
+from observatory.runs.summary import duration_words
+
 register = template.Library()
 
 AROUND = timedelta(seconds=5)
@@ -71,14 +73,12 @@ def share(part: float, whole: float) -> float:
 
 @register.simple_tag
 def lasting(start: datetime, stop: datetime) -> str:
-    """A short duration: "412 ms", "2.31 s", "4 min 2 s"."""
-    length = (stop - start).total_seconds()
-    if length < 1:
-        return f"{length * 1000:.3g} ms"
-    if length < 60:
-        return f"{length:.3g} s"
-    minutes, rest = divmod(round(length), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    return duration((stop - start).total_seconds())
+
+
+def duration(seconds: float) -> str:
+    """A short one: "412 ms", "2.31 s", "4 min 2 s"."""
+    return f"{seconds * 1000:.3g} ms" if seconds < 1 else duration_words(seconds)
 
 
 @register.filter
@@ -110,6 +110,12 @@ def facts(detail: dict[str, Any]) -> list[tuple[str, Any]]:
         for name, value in detail.items()
         if name != "message" and isinstance(value, (str, int, float)) and value != ""
     )
+
+
+@register.filter
+def tag_query(name: str, value: str) -> str:
+    """A run's tag as the list of runs is asked for it."""
+    return f"{name}={value}" if value else name
 
 
 @register.simple_tag

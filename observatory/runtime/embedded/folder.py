@@ -16,7 +16,17 @@ PRIVATE = 0o700
 HERE = "/proc/self/cwd"
 """the working directory, reached without walking to it from /: folders above may be closed to the account"""
 LOCK = "lock"
-MADE_BEFORE = {"secret_key", "static", "logs", "run", "postgres", "postgres.unfinished", "valkey", "software"}
+MADE_BEFORE = {
+    "exchange",
+    "secret_key",
+    "static",
+    "logs",
+    "run",
+    "postgres",
+    "postgres.unfinished",
+    "valkey",
+    "software",
+}
 """what other commands and a start that was killed at once leave in it, before there is a lock"""
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from typing import Protocol
 
 import psycopg
 
+from observatory.store.kept import Window
 from observatory.store.tables import TimeSeries
 
 
@@ -25,8 +26,13 @@ class Engine(Protocol):
     def forget(self) -> None:
         """Drops what is remembered of the database: somebody else changed it."""
 
-    def drop_before(self, connection: psycopg.Connection, table: TimeSeries, time: datetime) -> int:
-        """Drops the days that end before `time`; returns how many partitions or chunks went."""
+    def drop_before(
+        self, connection: psycopg.Connection, table: TimeSeries, time: datetime, kept: Sequence[Window]
+    ) -> int:
+        """Drops the days that end before `time`, but for the rows in the windows that are kept.
+
+        Returns how many partitions or chunks went, or were made anew of what is kept of them.
+        """
 
     def allow_deletes(self, connection: psycopg.Connection) -> None:
         """Lets the transaction at hand delete any number of old rows."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
 import psycopg
 from psycopg import sql
 
+from observatory.store.kept import Window, is_kept
 from observatory.store.tables import TimeSeries
 
 LOCK = 0x0B5E_0001
@@ -43,20 +44,52 @@ class Plain:
     def forget(self) -> None:
         self._prepared.clear()
 
-    def drop_before(self, connection: psycopg.Connection, table: TimeSeries, time: datetime) -> int:
+    def drop_before(
+        self, connection: psycopg.Connection, table: TimeSeries, time: datetime, kept: Sequence[Window]
+    ) -> int:
         dropped = 0
         for day, name in self._partitions(connection, table).items():
             if _start(day + timedelta(days=1)) > time:
                 continue
+            # a span that began on this day may last into any later window
+            windows = [window for window in kept if window.stop > _start(day)]
             try:
                 with connection.transaction():
                     connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
-                    connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
-                dropped += 1
-            except psycopg.errors.LockNotAvailable:
-                continue  # somebody reads it: the next round drops it
+                    dropped += self._drop(connection, table, day, name, is_kept(table, windows))
+            except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+                continue  # somebody reads or writes it: the next round drops it
         self.forget()
         return dropped
+
+    def _drop(
+        self, connection: psycopg.Connection, table: TimeSeries, day: date, name: str, kept: sql.Composable
+    ) -> bool:
+        """Drops a partition, or makes it anew of its rows that are kept; False where all of them are."""
+        names = {"old": sql.Identifier(name), "new": sql.Identifier(f"{name}_kept"), "kept": kept}
+        has_kept, has_others = (
+            connection.execute(sql.SQL(query).format(**names)).fetchone() == (True,)
+            for query in (
+                "SELECT EXISTS (SELECT FROM {old} WHERE {kept})",
+                "SELECT EXISTS (SELECT FROM {old} WHERE NOT {kept})",
+            )
+        )
+        if has_kept and not has_others:
+            return False
+        if not has_kept:
+            connection.execute(sql.SQL("DROP TABLE {old}").format(**names))
+            return True
+        for statement in (
+            "LOCK TABLE {old} IN SHARE MODE",
+            "CREATE TABLE {new} (LIKE {old} INCLUDING DEFAULTS)",
+            # in the order in which they came: what is built of them stays the same
+            "INSERT INTO {new} SELECT * FROM {old} WHERE {kept} ORDER BY ctid",
+            "DROP TABLE {old}",
+            "ALTER TABLE {new} RENAME TO {old}",
+        ):
+            connection.execute(sql.SQL(statement).format(**names))
+        self._attach(connection, table, day)
+        return True
 
     def allow_deletes(self, connection: psycopg.Connection) -> None:
         pass
@@ -79,17 +112,26 @@ class Plain:
         return {datetime.strptime(match[1], "%Y%m%d").date(): name for match, name in found if match}
 
     def _make(self, connection: psycopg.Connection, table: TimeSeries, day: date) -> None:
-        names = {
-            "parent": sql.Identifier(table.name),
-            "child": sql.Identifier(f"{table.name}_{day:%Y%m%d}"),
-            "start": sql.Literal(_start(day)),
-            "stop": sql.Literal(_start(day + timedelta(days=1))),
-        }
-        for statement in (
-            "CREATE TABLE {child} (LIKE {parent} INCLUDING DEFAULTS)",
-            "ALTER TABLE {parent} ATTACH PARTITION {child} FOR VALUES FROM ({start}) TO ({stop})",
-        ):
-            connection.execute(sql.SQL(statement).format(**names))
+        connection.execute(
+            sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING DEFAULTS)").format(
+                sql.Identifier(_name(table, day)), sql.Identifier(table.name)
+            )
+        )
+        self._attach(connection, table, day)
+
+    def _attach(self, connection: psycopg.Connection, table: TimeSeries, day: date) -> None:
+        connection.execute(
+            sql.SQL("ALTER TABLE {} ATTACH PARTITION {} FOR VALUES FROM ({}) TO ({})").format(
+                sql.Identifier(table.name),
+                sql.Identifier(_name(table, day)),
+                _start(day),
+                _start(day + timedelta(days=1)),
+            )
+        )
+
+
+def _name(table: TimeSeries, day: date) -> str:
+    return f"{table.name}_{day:%Y%m%d}"
 
 
 def _start(day: date) -> datetime:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 
 import psycopg
 from psycopg import sql
 
+from observatory.store.kept import Window, is_kept
 from observatory.store.tables import TimeSeries
 
 log = logging.getLogger(__name__)
@@ -54,10 +55,58 @@ class Timescale:
     def forget(self) -> None:
         pass
 
-    def drop_before(self, connection: psycopg.Connection, table: TimeSeries, time: datetime) -> int:
-        query = "SELECT count(*) FROM drop_chunks(%s::regclass, older_than => %s::timestamptz)"
-        row = connection.execute(query, [table.name, time]).fetchone()
-        return int(row[0]) if row else 0
+    def drop_before(
+        self, connection: psycopg.Connection, table: TimeSeries, time: datetime, kept: Sequence[Window]
+    ) -> int:
+        chunks = connection.execute(
+            """SELECT range_start, range_end FROM timescaledb_information.chunks
+               WHERE hypertable_name = %s AND range_end <= %s ORDER BY range_start""",
+            [table.name, time],
+        ).fetchall()
+        dropped = 0
+        for start, stop in chunks:
+            # a span that began in this chunk may last into any later window
+            windows = [window for window in kept if window.stop > start]
+            with connection.transaction():
+                dropped += self._drop(connection, table, start, stop, is_kept(table, windows))
+        return dropped
+
+    def _drop(
+        self,
+        connection: psycopg.Connection,
+        table: TimeSeries,
+        start: datetime,
+        stop: datetime,
+        kept: sql.Composable,
+    ) -> bool:
+        """Drops a chunk, and puts its rows that are kept into a new one; False where all of them are."""
+        names = {
+            "table": sql.Identifier(table.name),
+            "time": sql.Identifier(table.time),
+            "start": start,
+            "stop": stop,
+            "kept": kept,
+        }
+        rows = "FROM {table} WHERE {time} >= {start} AND {time} < {stop} AND"
+        has_kept, has_others = (
+            connection.execute(sql.SQL(query).format(**names)).fetchone() == (True,)
+            for query in (
+                f"SELECT EXISTS (SELECT {rows} {{kept}})",
+                f"SELECT EXISTS (SELECT {rows} NOT {{kept}})",
+            )
+        )
+        if has_kept and not has_others:
+            return False
+        statements = ["SELECT drop_chunks({name}::regclass, older_than => {stop}, newer_than => {start})"]
+        if has_kept:
+            statements = [
+                f"CREATE TEMPORARY TABLE aside ON COMMIT DROP AS SELECT * {rows} {{kept}}",
+                *statements,
+                "INSERT INTO {table} SELECT * FROM aside ORDER BY {time}",
+            ]
+        for statement in statements:
+            connection.execute(sql.SQL(statement).format(**names, name=table.name))
+        return True
 
     def allow_deletes(self, connection: psycopg.Connection) -> None:
         connection.execute("SET LOCAL timescaledb.max_tuples_decompressed_per_dml_transaction = 0")

@@ -27,7 +27,7 @@ SETUP = """async ([info, first]) => {
   const events = new Events();
   events.list = [{ time: first + 120 }, { time: first + 600 }];
   attachPointer(plots, timeline, selection, () => ({ left: 100, width: 800 }));
-  const keys = new Keys(timeline, events, selection, () => (window.helped = true));
+  const keys = new Keys(timeline, events, selection, { "?": () => (window.helped = true) });
   keys.attach(document);
   Object.assign(window, { timeline, selection, keys, first });
 }"""
@@ -126,6 +126,12 @@ def test_the_keys_are_told_and_none_acts_where_somebody_types(page: Page, state:
     page.keyboard.type("nflp ?")
     assert state()["playhead"] == near(150)
     assert page.locator("input").input_value() == "nflp ?"
+
+
+def test_no_key_acts_on_what_is_behind_an_open_dialog(page: Page, state: State) -> None:
+    page.evaluate("document.body.appendChild(document.createElement('dialog')).showModal()")
+    page.keyboard.press("f")
+    assert (state()["start"], state()["stop"]) == (near(100), near(200))
 
 
 def test_a_held_key_goes_on_until_it_is_let_go(page: Page, state: State) -> None:

@@ -13,7 +13,7 @@ from tests.frontend.conftest import Server
 
 SETUP = """async script => {
   const { Instant } = await import("/frontend/timeline/instant.js");
-  const instant = new Instant("/api/v1/clusters/1/state");
+  const instant = new Instant({ url: "/api/v1/clusters/1", ask: (...asked) => fetch(...asked) });
   const still = { live: false, playing: false }, playing = { live: false, playing: true };
   const live = { live: true, playing: false };
   const sleep = ms => new Promise(resolve => setTimeout(resolve, ms));
@@ -132,3 +132,15 @@ def test_a_live_page_asks_once_the_socket_tells_nothing_any_more(page: Page, ser
     server.answer = answer
     run(page, "instant.tell({ at: 1 }); await sleep(3100); instant.request(4, live); await until(4);")
     assert asked(server) == [4]
+
+
+def test_what_is_due_is_sent_before_the_page_draws_and_what_is_not_waits(page: Page, server: Server) -> None:
+    server.answer = answer
+    run(
+        page,
+        """instant.request(1, still); instant.ask(); instant.ask();
+        const drawn = performance.now(); while (performance.now() < drawn + 300);
+        await until(1); instant.request(2, still); await until(2);
+        instant.request(3, playing); instant.ask(); instant.request(4, playing); await until(4);""",
+    )
+    assert asked(server) == [1, 2, 4]

@@ -14,12 +14,14 @@ from observatory.wire.blocks import encode
 from tests.frontend.conftest import Server
 from tests.frontend.timeline.make import BYTES_OF, FIRST, INFO, extent, profile, spans, text
 
-TILES = "/api/v1/clusters/1/tiles"
+CLUSTER = "/api/v1/clusters/1"
+TILES = f"{CLUSTER}/tiles"
 SETUP = f"""async ([info, script, ...rest]) => {{
   {BYTES_OF}
   const {{ Tiles }} = await import("/frontend/timeline/tiles.js");
   const {{ decode }} = await import("/frontend/timeline/blocks.js");
-  const state = (window.state ??= {{ tiles: new Tiles("{TILES}", info) }});
+  const source = {{ url: "{CLUSTER}", ask: (...asked) => fetch(...asked) }};
+  const state = (window.state ??= {{ tiles: new Tiles(source, info) }});
   const {{ tiles }} = state;
   const frame = data => {{
     const blocks = decode(bytesOf(data));
@@ -91,6 +93,70 @@ def test_what_is_coarser_is_shown_until_the_finer_has_arrived(page: Page, server
     assert run(
         page, f"return until(() => cover({FIRST + 495}, {FIRST + 505}).every(tile => tile.level < 16))"
     )
+
+
+def test_what_comes_together_is_drawn_together_and_what_is_late_holds_nothing_up(
+    page: Page, server: Server
+) -> None:
+    release = threading.Event()
+
+    def body(path: str) -> bytes:
+        if path.startswith(f"{TILES}/late/"):
+            release.wait(10)
+        return extent()
+
+    server.answer = answering(body)
+    drawn = run(
+        page,
+        f"""const soon = window.setTimeout;
+        window.setTimeout = (work, wait) => soon(work, 10 * wait); // however slow the machine is
+        cover({FIRST}, {FIRST + 60}); await until(() => tiles.settled);
+        const drawn = []; // with all that the windows show, or not
+        tiles.addEventListener("change", () => drawn.push(tiles.settled));
+        const together = ["spans", "prefixes", "events", "memory"];
+        for (const layer of together) tiles.cover("page", layer, {FIRST + 200}, {FIRST + 260}, 1000);
+        await until(() => drawn.length && !tiles.loading);
+        const first = drawn[0];
+        drawn.length = 0;
+        for (const layer of ["spans", "late"]) tiles.cover("page", layer, {FIRST + 600}, {FIRST + 660}, 1000);
+        await until(() => drawn.length);
+        return [first, drawn[0]];""",
+    )
+    release.set()
+    assert drawn == [True, False]
+    assert len(server.asked) > 8
+
+
+def test_what_is_due_is_sent_before_the_page_draws(page: Page, server: Server) -> None:
+    server.answer = answering(lambda path: extent())
+    run(
+        page,
+        f"""cover({FIRST}, {FIRST + 60}); tiles.ask();
+        const drawn = performance.now(); while (performance.now() < drawn + 200);
+        await until(() => tiles.settled);
+        const begun = performance.getEntriesByType("resource").filter(one => one.name.includes("/tiles/"));
+        if (!begun.some(one => one.startTime <= drawn + 1)) throw new Error("it was sent after drawing");""",
+    )
+
+
+def test_what_lies_beside_the_window_waits_for_what_is_in_it(page: Page, server: Server) -> None:
+    server.answer = answering(lambda path: extent())
+    start, stop = run(
+        page,
+        f"""const {{ levelFor, tileIndex, tileWidth }} = await import("/frontend/timeline/levels.js");
+        const level = levelFor(60, 1000, info), width = tileWidth(level);
+        const start = (tileIndex({FIRST + 300}, level) + 1) * width + 0.01 * width;
+        cover(start, start + 60); await until(() => !tiles.loading);
+        return [start, start + 60]""",
+    )
+    indices = [int(path.split("/")[-1].split("?")[0]) for path in server.asked]
+    level = level_of(server.asked[0])
+    inside = [
+        start < (index + 1) * 512 * 2**level / 1e6 and index * 512 * 2**level / 1e6 < stop
+        for index in indices
+    ]
+    assert inside == sorted(inside, reverse=True)
+    assert False in inside
 
 
 def test_what_left_the_screen_is_not_waited_for(page: Page, server: Server) -> None:

@@ -1,0 +1,137 @@
+"""A run's own HTML file against a performance_report of the same run: its size, and how fast it is drawn.
+
+A real LocalCluster computes TASKS tasks, seen by an agent and within a performance_report at once. Both files
+stand alone (the report is made with mode="inline") and are opened cold from disk in the same Chromium.
+Prints one JSON line; exit code 1 when a ratio is missed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.measuring.results import Result, tell  # noqa: E402
+from benchmarks.scale import READY, REPORT_READY, opened  # noqa: E402
+from tests.browser.observatory import Observatory  # noqa: E402
+from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
+
+TASKS = int(os.environ.get("TASKS", "10000"))
+ROUNDS = 5
+NAME = "html-report"
+
+
+def _work(number: int) -> int:
+    return sum(range(number % 1000 * 10))
+
+
+def compute(server: Observatory, theirs: Path, from_net: Path) -> None:
+    """Makes the performance_reports of a run that an agent tells of."""
+    from distributed import Client, LocalCluster, performance_report, wait
+
+    import observatory.agent
+
+    token = server.manage("ingest_token", "default").strip()
+    workers = {"n_workers": 4, "threads_per_worker": 2, "silence_logs": "ERROR"}
+    with LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
+        observatory.agent.register(client, url=server.url, token=token, name=NAME)
+        with performance_report(str(theirs), mode="inline"), performance_report(str(from_net)):
+            wait(client.map(_work, range(TASKS), pure=False))
+        time.sleep(1)
+
+
+def export(server: Observatory, ours: Path) -> tuple[int, float]:
+    """How many tasks the run has, and the seconds that writing its file takes."""
+    os.environ.update(
+        OBSERVATORY_DATA_DIR=str(server.data_dir), DJANGO_SETTINGS_MODULE="observatory.config.settings"
+    )
+    import django
+
+    django.setup()
+    from observatory.clusters.models import Cluster
+    from observatory.exchange.formats import FORMATS
+    from observatory.replay.scope import Scope
+    from observatory.store.connection import close_readers
+    from observatory.store.extents import extents
+
+    deadline = time.monotonic() + 60
+    while not Cluster.objects.filter(name=NAME, ended__isnull=False).exists():
+        if time.monotonic() > deadline:
+            raise RuntimeError("the cluster's end was not told")
+        time.sleep(0.5)
+    cluster = Cluster.objects.get(name=NAME)
+    began = time.perf_counter()
+    with ours.open("wb") as file:
+        FORMATS["html"].write(Scope(cluster), NAME, file, lambda done: None)
+    taken = time.perf_counter() - began
+    close_readers()
+    return extents([cluster.pk])[cluster.pk].tasks, taken
+
+
+def measure(ours: Path, theirs: Path) -> dict[str, Any]:
+    times: dict[str, list[float]] = {"ours": [], "theirs": []}
+    with sync_playwright() as playwright:
+        executable = next(found for name in NAMES if (found := shutil.which(name)))
+        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        for _ in range(ROUNDS):
+            for name, path, ready in (("theirs", theirs, REPORT_READY), ("ours", ours, READY)):
+                taken, _, _, used = opened(browser, path.as_uri(), ready)
+                times[name].append(taken)
+                used.close()
+        browser.close()
+    ratios = [one / other for one, other in zip(times["ours"], times["theirs"], strict=True)]
+    return {
+        "drawn_ms": {name: round(statistics.median(values)) for name, values in times.items()},
+        "drawn_to_report": round(statistics.median(ratios), 2),
+        "bytes": {"ours": ours.stat().st_size, "theirs": theirs.stat().st_size},
+        "bytes_to_report": round(ours.stat().st_size / theirs.stat().st_size, 2),
+    }
+
+
+def main() -> int:
+    folder = Path(tempfile.mkdtemp(prefix="observatory-benchmark-"))
+    ours, theirs, from_net = (folder / f"{name}.html" for name in ("ours", "theirs", "from_net"))
+    server = Observatory(folder / "data")
+    try:
+        server.start()
+        compute(server, theirs, from_net)
+        tasks, seconds = export(server, ours)
+        measured = measure(ours, theirs)
+        measured["bytes"]["theirs without Bokeh"] = from_net.stat().st_size
+        measured["bytes_to_report_from_net"] = round(ours.stat().st_size / from_net.stat().st_size, 2)
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    measured |= {"tasks": tasks, "seconds_to_export": round(seconds, 1)}
+    versions = ("dask", "distributed", "bokeh", "playwright")
+    return tell("html_report", results(measured), versions, **measured)
+
+
+def results(measured: dict[str, Any]) -> list[Result]:
+    report = "a performance_report of the same run that stands alone, too"
+    run = f"the HTML file of a run of {TASKS:,} tasks"
+    drawn = f"{run}, opened cold until its task stream is drawn"
+    return [
+        Result(f"bytes: {run}", report, measured["bytes_to_report"], 1.0),
+        Result(
+            f"bytes: {run}",
+            "a performance_report that loads Bokeh from the net",
+            measured["bytes_to_report_from_net"],
+            1.0,
+        ),
+        Result(f"time: {drawn}", report, measured["drawn_to_report"], 1.0),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

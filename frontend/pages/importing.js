@@ -1,0 +1,24 @@
+// The form that takes a file: one that is dropped on it is the one that it sends, and one that is too large isn't sent.
+
+const form = /** @type {HTMLFormElement} */ (document.querySelector("form.drop"));
+const input = /** @type {HTMLInputElement} */ (form.querySelector("[data-limit]"));
+const limit = Number(input.dataset.limit);
+
+input.addEventListener("change", check);
+form.addEventListener("dragover", (event) => {
+  event.preventDefault();
+  form.classList.add("dropping");
+});
+form.addEventListener("dragleave", () => form.classList.remove("dropping"));
+form.addEventListener("drop", (event) => {
+  event.preventDefault();
+  form.classList.remove("dropping");
+  if (event.dataTransfer?.files.length) input.files = event.dataTransfer.files;
+  check();
+});
+
+function check() {
+  const isTooLarge = (input.files?.[0]?.size ?? 0) > limit;
+  input.setCustomValidity(isTooLarge ? `It is larger than ${limit / 2 ** 20} MiB.` : "");
+  if (isTooLarge) input.reportValidity();
+}

@@ -1,0 +1,131 @@
+// The alerts of the timeline, kept fresh, and the one that is selected.
+
+import { getJson } from "./source.js";
+
+/**
+ * `fired` is null for one that is pending, `resolved` for one that is open. A public link tells names, severities and
+ * times alone.
+ * @typedef {"info"|"warning"|"critical"} Severity
+ * @typedef {{rule: string, severity: Severity, pending: number, fired: number|null, resolved: number|null, id?: number,
+ *   worker?: number|null, labels?: Record<string, string>, message?: string, acknowledged_by?: string|null,
+ *   acknowledgement?: string}} Alert
+ * @typedef {{description: string, advice: string}} Meaning
+ * @typedef {{name: string, severity: Severity, count: number, isFiring: boolean}} Flag all that fired of one rule
+ */
+
+const [EVERY, EVERY_AFTER_ITS_END] = [5_000, 30_000]; // ms
+/** @type {Severity[]} */
+export const SEVERITIES = ["info", "warning", "critical"];
+
+/** Fires "change" when there are others than before, "select" when one is selected, or none any more. */
+export class Alerts extends EventTarget {
+  /** @type {Alert[]} in order of time */
+  list = [];
+  /** @type {Flag[]} the worst first */
+  flags = [];
+  /** @type {Alert|null} */
+  selected = null;
+  #source;
+  #timeline;
+  #shown = "";
+  /** @type {Record<string, Meaning>} */
+  #rules = {};
+
+  /**
+   * @param {import("./source.js").Source} source
+   * @param {import("./timeline.js").Timeline} timeline
+   */
+  constructor(source, timeline) {
+    super();
+    this.#source = source;
+    this.#timeline = timeline;
+  }
+
+  /** Fetches them now and every few seconds while somebody looks. */
+  follow() {
+    const again = () => setTimeout(next, this.#timeline.ended === null ? EVERY : EVERY_AFTER_ITS_END);
+    const next = async () => {
+      if (!document.hidden) await this.load();
+      again();
+    };
+    void next();
+  }
+
+  async load() {
+    let told;
+    try {
+      told = await getJson(this.#source, "/alerts");
+    } catch {
+      return; // the server is away, or a file has none: what is shown stays
+    }
+    const text = JSON.stringify(told);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    this.list = told.alerts;
+    this.#rules = told.rules;
+    this.flags = flagsOf(this.list);
+    const { selected } = this;
+    if (selected) this.select(this.list.find((alert) => isSame(alert, selected)) ?? selected);
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {Alert} alert @returns {Meaning|null} null where it isn't told */
+  meaning(alert) {
+    return this.#rules[alert.rule] ?? null;
+  }
+
+  /** @param {Alert|null} alert */
+  select(alert) {
+    this.selected = alert;
+    this.dispatchEvent(new Event("select"));
+  }
+
+  /**
+   * @param {number} start
+   * @param {number} stop
+   * @returns {Alert[]} those that were open at some time between
+   */
+  between(start, stop) {
+    return this.list.filter((alert) => alert.pending <= stop && (alert.resolved ?? Infinity) >= start);
+  }
+
+  /** Until when there is a band of it. @param {Alert} alert */
+  endOf(alert) {
+    return alert.resolved ?? Math.max(this.#timeline.end, alert.fired ?? alert.pending);
+  }
+}
+
+/** @param {Alert} alert */
+export function stateOf(alert) {
+  if (alert.resolved !== null) return "resolved";
+  return alert.fired === null ? "pending" : "firing";
+}
+
+/** What of the cluster it is about: its worker, and its other labels as name=value. @param {Alert} alert */
+export function subjectOf({ labels = {} }) {
+  const { worker = "", ...others } = labels;
+  return [worker, ...Object.entries(others).map(([name, value]) => `${name}=${value}`)].filter(Boolean).join(" ");
+}
+
+/** @param {Alert} one @param {Alert} other */
+export function isSame(one, other) {
+  return one.id === other.id && one.rule === other.rule && one.pending === other.pending;
+}
+
+/** @param {Alert} one @param {Alert} other; sorts the worse behind */
+export function bySeverity(one, other) {
+  return SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity);
+}
+
+/** @param {Alert[]} alerts */
+function flagsOf(alerts) {
+  /** @type {Map<string, Flag>} */
+  const flags = new Map();
+  for (const alert of alerts.filter(({ fired }) => fired !== null).sort(bySeverity)) {
+    const { count = 0, isFiring = false } = flags.get(alert.rule) ?? {};
+    const flag = { name: alert.rule, severity: alert.severity, count: count + 1, isFiring: isFiring || alert.resolved === null };
+    flags.set(alert.rule, flag);
+  }
+  const rank = (/** @type {Flag} */ flag) => SEVERITIES.indexOf(flag.severity) + (flag.isFiring ? SEVERITIES.length : 0);
+  return [...flags.values()].sort((one, other) => rank(other) - rank(one) || one.name.localeCompare(other.name));
+}

@@ -1,0 +1,39 @@
+// What every chart of a timeline shares, made of what its source first tells.
+
+import { Alerts } from "./alerts.js";
+import { Arrangement } from "./arrangement.js";
+import { Events } from "./events.js";
+import { Instant } from "./instant.js";
+import { Model } from "./model.js";
+import { Notes } from "./notes.js";
+import { Selection } from "./selection.js";
+import { getJson } from "./source.js";
+import { Stacks } from "./stacks.js";
+import { Tiles } from "./tiles.js";
+import { Timeline } from "./timeline.js";
+
+/**
+ * @param {import("./source.js").Source} source
+ * @returns {Promise<import("../types.js").Context>} rejects when it can't be asked
+ */
+export async function loadContext(source) {
+  const [info, lanes] = await Promise.all([getJson(source), getJson(source, "/lanes")]);
+  const model = new Model(info.band);
+  model.load(lanes);
+  info.worker_count ??= model.workers.size; // nobody counts those of a window
+  const timeline = new Timeline(info);
+  return {
+    source,
+    info,
+    model,
+    timeline,
+    tiles: new Tiles(source, info),
+    selection: new Selection(),
+    instant: new Instant(source),
+    events: new Events(),
+    arrangement: new Arrangement(),
+    stacks: new Stacks(source),
+    notes: new Notes(source, timeline),
+    alerts: new Alerts(source, timeline),
+  };
+}

@@ -1,0 +1,45 @@
+// Where a timeline's data comes from: a server, of a cluster or of a run or of a link to one. Whoever shows a run from
+// elsewhere (a file) makes a Source of its own.
+
+/**
+ * `url` is what information, /lanes, /tiles, /state, /span and /stacks are below; `ask` answers as fetch does; `live`:
+ * where the socket of what is committed is, null where there is none. `pages` is what the pages of records are below
+ * (errors, logs, tasks), `notes` where notes are; null where there are none.
+ * @typedef {{url: string, live: string|null, pages: string|null, notes: string|null,
+ *   ask: (url: string, options?: RequestInit) => Promise<Response>}} Source
+ */
+
+/**
+ * The source that a page names: data-url, and, where there is one, data-live, data-pages and data-notes.
+ * @param {HTMLElement} main
+ * @returns {Source}
+ */
+export function sourceOf(main) {
+  const { url = "", live, pages, notes } = main.dataset;
+  return {
+    ...serverSource(url),
+    live: live ? `${location.origin.replace(/^http/, "ws")}${live}` : null,
+    pages: pages ?? null,
+    notes: notes ?? null,
+  };
+}
+
+/**
+ * A server's timeline, and nothing beside it.
+ * @param {string} url
+ * @returns {Source}
+ */
+export function serverSource(url) {
+  return { url, live: null, pages: null, notes: null, ask: (path, options) => fetch(path, options) };
+}
+
+/**
+ * @param {Source} source
+ * @param {string} path below the source's URL
+ * @returns {Promise<any>}
+ */
+export async function getJson(source, path = "") {
+  const response = await source.ask(`${source.url}${path}`);
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  return response.json();
+}

@@ -1,0 +1,5 @@
+"""Django's admin of alerts."""
+
+from observatory.alerts.admin import channels, deliveries, rules, silences
+
+__all__ = ["channels", "deliveries", "rules", "silences"]

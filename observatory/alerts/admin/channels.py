@@ -1,0 +1,87 @@
+"""Django's admin of channels. Their addresses are entered, and never shown."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.timezone import now
+from unfold.decorators import action
+
+from observatory.alerts.admin.managed import ManagedAdmin
+from observatory.alerts.forms import ChannelForm
+from observatory.alerts.models import Channel, Delivery, Rule
+from observatory.alerts.notifying.failure import NotSent
+from observatory.alerts.notifying.sending import send_test
+from observatory.clusters import access
+
+TEST = "alerts_channel_send_a_test"
+"""the name that unfold gives the button"""
+
+
+@admin.register(Channel)
+class ChannelAdmin(ManagedAdmin):
+    form = ChannelForm
+    fieldsets = (
+        (None, {"fields": ("name", "kind", "address", "enabled")}),
+        ("What it is told", {"fields": ("minimum_severity", "projects", "rules", "tells_resolved")}),
+        ("How often", {"fields": ("messages_an_hour", "repeat_hours")}),
+    )
+    filter_horizontal = ("rules",)
+    list_display = ("name", "kind_name", "enabled", "minimum_severity", "scope", "last_told", "problem")
+    list_filter = ("kind", "enabled")
+    search_fields = ("name",)
+    actions_submit_line = ["send_a_test"]
+
+    @admin.display(description="kind", ordering="kind")
+    def kind_name(self, channel: Channel) -> str:
+        return Channel.Kind(channel.kind).name.capitalize()
+
+    @admin.display(description="last told")
+    def last_told(self, channel: Channel) -> Any:
+        told = channel.deliveries.filter(state=Delivery.State.SENT).order_by("-sent").first()
+        return told and told.sent
+
+    @admin.display(description="can't be told")
+    def problem(self, channel: Channel) -> str:
+        """What it was told last in vain, unless something came through since then."""
+        tried = Q(state=Delivery.State.SENT) | ~Q(last_error="")
+        last = channel.deliveries.filter(tried).order_by("-due").first()
+        return last.last_error if last else ""
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> Any:
+        # unfold has these on the page of what is there alone
+        buttons = {"actions_submit_line": cast(Any, self).get_actions_submit_line(request, None)}
+        return super().add_view(request, form_url, {**(extra_context or {}), **buttons})
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        user = cast(User, request.user)
+        if db_field.name == "rules" and not user.is_superuser:
+            projects = access.projects_to_manage(user)
+            kwargs["queryset"] = Rule.objects.filter(Q(projects=None) | Q(projects__in=projects)).distinct()
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def response_post_save_add(self, request: HttpRequest, obj: Channel) -> HttpResponseRedirect:
+        return self._after_a_test(request, obj) or super().response_post_save_add(request, obj)
+
+    def response_post_save_change(self, request: HttpRequest, obj: Channel) -> HttpResponseRedirect:
+        return self._after_a_test(request, obj) or super().response_post_save_change(request, obj)
+
+    def _after_a_test(self, request: HttpRequest, channel: Channel) -> HttpResponseRedirect | None:
+        """The channel's page stays open, for its address may have to be mended."""
+        if TEST not in request.POST:
+            return None
+        return HttpResponseRedirect(reverse("admin:alerts_channel_change", args=[channel.pk]))
+
+    @action(description="Save and send a test", permissions=["change"])
+    def send_a_test(self, request: HttpRequest, channel: Channel) -> None:
+        try:
+            send_test(channel, now())
+        except NotSent as error:
+            self.message_user(request, f"The test couldn't be sent. {error}", messages.ERROR)
+        else:
+            self.message_user(request, f"A test was sent to “{channel}”: look there.", messages.SUCCESS)

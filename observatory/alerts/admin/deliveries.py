@@ -1,0 +1,82 @@
+"""Django's admin of deliveries: a log of who was told what, and why not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.timezone import now
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from observatory.alerts.admin.managed import managed
+from observatory.alerts.models import Channel, Delivery
+
+if TYPE_CHECKING:
+    DeliveryAdminBase = admin.ModelAdmin[Delivery]
+else:
+    DeliveryAdminBase = ModelAdmin
+
+State = Delivery.State
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(DeliveryAdminBase):
+    """Nothing of it can be changed; what was given up or waits can be tried again."""
+
+    list_display = (
+        "created",
+        "alert",
+        "cluster",
+        "channel",
+        "change",
+        "state_label",
+        "attempts",
+        "sent",
+        "last_error",
+    )
+    list_filter = ("state", "change", ("channel", admin.RelatedOnlyFieldListFilter), "created")
+    search_fields = ("alert__message", "alert__rule__name", "alert__cluster__name", "last_error")
+    list_select_related = ("alert__rule", "alert__cluster", "channel")
+    date_hierarchy = "created"
+    show_full_result_count = False
+    actions = ["try_again"]
+
+    @admin.display(description="cluster", ordering="alert__cluster__name")
+    def cluster(self, delivery: Delivery) -> str:
+        return delivery.alert.cluster.name
+
+    @display(
+        description="state",
+        ordering="state",
+        label={State.DUE: "info", State.SENDING: "info", State.SENT: "success", State.FAILED: "danger"},
+    )
+    def state_label(self, delivery: Delivery) -> tuple[str, str]:
+        return delivery.state, State(delivery.state).label
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
+        channels = managed(Channel.objects.all(), cast(User, request.user))
+        return super().get_queryset(request).filter(channel__in=channels.values("pk"))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        return cast(User, request.user).has_perm("alerts.change_delivery")
+
+    @admin.action(description="Try again now", permissions=["retry"])
+    def try_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+        """What was given up becomes a message of its own; what waits for its next attempt has it now."""
+        again = {"due": now(), "state": State.DUE}
+        waiting = queryset.filter(state=State.DUE).update(**again)
+        given_up = queryset.filter(state=State.FAILED).update(**again, attempts=0, message_id=None)
+        self.message_user(request, f"Tried again now: {waiting + given_up}.", messages.SUCCESS)

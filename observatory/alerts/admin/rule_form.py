@@ -1,0 +1,237 @@
+"""The forms of a rule and its conditions. What is refused is told at its field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from observatory.alerts.admin.fields import LONGEST, DurationField, amount_of
+from observatory.alerts.amounts import format_amount
+from observatory.alerts.conditions import (
+    Aggregate,
+    Attribute,
+    By,
+    Comparison,
+    Function,
+    Happening,
+    MetricCondition,
+    Selector,
+)
+from observatory.alerts.models import Condition, Rule
+from observatory.alerts.units import unit_of
+from observatory.alerts.validation import MOST_CONDITIONS, problems
+from observatory.wire.records import EVENT_KINDS
+
+if TYPE_CHECKING:
+    ConditionFormBase = forms.ModelForm[Condition]
+    RuleFormBase = forms.ModelForm[Rule]
+    ConditionFormSetBase = forms.BaseInlineFormSet[Condition, Rule, "ConditionForm"]
+else:
+    ConditionFormBase = RuleFormBase = forms.ModelForm
+    ConditionFormSetBase = forms.BaseInlineFormSet
+
+PREFIX = "conditions"
+EVENTS = [
+    ("", "…"),
+    *Happening.choices,
+    ("Events of the timeline", [(kind, meaning.split(" (")[0]) for kind, meaning in EVENT_KINDS.items()]),
+]
+LEVELS = [(0, "any level"), (20, "INFO"), (30, "WARNING"), (40, "ERROR"), (50, "CRITICAL")]
+TYPED = ("metric", "labels", "divisor_metric", "divisor_labels", "pattern", "quantile", "count")
+CHOSEN = ("kind", "by", "aggregate", "divisor", "divisor_attribute", "comparison")
+WORDS = {
+    "kind": "kind of condition",
+    "labels": "labels",
+    "window_seconds": "window",
+    "by": "one alert for",
+    "divisor_metric": "metric to divide by",
+    "divisor_labels": "labels of that metric",
+    "divisor_attribute": "attribute to divide by",
+    "comparison": "comparison",
+    "clear_threshold": "threshold to clear at",
+    "count": "how many times",
+}
+"""what a field is called for those who don't see the sentence that it is in"""
+
+
+def value_unit(condition: Condition) -> str:
+    """The unit of a metric's condition, whatever else may be wrong with it (units.py)."""
+    divisor: Selector | Attribute | None = None
+    if condition.divisor == Condition.Divisor.METRIC:
+        divisor = Selector(condition.divisor_metric, function=Function(condition.function))
+    elif condition.divisor and condition.divisor_attribute:
+        divisor = Attribute(condition.divisor_attribute)
+    selector = Selector(condition.metric, function=Function(condition.function))
+    return unit_of(
+        MetricCondition(selector, By.WORKER, Aggregate.SUM, Comparison.ABOVE, 0.0, divisor=divisor)
+    )
+
+
+FUNCTIONS = [("value", "value"), ("rate", "rate per second"), ("change", "change")]
+"""shorter than their own words, for the window stands behind"""
+
+
+class ConditionForm(ConditionFormBase):
+    """A condition as a sentence. Thresholds are read when it is known what of: 80 % is 80 of a percentage."""
+
+    window_seconds = DurationField(required=False, initial=60.0)
+    threshold = forms.CharField(required=False, max_length=LONGEST)
+    clear_threshold = forms.CharField(required=False, max_length=LONGEST)
+    function = forms.ChoiceField(choices=FUNCTIONS, initial="value")
+    event = forms.ChoiceField(required=False, choices=EVENTS)
+    level = forms.TypedChoiceField(coerce=int, choices=LEVELS, initial=0)
+
+    class Meta:
+        model = Condition
+        fields = (
+            "kind",
+            "metric",
+            "labels",
+            "function",
+            "window_seconds",
+            "by",
+            "aggregate",
+            "quantile",
+            "divisor",
+            "divisor_metric",
+            "divisor_labels",
+            "divisor_attribute",
+            "comparison",
+            "threshold",
+            "clear_threshold",
+            "event",
+            "pattern",
+            "level",
+            "count",
+        )
+        widgets = dict.fromkeys(TYPED, forms.TextInput) | dict.fromkeys(CHOSEN, forms.Select)
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        written = self.instance.pk is not None
+        for name in ("threshold", "clear_threshold"):
+            value = getattr(self.instance, name)
+            shown = written and value is not None
+            self.initial[name] = format_amount(value, value_unit(self.instance)) if shown else ""
+        for name, field in self.fields.items():
+            field.widget.attrs = {
+                "class": f"rule-input rule-{name.replace('_', '-')}",
+                "aria-label": WORDS.get(name, str(field.label or name).lower()),
+                "autocomplete": "off",
+                "spellcheck": "false",
+            }
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        cleaned["window_seconds"] = cleaned.get("window_seconds") or 60.0
+        texts = {name: cleaned.pop(name, "") for name in ("threshold", "clear_threshold")}
+        cleaned["threshold"], cleaned["clear_threshold"] = 0.0, None
+        if cleaned.get("kind") == Condition.Kind.METRIC:
+            self._read_thresholds(texts)
+        return cleaned
+
+    def _read_thresholds(self, texts: Mapping[str, str]) -> None:
+        cleaned = self.cleaned_data
+        names = ("metric", "function", "divisor", "divisor_metric", "divisor_attribute")
+        unit = value_unit(Condition(**{name: cleaned[name] for name in names if name in cleaned}))
+        if not texts["threshold"]:
+            self.add_error("threshold", "Say above or below what.")
+        for name, text in texts.items():
+            try:
+                if text:
+                    cleaned[name] = amount_of(text, unit)
+            except ValidationError as error:
+                self.add_error(name, error)
+
+
+class ConditionFormSet(ConditionFormSetBase):
+    """A rule's conditions. Their order is that in which they are written."""
+
+    def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
+        return {**super().get_form_kwargs(index), "use_required_attribute": False}
+
+    def clean(self) -> None:
+        super().clean()
+        kept = [form for form in self.forms if form not in self.deleted_forms and is_written(form)]
+        for position, form in enumerate(kept):
+            form.instance.position = position
+        tell_problems(self.instance, kept)
+
+
+def is_written(form: ConditionForm) -> bool:
+    return form.instance.pk is not None or form.has_changed()
+
+
+def tell_problems(rule: Rule, written: list[ConditionForm]) -> list[tuple[str, str]]:
+    """Adds each problem of a condition to its form; returns those of the rule, as field and message."""
+    if any(form.errors for form in written):
+        return []
+    of_rule = []
+    for problem in problems(rule, [form.instance for form in written]):
+        if problem.condition_index is None:
+            of_rule.append((problem.field, problem.message))
+        else:
+            form = written[problem.condition_index]
+            form.add_error(problem.field if problem.field in form.fields else None, problem.message)
+    return of_rule
+
+
+class AskedForm(RuleFormBase):
+    """What a rule asks, and where, as it stands on the page: what is tried on the past."""
+
+    hold_seconds = DurationField(
+        label="for",
+        required=False,
+        initial=0.0,
+        widget=forms.TextInput({"class": "rule-input", "aria-label": "for how long"}),
+    )
+
+    class Meta:
+        model = Rule
+        fields = ("hold_seconds", "no_data", "projects", "targets", "cluster_names")
+        widgets = {"no_data": forms.Select({"class": "rule-input", "aria-label": "without data"})}
+
+    def clean_hold_seconds(self) -> float:
+        return self.cleaned_data["hold_seconds"] or 0.0
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        self.written = written_conditions(self.data)
+        for field, message in tell_problems(self.instance, self.written):
+            self.add_error(field if field in self.fields else None, message)
+
+
+class RuleForm(AskedForm):
+    """A whole rule."""
+
+    class Meta(AskedForm.Meta):
+        widgets = AskedForm.Meta.widgets | {
+            name: UnfoldAdminTextareaWidget({"rows": 3})
+            for name in ("cluster_names", "description", "advice")
+        }
+        fields = (  # type: ignore[assignment]
+            "name",
+            "enabled",
+            "severity",
+            *AskedForm.Meta.fields,
+            "description",
+            "advice",
+            "message",
+        )
+
+
+def written_conditions(data: Mapping[str, Any]) -> list[ConditionForm]:
+    """The conditions as they are on the page, saved or not; without those that are to be deleted."""
+    total = data.get(f"{PREFIX}-TOTAL_FORMS", "")
+    count = min(int(total), MOST_CONDITIONS * 2) if str(total).isascii() and str(total).isdigit() else 0
+    prefixes = [f"{PREFIX}-{number}" for number in range(count)]
+    forms = [
+        ConditionForm(data, prefix=prefix, empty_permitted=True, use_required_attribute=False)
+        for prefix in prefixes
+        if not data.get(f"{prefix}-DELETE")
+    ]
+    return [form for form in forms if form.has_changed()]

@@ -1,0 +1,162 @@
+"""Django's admin of rules: for people who never wrote PromQL."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, cast
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import URLPattern, path
+from django.utils.timezone import now
+from django.views.decorators.http import require_POST
+from unfold.admin import StackedInline
+from unfold.decorators import display
+
+from observatory.alerts import ready_made
+from observatory.alerts.admin import trial_views
+from observatory.alerts.admin.managed import ManagedAdmin
+from observatory.alerts.admin.prometheus import PrometheusMixin
+from observatory.alerts.admin.rule_form import (
+    AskedForm,
+    ConditionForm,
+    ConditionFormSet,
+    RuleForm,
+)
+from observatory.alerts.models import Condition, Rule, Severity
+from observatory.alerts.validation import MOST_CONDITIONS
+
+ASKED = {"enabled", *AskedForm.Meta.fields}
+LATELY = timedelta(days=7)
+
+
+class ConditionInline(StackedInline):
+    model = Condition
+    form = ConditionForm
+    formset = ConditionFormSet
+    template = "admin/alerts/rule/conditions.html"
+    max_num = MOST_CONDITIONS
+    extra = MOST_CONDITIONS
+    """all that there can be stand on the page: its script hides those that aren't written"""
+
+
+@admin.register(Rule)
+class RuleAdmin(PrometheusMixin, ManagedAdmin):
+    """Superusers set all rules, other staff those whose projects are all theirs to manage."""
+
+    form = RuleForm
+    inlines = [ConditionInline]
+    change_form_template = "admin/alerts/rule/change_form.html"
+    fieldsets = (
+        (None, {"fields": ("name", ("severity", "enabled"))}),
+        ("Where", {"fields": ("projects", "targets", "cluster_names")}),
+        ("What is said", {"fields": ("description", "advice", "message")}),
+        ("For how long", {"fields": ("hold_seconds", "no_data")}),
+    )
+    list_display = (
+        "name_and_origin",
+        "severity_label",
+        "enabled",
+        "scope",
+        "firing",
+        "fired_lately",
+        "problem",
+    )
+    list_editable = ("enabled",)
+    list_filter = ("severity", "enabled", "projects")
+    search_fields = ("name", "description", "conditions__metric", "conditions__event")
+    list_per_page = 100
+
+    @display(description="name", ordering="name", header=True)
+    def name_and_origin(self, rule: Rule) -> tuple[str, str]:
+        return rule.name, "ready-made" if rule.key else ""
+
+    @display(
+        description="severity",
+        ordering="severity",
+        label={Severity.INFO: "info", Severity.WARNING: "warning", Severity.CRITICAL: "danger"},
+    )
+    def severity_label(self, rule: Rule) -> str:
+        return rule.severity
+
+    @display(description="where")
+    def scope(self, rule: Rule) -> str:
+        named = [str(item) for item in (*rule.projects.all(), *rule.targets.all())]
+        return ", ".join(named + rule.cluster_names.split()) or "everywhere"
+
+    @display(description="firing now", ordering="firing_count")
+    def firing(self, rule: Any) -> int:
+        return int(rule.firing_count)
+
+    @display(description="fired in 7 days", ordering="fired_count")
+    def fired_lately(self, rule: Any) -> int:
+        return int(rule.fired_count)
+
+    @display(description="can't be evaluated")
+    def problem(self, rule: Rule) -> str:
+        return rule.error
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Rule]:
+        rules: QuerySet[Rule] = super().get_queryset(request).prefetch_related("targets")
+        return rules.annotate(
+            firing_count=Count("alerts", filter=Q(alerts__state="firing"), distinct=True),
+            fired_count=Count("alerts", filter=Q(alerts__fired__gte=now() - LATELY), distinct=True),
+        )
+
+    def save_model(self, request: HttpRequest, obj: Rule, form: Any, change: bool) -> None:
+        if ASKED & set(form.changed_data):
+            _ask_anew(obj)
+        super().save_model(request, obj, form, change)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        if any(formset.has_changed() for formset in formsets):
+            _ask_anew(form.instance)
+            form.instance.save(update_fields=["changed", "error", "error_time"])
+
+    def get_urls(self) -> list[URLPattern]:
+        views = {
+            "metrics/": (trial_views.metrics, "metrics"),
+            "recent/": (trial_views.recent_values, "recent"),
+            "places/": (trial_views.places, "places"),
+            "try/": (trial_views.try_rule, "try"),
+            "<int:object_id>/reset/": (self.reset, "reset"),
+        }
+        own = [
+            path(
+                route,
+                self.admin_site.admin_view(self._for_those_who_see_rules(view)),
+                name=f"alerts_rule_{name}",
+            )
+            for route, (view, name) in views.items()
+        ]
+        return own + super().get_urls()
+
+    def _for_those_who_see_rules(self, view: Any) -> Any:
+        def seen(request: HttpRequest, **arguments: Any) -> HttpResponse:
+            if not self.has_view_or_change_permission(request):
+                raise PermissionDenied
+            return cast(HttpResponse, view(request, **arguments))
+
+        return seen
+
+    def reset(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Makes a ready-made rule what it was at first."""
+        return require_POST(self._reset)(request, object_id)
+
+    def _reset(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        rule = get_object_or_404(self.get_queryset(request).exclude(key=""), pk=object_id)
+        if not self.has_change_permission(request, rule):
+            raise PermissionDenied
+        ready_made.reset(rule)
+        self.log_change(request, rule, "Reset to its defaults.")
+        self.message_user(request, f"“{rule}” is as it was made.", messages.SUCCESS)
+        return redirect("admin:alerts_rule_change", object_id)
+
+
+def _ask_anew(rule: Rule) -> None:
+    rule.changed = now()
+    rule.error, rule.error_time = "", None

@@ -1,0 +1,171 @@
+"""What a rule's page asks while it is written: which metrics there are, and what would have fired."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from django import forms
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_GET, require_POST
+
+from observatory.alerts import metrics as seen
+from observatory.alerts.admin.rule_form import AskedForm
+from observatory.alerts.admin.trial import try_rule_on
+from observatory.alerts.judging.back_test import BackTestError
+from observatory.alerts.matchers import MatcherError, parse_matchers
+from observatory.alerts.scope import Scope
+from observatory.clusters import access
+from observatory.clusters.models import Cluster
+from observatory.runs.models import Run
+
+SECONDS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400}
+LONGEST = 32 * 86_400
+"""seconds of a window"""
+MOST_CLUSTERS = 8
+MOST_PLACES = 12
+"""of each kind that are offered at a time"""
+
+
+class WindowForm(forms.Form):
+    """When and where a rule is tried. Without clusters: on the newest of those that it is asked of."""
+
+    window = forms.ChoiceField(choices=[*((name, name) for name in SECONDS), ("custom", "custom")])
+    start = forms.FloatField(required=False)
+    stop = forms.FloatField(required=False)
+
+    def __init__(self, user: User, data: Any) -> None:
+        super().__init__(data, prefix="trial")
+        self.fields["clusters"] = forms.ModelMultipleChoiceField(
+            access.visible_clusters(user), required=False
+        )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("window") != "custom":
+            cleaned["stop"] = time.time()
+            cleaned["start"] = cleaned["stop"] - SECONDS.get(cleaned.get("window", ""), 0)
+        start, stop = cleaned.get("start"), cleaned.get("stop")
+        if start is None or stop is None:
+            self.add_error("window", "Say from when until when.")
+        elif not 0 < start < stop < 4_102_444_800:
+            self.add_error("window", "The window has to begin before it ends.")
+        elif stop - start > LONGEST:
+            self.add_error("window", "A window has at most 32 days.")
+        return cleaned
+
+
+@require_GET
+def metrics(request: HttpRequest) -> JsonResponse:
+    """The metrics to choose from."""
+    user = cast(User, request.user)
+    projects = None if user.is_superuser else access.visible_projects(user).values_list("pk", flat=True)
+    return JsonResponse({"metrics": [asdict(metric) for metric in seen.known_metrics(projects)]})
+
+
+@require_POST
+def recent_values(request: HttpRequest) -> JsonResponse:
+    """What the metric of the condition `recent` was lately, where the rule on the page is asked."""
+    user = cast(User, request.user)
+    prefix = request.POST.get("recent", "")
+    metric, labels = request.POST.get(f"{prefix}-metric", ""), request.POST.get(f"{prefix}-labels", "")
+    try:
+        matchers = parse_matchers(labels)
+    except MatcherError as error:
+        return JsonResponse({"error": str(error)}, status=422)
+    clusters = _in_scope(user, request).values_list("pk", flat=True)[:MOST_CLUSTERS]
+    return JsonResponse(asdict(seen.recent(metric, matchers, list(clusters))))
+
+
+@require_GET
+def places(request: HttpRequest) -> JsonResponse:
+    """Clusters and runs whose names have the words of `q` in them, the newest first."""
+    clusters = access.visible_clusters(cast(User, request.user))
+    words = request.GET.get("q", "")[:100].split()
+    runs = Run.objects.filter(cluster__in=clusters).select_related("cluster").order_by("-start")
+    named = [_named(found, words)[:MOST_PLACES] for found in (runs, clusters.order_by("-started"))]
+    return JsonResponse(
+        {"runs": [_run(run) for run in named[0]], "clusters": [_cluster(c) for c in named[1]]}
+    )
+
+
+@require_POST
+def try_rule(request: HttpRequest) -> JsonResponse:
+    """What the rule, as it stands on the page, would have said of a window of the past."""
+    user = cast(User, request.user)
+    asked, window = AskedForm(request.POST), WindowForm(user, request.POST)
+    if not (asked.is_valid() & window.is_valid() & all(form.is_valid() for form in asked.written)):
+        return JsonResponse({"errors": _errors(asked, window)}, status=422)
+    if not asked.written:
+        return JsonResponse({"errors": {"": ["Write a condition first."]}}, status=422)
+    start, stop = window.cleaned_data["start"], window.cleaned_data["stop"]
+    clusters = list(window.cleaned_data["clusters"][:MOST_CLUSTERS])
+    more = 0
+    if not clusters:
+        there = _in_scope(user, request).filter(
+            Q(ended=None) | Q(ended__gte=_at(start)), started__lt=_at(stop)
+        )
+        clusters, more = list(there[:MOST_CLUSTERS]), max(0, there.count() - MOST_CLUSTERS)
+    conditions = [form.instance for form in asked.written]
+    try:
+        tried = try_rule_on(clusters, asked.instance, conditions, start, stop)
+    except BackTestError as error:
+        return JsonResponse({"errors": {"": [str(error)]}}, status=422)
+    return JsonResponse(tried | {"more_clusters": more})
+
+
+def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
+    """Clusters that the rule on the page is about, the newest first."""
+    form = AskedForm(request.POST)
+    form.is_valid()
+    projects, targets = (form.cleaned_data.get(name, ()) for name in ("projects", "targets"))
+    scope = Scope.over(projects, targets, form.cleaned_data.get("cluster_names", ""))
+    return scope.clusters().filter(pk__in=access.visible_clusters(user)).order_by("-last_seen")
+
+
+def _errors(asked: AskedForm, window: WindowForm) -> dict[str, list[str]]:
+    """Messages by the names of fields on the page."""
+    found: dict[str, list[str]] = {}
+    all_forms: tuple[Any, ...] = (*asked.written, asked, window)
+    for form in all_forms:
+        for field, messages in form.errors.items():
+            name = form.add_prefix(field) if field in form.fields else ""
+            found.setdefault(name, []).extend(map(str, messages))
+    return found
+
+
+def _named(found: QuerySet[Any], words: Iterable[str]) -> QuerySet[Any]:
+    for word in words:
+        found = found.filter(name__icontains=word)
+    return found
+
+
+def _run(run: Run) -> dict[str, Any]:
+    stop = run.stop or run.cluster.last_seen
+    return {
+        "cluster": run.cluster_id,
+        "name": run.name,
+        "of": run.cluster.name,
+        "start": run.start.timestamp(),
+        "stop": stop.timestamp(),
+    }
+
+
+def _cluster(cluster: Cluster) -> dict[str, Any]:
+    return {
+        "cluster": cluster.pk,
+        "name": cluster.name,
+        "of": cluster.project.name,
+        "start": cluster.started.timestamp(),
+        "stop": (cluster.ended or cluster.last_seen).timestamp(),
+        "live": cluster.is_live,
+    }
+
+
+def _at(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,71 @@
+"""Amounts as people write them: 80 %, 4 GiB, 1 h 30 min. Plain numbers are in the unit that is meant."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+BYTES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12} | {
+    f"{prefix}iB": 1024.0**power for power, prefix in enumerate("KMGT", 1)
+}
+SECONDS = {"ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86_400}
+SIZES: dict[str, Mapping[str, float]] = {
+    "bytes": BYTES,
+    "seconds": SECONDS,
+    "ratio": {"%": 0.01},
+    "percent": {"%": 1},
+    "": BYTES | SECONDS | {"%": 0.01},
+}
+"""by unit (units.py), what may stand behind a number"""
+WRITTEN = {
+    "bytes": ("TiB", "GiB", "MiB", "KiB"),
+    "seconds": ("d", "h", "min", "s", "ms"),
+    "ratio": ("%",),
+    "percent": ("%",),
+}
+"""in which of them an amount is written, the first that gives a short number"""
+RATE = "/s"
+PER_SECOND = re.compile(r"\s*(/\s*s|per second)\s*$")
+PIECE = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%]*)")
+
+
+class AmountError(ValueError):
+    """The message says what can be written."""
+
+
+def parse_amount(text: str, unit: str) -> float:
+    """Raises AmountError."""
+    kind = unit.removesuffix(RATE)
+    rest = PER_SECOND.sub("", text) if kind != unit else text.strip()
+    sizes = {name.lower(): size for name, size in SIZES.get(kind, {}).items()}
+    amount, pieces = 0.0, 0
+    while rest.strip():
+        match = PIECE.match(rest)
+        if match is None or (match[2] and match[2].lower() not in sizes) or (pieces and not match[2]):
+            raise AmountError(f"“{text[:40]}” is no amount: {_hint(kind)}")
+        amount += float(match[1]) * sizes.get(match[2].lower(), 1)
+        rest, pieces = rest[match.end() :], pieces + 1
+    if not pieces or not math.isfinite(amount):
+        raise AmountError(f"“{text[:40]}” is no amount: {_hint(kind)}")
+    return amount
+
+
+def format_amount(value: float, unit: str) -> str:
+    """In words that parse_amount reads as the very same number."""
+    kind = unit.removesuffix(RATE)
+    for name in WRITTEN.get(kind, ()):
+        number = f"{value / SIZES[kind][name]:.4g}"
+        text = f"{number} {name}"
+        if value and "e" not in number and 1 <= abs(float(number)) < 10_000 and _same(text, unit, value):
+            return text if kind == unit else f"{text}{RATE}"
+    return f"{value:.12g}" if float(f"{value:.12g}") == value else repr(value)
+
+
+def _same(text: str, unit: str, value: float) -> bool:
+    return math.isclose(parse_amount(text, unit), value, rel_tol=1e-15)
+
+
+def _hint(kind: str) -> str:
+    names = SIZES.get(kind)
+    return f"write a number, also with {', '.join(names)}." if names else "write a number."

@@ -1,0 +1,76 @@
+"""What happened in a cluster, for the rules that are judged over a window, read once for all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import psycopg
+
+from observatory.alerts.conditions import EventCondition, Happening
+from observatory.alerts.judging.steps import SECOND
+from observatory.store import happenings
+from observatory.store.happenings import Happened
+
+ERRORS = "errors"
+LOGS = "logs"
+SOURCES: dict[str, tuple[str, ...]] = {
+    # what is read for a Happening: kinds of events, the tables of errors and of log lines
+    Happening.TASK_ERRED: (ERRORS, "tasks-erred"),
+    Happening.KILLED_WORKER: (ERRORS,),
+    Happening.WORKER_PAUSED: ("worker-status",),
+    Happening.UNREACHABLE: ("scheduler-unreachable", "scheduler-reachable"),
+    Happening.ENDED_WITH_ERRORS: (),
+    Happening.LOG: (LOGS,),
+    Happening.RUN_SLOWER: (),
+}
+
+
+class HappenedReadings:
+    """Of a cluster and a window, in microseconds."""
+
+    def __init__(self, connection: psycopg.Connection, cluster: int, start: int, stop: int) -> None:
+        self.connection = connection
+        self.cluster = cluster
+        self.start, self.stop = start, stop
+        self._since: dict[str, int] = {}
+        """by source, since when it is read"""
+        self._level = 0
+        """of the log lines that are read, at least"""
+        self._read: dict[str, list[Happened]] = {}
+
+    def load(self, conditions: Iterable[EventCondition]) -> None:
+        """Reads what judging `conditions` takes, as far as it isn't there yet."""
+        wanted: dict[str, int] = {}
+        for condition in conditions:
+            since = self.start - round(condition.window * SECOND)
+            for source in SOURCES.get(condition.event, (condition.event,)):
+                is_read = source in self._since and since >= self._since[source]
+                if source == LOGS and is_read:
+                    is_read = condition.level >= self._level
+                if not is_read:
+                    wanted[source] = min(since, wanted.get(source, since), self._since.get(source, since))
+        levels = [condition.level for condition in conditions if condition.event == Happening.LOG]
+        if LOGS in wanted:
+            self._level = min([*levels, *([self._level] if LOGS in self._since else [])])
+        self._since |= wanted
+        self._read_from(wanted)
+
+    def of(self, source: str) -> list[Happened]:
+        """What `load` has read of a source, in order of time."""
+        return self._read.get(source, [])
+
+    def _read_from(self, wanted: dict[str, int]) -> None:
+        kinds = defaultdict(list)
+        for source, since in wanted.items():
+            if source == ERRORS:
+                self._read[ERRORS] = happenings.errors(self.connection, self.cluster, since, self.stop)
+            elif source == LOGS:
+                lines = happenings.log_lines(self.connection, self.cluster, self._level, since, self.stop)
+                self._read[LOGS] = lines
+            else:
+                self._read[source] = []
+                kinds[since].append(source)
+        for since, some in kinds.items():
+            for happened in happenings.events(self.connection, self.cluster, some, since, self.stop):
+                self._read[happened.kind].append(happened)

@@ -1,0 +1,29 @@
+"""Where an alert is seen."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.urls import reverse
+
+from observatory.alerts.models import Alert
+
+AROUND = 120.0
+"""seconds shown before the conditions began to hold, and after it fired"""
+
+
+def moment_url(alert: Alert) -> str:
+    """The cluster's timeline when the alert fired.
+
+    Without settings.PUBLIC_URL nobody knows how this server is called, and it is the path alone.
+    """
+    fired = alert.fired or alert.pending
+    return settings.PUBLIC_URL + moment_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp())
+
+
+def moment_path(cluster: int, pending: float, fired: float) -> str:
+    """As address.js reads it; times are seconds."""
+    place = {"from": pending - AROUND, "to": fired + AROUND, "at": fired}
+    query = urlencode({name: f"{time:.3f}" for name, time in place.items()})
+    return f"{reverse('cluster', args=[cluster])}?{query}"

@@ -1,0 +1,36 @@
+"""What Celery does for notifying. Each channel is a task of its own: one that hangs holds up no other."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.utils.timezone import now
+
+from observatory.alerts.notifying import delivering, repeating
+
+EXPIRES = 10
+"""seconds: a task that had to wait for longer is made anew"""
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def deliver() -> None:
+    """Has told what is due."""
+    for channel in delivering.due_channels(now()):
+        deliver_to.apply_async((channel,), expires=EXPIRES)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def deliver_to(channel: int) -> None:
+    delivering.deliver_to(channel, now())
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def repeat() -> None:
+    """Each minute: reminds, and has Alertmanagers told again what fires."""
+    repeating.remind(now())
+    for channel in repeating.alertmanagers():
+        push_again.apply_async((channel,), expires=EXPIRES)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def push_again(channel: int) -> None:
+    repeating.push_again(channel, now())

@@ -1,0 +1,1 @@
+"""Rules from and to Prometheus' alerting rules (YAML, expressions in PromQL)."""

@@ -1,0 +1,59 @@
+"""Files of Prometheus' rules into the database, and out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from observatory.alerts.models import Rule
+from observatory.alerts.prometheus.reading import LeftOut, ReadRule, read_rules
+from observatory.alerts.prometheus.writing import write_rules
+from observatory.alerts.specs import spec_of
+from observatory.alerts.validation import problems
+from observatory.clusters.models import Project
+
+
+@dataclass(slots=True)
+class Imported:
+    rules: list[Rule] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    """of a rule's name: what of it isn't kept, or became another"""
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+@transaction.atomic
+def import_rules(
+    text: str, enabled: bool = False, projects: Iterable[Project] = (), user: User | None = None
+) -> Imported:
+    """Makes rules of what fits, for `projects` (none: all). Raises DocumentError."""
+    reading = read_rules(text)
+    imported = Imported(left_out=reading.left_out)
+    for read in reading.rules:
+        if why := _refusal(read):
+            imported.left_out.append(LeftOut(read.rule.name, "", why))
+            continue
+        rule = read.rule
+        rule.enabled, rule.created_by = enabled, user
+        rule.save()
+        rule.projects.set(projects)
+        for row in read.rows:
+            row.rule = rule
+            row.save()
+        imported.rules.append(rule)
+        imported.notes += [(rule.name, note) for note in read.notes]
+    return imported
+
+
+def _refusal(read: ReadRule) -> str:
+    """Why it can't be a rule; "": it can."""
+    if Rule.objects.filter(name=read.rule.name).exists():
+        return "there is a rule of this name already"
+    return "; ".join(problem.message for problem in problems(read.rule, read.rows))
+
+
+def export_rules(rules: Iterable[Rule]) -> str:
+    """A file of those that PromQL can say; the others are named in it."""
+    return write_rules((rule, spec_of(rule, list(rule.conditions.all()))) for rule in rules)

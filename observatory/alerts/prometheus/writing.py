@@ -1,0 +1,201 @@
+"""Rules of ours → a file of Prometheus' alerting rules. What PromQL can't say is named in comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import yaml
+
+from observatory.alerts.conditions import (
+    Aggregate,
+    Attribute,
+    By,
+    EventCondition,
+    Function,
+    MetricCondition,
+    NoData,
+    RuleSpec,
+    Selector,
+)
+from observatory.alerts.described import DESCRIBED, OURS
+from observatory.alerts.matchers import Matcher
+from observatory.alerts.models import Rule
+from observatory.alerts.prometheus.labels import COUNTED, THREADS, WORKER
+from observatory.wire.records import MetricType
+
+AGGREGATES = {
+    Aggregate.SUM: "sum",
+    Aggregate.MEAN: "avg",
+    Aggregate.MIN: "min",
+    Aggregate.MAX: "max",
+    Aggregate.QUANTILE: "quantile",
+}
+PLAIN = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
+"""names of metrics that PromQL takes without quotation marks"""
+TEMPLATES = {
+    "{value}": "{{ $value }}",
+    "{worker}": "{{ $labels.instance }}",
+    "{cluster}": "{{ $labels.cluster }}",
+    "{labels}": "{{ $labels }}",
+    "{text}": "",
+}
+HEAD = """\
+# Alerting rules of Dask Observatory for Prometheus.
+# Metrics whose names begin with observatory_ are Observatory's own: Prometheus has them only where they
+# are brought into it. Those of Dask (dask_…) are what its schedulers and workers tell Prometheus, too.
+"""
+
+
+class Unsayable(ValueError):
+    """PromQL can't say it; the message says what."""
+
+
+def write_rules(rules: Iterable[tuple[Rule, RuleSpec]]) -> str:
+    """A file with those rules that can be said, and before it the others by name."""
+    said, notes = [], []
+    for rule, spec in rules:
+        name = " ".join(rule.name.split())
+        try:
+            said.append(_rule(rule, spec))
+        except Unsayable as unsayable:
+            notes.append(f"# Left out: {name}: {unsayable}.")
+        else:
+            notes += [f"# {name}: {note}." for note in _notes(rule, spec)]
+    groups = [{"name": "observatory", "rules": said}] if said else []
+    written = yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=1000)
+    return HEAD + "".join(f"{_comment(note)}\n" for note in notes) + written
+
+
+def expression(conditions: Sequence[Any]) -> str:
+    """Raises Unsayable."""
+    if not conditions:
+        raise Unsayable("it has no condition")
+    first, *others = [_metric(condition) for condition in conditions]
+    text = _comparison(first)
+    for condition in others:
+        text += f" and {_joined(first, condition)}{_comparison(condition)}"
+    return text
+
+
+def _rule(rule: Rule, spec: RuleSpec) -> dict[str, Any]:
+    said: dict[str, Any] = {"alert": rule.name, "expr": expression(spec.conditions)}
+    if spec.hold:
+        said["for"] = _duration(spec.hold)
+    said["labels"] = {"severity": str(rule.severity)}
+    message = rule.message
+    for placeholder, template in TEMPLATES.items():
+        message = message.replace(placeholder, template)
+    threshold = _metric(spec.conditions[0]).threshold
+    annotations = {
+        "summary": message.replace("{threshold}", f"{threshold:g}"),
+        "description": rule.description,
+        "advice": rule.advice,
+    }
+    said["annotations"] = {name: text for name, text in annotations.items() if text}
+    return said
+
+
+def _notes(rule: Rule, spec: RuleSpec) -> Iterator[str]:
+    """What of a rule that is said isn't."""
+    if spec.no_data is not NoData.RESOLVE:
+        yield f"without data {spec.no_data.label}, which PromQL can't say"
+    for condition in spec.conditions:
+        if isinstance(condition, MetricCondition):
+            if condition.clear_threshold is not None:
+                yield f"once it fires it ends only at {condition.clear_threshold:g}, which PromQL can't say"
+            if any(matcher.label == "worker" for matcher in condition.selector.matchers):
+                yield "the label worker is a worker's name, which Prometheus has only by relabelling"
+    if not rule.enabled:
+        yield "it is disabled"
+    if rule.pk and (rule.cluster_names or rule.projects.exists() or rule.targets.exists()):
+        yield "it is asked of some projects, targets or clusters only; add labels that say which"
+
+
+def _metric(condition: Any) -> MetricCondition:
+    if isinstance(condition, EventCondition):
+        raise Unsayable(f"it waits for something that happens ({condition.event}), which isn't a metric")
+    assert isinstance(condition, MetricCondition)
+    return condition
+
+
+def _comparison(condition: MetricCondition) -> str:
+    side = _aggregated(condition, condition.selector)
+    if condition.divisor is Attribute.NTHREADS:
+        if condition.by is By.SERIES or condition.aggregate is not Aggregate.SUM:
+            raise Unsayable(
+                "what it divides by a worker's threads isn't a sum of each worker, or of the cluster"
+            )
+        side += f" / {_aggregated(condition, Selector(THREADS))}"
+    elif isinstance(condition.divisor, Attribute):
+        raise Unsayable("it divides by a worker's memory limit, which Dask tells Prometheus nowhere")
+    elif condition.divisor is not None:
+        if condition.by is not By.CLUSTER and not _is_of_workers(condition.divisor.metric):
+            raise Unsayable("it divides what is of each worker by what is of the cluster")
+        side += f" / {_aggregated(condition, condition.divisor)}"
+    return f"{side} {condition.comparison.value} {condition.threshold!r}"
+
+
+def _joined(first: MetricCondition, condition: MetricCondition) -> str:
+    if condition.by is first.by:
+        return ""
+    return "on () " if condition.by is By.CLUSTER else f"on ({WORKER}) "
+
+
+def _aggregated(condition: MetricCondition, selector: Selector) -> str:
+    text = _function(selector)
+    if condition.by is By.SERIES:
+        return text
+    by = f" by ({WORKER})" if condition.by is By.WORKER else ""
+    parameter = f"{condition.quantile!r}, " if condition.aggregate is Aggregate.QUANTILE else ""
+    return f"{AGGREGATES[condition.aggregate]}{by} ({parameter}{text})"
+
+
+def _function(selector: Selector) -> str:
+    series = _series(selector)
+    if selector.function is Function.VALUE:
+        return series
+    counter = _is_counter(selector.metric)
+    if selector.function is Function.RATE:
+        function = "rate" if counter else "deriv"
+    else:
+        function = "increase" if counter else "delta"
+    return f"{function}({series}[{_duration(selector.window)}])"
+
+
+def _series(selector: Selector) -> str:
+    matchers = list(map(_matcher, selector.matchers))
+    if not PLAIN.fullmatch(selector.metric):
+        return f"{{{', '.join([_quoted(selector.metric), *matchers])}}}"
+    return f"{selector.metric}{{{', '.join(matchers)}}}" if matchers else selector.metric
+
+
+def _matcher(matcher: Matcher) -> str:
+    return f"{matcher.label}{matcher.operator}{_quoted(matcher.value)}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _is_counter(metric: str) -> bool:
+    described = DESCRIBED.get(metric)
+    return described.type is MetricType.COUNTER if described else metric.endswith(COUNTED)
+
+
+def _is_of_workers(metric: str) -> bool:
+    """As far as it is known."""
+    described = OURS.get(metric) or DESCRIBED.get(metric)
+    return described is None or described.of_workers
+
+
+def _duration(seconds: float) -> str:
+    milliseconds = round(seconds * 1000)
+    return f"{milliseconds // 1000}s" if milliseconds % 1000 == 0 else f"{milliseconds}ms"
+
+
+def _comment(text: str) -> str:
+    """In one line, whatever is in it."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

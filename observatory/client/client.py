@@ -1,0 +1,166 @@
+"""An Observatory's clusters, runs and records as DataFrames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from observatory.client.connection import TIMEOUT, Connection
+from observatory.client.memory import MemorySamples
+from observatory.wire.blocks import Block, decode
+
+Run: TypeAlias = "int | Mapping[str, Any] | pd.Series"
+"""its number, or what `run` or a row of `runs` gave"""
+
+PAGE_SIZE = 200
+CLUSTER_MEMORY = "observatory_cluster_memory_bytes"
+MEASURES = ("process", "managed", "unmanaged", "spilled")
+TIMES = ("start", "stop", "created", "started", "last_seen", "ended")
+"""columns of lists that are seconds since the epoch"""
+
+
+class ObservatoryClient:
+    """Reads with a personal access token, which is made at /account/tokens/.
+
+    Times in DataFrames are in UTC, on the clock of the cluster's scheduler. Methods raise ObservatoryError.
+    """
+
+    def __init__(self, url: str, token: str, timeout: float = TIMEOUT) -> None:
+        self._connection = Connection(url, token, timeout)
+
+    def clusters(self, **filters: Any) -> pd.DataFrame:
+        """The newest first; `filters` are those of GET /api/v1/clusters: search, state, project."""
+        return self._list("/clusters", filters)
+
+    def runs(self, **filters: Any) -> pd.DataFrame:
+        """The newest first; `filters` are those of GET /api/v1/runs: name, tag, user, outcome, since …"""
+        return self._list("/runs", filters)
+
+    def run(self, run: Run) -> dict[str, Any]:
+        found: dict[str, Any] = self._connection.json(f"/runs/{_number(run)}")
+        return found
+
+    def workers(self, run: Run) -> pd.DataFrame:
+        return self.records(run, "worker")
+
+    def spans(self, run: Run, prefix: str | None = None) -> pd.DataFrame:
+        """What each thread did; one row an action of a task."""
+        return self.records(run, "span", column=None if prefix is None else "prefix", value=prefix)
+
+    def samples(self, run: Run, metric: str) -> pd.DataFrame:
+        return self.records(run, "sample", column="metric", value=metric)
+
+    def events(self, run: Run) -> pd.DataFrame:
+        return self.records(run, "event")
+
+    def errors(self, run: Run) -> pd.DataFrame:
+        return self.records(run, "error")
+
+    def logs(self, run: Run) -> pd.DataFrame:
+        return self.records(run, "log")
+
+    def transitions(self, run: Run) -> pd.DataFrame:
+        return self.records(run, "transition")
+
+    def transfers(self, run: Run) -> pd.DataFrame:
+        return self.records(run, "transfer")
+
+    def profile(self, run: Run) -> pd.DataFrame:
+        """How often each stack was seen; `stack` gives their frames as `records(run, "stack")` does."""
+        return self.records(run, "profile")
+
+    def kinds(self, run: Run) -> dict[str, dict[str, str]]:
+        """The kinds of records of a run, and the types of their columns by name."""
+        found: dict[str, dict[str, str]] = self._connection.json(f"/runs/{_number(run)}/records")
+        return found
+
+    def records(
+        self,
+        run: Run,
+        kind: str,
+        start: float | pd.Timestamp | None = None,
+        stop: float | pd.Timestamp | None = None,
+        column: str | None = None,
+        value: str | None = None,
+    ) -> pd.DataFrame:
+        """The records of a kind in order of time; those of [start, stop) whose `column` has the `value`."""
+        asked = {"start": _seconds(start), "stop": _seconds(stop), "column": column, "value": value}
+        frames = [_frame(block) for block in self._blocks(f"/runs/{_number(run)}/records/{kind}", asked)]
+        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+    def memory(self, runs: Run | Sequence[Run], measure: str = "process") -> MemorySamples:
+        """The memory of all workers during one run or several; `measure` is one of MEASURES."""
+        if measure not in MEASURES:
+            raise ValueError(f"measure is {measure!r}: there are {', '.join(MEASURES)}")
+        several = [runs] if isinstance(runs, int | Mapping | pd.Series) else list(runs)
+        samples: dict[str, pd.Series] = {}
+        for run in several:
+            name = str(self.run(run)["name"])
+            if name in samples:
+                name = f"{name} ({_number(run)})"
+            samples[name] = self._memory(run, measure)
+        return MemorySamples(samples)
+
+    def _memory(self, run: Run, measure: str) -> pd.Series:
+        found = self.samples(run, CLUSTER_MEMORY)
+        of_measure = found[found["labels"].map(lambda labels: json.loads(labels).get("type") == measure)]
+        return pd.Series(of_measure["value"].to_numpy(), index=of_measure["time"].dt.tz_localize(None))
+
+    def _list(self, path: str, filters: Mapping[str, Any]) -> pd.DataFrame:
+        items: list[dict[str, Any]] = []
+        number, pages = 1, 1
+        while number <= pages:
+            found = self._connection.json(path, **filters, page=number, page_size=PAGE_SIZE)
+            items += found["items"]
+            number, pages = number + 1, found["pages"]
+        frame = pd.DataFrame(items)
+        for name in frame.columns.intersection(list(TIMES)):
+            frame[name] = _times(frame[name].to_numpy(np.float64))
+        return frame
+
+    def _blocks(self, path: str, asked: Mapping[str, Any]) -> Iterator[Block]:
+        mark = None
+        while True:
+            [block] = decode(self._connection.get(path, {**asked, "mark": mark}))
+            yield block
+            mark = block.meta["next"]
+            if mark is None:
+                return
+
+
+def _number(run: Run) -> int:
+    return int(run) if isinstance(run, int | np.integer) else int(run["id"])
+
+
+def _seconds(time: float | pd.Timestamp | None) -> float | None:
+    return time.timestamp() if isinstance(time, pd.Timestamp) else time
+
+
+def _frame(block: Block) -> pd.DataFrame:
+    columns = {}
+    for name, type in block.meta["types"].items():
+        column = block.columns[name]
+        if column.values is not None:
+            codes = np.frombuffer(column.data, "<u4", block.rows)
+            columns[name] = pd.Series(np.array([*column.values, ""], object)[codes], dtype="str")
+            continue
+        numbers = np.frombuffer(column.data, "<f8", block.rows)
+        if type == "time":
+            columns[name] = pd.Series(_times(numbers))
+        elif type == "integer" and not np.isnan(numbers).any():
+            columns[name] = pd.Series(numbers.astype(np.int64))
+        else:
+            columns[name] = pd.Series(numbers)
+    return pd.DataFrame(columns)
+
+
+def _times(seconds: np.ndarray[Any, Any]) -> pd.DatetimeIndex:
+    """A NaN is none."""
+    known = ~np.isnan(seconds)
+    microseconds = np.full(len(seconds), np.iinfo(np.int64).min)  # numpy's own for no time
+    microseconds[known] = np.rint(seconds[known] * 1e6).astype(np.int64)
+    return pd.DatetimeIndex(microseconds.view("M8[us]")).tz_localize("UTC")

@@ -1,0 +1,70 @@
+"""Asks an Observatory over HTTP, with a personal access token."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+
+TIMEOUT = 60.0
+"""seconds"""
+LONGEST_DETAIL = 500
+
+
+class ObservatoryError(Exception):
+    """What was asked for wasn't given. `status` is HTTP's, 0 where there was no answer."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(f"{status}: {detail}" if status else detail)
+        self.status = status
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A token isn't sent to where somebody else points."""
+
+    def redirect_request(self, *arguments: Any, **keywords: Any) -> None:
+        return None
+
+
+class Connection:
+    def __init__(self, url: str, token: str, timeout: float = TIMEOUT) -> None:
+        if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+            raise ValueError(f"the URL is {url!r}: it begins with http:// or https://")
+        self.url = url.rstrip("/")
+        self._token = token
+        self._timeout = timeout
+        self._opener = urllib.request.build_opener(_NoRedirects())
+
+    def json(self, path: str, **parameters: Any) -> Any:
+        return json.loads(self.get(path, parameters))
+
+    def get(self, path: str, parameters: Mapping[str, Any]) -> bytes:
+        """The body of the answer. Raises ObservatoryError. Parameters that are None aren't sent."""
+        query = urllib.parse.urlencode(
+            {name: value for name, value in parameters.items() if value is not None}
+        )
+        request = urllib.request.Request(
+            f"{self.url}/api/v1{path}{'?' if query else ''}{query}",
+            headers={"Authorization": f"Bearer {self._token}", "Accept-Encoding": "gzip"},
+        )
+        try:
+            with self._opener.open(request, timeout=self._timeout) as answer:
+                body: bytes = answer.read()
+                return gzip.decompress(body) if answer.headers.get("Content-Encoding") == "gzip" else body
+        except urllib.error.HTTPError as error:
+            raise ObservatoryError(error.code, _detail(error)) from None
+        except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+            reason = getattr(error, "reason", error)
+            raise ObservatoryError(0, f"{self.url} can't be reached: {reason}") from None
+
+
+def _detail(error: urllib.error.HTTPError) -> str:
+    body = error.read(100_000)
+    try:
+        return str(json.loads(body)["detail"])[:LONGEST_DETAIL]
+    except (ValueError, KeyError, TypeError):
+        return str(error.reason)

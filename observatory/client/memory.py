@@ -1,0 +1,36 @@
+"""The memory of clusters during runs, as distributed's MemorySampler gives that of its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+GIB = 2**30
+
+
+class MemorySamples:
+    """By the name of each run a series of bytes. Times are in UTC without a zone, as MemorySampler's are."""
+
+    def __init__(self, samples: Mapping[str, pd.Series]) -> None:
+        self.samples = dict(samples)
+
+    def to_pandas(self, *, align: bool = False) -> pd.DataFrame:
+        """A column a run. `align`: times are since the first sample of each, to lay runs over each other."""
+        found = {}
+        for name, series in self.samples.items():
+            series = series[~series.index.duplicated()].sort_index()
+            if align and len(series):
+                series.index = series.index - series.index[0]
+            found[name] = series
+        frame = pd.DataFrame(found)
+        # between two samples of a run its last one counts; after its end there is none
+        return frame.ffill().where(frame.bfill().notna()) if len(found) > 1 else frame
+
+    def plot(self, *, align: bool = False, **options: Any) -> Any:
+        """Draws GiB over time; needs matplotlib. `options` are those of pandas.DataFrame.plot."""
+        frame = self.to_pandas(align=align) / GIB
+        return frame.plot(
+            **{"xlabel": "since the start" if align else "UTC", "ylabel": "Memory (GiB)", **options}
+        )

@@ -1,0 +1,42 @@
+"""Which runs a run can be compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db.models import QuerySet
+from django.http import Http404
+
+from observatory.clusters.access import Person
+from observatory.runs.access import get_run, visible_runs
+from observatory.runs.models import Run
+
+MOST_EARLIER = 20
+"""runs that one is compared with the median of"""
+
+
+def runs_of_name(user: Person, name: str, project: str) -> QuerySet[Run]:
+    """The runs of a name in a project (its slug) that `user` may see, the newest first."""
+    return visible_runs(user).filter(name=name, cluster__project__slug=project).order_by("-start", "-pk")
+
+
+def earlier_runs(user: Person, run: Run, count: int) -> Sequence[Run]:
+    """The last `count` runs of its name and project that began before `run` and finished, newest first."""
+    return finished_before(runs_of_name(user, run.name, run.cluster.project.slug), run, count)
+
+
+def finished_before(runs: QuerySet[Run], run: Run, count: int) -> Sequence[Run]:
+    """The first `count` of `runs` that began before `run` and finished."""
+    finished = runs.filter(outcome=Run.Outcome.FINISHED, start__lt=run.start, stop__isnull=False)
+    return list(finished.exclude(pk=run.pk)[:count])
+
+
+def runs_to_compare(user: Person, a: int, b: int | None, last: int | None) -> tuple[Run, Sequence[Run]]:
+    """The run `a` and those that it is compared with. Raises Http404 for what isn't there for `user`."""
+    run = get_run(user, a)
+    if b is not None:
+        return run, [get_run(user, b)]
+    others = earlier_runs(user, run, last or MOST_EARLIER)
+    if not others:
+        raise Http404("No earlier run of this name has finished: there is nothing to compare with.")
+    return run, others

@@ -1,0 +1,114 @@
+"""One run compared with another, or with the median of several: what the page and the API show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+import psycopg
+
+from observatory.comparison import significance
+from observatory.comparison.curves import memory_curves
+from observatory.comparison.prefixes import LEAST_SHARE, compared_prefixes
+from observatory.comparison.summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, summarize
+from observatory.comparison.surroundings import differences, facts
+from observatory.runs.models import Run
+from observatory.store.figures import Figures
+from observatory.store.timeline import snapshot
+from observatory.wire.records import Action
+
+Item = dict[str, Any]
+
+
+def compare(connection: psycopg.Connection, run: Run, others: Sequence[Run]) -> Item:
+    """`run` against `others`, the newest first: their median where they are several.
+
+    Raises TooLarge. A run's spans are read whole, some 150 bytes each, and forgotten before the next one's.
+    """
+    with snapshot(connection):
+        a, *rest = (summarize(connection, each) for each in (run, *others))
+        known = facts(connection, a.run, a.window), facts(connection, rest[0].run, rest[0].window)
+        memory = memory_curves(connection, [a.window, rest[0].window])
+    differ, same = differences(*known)
+    ranked, more = compared_prefixes(a, rest)
+    return {
+        "a": _run(a),
+        "b": [_run(b) for b in rest],
+        "figures": _figures(a, rest),
+        "prefixes": ranked,
+        "more_prefixes": more,
+        "memory": memory,
+        "differ": [asdict(each) for each in differ],
+        "same": [asdict(each) for each in same],
+        "test": {
+            "margin": significance.MARGIN,
+            "level": significance.LEVEL,
+            "fewest": significance.FEWEST_BLOCKS,
+            "least_share": LEAST_SHARE,
+            "quantiles": QUANTILES,
+            "bins_of_octave": BINS_OF_OCTAVE,
+            "shortest": significance.SHORTEST,
+        },
+    }
+
+
+def _run(summary: RunSummary) -> Item:
+    run = summary.run
+    return {
+        "id": run.pk,
+        "name": run.name,
+        "cluster": run.cluster.name,
+        "start": summary.window.start.timestamp(),
+        "seconds": summary.window.seconds,
+        "outcome": run.get_outcome_display(),
+        "tags": run.tags,
+    }
+
+
+def _busy(*actions: Action) -> Callable[[RunSummary], float]:
+    return lambda summary: sum(summary.figures.seconds.get(action.label, 0.0) for action in actions)
+
+
+def idle_share(figures: Figures) -> float | None:
+    """The share of the threads' time in which none of them computed; None where no thread was there."""
+    if not figures.lane_seconds:
+        return None
+    return max(0.0, 1 - figures.seconds.get(Action.COMPUTE.label, 0.0) / figures.lane_seconds)
+
+
+FIGURES: tuple[tuple[str, str, Callable[[RunSummary], float | None]], ...] = (
+    # name, unit, value
+    ("Duration", "seconds", lambda run: run.window.seconds),
+    ("Computing, all threads", "seconds", _busy(Action.COMPUTE)),
+    ("Transfers", "seconds", _busy(Action.TRANSFER)),
+    ("Disk", "seconds", _busy(Action.DISK_READ, Action.DISK_WRITE)),
+    ("Serializing and deserializing", "seconds", _busy(Action.SERIALIZE, Action.DESERIALIZE)),
+    ("Idle share of the threads' time", "share", lambda run: idle_share(run.figures)),
+    ("Peak memory", "bytes", lambda run: run.figures.peak_memory),
+    ("Transferred", "bytes", lambda run: run.figures.transferred),
+    ("Tasks", "count", lambda run: run.figures.tasks),
+    ("Errors", "count", lambda run: run.figures.errors),
+    ("Workers", "count", lambda run: run.figures.workers),
+    ("Threads", "count", lambda run: run.figures.threads),
+)
+
+
+def _figures(a: RunSummary, others: Sequence[RunSummary]) -> list[Item]:
+    found = []
+    for name, unit, value in FIGURES:
+        one, other = value(a), _median([value(b) for b in others])
+        found.append({"name": name, "unit": unit, "a": one, "b": other, **_difference(one, other, unit)})
+    return found
+
+
+def _difference(a: float | None, b: float | None, unit: str) -> Item:
+    if a is None or b is None:
+        return {"difference": None, "ratio": None}
+    return {"difference": a - b, "ratio": a / b if b and unit != "share" else None}
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None

@@ -1,0 +1,103 @@
+"""The runs of one name over time, and where a figure of theirs changed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from observatory.comparison.changes import Change, changes
+from observatory.runs.models import Run
+from observatory.wire.records import Action
+
+MOST_RUNS = 500
+"""the newest ones of a name"""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure of runs that can be followed over time."""
+
+    name: str
+    unit: str
+    """seconds, share, bytes, count"""
+    value: Callable[[Run], float | None]
+    more: str = "more"
+    less: str = "less"
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A change of a measure, at the first run after it."""
+
+    change: Change
+    tags: list[tuple[str, str, str]]
+    """name, value before and value now of the tags that changed with it; "" where there was none"""
+
+    @property
+    def share(self) -> float:
+        """By how much of what it was before; infinite where that was nothing."""
+        before, after = self.change.before, self.change.after
+        return abs(after - before) / before if before else float("inf")
+
+
+@dataclass(slots=True)
+class Point:
+    """A run in the history, the newest first."""
+
+    run: Run
+    value: float | None
+    before: Run | None
+    """the run before it"""
+    changed: Changed | None = None
+
+
+def _seconds(*actions: Action) -> Callable[[Run], float | None]:
+    labels = [action.label for action in actions]
+
+    def value(run: Run) -> float | None:
+        by_action: Mapping[str, float] | None = run.figures.get("seconds")
+        return None if by_action is None else sum(by_action.get(label, 0.0) for label in labels)
+
+    return value
+
+
+def _duration(run: Run) -> float | None:
+    return None if run.stop is None else (run.stop - run.start).total_seconds()
+
+
+def _idle(run: Run) -> float | None:
+    computed, there = _seconds(Action.COMPUTE)(run), run.figures.get("lane_seconds")
+    return None if computed is None or not there else max(0.0, 1 - computed / there)
+
+
+MEASURES: dict[str, Measure] = {
+    "duration": Measure("Duration", "seconds", _duration, "slower", "faster"),
+    "compute": Measure("Computing", "seconds", _seconds(Action.COMPUTE)),
+    "transfer": Measure("Transfers", "seconds", _seconds(Action.TRANSFER)),
+    "idle": Measure("Idle", "share", _idle),
+    "memory": Measure("Peak memory", "bytes", lambda run: run.figures.get("peak_memory")),
+    "tasks": Measure("Tasks", "count", lambda run: run.tasks),
+    "errors": Measure("Errors", "count", lambda run: run.errors),
+}
+
+
+def history(runs: Iterable[Run], measure: Measure) -> list[Point]:
+    """`runs`, the newest first, with their values and changes, of which lost and open ones tell none."""
+    found = list(runs)
+    points = [Point(run, measure.value(run), before) for run, before in zip_longest(found, found[1:])]
+    told = [point for point in reversed(points) if point.value is not None and _has_ended(point.run)]
+    for change in changes([point.value for point in told if point.value is not None]):
+        tags = _changed_tags(told[change.at - 1].run.tags, told[change.at].run.tags)
+        told[change.at].changed = Changed(change, tags)
+    return points
+
+
+def _has_ended(run: Run) -> bool:
+    return run.outcome in (Run.Outcome.FINISHED, Run.Outcome.ERRED)
+
+
+def _changed_tags(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    pairs = [(name, str(before.get(name, "")), str(now.get(name, ""))) for name in sorted({*before, *now})]
+    return [(name, was, value) for name, was, value in pairs if was != value]

@@ -1,0 +1,101 @@
+"""Each prefix of a run beside what it was in others, the significant differences first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from observatory.comparison.significance import LEVEL, Shift, adjusted, combined, shifts
+from observatory.comparison.summary import QUANTILES, PrefixSummary, RunSummary
+
+LEAST_SHARE = 0.01
+"""of what the other run computed: what a prefix took more or less is worth a word from here on"""
+MOST_PREFIXES = 500
+
+Item = dict[str, Any]
+
+
+def compared_prefixes(a: RunSummary, others: Sequence[RunSummary]) -> tuple[list[Item], int]:
+    """The prefixes of `a` beside the median of `others`, and how many are left out at the end.
+
+    Significant differences first, what cost or saved most before others; then prefixes that only one side
+    has; then by how sure it is that they differ.
+    """
+    found = combined([_shifts(a, b) for b in others])
+    certainty = adjusted(found)
+    computed = median([sum(each.seconds for each in run.prefixes.values()) for run in others])
+    items = []
+    for name in {name for run in (a, *others) for name in run.prefixes}:
+        known = [run.prefixes[name] for run in others if name in run.prefixes]
+        one, other = a.prefixes.get(name), known if 2 * len(known) > len(others) else []
+        if one or other:
+            item = _item(one, other, found.get(name), certainty.get(name))
+            items.append({**item, "verdict": _verdict(item, computed)})
+    items.sort(key=_place)
+    return items[:MOST_PREFIXES], len(items[MOST_PREFIXES:])
+
+
+def _shifts(a: RunSummary, b: RunSummary) -> dict[str, Shift]:
+    one, other = ({name: each.blocks for name, each in run.prefixes.items()} for run in (a, b))
+    return shifts(one, other)
+
+
+def _item(
+    one: PrefixSummary | None, others: Sequence[PrefixSummary], shift: Shift | None, p: float | None
+) -> Item:
+    known = [one, *others] if one else list(others)
+    return {
+        "name": known[0].name,
+        "color": known[0].color,
+        "a": _side([one] if one else []),
+        "b": _side(others),
+        "ratio": shift and shift.ratio,
+        "others": shift and shift.others,
+        "p": p,
+        "cost": _cost(one, shift) if one and shift else None,
+    }
+
+
+def _cost(one: PrefixSummary, shift: Shift) -> float:
+    """Seconds that its tasks took more than if the usual one took what it does in the others."""
+    usual = one.quantiles[QUANTILES.index(0.5)]
+    return one.count * usual * (1 - 1 / shift.ratio)
+
+
+def _side(known: Sequence[PrefixSummary]) -> Item | None:
+    """What the prefix was: the median of several."""
+    if not known:
+        return None
+    histogram: dict[int, int] = {}
+    for each in known:
+        for bin, count in each.histogram.items():
+            histogram[bin] = histogram.get(bin, 0) + count
+    return {
+        "count": median(each.count for each in known),
+        "seconds": median(each.seconds for each in known),
+        "quantiles": [median(values) for values in zip(*(each.quantiles for each in known), strict=True)],
+        "histogram": sorted(histogram.items()),
+        "nbytes": median(each.nbytes for each in known),
+        "transfer_seconds": median(each.transfer_seconds for each in known),
+    }
+
+
+def _verdict(item: Item, computed: float) -> str:
+    """slower, faster, only in a, only in b, too few tasks, or "" where nothing can be said to differ."""
+    if item["a"] is None or item["b"] is None:
+        return "only in b" if item["a"] is None else "only in a"
+    if item["ratio"] is None:
+        return "too few tasks"
+    if item["p"] >= LEVEL or abs(item["cost"]) < LEAST_SHARE * computed:
+        return ""
+    return "slower" if item["ratio"] > 1 else "faster"
+
+
+def _place(item: Item) -> tuple[Any, ...]:
+    if item["verdict"] in ("slower", "faster"):
+        return 0, -abs(item["cost"]), item["name"]
+    seconds = max(side["seconds"] for side in (item["a"], item["b"]) if side)
+    if item["verdict"] in ("only in a", "only in b"):
+        return 1, -seconds, item["name"]
+    return 2, 1.0 if item["p"] is None else item["p"], -seconds, item["name"]

@@ -1,0 +1,127 @@
+"""What a run is compared by: its figures and, for each prefix, how long its tasks took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+
+from observatory.comparison.significance import SHORTEST, Floats, block_medians
+from observatory.runs.figures import end_of
+from observatory.runs.models import Run
+from observatory.store.durations import prefixes, window_spans
+from observatory.store.figures import Figures, figures
+from observatory.wire.records import Action, Status
+
+Array = npt.NDArray[Any]
+
+MOST_TASKS = 3_000_000
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+BINS_OF_OCTAVE = 8
+"""a histogram's bins are equally wide on a logarithmic axis, so that those of all runs are the same"""
+
+
+class TooLarge(ValueError):
+    """A run of more than MOST_TASKS tasks; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The run's, on its scheduler's clock. One that goes on ends where the newest record is."""
+
+    cluster: int
+    start: datetime
+    stop: datetime
+
+    @classmethod
+    def of(cls, run: Run) -> Window:
+        return cls(run.cluster_id, run.start, end_of(run))
+
+    @property
+    def seconds(self) -> float:
+        return (self.stop - self.start).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixSummary:
+    name: str
+    color: str
+    count: int
+    """tasks that were computed"""
+    seconds: float
+    """of their computation"""
+    quantiles: list[float]
+    """QUANTILES of their durations, seconds"""
+    histogram: dict[int, int]
+    """tasks by duration: bin 0 begins at SHORTEST"""
+    nbytes: int
+    """of their results"""
+    transfer_seconds: float
+    """how long they waited for what other workers had"""
+    blocks: Floats
+    """for the test (significance.py)"""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    run: Run
+    window: Window
+    figures: Figures
+    prefixes: dict[str, PrefixSummary]
+
+
+def summarize(connection: psycopg.Connection, run: Run) -> RunSummary:
+    """Raises TooLarge."""
+    window = Window.of(run)
+    counted = figures(connection, window.cluster, window.start, window.stop)
+    if counted.tasks > MOST_TASKS:
+        raise TooLarge(
+            f"Run {run.pk} has {counted.tasks:,} tasks: runs of up to {MOST_TASKS:,} are compared."
+        )
+    spans = window_spans(connection, window.cluster, window.start, window.stop)
+    names = prefixes(connection, window.cluster)
+    return RunSummary(run, window, counted, by_prefix(spans, names))
+
+
+def by_prefix(spans: Mapping[str, Array], names: Mapping[int, tuple[str, str]]) -> dict[str, PrefixSummary]:
+    """The summary of each prefix that computed something, by its name."""
+    order = np.argsort(spans["prefix"], kind="stable")
+    prefixes, firsts = np.unique(spans["prefix"][order], return_index=True)
+    found = {}
+    # without any span there is no prefix, but split makes an empty part
+    for prefix, rows in zip(prefixes, np.split(order, firsts[1:]), strict=False):
+        if np.any(spans["action"][rows] == Action.COMPUTE):
+            summary = _summary(*names[int(prefix)], {name: column[rows] for name, column in spans.items()})
+            found[summary.name] = summary
+    return found
+
+
+def _summary(name: str, color: str, spans: Mapping[str, Array]) -> PrefixSummary:
+    """`spans` of one prefix."""
+    lengths = (spans["stop"] - spans["start"]) / 1e6
+    tasks = spans["action"] == Action.COMPUTE
+    # a task that failed took as long as it took to fail
+    succeeded = tasks & (spans["status"] == Status.OK)
+    seconds = lengths[tasks]
+    return PrefixSummary(
+        name,
+        color,
+        count=len(seconds),
+        seconds=float(seconds.sum()),
+        quantiles=[float(value) for value in np.quantile(seconds, QUANTILES)],
+        histogram=_histogram(seconds),
+        nbytes=int(spans["nbytes"][tasks].sum()),
+        transfer_seconds=float(lengths[spans["action"] == Action.TRANSFER].sum()),
+        blocks=block_medians(spans["start"][succeeded], lengths[succeeded]),
+    )
+
+
+def _histogram(seconds: Floats) -> dict[int, int]:
+    bins = np.floor(BINS_OF_OCTAVE * np.log2(np.maximum(seconds, SHORTEST) / SHORTEST)).astype(int)
+    values, counts = np.unique(bins, return_counts=True)
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))

@@ -1,0 +1,81 @@
+"""How the admin looks: its name, its navigation, our colours. django-unfold reads it from settings.UNFOLD."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.contrib import admin
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse
+
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Observing": {
+        "clusters.Project": ("Projects", "workspaces"),
+        "clusters.Target": ("Targets", "my_location"),
+        "clusters.Cluster": ("Clusters", "hub"),
+    },
+    "Alerts": {
+        "alerts.Rule": ("Rules", "rule"),
+        "alerts.Channel": ("Channels", "campaign"),
+        "alerts.Delivery": ("Deliveries", "outbox"),
+        "alerts.Silence": ("Silences", "notifications_paused"),
+        "alerts.MaintenanceWindow": ("Maintenance", "construction"),
+    },
+    "Access": {
+        "auth.User": ("People", "person"),
+        "auth.Group": ("Groups of people", "group"),
+        "clusters.IngestToken": ("Ingest tokens", "key"),
+        "clusters.AccessToken": ("Access tokens", "vpn_key"),
+        "axes.AccessAttempt": ("Failed sign-ins", "lock"),
+    },
+}
+"""models, with what they are called in the navigation and their icon"""
+
+
+def navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    """The groups with what `request.user` may look at."""
+    groups = [{"title": title, "items": _items(request, models)} for title, models in GROUPS.items()]
+    back = {"title": "Back to the Observatory", "icon": "arrow_back", "link": "/", "active": False}
+    return [{"items": [back]}, *(group for group in groups if group["items"])]
+
+
+def _items(request: HttpRequest, models: dict[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    items = []
+    for label, (title, icon) in models.items():
+        model = apps.get_model(label)
+        if admin.site.is_registered(model) and admin.site.get_model_admin(model).has_view_permission(request):
+            name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
+            items.append({"title": title, "icon": icon, "link": reverse(name)})
+    return items
+
+
+def no_colors(_: HttpRequest) -> dict[str, Any]:
+    """They are in admin.css: django-unfold would write them into a <style>, which the policy forbids."""
+    return {}
+
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Dask Observatory",
+    "SITE_HEADER": "Observatory",
+    "SITE_SUBHEADER": "Administration",
+    "SITE_ICON": lambda _: static("frontend/icons/favicon.svg"),
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda _: static("frontend/icons/favicon.svg"),
+        }
+    ],
+    "SHOW_BACK_BUTTON": True,
+    "COLORS": no_colors,
+    "BORDER_RADIUS": "6px",
+    "STYLES": [lambda _: static("frontend/styles/admin.css")],
+    "SCRIPTS": [
+        lambda _: static("frontend/pages/admin.js"),
+        lambda _: static("frontend/pages/theme.js"),
+    ],
+    "ACCOUNT": {"navigation": [{"title": "Change password", "link": "/account/password/"}]},
+    "SIDEBAR": {"navigation": navigation},
+}

@@ -1,0 +1,64 @@
+"""A page's ES modules as one: a browser takes longer to ask for seventy than to read them.
+
+No build step stands between the sources and the page: this writes each module as a function that is called
+once and gives what the module exports, in the order of their imports. It knows the one form in which ours
+import and export names, and refuses any other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"(\.[^"]+)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
+LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
+
+
+class BundleError(Exception):
+    """A module that can't be bundled; the message says which and why."""
+
+
+def bundle(entry: Path, root: Path) -> str:
+    """One module that does what `entry` and all that it imports, below `root`, do. Raises BundleError."""
+    entry, root = entry.resolve(), root.resolve()
+    return "\n".join(_module(path, entry, root) for path in _in_order(entry, (), []))
+
+
+def _in_order(path: Path, importers: tuple[Path, ...], found: list[Path]) -> list[Path]:
+    """Each module after those that it imports."""
+    if path in importers:
+        raise BundleError(f"{path} imports itself, by {importers[-1]}")
+    for _, reference in IMPORT.findall(path.read_text()):
+        imported = (path.parent / reference).resolve()
+        if imported not in found:
+            _in_order(imported, (*importers, path), found)
+    found.append(path)
+    return found
+
+
+def _module(path: Path, entry: Path, root: Path) -> str:
+    exported: list[str] = []
+
+    def imports(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return ""
+        names = found[1].replace(" as ", ": ").strip(" ,\n")
+        return f"const {{ {names} }} = {_name((path.parent / found[2]).resolve(), root)};\n"
+
+    def exports(found: re.Match[str]) -> str:
+        exported.append(found[2])
+        return found[1]
+
+    source = EXPORT.sub(exports, IMPORT.sub(imports, path.read_text()))
+    left_over = LEFT_OVER.search(source)
+    if left_over:
+        raise BundleError(f"{path} has {left_over[0]!r}: only names are imported and exported")
+    here = Path(os.path.relpath(path, entry.parent)).as_posix()
+    source = source.replace("import.meta.url", f'new URL("{here}", import.meta.url).href')
+    return f"const {_name(path, root)} = (() => {{\n{source}return {{ {', '.join(exported)} }};\n}})();"
+
+
+def _name(path: Path, root: Path) -> str:
+    return "$" + re.sub(r"\W", "_", path.relative_to(root).with_suffix("").as_posix())

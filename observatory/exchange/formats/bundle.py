@@ -1,0 +1,87 @@
+"""The run whole, as another Observatory imports it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import IO
+
+from observatory.clusters.api import seconds
+from observatory.clusters.models import Cluster
+from observatory.exchange.bundle import write_bundle
+from observatory.exchange.format import Progress
+from observatory.exchange.manifest import ClusterFacts, NoteFacts, RunFacts
+from observatory.replay.scope import Part, Scope
+from observatory.runs.models import Note, Run
+from observatory.store.agents import reported
+from observatory.store.connection import connect
+from observatory.store.extracts import Extract
+from observatory.store.timeline import snapshot
+
+WITHOUT = {Part.LOGS: {"log"}, Part.CODE: {"profile"}}
+"""the tables that hold what a scope doesn't show"""
+EMPTIED = {
+    Part.CODE: {("computation", "code")},
+    Part.TRACEBACKS: {("error", "message"), ("error", "traceback")},
+}
+
+
+class BundleFormat:
+    name = "bundle"
+    label = "Bundle, for another Observatory: everything, to be imported whole"
+    suffix = ".observatory.zip"
+    content_type = "application/zip"
+
+    def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
+        hidden = [part for part in Part if part not in scope.parts]
+        with connect() as connection, snapshot(connection):
+            extract = Extract(
+                connection,
+                scope.cluster.pk,
+                _moment(scope.start),
+                _moment(scope.stop),
+                without=frozenset().union(*(WITHOUT.get(part, ()) for part in hidden)),
+                emptied=frozenset().union(*(EMPTIED.get(part, ()) for part in hidden)),
+            )
+            cluster = _cluster_facts(scope.cluster, reported(connection, scope.cluster.pk))
+            write_bundle(extract, _run_facts(scope, title), cluster, _notes(scope), file, progress)
+
+
+def _run_facts(scope: Scope, title: str) -> RunFacts:
+    """With the tags and the code of the run whose window this is, if it is one's."""
+    facts = RunFacts(name=title, start=scope.start / 1e6, stop=scope.stop / 1e6)
+    run = Run.objects.filter(cluster=scope.cluster, start=_moment(scope.start), name=title).first()
+    if run is None:
+        return facts
+    facts.tags = run.tags
+    facts.outcome = run.outcome  # type: ignore[assignment]  # it is one of its choices
+    if not scope.is_public:
+        facts.user = run.user
+    if Part.CODE in scope.parts:
+        facts.code = run.code
+    return facts
+
+
+def _cluster_facts(cluster: Cluster, has_agent: bool) -> ClusterFacts:
+    return ClusterFacts(
+        name=cluster.name,
+        scheduler_id=cluster.scheduler_id,
+        address=cluster.address,
+        started=cluster.started.timestamp(),
+        identity_interval=cluster.identity_interval,
+        metrics_interval=cluster.metrics_interval,
+        has_agent=has_agent,
+    )
+
+
+def _notes(scope: Scope) -> list[NoteFacts]:
+    """Without their authors, who are nobody elsewhere. Notes can name people: none of them is public."""
+    if scope.is_public:
+        return []
+    found = Note.objects.filter(
+        cluster=scope.cluster, time__gte=_moment(scope.start), time__lt=_moment(scope.stop)
+    )
+    return [NoteFacts(time=note.time.timestamp(), stop=seconds(note.stop), text=note.text) for note in found]
+
+
+def _moment(microseconds: int) -> datetime:
+    return datetime.fromtimestamp(microseconds / 1e6, UTC)

@@ -1,0 +1,79 @@
+"""A run as one HTML file that opens from disk, with no server and no network: timeline, replay and all."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+from django.template.loader import render_to_string
+
+from observatory.config.bundle import bundle
+from observatory.exchange.format import Progress
+from observatory.exchange.report import report_of
+from observatory.replay.bins import SHORT
+from observatory.replay.scope import Scope
+
+FRONTEND = Path(settings.BASE_DIR) / "frontend"
+STYLES = ("base", "charts", "cluster", "records", "flags", "report")
+
+
+class Html:
+    name = "html"
+    label = "Report, one HTML file that opens anywhere"
+    suffix = ".html"
+    content_type = "text/html"
+
+    def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
+        report = report_of(scope, progress)
+        theme, loader, modules, style = _text("theme.js"), _text("report_loader.js"), _modules(), _style()
+        context = {
+            "title": title,
+            "scope": scope,
+            "made": datetime.now(UTC),
+            "scripts": " ".join(map(_hash, (theme, loader, modules))),
+            "styles": _hash(style),
+            "style": style,
+            "theme": theme,
+            "loader": loader,
+            "modules": _base64(gzip.compress(modules.encode(), 9, mtime=0)),
+            "entries": [(path, _base64(packed)) for path, packed in report.entries.items()],
+            "shortest": None if report.is_complete else _duration(SHORT * 2**report.level / 1e6),
+            "has_notes": "/notes" in report.entries,
+            "step": _duration(report.step),
+        }
+        file.write(render_to_string("exchange/report.html", context).encode())
+        progress(1.0)
+
+
+@cache
+def _modules() -> str:
+    return bundle(FRONTEND / "pages" / "report.js", FRONTEND)
+
+
+@cache
+def _style() -> str:
+    return "\n".join((FRONTEND / "styles" / f"{name}.css").read_text() for name in STYLES)
+
+
+@cache
+def _text(name: str) -> str:
+    return (FRONTEND / "pages" / name).read_text()
+
+
+def _hash(text: str) -> str:
+    """As a policy names what it allows."""
+    return f"'sha256-{_base64(hashlib.sha256(text.encode()).digest())}'"
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"

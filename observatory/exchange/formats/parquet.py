@@ -1,0 +1,54 @@
+"""A run as Parquet: a zip with a file for each kind of records, which pandas, DuckDB and others read."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from functools import partial
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from observatory.exchange.format import Progress
+from observatory.exchange.records import Reader, Shown, write_zip
+from observatory.replay.scope import Scope
+from observatory.store.record_kinds import ColumnType
+
+TYPES = {
+    ColumnType.TIME: pa.timestamp("us", "UTC"),
+    ColumnType.INTEGER: pa.int64(),
+    ColumnType.REAL: pa.float64(),
+    ColumnType.TEXT: pa.string(),
+    ColumnType.JSON: pa.string(),
+}
+ROWS_OF_A_GROUP = 100_000
+
+
+class Parquet:
+    name = "parquet"
+    label = "Parquet, a file for each kind of records (zip)"
+    suffix = ".zip"
+    content_type = "application/zip"
+
+    def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
+        # what is in it is compressed already
+        write_zip(file, zipfile.ZIP_STORED, ".parquet", scope, progress, partial(_write, title))
+
+
+def _write(title: str, source: Reader, kind: Shown, file: IO[bytes], progress: Progress) -> None:
+    schema = pa.schema(
+        [(name, TYPES[type]) for name, type in kind.types.items()],
+        metadata={"observatory": json.dumps({"run": title, "kind": kind.kind.name})},
+    )
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        waiting: list[pa.RecordBatch] = []
+        for rows in source.rows(kind, progress):
+            columns = list(zip(*rows, strict=True))[1:]
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            waiting.append(pa.record_batch(arrays, schema=schema))
+            if sum(batch.num_rows for batch in waiting) >= ROWS_OF_A_GROUP:
+                writer.write_table(pa.Table.from_batches(waiting))
+                waiting.clear()
+        if waiting:
+            writer.write_table(pa.Table.from_batches(waiting))

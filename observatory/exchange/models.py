@@ -1,0 +1,65 @@
+"""The work of writing a run as a file, or of making one of a file, which Celery does."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from observatory.clusters.models import Project
+from observatory.runs.models import LONGEST_NAME, Run
+
+
+class Job(models.Model):
+    """One export or import. Its file (folder.py) goes with it, a day after it was asked for."""
+
+    class Kind(models.TextChoices):
+        EXPORT = "export", "export"
+        IMPORT = "import", "import"
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "waiting"
+        RUNNING = "running", "running"
+        DONE = "done", "done"
+        FAILED = "failed", "failed"
+        CANCELLED = "cancelled", "cancelled"
+
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="jobs")
+    run = models.ForeignKey(
+        Run,
+        models.CASCADE,
+        null=True,
+        related_name="jobs",
+        help_text="What is written, or what became of a file.",
+    )
+    project = models.ForeignKey(Project, models.CASCADE, related_name="jobs")
+    format = models.CharField(max_length=50, blank=True, help_text="Of an export: its name in FORMATS.")
+    name = models.CharField(
+        max_length=LONGEST_NAME, blank=True, help_text="Of an import: what to call the run."
+    )
+    file_name = models.CharField(max_length=255, help_text="What people know the file by.")
+    size = models.BigIntegerField(default=0, help_text="Of the file, bytes.")
+    progress = models.FloatField(default=0.0, help_text="From 0 to 1.")
+    message = models.CharField(max_length=1000, blank=True, help_text="Why it failed.")
+    created = models.DateTimeField(auto_now_add=True)
+    finished = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created", "-pk"]
+        indexes = [models.Index(fields=["user", "state"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.file_name}"
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in OPEN
+
+    @property
+    def percent(self) -> int:
+        return int(100 * self.progress)
+
+
+OPEN = (Job.State.WAITING, Job.State.RUNNING)
+"""the states of a job that isn't over"""

@@ -1,0 +1,103 @@
+"""What Celery does for exchange: exports, imports, and the end of those that nobody does any more."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from celery import shared_task
+from django.utils.timezone import now
+
+from observatory.exchange import folder
+from observatory.exchange.arrivals import Destination
+from observatory.exchange.format import Cancelled
+from observatory.exchange.formats import FORMATS
+from observatory.exchange.imports import import_file
+from observatory.exchange.models import OPEN, Job
+from observatory.exchange.progress import progress_of
+from observatory.exchange.refusal import AlreadyHere, Refused
+from observatory.replay.tasks import build_alone
+from observatory.runs.scopes import scope_of_run
+from observatory.store.connection import connect
+from observatory.store.working import working
+
+log = logging.getLogger(__name__)
+
+KEPT = timedelta(days=1)
+"""files and jobs"""
+LONGEST_WAIT = timedelta(hours=2)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def work(job_id: int) -> None:
+    """Does one job. The lock is the sign that somebody does: it ends with this process."""
+    with connect() as connection, working(connection, job_id) as is_ours:
+        waiting = Job.objects.filter(pk=job_id, state=Job.State.WAITING)
+        if not is_ours or not waiting.update(state=Job.State.RUNNING):
+            return  # cancelled, or deleted, before its turn came
+        job = Job.objects.select_related("run", "run__cluster", "project", "user").get(pk=job_id)
+        try:
+            done = _export(job) if job.kind == Job.Kind.EXPORT else _import(job)
+            _finish(job, Job.State.DONE, progress=1.0, **done)
+        except Cancelled:
+            folder.remove(job.pk)
+        except Refused as refusal:
+            run = refusal.run if isinstance(refusal, AlreadyHere) else None
+            _finish(job, Job.State.FAILED, message=str(refusal)[:1000], run_id=run)
+        except OSError as error:
+            log.exception("job %d failed", job.pk)
+            _finish(
+                job, Job.State.FAILED, message=f"The file can't be written or read: {error.strerror}."[:1000]
+            )
+        except Exception:
+            log.exception("job %d failed", job.pk)
+            message = (
+                "It failed for a reason that isn't the file's; the worker's log tells which. Try it again."
+            )
+            _finish(job, Job.State.FAILED, message=message)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def sweep_jobs() -> None:
+    """Fails the jobs whose worker died, and removes those that are over for a day with their files."""
+    with connect() as connection:
+        for job in Job.objects.filter(state=Job.State.RUNNING):
+            with working(connection, job.pk) as nobody_does:
+                if nobody_does:
+                    _finish(job, Job.State.FAILED, message="The worker that did it ended. Try it again.")
+    for job in Job.objects.filter(state=Job.State.WAITING, created__lt=now() - LONGEST_WAIT):
+        message = "No worker took it. `manage.py doctor` tells if one runs."
+        _finish(job, Job.State.FAILED, message=message)
+    for job in Job.objects.exclude(state__in=OPEN).filter(finished__lt=now() - KEPT):
+        folder.remove(job.pk)
+        job.delete()
+    folder.remove_older(2 * KEPT.total_seconds())
+
+
+def _export(job: Job) -> dict[str, Any]:
+    """Writes the file; returns what is new of the job. Raises Cancelled."""
+    assert job.run is not None
+    scope = scope_of_run(job.run)
+    # a run that goes on is exported up to now
+    scope = replace(scope, stop=min(scope.stop, round(now().timestamp() * 1e6)))
+    with folder.create(job.pk) as file:
+        FORMATS[job.format].write(scope, job.run.name, file, progress_of(job))
+        return {"size": file.seek(0, 2)}
+
+
+def _import(job: Job) -> dict[str, Any]:
+    """Makes the run; returns what is new of the job. Raises Refused and Cancelled."""
+    destination = Destination(job.project, job.user, job.name)
+    run = import_file(folder.path_of(job.pk), destination, progress_of(job))
+    build_alone(run.cluster)
+    return {"run_id": run.pk}
+
+
+def _finish(job: Job, state: str, **fields: Any) -> None:
+    """Unless it was cancelled meanwhile. A file stays only where there is something to download."""
+    is_download = state == Job.State.DONE and job.kind == Job.Kind.EXPORT
+    changed = Job.objects.filter(pk=job.pk, state__in=OPEN).update(state=state, finished=now(), **fields)
+    if not changed or not is_download:
+        folder.remove(job.pk)

@@ -1,0 +1,189 @@
+"""The REST API of runs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, cast
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.forms.models import model_to_dict
+from django.http import HttpRequest
+from ninja import Field, Query, Router, Schema, Status
+
+from observatory.clusters.access import get_cluster
+from observatory.clusters.api import seconds
+from observatory.clusters.listed import page_of, read_field
+from observatory.clusters.refusal import Refusal, refusal, refused
+from observatory.runs import access
+from observatory.runs.forms import CutForm, RunForm
+from observatory.runs.listing import RunFilter, find_runs
+from observatory.runs.models import Run
+from observatory.runs.tags import parse_tag
+from observatory.runs.window import moment
+
+MAXIMUM_PAGE_SIZE = 200
+ONLY_EDITORS = "Only editors and owners of a project change its runs and notes."
+
+router = Router(tags=["runs"])
+
+Text = Annotated[str, Field(max_length=200)]
+Order = Literal[
+    "start", "-start", "duration", "-duration", "tasks", "-tasks", "errors", "-errors", "name", "-name"
+]
+
+
+class RunQuery(Schema):
+    """Times and durations are seconds. What is left out asks for all."""
+
+    project: Text = ""
+    cluster: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    name: Text = ""
+    tag: Annotated[str, Field(max_length=401)] = ""
+    """`git=3f2a1c`, or `git` for every run that has this tag"""
+    user: Text = ""
+    outcome: Literal["", "running", "finished", "erred", "lost"] = ""
+    origin: Literal["", "found", "code", "cut", "imported"] = ""
+    shortest: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    longest: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    since: float | None = None
+    until: float | None = None
+    with_errors: bool = False
+    pinned: bool = False
+    alert: Text = ""
+    """the name of a rule of which an alert fired during the run"""
+    order: Order = "-start"
+    page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    page_size: Annotated[int, Field(ge=1, le=MAXIMUM_PAGE_SIZE)] = 50
+
+
+class NewRun(Schema):
+    """The window is cut to what was recorded of the cluster."""
+
+    cluster: Annotated[int, Field(ge=1, lt=2**31)]
+    name: str = ""
+    start: float | None = None
+    stop: float | None = None
+    tags: dict[str, str] | str = {}
+    """texts by name, or lines as people write them"""
+
+
+class RunChange(Schema):
+    """What is left out stays as it is."""
+
+    name: str | None = None
+    tags: dict[str, str] | str | None = None
+    pinned: bool | None = None
+
+
+class RunOut(Schema):
+    """Times are seconds since the epoch on the scheduler's clock."""
+
+    id: int
+    name: str
+    project: str
+    cluster: int
+    cluster_name: str
+    origin: str
+    outcome: str
+    start: float
+    stop: float | None
+    """None while it goes on"""
+    user: str
+    tags: dict[str, str]
+    pinned: bool
+    created: float
+    tasks: int
+    errors: int
+    figures: dict[str, Any]
+    """of the window, as store/figures.py counts them; empty before they are counted"""
+
+
+class RunPage(Schema):
+    items: list[RunOut]
+    count: int
+    page: int
+    pages: int
+
+
+@router.get("/runs", response={200: RunPage, 422: Refusal})
+def list_runs(request: HttpRequest, query: Query[RunQuery]) -> Any:
+    """The runs that you may see and ask for; a page beyond the last gives the last."""
+    try:
+        wanted = _wanted(query)
+    except ValidationError as error:
+        return refusal(error.message_dict)
+    found = find_runs(cast(User, request.user), wanted)
+    return page_of(found, query.page, query.page_size, _run)
+
+
+@router.post("/runs", response={201: RunOut, 422: Refusal})
+def cut_run(request: HttpRequest, new: NewRun) -> Any:
+    """Cuts a run out of what was recorded of a cluster."""
+    user = cast(User, request.user)
+    cluster = get_cluster(user, new.cluster)
+    if not access.may_cut_runs(user, cluster):
+        raise PermissionDenied(ONLY_EDITORS)
+    return _saved(CutForm(cluster, user, new.dict()), 201)
+
+
+@router.get("/runs/{int:run_id}", response=RunOut)
+def get_run(request: HttpRequest, run_id: int) -> dict[str, Any]:
+    return _run(access.get_run(cast(User, request.user), run_id))
+
+
+@router.patch("/runs/{int:run_id}", response={200: RunOut, 422: Refusal})
+def change_run(request: HttpRequest, run_id: int, change: RunChange) -> Any:
+    run = _run_to_change(request, run_id)
+    data = {**model_to_dict(run, RunForm.Meta.fields), **change.dict(exclude_none=True)}
+    return _saved(RunForm(data, instance=run), 200)
+
+
+@router.delete("/runs/{int:run_id}", response={204: None})
+def delete_run(request: HttpRequest, run_id: int) -> Any:
+    """Deletes a run and the links to it. What was recorded of its cluster stays."""
+    _run_to_change(request, run_id).delete()
+    return Status(204, None)
+
+
+def _saved(form: RunForm, status: int) -> Any:
+    return Status(status, _run(form.save())) if form.is_valid() else refused(form)
+
+
+def _run_to_change(request: HttpRequest, run_id: int) -> Run:
+    user = cast(User, request.user)
+    run = access.get_run(user, run_id)
+    if not access.may_change_runs(user, run):
+        raise PermissionDenied(ONLY_EDITORS)
+    return run
+
+
+def _wanted(query: RunQuery) -> RunFilter:
+    """Raises ValidationError for a tag or a time that makes no sense."""
+    asked = query.dict(exclude={"page", "page_size", "tag", "since", "until"})
+    return RunFilter(
+        **asked,
+        tag=read_field("tag", parse_tag, query.tag or None),
+        since=read_field("since", moment, query.since),
+        until=read_field("until", moment, query.until),
+    )
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.pk,
+        "name": run.name,
+        "project": run.cluster.project.slug,
+        "cluster": run.cluster_id,
+        "cluster_name": run.cluster.name,
+        "origin": run.origin,
+        "outcome": run.outcome,
+        "start": run.start.timestamp(),
+        "stop": seconds(run.stop),
+        "user": run.user,
+        "tags": run.tags,
+        "pinned": run.pinned,
+        "created": run.created.timestamp(),
+        "tasks": run.tasks,
+        "errors": run.errors,
+        "figures": run.figures,
+    }

@@ -1,0 +1,132 @@
+"""The forms that runs and notes are set with: in the pages and, given JSON, in the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.timezone import now
+
+from observatory.clusters.models import Cluster
+from observatory.runs import figures
+from observatory.runs.models import MOST_TAGS, Note, Run
+from observatory.runs.tags import clean_tags, format_tags, parse_tags
+from observatory.runs.window import moment, within
+
+if TYPE_CHECKING:
+    RunFormBase = forms.ModelForm[Run]
+    NoteFormBase = forms.ModelForm[Note]
+else:
+    RunFormBase = NoteFormBase = forms.ModelForm
+
+MOST_NOTES = 2000
+"""of a cluster"""
+
+
+class TagsField(forms.CharField):
+    """Tags as lines, or as what a program sends: texts by name."""
+
+    widget = forms.Textarea(attrs={"rows": 5, "spellcheck": "false"})
+
+    def to_python(self, value: Any) -> Any:
+        return clean_tags(value) if isinstance(value, Mapping) else parse_tags(super().to_python(value) or "")
+
+    def prepare_value(self, value: Any) -> Any:
+        return format_tags(value) if isinstance(value, Mapping) else value
+
+
+class SecondsField(forms.FloatField):
+    """A time in seconds since the epoch."""
+
+    def clean(self, value: Any) -> Any:
+        seconds = super().clean(value)
+        return None if seconds is None else moment(seconds)
+
+
+class RunForm(RunFormBase):
+    """What people change of a run."""
+
+    tags = TagsField(required=False, help_text=f"A line each, at most {MOST_TAGS}: <code>git = 3f2a1c</code>")
+
+    class Meta:
+        model = Run
+        fields = ("name", "tags", "pinned")
+
+
+class CutForm(RunForm):
+    """A run that somebody cuts out of what was recorded of a cluster."""
+
+    start = SecondsField()
+    stop = SecondsField()
+
+    class Meta:
+        model = Run
+        fields = ("name", "tags")
+
+    def __init__(self, cluster: Cluster, user: User, data: Any) -> None:
+        run = Run(cluster=cluster, created_by=user, origin=Run.Origin.CUT, outcome=Run.Outcome.FINISHED)
+        super().__init__(data, instance=run)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        start, stop = cleaned.get("start"), cleaned.get("stop")
+        if start is None or stop is None:
+            return cleaned
+        if start >= stop:
+            raise ValidationError({"stop": "A run stops after its start."})
+        self.instance.start, self.instance.stop = within(self.instance.cluster, start, stop)
+        if self.instance.start >= self.instance.stop:
+            raise ValidationError({"stop": "Nothing was recorded yet between the start and the stop."})
+        return cleaned
+
+    def save(self, commit: bool = True) -> Run:
+        """Saves and counts it; with errors in its window it is one with errors."""
+        with transaction.atomic():
+            run = super().save(commit)
+            figures.count(run)
+        return run
+
+
+class NoteForm(NoteFormBase):
+    """A note at an instant of what was recorded, or at a stretch of it."""
+
+    time = SecondsField()
+    stop = SecondsField(required=False)
+
+    class Meta:
+        model = Note
+        fields = ("text",)
+
+    def __init__(self, cluster: Cluster, user: User, data: Any) -> None:
+        super().__init__(data, instance=Note(cluster=cluster, author=user))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        time: datetime | None = cleaned.get("time")
+        stop: datetime | None = cleaned.get("stop")
+        if time is None:
+            return cleaned
+        if stop is not None and stop <= time:
+            raise ValidationError({"stop": "A stretch stops after its start."})
+        begin, end = within(self.instance.cluster, time, stop or time)
+        self.instance.time, self.instance.stop = begin, end if stop and end > begin else None
+        if self.instance.cluster.notes.count() >= MOST_NOTES:
+            raise ValidationError(f"A cluster has at most {MOST_NOTES} notes.")
+        return cleaned
+
+
+class NoteTextForm(NoteFormBase):
+    """Another text for a note."""
+
+    class Meta:
+        model = Note
+        fields = ("text",)
+
+    def save(self, commit: bool = True) -> Note:
+        self.instance.edited = now()
+        return super().save(commit)

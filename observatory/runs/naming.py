@@ -1,0 +1,43 @@
+"""What a run that was found is called: after the code that submitted it, else after what it computed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from observatory.runs.models import LONGEST_NAME
+from observatory.wire.runs import clean_line
+
+MOST_PREFIXES = 2
+FILE = re.compile(r"# (\S.*\.py|<.+>)$", re.MULTILINE)
+"""how an agent begins each frame's code"""
+FUNCTION = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)", re.MULTILINE)
+TYPED = re.compile(r"ipykernel|<|^$")
+"""files of code that was typed into a notebook or a shell"""
+TELLS_NOTHING = re.compile(r"\s*(#|$|import\b|from\b|@|%|with\b|if __name__|[\"')\]}])")
+
+
+def name_of(code: str, prefixes: list[str], count: int) -> str:
+    """`count` is that of all prefixes, of which these are the main ones."""
+    return _name_of_code(code) or _name_of_prefixes(prefixes[:MOST_PREFIXES], count) or "run"
+
+
+def _name_of_code(code: str) -> str:
+    """The function and the file of the outermost frame; of typed code the first line that does something."""
+    found = FILE.match(code)
+    file = PurePath(found[1].replace("\\", "/")).name if found else ""
+    source = code[found.end() :] if found else code
+    function = FUNCTION.match(source.lstrip("\n"))
+    if found and not TYPED.search(found[1]):
+        name = f"{function[1]} in {file}" if function else file
+    elif function:
+        name = function[1]
+    else:
+        name = next((line for line in source.splitlines() if not TELLS_NOTHING.match(line)), "")
+    return clean_line(name, LONGEST_NAME)
+
+
+def _name_of_prefixes(prefixes: list[str], count: int) -> str:
+    more = count - len(prefixes)
+    text = ", ".join(prefixes) if more else " and ".join(prefixes)
+    return clean_line(f"{text} and {more} more" if more else text, LONGEST_NAME)

@@ -1,0 +1,49 @@
+"""What a client may say of a run that it opens: how long, how many, which characters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from observatory.wire.records import clean_text
+
+LONGEST_NAME = 200
+LONGEST_TAG = 200
+LONGEST_TAG_NAME = 100
+MOST_TAGS = 50
+LONGEST_USER = 100
+LONGEST_CODE = 20_000
+
+RUNNING, FINISHED, ERRED = "running", "finished", "erred"
+OUTCOMES = (RUNNING, FINISHED, ERRED)
+"""what becomes of it: at its start, and at its end"""
+
+
+def clean_line(value: Any, limit: int) -> str:
+    """Anything as one line that can be shown and stored; "" for nothing."""
+    text = "" if value is None else value if isinstance(value, str) else shown(value)
+    return clean_text(" ".join(text[: 2 * limit].split()), limit)
+
+
+def clean_tags(tags: Any) -> dict[str, str]:
+    """At most MOST_TAGS texts by name; anything but a mapping is none."""
+    if not isinstance(tags, Mapping):
+        return {}
+    found = {
+        clean_line(name, LONGEST_TAG_NAME): clean_line(value, LONGEST_TAG)
+        for name, value in islice(tags.items(), MOST_TAGS)
+    }
+    return {name: value for name, value in found.items() if name}
+
+
+def clean_code(code: Any) -> str:
+    return clean_text(code, LONGEST_CODE) if isinstance(code, str) else ""
+
+
+def shown(value: Any) -> str:
+    """`str(value)`, whatever that does."""
+    try:
+        return str(value)
+    except Exception:  # somebody's own type
+        return f"<{type(value).__name__}>"

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.pages.conftest import complaints, page, recorded
+from tests.recorded import START, Recorded
+from tests.world import World, world
+
+__all__ = ["complaints", "page", "recorded", "world"]
+
+FULL, EMPTY = 3.6, 1.0
+"""GiB of a worker that has 4"""
+
+
+@pytest.fixture
+def memory(recorded: Recorded, world: World) -> Recorded:
+    """The cluster that ended had two workers for five minutes; one was full in the third of them."""
+    started = datetime.fromtimestamp(START - 100, UTC)
+    world.ended.started, world.ended.ended = started, started + timedelta(seconds=500)
+    world.ended.last_seen = world.ended.ended
+    world.ended.save()
+    times = [float(time) for time in range(0, 300, 2)]
+    full = {time: FULL if 120 <= time < 180 else EMPTY for time in times}
+    recorded.worker("tcp://10.0.0.1:1", "full", memory=full)
+    recorded.worker("tcp://10.0.0.1:2", "empty", memory=dict.fromkeys(times, EMPTY))
+    return recorded

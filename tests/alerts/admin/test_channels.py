@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from observatory.alerts.models import Channel, Delivery
+from observatory.alerts.notifying.delivering import deliver_to
+from observatory.alerts.secrets import decrypt
+from tests.alerts.notifying.conftest import Fire, fire, make_channel, rule, webhook, world
+from tests.alerts.notifying.receivers import Receiver
+from tests.alerts.notifying.test_delivering import at
+from tests.world import World
+
+__all__ = ["at", "fire", "rule", "webhook", "world"]
+
+ADD = "/admin/alerts/channel/add/"
+LIST = "/admin/alerts/channel/"
+SLACK = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#chan"
+
+
+@pytest.fixture
+def superuser(world: World) -> Client:
+    return world.client("superuser")
+
+
+@pytest.fixture
+def owner(world: World) -> Client:
+    """Of the project Alpha, staff, with all permissions on alerts."""
+    person = world.people["owner"]
+    person.is_staff = True
+    person.save()
+    person.user_permissions.set(Permission.objects.filter(content_type__app_label="alerts"))
+    return world.client("owner")
+
+
+def form(**fields: Any) -> dict[str, Any]:
+    return {
+        "name": "team",
+        "kind": "webhook",
+        "address": "https://hooks.example.org/T0K3N",
+        "enabled": "on",
+        "minimum_severity": "warning",
+        "messages_an_hour": 60,
+        "repeat_hours": 0,
+        **fields,
+    }
+
+
+def errors(response: Any) -> dict[str, list[str]]:
+    return {name: list(texts) for name, texts in response.context["adminform"].form.errors.items()}
+
+
+def test_an_address_is_kept_encrypted_and_never_shown(superuser: Client) -> None:
+    response = superuser.post(ADD, form(kind="apprise", address=SLACK), follow=True)
+    channel = Channel.objects.get()
+    assert decrypt(channel.secret) == SLACK
+    assert "TIiajkdnlazkcOXrIdevi7FQ" not in channel.secret
+    page = superuser.get(f"/admin/alerts/channel/{channel.pk}/change/")
+    assert "slack://… " in page.text
+    for shown in (response, page, superuser.get(LIST)):
+        assert "TIiajkdnlazkcOXrIdevi7FQ" not in shown.text
+        assert channel.secret not in shown.text
+
+    superuser.post(
+        f"/admin/alerts/channel/{channel.pk}/change/", form(kind="apprise", address="", name="other")
+    )
+    channel.refresh_from_db()
+    assert (channel.name, decrypt(channel.secret)) == ("other", SLACK)
+
+
+@pytest.mark.parametrize(
+    ("kind", "address", "words"),
+    [
+        ("apprise", "", "Enter an address"),
+        ("apprise", "team@example.org", "begins with what it is of"),
+        ("apprise", "slak://a/b/c", "Apprise knows no “slak://”"),
+        ("apprise", "slack://a", "This is no whole address of Slack. It looks like slack://{token_a}"),
+        ("apprise", "https://example.org/hook", "choose “a webhook"),
+        ("webhook", SLACK, "Only http:// and https://"),
+        ("webhook", "example.org", "starts with http:// or https://"),
+        ("webhook", "https://", "names no host"),
+        ("webhook", "https://example.org:port/", "This is no address"),
+        ("alertmanager", "http://a b/", "names no host"),
+        ("webhook", "https://example.org/" + "x" * 2000, "2000 characters"),
+    ],
+)
+def test_a_wrong_address_is_refused_with_the_reason(
+    superuser: Client, kind: str, address: str, words: str
+) -> None:
+    found = errors(superuser.post(ADD, form(kind=kind, address=address)))
+    assert words in found["address"][0]
+    assert not Channel.objects.exists()
+
+
+@pytest.mark.parametrize("entered", ["http://am:9093", "http://am:9093/", "http://am:9093/api/v2/alerts"])
+def test_an_alertmanager_may_be_named_by_any_of_its_addresses(superuser: Client, entered: str) -> None:
+    superuser.post(ADD, form(kind="alertmanager", address=entered))
+    assert decrypt(Channel.objects.get().secret) == "http://am:9093"
+
+
+def test_another_kind_needs_another_address(superuser: Client) -> None:
+    channel = make_channel("team", "https://example.org", kind="webhook")
+    response = superuser.post(f"/admin/alerts/channel/{channel.pk}/change/", form(kind="apprise", address=""))
+    assert errors(response) == {"address": ["Enter an address of this kind."]}
+
+
+def test_under_another_secret_key_the_address_is_asked_for_again(superuser: Client, settings: Any) -> None:
+    channel = make_channel("team", "https://example.org", kind="webhook")
+    page = f"/admin/alerts/channel/{channel.pk}/change/"
+    Channel.objects.update(secret="gAAAA-of-another-key")
+    assert "enter the address again" in superuser.get(page).text
+    assert "enter the address again" in errors(superuser.post(page, form(address="")))["address"][0]
+    superuser.post(page, form())
+    channel.refresh_from_db()
+    assert decrypt(channel.secret) == "https://hooks.example.org/T0K3N"
+
+
+def test_a_test_is_sent_at_once_and_its_result_shown(superuser: Client, webhook: Receiver) -> None:
+    test = {"alerts_channel_send_a_test": "1"}
+    response = superuser.post(ADD, form(address=f"{webhook.url}/T0K3N", **test), follow=True)
+    assert "A test was sent to “team”" in response.text
+    assert webhook.bodies[0]["alerts"][0]["annotations"]["summary"].startswith("A test of the channel “team”")
+    assert not Delivery.objects.exists()
+
+    webhook.answers = [(403, "T0K3N is wrong")]
+    page = f"/admin/alerts/channel/{Channel.objects.get().pk}/change/"
+    response = superuser.post(page, form(address="", **test), follow=True)
+    assert "The test couldn&#x27;t be sent. It answered 403: … is wrong" in response.text
+
+
+def test_an_owner_sets_channels_of_projects_of_theirs_alone(owner: Client, world: World) -> None:
+    make_channel("of all")
+    make_channel("of both").projects.add(world.alpha, world.beta)
+    theirs = make_channel("of alpha", "https://example.org", kind="webhook")
+    theirs.projects.add(world.alpha)
+    listed = owner.get(LIST).text
+    assert [name in listed for name in ("of all", "of both", "of alpha")] == [False, False, True]
+
+    assert "projects" in errors(owner.post(ADD, form()))
+    assert "projects" in errors(owner.post(ADD, form(projects=[world.beta.pk])))
+    owner.post(ADD, form(projects=[world.alpha.pk]))
+    made = Channel.objects.get(name="team")
+    assert (list(made.projects.all()), made.created_by) == ([world.alpha], world.people["owner"])
+
+    other = Channel.objects.get(name="of both")
+    assert owner.get(f"/admin/alerts/channel/{other.pk}/change/").status_code == 302
+
+
+def test_deliveries_are_a_log_in_which_what_was_given_up_is_tried_again(
+    superuser: Client, owner: Client, webhook: Receiver, fire: Fire, world: World, at: Any
+) -> None:
+    channel = make_channel("team", f"{webhook.url}/T0K3N", kind="webhook")
+    fire(message="<script>alert(1)</script>")
+    Delivery.objects.update(state="failed", attempts=20, last_error="It answered 500: no")
+    url = "/admin/alerts/delivery/"
+    listed = superuser.get(url).text
+    assert "It answered 500: no" in listed
+    assert "<script>alert(1)" not in listed
+    assert "T0K3N" not in listed
+    delivery = Delivery.objects.get()
+    page = superuser.get(f"{url}{delivery.pk}/change/")
+    assert page.status_code == 200
+    assert "_save" not in page.text
+    assert superuser.post(f"{url}{delivery.pk}/change/", {"state": "sent"}).status_code == 403
+    assert "It answered 500" not in owner.get(url).text
+
+    action = {"action": "try_again", "_selected_action": [delivery.pk]}
+    assert "Tried again now: 1." in superuser.post(url, action, follow=True).text
+    deliver_to(channel.pk, at)
+    assert len(webhook.bodies) == 1

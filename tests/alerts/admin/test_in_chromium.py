@@ -1,0 +1,150 @@
+"""The page of a rule as people use it: pick a metric, move the threshold, see what fires, save."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib import admin
+from playwright.sync_api import Page, expect
+
+from observatory.alerts.models import Rule
+from observatory.clusters.models import Cluster
+from tests.recorded import Recorded
+from tests.world import HOSTILE, World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PATIENCE = 60_000  # ms
+ADD = "/admin/alerts/rule/add/"
+
+
+@pytest.fixture
+def patient(page: Page) -> Page:
+    page.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
+    return page
+
+
+def pick_metric(page: Page) -> None:
+    """Of one worker's process, by what it means."""
+    metric = page.get_by_label("metric", exact=True).first
+    metric.fill("memory of a worker process")
+    option = page.get_by_role("option").filter(has_text="observatory_worker_memory_bytes")
+    option.click()
+    expect(metric).to_have_value("observatory_worker_memory_bytes")
+    page.get_by_role("button", name="process", exact=True).click()
+    expect(page.get_by_label("labels", exact=True).first).to_have_value('type="process"')
+
+
+def choose_cluster(page: Page) -> None:
+    """The cluster that ended; its whole time is the window then."""
+    page.get_by_label("Clusters and runs to try it on").fill("evening")
+    page.get_by_role("option").filter(has_text="evening").click()
+
+
+def test_a_rule_is_made_of_a_metric_and_a_line_that_is_moved(
+    patient: Page, memory: Recorded, world: World, complaints: list[str]
+) -> None:
+    page = patient
+    page.goto(ADD)
+    page.locator("#id_name").fill("Full worker")
+    pick_metric(page)
+    expect(page.locator(".metric-told").first).to_contain_text("Memory of a worker")
+    page.locator(".sparkline").first.wait_for()
+    page.get_by_label("threshold", exact=True).first.fill("3 GiB")
+    choose_cluster(page)
+    state = page.locator(".trial-state")
+    expect(state).to_contain_text("It would have fired once.")
+    firing = page.locator(".firings tbody tr")
+    expect(firing).to_contain_text("full")
+    expect(firing).to_contain_text("1 min 0 s")
+
+    line = page.get_by_role("slider", name="threshold", exact=True)
+    expect(line).to_have_attribute("aria-valuetext", "3 GiB")
+    line.focus()
+    for _ in range(3):
+        page.keyboard.press("PageUp")
+    expect(state).to_contain_text("Nothing would have fired.")
+    expect(page.locator(".firings")).to_have_count(0)
+    box = line.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y + 120, steps=4)
+    page.mouse.up()
+    expect(state).to_contain_text("It would have fired once.")
+    moved = page.get_by_label("threshold", exact=True).first.input_value()
+    assert re.fullmatch(r"[\d.]+ GiB", moved)
+    expect(page.locator(".rule-summary")).to_contain_text(f"is above {moved}")
+
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_url("**/admin/alerts/rule/")
+    condition = Rule.objects.get(name="Full worker").conditions.get()
+    assert condition.labels == 'type="process"'
+    assert 1 < condition.threshold / 2**30 < 3.6
+    # half a metric's name is refused on the way
+    assert [said for said in complaints if "status of 422" not in said] == []
+
+
+def test_what_doesnt_matter_for_what_was_chosen_isnt_shown(patient: Page, complaints: list[str]) -> None:
+    page = patient
+    page.goto(ADD)
+    kind = page.get_by_label("kind of condition").first
+    event, pattern = page.locator(".rule-event").first, page.locator(".rule-pattern").first
+    threshold, window = page.locator(".rule-threshold").first, page.locator(".rule-window-seconds").first
+    expect(threshold).to_be_visible()
+    expect(event).to_be_hidden()
+    expect(window).to_be_hidden()
+    page.get_by_label("function").first.select_option("rate")
+    expect(window).to_be_visible()
+    expect(page.locator(".rule-divisor-metric").first).to_be_hidden()
+    kind.select_option("event")
+    expect(threshold).to_be_hidden()
+    event.select_option("log")
+    expect(pattern).to_be_visible()
+    event.select_option("worker-paused")
+    expect(pattern).to_be_hidden()
+    assert complaints == []
+
+
+def test_what_cant_work_is_told_at_its_field_while_it_is_written(patient: Page) -> None:
+    page = patient
+    page.goto(ADD)
+    page.get_by_label("metric", exact=True).first.fill("no_such_metric")
+    page.get_by_label("threshold", exact=True).first.fill("5")
+    expect(page.locator(".rule-wrong").first).to_contain_text("no_such_metric")
+
+
+def test_every_page_of_the_admin_keeps_to_its_policy(
+    patient: Page, world: World, complaints: list[str]
+) -> None:
+    Cluster.objects.update(name=HOSTILE)
+    Rule.objects.create(name=HOSTILE, error=HOSTILE)
+    for model in admin.site._registry:
+        path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        for page_path in (path, f"{path}add/"):
+            answer = patient.goto(page_path)
+            assert answer is not None
+            assert answer.status in (200, 403), page_path
+    patient.goto("/admin/alerts/rule/")
+    patient.locator("[name=_selected_action]").first.check()
+    complaints[:] = [said for said in complaints if "status of 403" not in said]
+    assert complaints == []
+
+
+def test_the_admin_has_the_theme_that_was_chosen(patient: Page) -> None:
+    page = patient
+    page.goto("/admin/")
+    is_dark = "() => document.documentElement.classList.contains('dark')"
+    assert not page.evaluate(is_dark)
+    page.evaluate("() => localStorage.setItem('theme', 'dark')")
+    page.goto("/admin/")
+    page.wait_for_function(is_dark)
+    page.wait_for_function("() => document.documentElement.dataset.theme === 'dark'")
+    page.locator("[x-data='{ openUserLinks: false }'] .cursor-pointer").last.click()
+    page.get_by_text("Light", exact=True).click()
+    page.wait_for_function("() => localStorage.getItem('theme') === 'light'")
+    page.goto("/clusters/")
+    assert page.evaluate("() => document.documentElement.dataset.theme") == "light"

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.utils.timezone import now
+
+from observatory.alerts.models import MaintenanceWindow, Silence
+from tests.alerts.admin.test_channels import errors, owner, superuser
+from tests.alerts.notifying.conftest import Fire, fire, rule, world
+from tests.world import HOSTILE, World
+
+__all__ = ["fire", "owner", "rule", "superuser", "world"]
+
+SILENCES = "/admin/alerts/silence/"
+MAINTENANCE = "/admin/alerts/maintenancewindow/"
+HOUR = timedelta(hours=1)
+
+
+def moment(name: str, time: datetime) -> dict[str, str]:
+    return {f"{name}_0": f"{time:%Y-%m-%d}", f"{name}_1": f"{time:%H:%M:%S}"}
+
+
+def silence(start: timedelta = -HOUR, stop: timedelta = HOUR, **fields: Any) -> dict[str, Any]:
+    times = moment("starts", now() + start) | moment("expires", now() + stop)
+    return {"matchers": 'rule="Worker lost"', "comment": "we know", **times, **fields}
+
+
+def test_a_silence_shows_what_it_matches_now(superuser: Client, fire: Fire, world: World) -> None:
+    fire(message=HOSTILE)
+    fire(message="elsewhere", cluster=world.elsewhere)
+    fire(message="over", state="resolved")
+    fields = silence(matchers='rule="Worker lost", project="alpha"')
+    response = superuser.post(f"{SILENCES}add/", fields, follow=True)
+    assert "It matches 1 alert now." in response.text
+    made = Silence.objects.get()
+    assert made.created_by == world.people["superuser"]
+    page = superuser.get(f"{SILENCES}{made.pk}/change/").text
+    assert HOSTILE not in page
+    assert "&lt;img src=x" in page
+    assert "elsewhere" not in page
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ({"matchers": "Worker lost"}, "matchers", "Write labels as name="),
+        ({"matchers": 'rule=~"("'}, "matchers", "is no regular expression"),
+        ({"matchers": ""}, "matchers", "required"),
+        ({"matchers": 'severity!="info"'}, "matchers", "silence everything"),
+        ({"matchers": "{}"}, "matchers", "silence everything"),
+        ({"stop": -HOUR / 2}, "expires", "This is over"),
+        ({"start": 3 * HOUR, "stop": 2 * HOUR}, "expires", "before it starts"),
+        ({"comment": ""}, "comment", "required"),
+    ],
+)
+def test_a_silence_that_makes_no_sense_is_refused(
+    superuser: Client, fields: dict[str, Any], field: str, words: str
+) -> None:
+    found = errors(superuser.post(f"{SILENCES}add/", silence(**fields)))
+    assert words in found[field][0]
+
+
+def test_a_silence_is_expired_at_once(superuser: Client) -> None:
+    made = Silence.objects.create(matchers='rule="x"', starts=now() - HOUR, expires=now() + HOUR, comment="x")
+    assert "active" in superuser.get(SILENCES).text
+    action = {"action": "expire_now", "_selected_action": [made.pk]}
+    assert "1 expired" in superuser.post(SILENCES, action, follow=True).text
+    made.refresh_from_db()
+    assert made.expires <= now()
+    # its comment can be changed after it
+    times = moment("starts", made.starts) | moment("expires", made.expires)
+    page = f"{SILENCES}{made.pk}/change/"
+    assert superuser.post(page, silence(comment="it was y") | times).status_code == 302
+
+
+def maintenance(hours: float = 3, **fields: Any) -> dict[str, Any]:
+    start = datetime(2026, 3, 2, 22)
+    times = moment("starts", start) | moment("stops", start + timedelta(hours=hours))
+    return {"name": "upgrade", "repeat": "weekly", **times, **fields}
+
+
+def test_maintenance_says_when_it_is_next(superuser: Client) -> None:
+    superuser.post(f"{MAINTENANCE}add/", maintenance())
+    window = MaintenanceWindow.objects.get()
+    for page in (MAINTENANCE, f"{MAINTENANCE}{window.pk}/change/"):
+        text = superuser.get(page).text
+        assert "Monday, " in text or "it goes on until Tuesday" in text
+    MaintenanceWindow.objects.update(repeat="never")
+    assert "never again" in superuser.get(MAINTENANCE).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ({"hours": 0}, "stops", "before it starts"),
+        ({"hours": -1}, "stops", "before it starts"),
+        ({"hours": 24, "repeat": "daily"}, "repeat", "would never stop"),
+        ({"hours": 169}, "repeat", "would never stop"),
+    ],
+)
+def test_maintenance_that_makes_no_sense_is_refused(
+    superuser: Client, fields: dict[str, Any], field: str, words: str
+) -> None:
+    found = errors(superuser.post(f"{MAINTENANCE}add/", maintenance(**fields)))
+    assert words in found[field][0]
+
+
+def test_owners_keep_their_projects_quiet_and_no_others(owner: Client, world: World) -> None:
+    assert "projects" in errors(owner.post(f"{SILENCES}add/", silence()))
+    assert "projects" in errors(owner.post(f"{MAINTENANCE}add/", maintenance(projects=[world.beta.pk])))
+    owner.post(f"{SILENCES}add/", silence(projects=[world.alpha.pk]))
+    owner.post(f"{MAINTENANCE}add/", maintenance(projects=[world.alpha.pk], targets=[world.target.pk]))
+    assert list(Silence.objects.get().projects.all()) == [world.alpha]
+    assert list(MaintenanceWindow.objects.get().targets.all()) == [world.target]
+
+
+def test_without_the_permission_nothing_is_set(owner: Client, world: World) -> None:
+    codename = "add_silence"
+    world.people["owner"].user_permissions.remove(Permission.objects.get(codename=codename))
+    assert owner.post(f"{SILENCES}add/", silence(projects=[world.alpha.pk])).status_code == 403

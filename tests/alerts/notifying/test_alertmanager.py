@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from observatory.alerts.models import Channel, Delivery
+from observatory.alerts.notifying.delivering import deliver_to
+from observatory.alerts.notifying.repeating import alertmanagers, push_again
+from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
+from tests.alerts.notifying.receivers import Receiver
+from tests.alerts.notifying.test_delivering import at
+
+__all__ = ["at"]
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def channel(alertmanager: Receiver, db: None) -> Channel:
+    return make_channel(address=f"{alertmanager.url}/prefix/", kind="alertmanager", messages_an_hour=1)
+
+
+def time_of(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def test_an_alertmanager_is_pushed_what_fires_and_its_end(
+    channel: Channel, alertmanager: Receiver, fire: Fire, resolve: Resolve, at: datetime
+) -> None:
+    alert = fire(labels={"worker": "w1", "no-label": "x", "empty": ""})
+    deliver_to(channel.pk, at)
+    [pushed] = alertmanager.bodies[0]
+    assert alertmanager.paths == ["/prefix/api/v2/alerts"]
+    assert pushed["labels"]["worker"] == "w1"
+    assert "empty" not in pushed["labels"]
+    assert "no-label" not in pushed["labels"]
+    assert pushed["annotations"]["advice"] == "Look at its last words."
+    assert time_of(pushed["startsAt"]) == alert.fired
+    assert timedelta() < time_of(pushed["endsAt"]) - at <= 5 * MINUTE
+
+    resolve(alert)
+    deliver_to(channel.pk, at)
+    [pushed_again] = alertmanager.bodies[1]
+    assert pushed_again["labels"] == pushed["labels"]
+    assert time_of(pushed_again["endsAt"]) == alert.resolved
+    assert not Delivery.objects.exclude(state="sent").exists()
+
+
+def test_what_fires_is_pushed_again_so_that_it_isn_t_forgotten(
+    channel: Channel, alertmanager: Receiver, fire: Fire, resolve: Resolve, at: datetime
+) -> None:
+    assert alertmanagers() == [channel.pk]
+    over = fire()
+    fire()
+    deliver_to(channel.pk, at)
+    resolve(over)
+    push_again(channel.pk, at + MINUTE)
+    [still] = alertmanager.bodies[1]
+    assert still["annotations"]["summary"] == "w2 was lost"
+    assert time_of(still["endsAt"]) - at > 5 * MINUTE
+
+
+def test_what_it_was_not_told_yet_is_not_pushed_again(
+    channel: Channel, alertmanager: Receiver, fire: Fire, at: datetime
+) -> None:
+    alertmanager.answers = [(500, "")]
+    fire()
+    deliver_to(channel.pk, at)
+    push_again(channel.pk, at)
+    assert alertmanager.bodies == []
+
+
+def test_an_alertmanager_that_is_away_is_pushed_to_a_minute_later(
+    channel: Channel, alertmanager: Receiver, fire: Fire, at: datetime
+) -> None:
+    fire()
+    deliver_to(channel.pk, at)
+    alertmanager.answers = [(500, "")]
+    push_again(channel.pk, at + MINUTE)
+    push_again(channel.pk, at + 2 * MINUTE)
+    assert len(alertmanager.bodies) == 2

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.utils.timezone import now
+
+from observatory.alerts.models import Alert, Delivery
+from observatory.alerts.notifying.tasks import deliver, repeat
+from observatory.config.celery import app
+from tests.alerts.notifying.conftest import Fire, make_channel
+from tests.alerts.notifying.receivers import Receiver
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    """Tasks are done where they are asked for."""
+    app.conf.task_always_eager = True
+    yield
+    app.conf.task_always_eager = False
+
+
+def test_all_that_beat_schedules_is_there_to_be_done() -> None:
+    app.loader.import_default_modules()
+    assert {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()} <= set(app.tasks)
+
+
+def test_every_channel_that_has_something_due_is_told(
+    webhook: Receiver, alertmanager: Receiver, fire: Fire, eager: None
+) -> None:
+    make_channel("a", webhook.url, kind="webhook")
+    make_channel("b", webhook.url, kind="webhook", repeat_hours=1)
+    make_channel("c", alertmanager.url, kind="alertmanager")
+    fire()
+    deliver()
+    assert sorted(body["receiver"] for body in webhook.bodies) == ["a", "b"]
+    assert len(alertmanager.bodies) == 1
+
+    Delivery.objects.update(sent=now() - timedelta(hours=2))
+    repeat()
+    deliver()
+    assert webhook.bodies[2]["receiver"] == "b"
+    assert len(alertmanager.bodies) == 2
+    assert Alert.objects.count() == 1

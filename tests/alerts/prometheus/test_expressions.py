@@ -1,0 +1,167 @@
+"""What of PromQL our rules can ask, and what is named since they can't."""
+
+from __future__ import annotations
+
+import pytest
+
+from observatory.alerts.conditions import (
+    Aggregate,
+    Attribute,
+    By,
+    Comparison,
+    Function,
+    MetricCondition,
+    Selector,
+)
+from observatory.alerts.matchers import Matcher
+from observatory.alerts.prometheus.expressions import Unfit, read_expression
+
+A, B = Selector("a"), Selector("b")
+SUM = Aggregate.SUM
+ABOVE, AT_LEAST, BELOW, AT_MOST = Comparison
+
+
+def rate(metric: str, window: float = 300, function: Function = Function.RATE) -> Selector:
+    return Selector(metric, (), function, window)
+
+
+@pytest.mark.parametrize(
+    ("expression", "condition"),
+    [
+        ("a > 1", MetricCondition(A, By.SERIES, SUM, ABOVE, 1)),
+        ("1 < a", MetricCondition(A, By.SERIES, SUM, ABOVE, 1)),
+        ("-0.5 >= (a)", MetricCondition(A, By.SERIES, SUM, AT_MOST, -0.5)),
+        ("a <= 2 * (1 + 1h)", MetricCondition(A, By.SERIES, SUM, AT_MOST, 7202)),
+        ("sum(a) >= 1e3", MetricCondition(A, By.CLUSTER, SUM, AT_LEAST, 1000)),
+        ("sum by () (a) < 3", MetricCondition(A, By.CLUSTER, SUM, BELOW, 3)),
+        ("avg by (cluster) (a) < 3", MetricCondition(A, By.CLUSTER, Aggregate.MEAN, BELOW, 3)),
+        ("max by (instance) (a) > 3", MetricCondition(A, By.WORKER, Aggregate.MAX, ABOVE, 3)),
+        ("min(a) by (worker, job) > 3", MetricCondition(A, By.WORKER, Aggregate.MIN, ABOVE, 3)),
+        (
+            "quantile(0.9, a) > 3",
+            MetricCondition(A, By.CLUSTER, Aggregate.QUANTILE, ABOVE, 3, quantile=0.9),
+        ),
+        ("rate(a[5m]) > 3", MetricCondition(rate("a"), By.SERIES, SUM, ABOVE, 3)),
+        ("deriv(a[90s]) > 3", MetricCondition(rate("a", 90), By.SERIES, SUM, ABOVE, 3)),
+        (
+            "sum(increase(a[1h])) > 3",
+            MetricCondition(rate("a", 3600, Function.CHANGE), By.CLUSTER, SUM, ABOVE, 3),
+        ),
+        ("sum(a) / sum(b) > 0.5", MetricCondition(A, By.CLUSTER, SUM, ABOVE, 0.5, divisor=B)),
+        ("a / b > 0.5", MetricCondition(A, By.SERIES, SUM, ABOVE, 0.5, divisor=B)),
+        ("a / on (instance) b > 0.5", MetricCondition(A, By.WORKER, SUM, ABOVE, 0.5, divisor=B)),
+        (
+            "sum(rate(a[5m])) / sum(rate(b[5m])) > 1",
+            MetricCondition(rate("a"), By.CLUSTER, SUM, ABOVE, 1, divisor=rate("b")),
+        ),
+        (
+            "sum by (instance) (rate(a[5m])) / on (instance) dask_worker_threads > 0.8",
+            MetricCondition(rate("a"), By.WORKER, SUM, ABOVE, 0.8, divisor=Attribute.NTHREADS),
+        ),
+        ('{__name__="a"} > 1', MetricCondition(A, By.SERIES, SUM, ABOVE, 1)),
+        (
+            'a{b="c",d!="e",f=~"g.*",h!~"i|j"} > 1',
+            MetricCondition(
+                Selector(
+                    "a",
+                    (
+                        Matcher("b", "=", "c"),
+                        Matcher("d", "!=", "e"),
+                        Matcher("f", "=~", "g.*"),
+                        Matcher("h", "!~", "i|j"),
+                    ),
+                ),
+                By.SERIES,
+                SUM,
+                ABOVE,
+                1,
+            ),
+        ),
+    ],
+)
+def test_what_fits_becomes_a_condition(expression: str, condition: MetricCondition) -> None:
+    read = read_expression(expression)
+    assert read.conditions == (condition,)
+    assert read.notes == ()
+
+
+def test_several_have_to_hold() -> None:
+    read = read_expression(
+        "max by (instance) (a) > 1 and on (instance) (sum by (instance) (b) < 2) and on () sum(c) > 3"
+    )
+    assert [(each.selector.metric, each.by) for each in read.conditions] == [
+        ("a", By.WORKER),
+        ("b", By.WORKER),
+        ("c", By.CLUSTER),
+    ]
+
+
+def test_a_factor_goes_into_the_threshold_and_is_told() -> None:
+    read = read_expression("100 * sum(a) / sum(b) > 95")
+    assert read.conditions == (MetricCondition(A, By.CLUSTER, SUM, ABOVE, 0.95, divisor=B),)
+    assert read.notes == ("the threshold 95 became 0.95, without the factor",)
+    assert read_expression("a / 1024 > 2").conditions[0].threshold == 2048
+
+
+def test_labels_that_prometheus_gives_are_left_out_and_told() -> None:
+    read = read_expression('sum(a{job="dask",type="x"}) > 1')
+    assert read.conditions[0].selector.matchers == (Matcher("type", "=", "x"),)
+    assert read.notes == ('job="dask" was left out: the rule\'s targets and clusters say where it is asked',)
+
+
+@pytest.mark.parametrize(
+    ("expression", "part", "why"),
+    [
+        (
+            "histogram_quantile(0.9, rate(a[5m])) > 1",
+            "histogram_quantile(0.9, rate(a[5m]))",
+            "histogram_quantile",
+        ),
+        ("sum(a) > 1 and sum(absent(b)) > 1", "absent(b)", "absent isn't something"),
+        ("max_over_time(a[5m]) > 1", "max_over_time(a[5m])", "max_over_time"),
+        ("up == 0", "up == 0", "isn't above or below"),
+        ("up < 1", "up", "the scheduler doesn't answer"),
+        ("a", "a", "isn't above or below a number"),
+        ("a > b", "a > b", "isn't compared with a number"),
+        ("a > bool 1", "a > bool 1", "bool"),
+        ("a > NaN", "a > NaN", "isn't compared with a number"),
+        ("a == 1", "a == 1", "isn't above or below"),
+        ("a > 1 or b > 1", "a > 1 or b > 1", "isn't above or below"),
+        ("a > 1 unless b", "a > 1 unless b", "isn't above or below"),
+        ("1 - a > 1", "1 - a", "“-” isn't something"),
+        ("a * b > 1", "a * b", "“*” isn't something"),
+        ("a * -1 > 1", "a * -1", "above 0"),
+        ("1 / a > 1", "1", "isn't a metric"),
+        ("count(a) > 1", "count(a)", "“count” isn't"),
+        ("topk(3, a) > 1", "topk(3, a)", "“topk” isn't"),
+        ("sum without (x) (a) > 1", "sum without (x) (a)", "without"),
+        ("sum by (state) (a) > 1", "sum by (state) (a)", "not by state"),
+        ("sum(sum(a)) > 1", "sum(a)", "isn't a metric, its rate or its change"),
+        ("rate(a[5m:1m]) > 1", "rate(a[5m:1m])", "isn't a metric"),
+        ("rate(a[2d]) > 1", "rate(a[2d])", "a second to a day"),
+        ("a offset 5m > 1", "a offset 5m", "offset"),
+        ('a{x="1" or y="2"} > 1', 'a{x="1" or y="2"}', "or"),
+        ('a{instance="x"} > 1', 'a{instance="x"}', "worker"),
+        ('{x="y"} > 1', '{x="y"}', "doesn't name one metric"),
+        ('a{x=~"(?!b)"} > 1', 'a{x=~"(?!b)"}', "no PromQL|no regular expression"),
+        ("sum(a) / b > 1", "sum(a) / b", "different things"),
+        ("sum(a) / avg(b) > 1", "sum(a) / avg(b)", "different ways"),
+        ("sum(rate(a[5m])) / sum(b) > 1", "sum(rate(a[5m])) / sum(b)", "same window"),
+        ("a / b / c > 1", "a / b / c", "more than once"),
+        ("a / on (state) b > 1", "a / on (state) b", "worker or cluster alone"),
+        ("a / on (instance) group_left b > 1", "a / on (instance) group_left () b", "group_left"),
+        ("max by (instance) (a) > 1 and sum(b) > 1", "sum(b) > 1", "isn't joined"),
+        ("sum(b) > 1 and a > 1", "a > 1", "isn't joined"),
+        ("a >", "a >", "no PromQL"),
+        ("", "", "no PromQL"),
+        ("(" * 5000, "", "operators"),
+        ("-" * 1000 + "a", "", "operators"),
+        ("a or " * 200 + "a > 1", "", "operators"),
+    ],
+)
+def test_what_does_not_fit_is_named(expression: str, part: str, why: str) -> None:
+    with pytest.raises(Unfit) as unfit:
+        read_expression(expression)
+    if why != "operators":
+        assert unfit.value.part in (part, expression)
+    assert any(each in str(unfit.value) for each in why.split("|"))

@@ -1,0 +1,275 @@
+"""Files of Prometheus' alerting rules: what is read of them, and what is written."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from observatory.alerts.condition_rows import rows_of
+from observatory.alerts.conditions import (
+    Aggregate,
+    Attribute,
+    By,
+    Comparison,
+    EventCondition,
+    Function,
+    Happening,
+    MetricCondition,
+    NoData,
+    RuleSpec,
+    Selector,
+)
+from observatory.alerts.matchers import Matcher, parse_matchers
+from observatory.alerts.models import Rule, Severity
+from observatory.alerts.prometheus.document import DocumentError
+from observatory.alerts.prometheus.reading import read_rules
+from observatory.alerts.prometheus.writing import expression, write_rules
+
+FILE = """
+groups:
+  - name: dask
+    rules:
+      - alert: Workers are full
+        expr: sum by (instance) (dask_worker_memory_bytes{type="managed"}) > 4e9
+        for: 1m30s
+        labels: {severity: page, team: data}
+        annotations:
+          summary: "{{ $labels.instance }} has {{ $value | humanize }} of {{ $labels.cluster }}{{ if x }}"
+          description: It is full.
+          runbook_url: https://wiki.example/full
+          dashboard: https://grafana.example
+      - alert: Slow requests
+        expr: histogram_quantile(0.9, rate(requests_bucket[5m])) > 1
+      - record: job:tasks:sum
+        expr: sum(dask_scheduler_tasks)
+      - alert: Odd
+        expr: sum(a) > 1
+        for: soon
+"""
+
+
+def test_what_fits_becomes_a_rule_and_what_does_not_is_named() -> None:
+    reading = read_rules(FILE)
+    [read] = reading.rules
+    rule = read.rule
+    assert (rule.name, rule.severity, rule.hold_seconds) == ("Workers are full", Severity.CRITICAL, 90)
+    assert rule.message == "{worker} has {value} of {cluster}"
+    assert (rule.description, rule.advice) == ("It is full.", "https://wiki.example/full")
+    assert read.conditions == (
+        MetricCondition(
+            Selector("dask_worker_memory_bytes", (Matcher("type", "=", "managed"),)),
+            By.WORKER,
+            Aggregate.SUM,
+            Comparison.ABOVE,
+            4e9,
+        ),
+    )
+    assert read.notes == (
+        "labels that rules of ours don't have: team",
+        "a template was left out: {{if x}}",
+        "annotations that rules of ours don't have: dashboard",
+    )
+    assert [str(left) for left in reading.left_out] == [
+        "Slow requests: histogram_quantile(0.9, rate(requests_bucket[5m])): "
+        "histogram_quantile isn't something that our rules can ask",
+        "job:tasks:sum: is a recording rule; ours raise alerts",
+        "Odd: soon: “for” is no duration as Prometheus writes them: 5m",
+    ]
+
+
+def test_a_resource_of_kubernetes_is_read_too() -> None:
+    text = "kind: PrometheusRule\nspec: {groups: [{name: a, rules: [{alert: A, expr: sum(a) > 1}]}]}"
+    assert [read.rule.name for read in read_rules(text).rules] == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "a list “groups”"),
+        ("groups: 3", "a list “groups”"),
+        ("groups: [{name: a}]", "no list “rules”"),
+        ("groups: [{rules: [3]}]", "isn't an object"),
+        ("groups: [", "can't be read as YAML"),
+        ("--- {}\n--- {}", "can't be read as YAML"),
+        ("a: &a [1]\ngroups: [*a, *a]", "has an alias"),
+        ("groups: !!python/object/apply:os.system ['true']", "names a type"),
+        ("[" * 100_000, "too deep"),
+        ("groups: [" + "1," * 100_000 + "]", "too much"),
+        ("x" * (2**20 + 1), "over 1 MiB"),
+        ("groups: [{rules: [{alert: a, expr: '" + "a" * 6000 + "'}]}]", "over 5000 characters"),
+        ("groups: [{rules: [" + "{alert: a, expr: a > 1}," * 1001 + "]}]", "over 1000 rules"),
+        ("groups: [{rules: [{alert: a, expr: 2026-13-45}]}]", "can't be read"),
+        ("\x00", "can't be read"),
+    ],
+)
+def test_what_is_no_file_of_rules_is_refused_with_what_is_wrong(text: str, why: str) -> None:
+    with pytest.raises(DocumentError, match=why):
+        read_rules(text)
+
+
+def test_odd_rules_are_left_out_one_by_one() -> None:
+    text = yaml.safe_dump(
+        {
+            "groups": [
+                {
+                    "rules": [
+                        {"expr": "a > 1"},
+                        {"alert": "n" * 101, "expr": "a > 1"},
+                        {"alert": "no expression"},
+                        {"alert": "long", "expr": "a > 1", "for": "2d"},
+                        {"alert": "lists", "expr": ["a > 1"]},
+                        {"alert": "good", "expr": "a > 1", "labels": 3, "annotations": [1]},
+                    ]
+                }
+            ]
+        }
+    )
+    reading = read_rules(text)
+    assert [read.rule.name for read in reading.rules] == ["good"]
+    assert [left.name for left in reading.left_out] == [
+        "a rule without a name",
+        "n" * 101,
+        "no expression",
+        "long",
+        "lists",
+    ]
+
+
+def written(*conditions: MetricCondition | EventCondition, **fields: object) -> str:
+    return write_rules([(Rule(**{"name": "A", **fields}), RuleSpec(conditions))])
+
+
+def test_a_rule_is_written_as_prometheus_reads_it() -> None:
+    rule = Rule(
+        name="Spilling",
+        severity=Severity.WARNING,
+        description="Much is on disk.",
+        advice="Use more workers.",
+        message="{cluster}: {worker} writes {value}, over {threshold}",
+    )
+    selector = Selector(
+        "dask_worker_spill_bytes_total", (Matcher("activity", "=~", 'disk_"w.*'),), Function.RATE, 300
+    )
+    condition = MetricCondition(selector, By.WORKER, Aggregate.SUM, Comparison.ABOVE, 1e6)
+    text = write_rules([(rule, RuleSpec((condition,), hold=60))])
+    assert yaml.safe_load(text)["groups"][0]["rules"] == [
+        {
+            "alert": "Spilling",
+            "expr": "sum by (instance) "
+            '(rate(dask_worker_spill_bytes_total{activity=~"disk_\\"w.*"}[300s])) > 1000000.0',
+            "for": "60s",
+            "labels": {"severity": "warning"},
+            "annotations": {
+                "summary": "{{ $labels.cluster }}: {{ $labels.instance }} writes {{ $value }}, over 1e+06",
+                "description": "Much is on disk.",
+                "advice": "Use more workers.",
+            },
+        }
+    ]
+
+
+def test_what_prometheus_cannot_say_is_named_in_comments() -> None:
+    memory = Selector("observatory_worker_memory_bytes", (Matcher("worker", "=", "a"),))
+    limit = MetricCondition(
+        memory, By.WORKER, Aggregate.SUM, Comparison.ABOVE, 0.9, divisor=Attribute.MEMORY_LIMIT
+    )
+    lost = EventCondition("worker-lost", By.WORKER)
+    bytes_ = MetricCondition(memory, By.WORKER, Aggregate.SUM, Comparison.ABOVE, 9, clear_threshold=8)
+    text = write_rules(
+        [
+            (Rule(name="Memory\n- bad: yaml"), RuleSpec((limit,))),
+            (Rule(name="Lost"), RuleSpec((bytes_, lost))),
+            (Rule(name="Bytes", enabled=False), RuleSpec((bytes_,), no_data=NoData.KEEP)),
+        ]
+    )
+    comments = [line for line in text.splitlines() if line.startswith("#")]
+    assert [rule["alert"] for rule in yaml.safe_load(text)["groups"][0]["rules"]] == ["Bytes"]
+    assert comments[-6:] == [
+        "# Left out: Memory - bad: yaml: it divides by a worker's memory limit, "
+        "which Dask tells Prometheus nowhere.",
+        "# Left out: Lost: it waits for something that happens (worker-lost), which isn't a metric.",
+        "# Bytes: without data stays as it was, which PromQL can't say.",
+        "# Bytes: once it fires it ends only at 8, which PromQL can't say.",
+        "# Bytes: the label worker is a worker's name, which Prometheus has only by relabelling.",
+        "# Bytes: it is disabled.",
+    ]
+
+
+def test_nothing_that_can_be_said_is_a_file_too() -> None:
+    paused = written(EventCondition(Happening.WORKER_PAUSED, By.WORKER))
+    assert yaml.safe_load(paused) == {"groups": []}
+    assert read_rules(paused).rules == []
+
+
+names = st.sampled_from(["a", "rows_total", "observatory_worker_memory_bytes", "b:c"])
+values = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=8) | st.sampled_from(
+    ['"', "\\", "a\\b", 'a"b', "\n"]
+)
+patterns = st.sampled_from(["a|b", "gpu-\\d+", 'x".*', "\\\\", "\\.", ""])
+labels = st.sampled_from(["type", "state", "worker", "le"])
+matchers = st.builds(Matcher, labels, st.sampled_from(["=", "!="]), values) | st.builds(
+    Matcher, labels, st.sampled_from(["=~", "!~"]), patterns
+)
+numbers = st.floats(-1e12, 1e12, allow_nan=False).map(lambda number: number + 0.0)
+
+
+@st.composite
+def conditions(draw: st.DrawFn, by: By | None = None) -> MetricCondition:
+    by = by or draw(st.sampled_from(By))
+    function = draw(st.sampled_from(Function))
+    window = 0.0 if function is Function.VALUE else draw(st.integers(1, 86_400)) / 1
+    aggregate = Aggregate.SUM if by is By.SERIES else draw(st.sampled_from(Aggregate))
+
+    def selector() -> Selector:
+        return Selector(draw(names), tuple(draw(st.lists(matchers, max_size=3))), function, window)
+
+    divisors = [None, "metric"]
+    if by is not By.SERIES and aggregate is Aggregate.SUM:
+        divisors.append("threads")
+    divisor = draw(st.sampled_from(divisors))
+    return MetricCondition(
+        selector(),
+        by,
+        aggregate,
+        draw(st.sampled_from(Comparison)),
+        draw(numbers),
+        quantile=draw(st.sampled_from([0.0, 0.25, 0.9])) if aggregate is Aggregate.QUANTILE else 0.5,
+        divisor={None: None, "threads": Attribute.NTHREADS}.get(divisor, selector() if divisor else None),
+    )
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> RuleSpec:
+    first = draw(conditions())
+    other = st.sampled_from([first.by, By.CLUSTER]).flatmap(lambda by: conditions(by))
+    others = draw(st.lists(other, max_size=2))
+    return RuleSpec((first, *others), hold=draw(st.integers(0, 86_400_000)) / 1000)
+
+
+@given(specs())
+@settings(max_examples=200, deadline=None)
+def test_what_is_written_and_read_again_asks_the_same(spec: RuleSpec) -> None:
+    rule = Rule(
+        name="A <b>rule</b>: «x»", severity=Severity.INFO, message="{value} # of {worker}", advice="x\ny"
+    )
+    text = write_rules([(rule, spec)])
+    reading = read_rules(text)
+    assert reading.left_out == []
+    [read] = reading.rules
+    assert read.conditions == spec.conditions, expression(spec.conditions)
+    assert (read.rule.hold_seconds, read.notes) == (spec.hold, ())
+    for field in ("name", "severity", "message", "description", "advice"):
+        assert getattr(read.rule, field) == getattr(rule, field)
+
+
+@given(st.lists(matchers, max_size=3))
+def test_labels_are_kept_in_a_condition_as_they_were_read(found: list[Matcher]) -> None:
+    condition = MetricCondition(Selector("a", tuple(found)), By.SERIES, Aggregate.SUM, Comparison.ABOVE, 1)
+    [row] = rows_of([condition])
+    kept = parse_matchers(row.labels)
+    assert [(each.label, each.operator) for each in kept] == [(each.label, each.operator) for each in found]
+    for before, after in zip(found, kept, strict=True):
+        # in a regular expression an escaped quotation mark is one
+        assert after.value == (before.value.replace('"', '\\"') if "~" in before.operator else before.value)

@@ -1,0 +1,33 @@
+"""Which of our targets speaks for a scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from observatory.collect.claims import Claims
+
+
+class Broker:
+    """As redis-py's client before Python 3.12, when it is done in the moment in which it is cancelled."""
+
+    async def set(self, *what: object, **options: object) -> bool:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        return True
+
+
+async def test_a_cancellation_that_the_brokers_client_loses_is_heeded() -> None:
+    async def renew() -> None:
+        while True:
+            await Claims(Broker()).hold("stream:Scheduler-1", 1)  # type: ignore[arg-type]
+
+    renewing = asyncio.create_task(renew())
+    await asyncio.sleep(0)
+    renewing.cancel()
+    done, _ = await asyncio.wait({renewing}, timeout=10)
+    assert done
+    with pytest.raises(asyncio.CancelledError):
+        renewing.result()

@@ -1,0 +1,95 @@
+"""What stands in, under the same names, for heartbeats that identity.json doesn't tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from observatory.collect.heartbeats import Heartbeats
+from observatory.collect.identity import Heartbeat, Identity, WorkerIdentity
+from observatory.wire.records import MetricType, Series
+
+ADDRESS = "tcp://10.0.0.1:4000"
+Told = dict[str, float]
+
+
+def scrape(told: Told, worker: str = "") -> list[tuple[Series, float]]:
+    return [(Series(metric, (), worker), value) for metric, value in told.items()]
+
+
+@pytest.fixture
+def told() -> list[tuple[str, float, float]]:
+    return []
+
+
+@pytest.fixture
+def heartbeats(told: list[tuple[str, float, float]]) -> Heartbeats:
+    """Of a cluster with a worker that wasn't heard in full yet."""
+    found = Heartbeats(lambda series, time, value: told.append((series.metric, time, value)))
+    worker = WorkerIdentity(ADDRESS, "w0", "h", 2, 0, "", "", "", 1, 100.0)
+    found.listed(Identity("", "", 0.0, 2, {ADDRESS: worker}))
+    return found
+
+
+def test_counters_of_a_worker_tell_its_load(
+    heartbeats: Heartbeats, told: list[tuple[str, float, float]]
+) -> None:
+    before = {"process_cpu_seconds_total": 10, "dask_worker_gil_contention_seconds_total": 1}
+    heartbeats.scraped(ADDRESS, scrape(before | {"dask_worker_tick_count_total": 1000}, ADDRESS), 100)
+    assert told == []
+    after = {"process_cpu_seconds_total": 15, "dask_worker_gil_contention_seconds_total": 3}
+    heartbeats.scraped(ADDRESS, scrape(after | {"dask_worker_tick_count_total": 1250}, ADDRESS), 105)
+    assert told == [
+        ("observatory_worker_cpu_percent", 105, 100),
+        ("observatory_worker_gil_contention_ratio", 105, 0.4),
+        ("observatory_worker_event_loop_interval_seconds", 105, 0.02),
+    ]
+
+
+def test_a_loop_that_did_not_come_round_was_blocked_all_the_time(
+    heartbeats: Heartbeats, told: list[tuple[str, float, float]]
+) -> None:
+    for moment in (100, 105):
+        heartbeats.scraped(ADDRESS, scrape({"dask_worker_tick_count_total": 7}, ADDRESS), moment)
+    assert told == [("observatory_worker_event_loop_interval_seconds", 105, 5)]
+
+
+def test_a_process_that_began_again_tells_nothing_once(
+    heartbeats: Heartbeats, told: list[tuple[str, float, float]]
+) -> None:
+    for moment, value in ((100, 50.0), (105, 1.0), (110, 2.0)):
+        heartbeats.scraped(ADDRESS, scrape({"process_cpu_seconds_total": value}, ADDRESS), moment)
+    assert told == [("observatory_worker_cpu_percent", 110, 20)]
+
+
+def test_a_heartbeat_that_is_told_in_full_comes_first(
+    heartbeats: Heartbeats, told: list[tuple[str, float, float]]
+) -> None:
+    heartbeat = Heartbeat(99.0, {("observatory_worker_cpu_percent", "", ""): 3.0})
+    worker = WorkerIdentity(ADDRESS, "w0", "h", 2, 0, "", "", "", 1, 100.0, heartbeat=heartbeat)
+    heartbeats.listed(Identity("Scheduler-1", "", 0.0, 2, {ADDRESS: worker}))
+    for moment, value in ((100, 50.0), (105, 51.0)):
+        heartbeats.scraped(ADDRESS, scrape({"process_cpu_seconds_total": value}, ADDRESS), moment)
+    assert [value for _, _, value in told] == [3]
+
+
+def test_the_schedulers_page_tells_what_all_tasks_came_to(
+    heartbeats: Heartbeats, told: list[tuple[str, float, float]]
+) -> None:
+    states = "dask_scheduler_prefix_state_totals_total"
+    page = [
+        (Series(states, (("state", state), ("task_prefix_name", prefix))), count)
+        for prefix in ("inc", "sum")
+        for state, count in {"waiting": 9.0, "memory": 7.0, "erred": 2.0}.items()
+    ]
+    page += [
+        (Series("dask_scheduler_tasks_compute_seconds_total", (("task_prefix_name", "inc"),)), 4.0),
+        (Series("dask_scheduler_tasks_compute_seconds_total", (("task_prefix_name", "sum"),)), 2.0),
+        (Series("dask_scheduler_tasks_transfer_seconds_total", (("task_prefix_name", "sum"),)), 1.0),
+    ]
+    heartbeats.scheduler_scraped(page, 100)
+    assert told == [
+        ("observatory_cluster_tasks_finished_total", 100, 18),
+        ("observatory_cluster_task_seconds_total", 100, 6),
+        ("observatory_cluster_task_seconds_total", 100, 1),
+    ]
+    assert {series.type for series in heartbeats.series.values()} == {MetricType.COUNTER}

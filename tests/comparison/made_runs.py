@@ -1,0 +1,72 @@
+"""Runs made of spans whose durations are chosen, for what real ones would take long."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from observatory.clusters.models import Cluster
+from observatory.runs.models import Run
+from observatory.store.writer import Writer
+from observatory.wire.records import Action, Batch, Sample, Series, Span, WorkerGone, WorkerSeen
+
+START = 1_780_000_000.0
+GIB = 2**30
+DETAIL = {
+    "python": "3.11.7",
+    "machine": ["m5.large"],
+    "versions": {"dask": "2026.8.0", "numpy": "2.4.6"},
+    "configuration": {"distributed.worker.memory.target": 0.6},
+}
+THREADS = 2
+
+
+def make_run(
+    cluster: Cluster,
+    at: float,
+    seconds: Mapping[str, float],
+    *,
+    name: str = "etl",
+    tasks: int = 60,
+    tags: Mapping[str, str] | None = None,
+    detail: Mapping[str, Any] = DETAIL,
+    address: str = "",
+    memory: float = 1.0,
+) -> Run:
+    """A run that began `at` seconds after START; `seconds` is how long a task of each prefix takes, and half
+    a percent more or less."""
+    chance = random.Random(f"{at} {name}")
+    start = START + at
+    address = address or f"tcp://10.0.0.{cluster.pk % 250}:{4000 + round(at) % 60_000}"
+    spans, ends = [], [start] * THREADS
+    for number in range(tasks):
+        for prefix, usual in seconds.items():
+            thread = ends.index(min(ends))
+            stop = ends[thread] + usual * chance.uniform(0.995, 1.005)
+            key = f"{prefix}-{round(at):08x}{number:04x}"
+            spans.append(
+                Span(address, thread, key, prefix, key, Action.COMPUTE, ends[thread], stop, 1000, "int")
+            )
+            ends[thread] = stop
+    stop = max(ends)
+    series = Series("observatory_worker_memory_bytes", (("type", "process"),), address)
+    samples = [
+        Sample(series, start + second, memory * GIB * (0.5 + second / (2 * (stop - start))))
+        for second in range(int(stop - start) + 1)
+    ]
+    seen = WorkerSeen(address, "w0", "10.0.0.1", THREADS, 4 * GIB, start, "running", {}, detail)
+    gone = [WorkerGone(address, stop + 0.1, "removed")]
+    with Writer() as writer:
+        writer.write(Batch(cluster.pk, [seen], spans, samples, [], gone))
+    return Run.objects.create(
+        cluster=cluster,
+        name=name,
+        origin=Run.Origin.CUT,
+        outcome=Run.Outcome.FINISHED,
+        start=datetime.fromtimestamp(start, UTC),
+        stop=datetime.fromtimestamp(stop, UTC),
+        tags=dict(tags or {}),
+        tasks=len(spans),
+    )

@@ -1,0 +1,75 @@
+"""A page's modules as one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Page
+
+from observatory.config.bundle import BundleError, bundle
+from observatory.pages.static import BUNDLED
+from tests.world import World
+
+
+def write(folder: Path, **modules: str) -> Path:
+    for name, source in modules.items():
+        (folder / f"{name}.js").write_text(source)
+    return folder / "entry.js"
+
+
+def test_a_bundle_does_what_its_modules_do(tmp_path: Path, page: Page) -> None:
+    entry = write(
+        tmp_path,
+        entry='import { twice as double } from "./arithmetic.js";\nimport "./effect.js";\n'
+        "window.found = [double(21), window.effect, import.meta.url];\n",
+        arithmetic='import { TWO } from "./numbers.js";\nexport function twice(x) {\n  return x * TWO;\n}\n',
+        numbers="export const TWO = 2;\nconst $hidden = 1;\n",
+        effect='import {\n  TWO,\n} from "./numbers.js";\nwindow.effect = TWO;\n',
+    )
+    made = bundle(entry, tmp_path)
+    assert made.count("const TWO = 2") == 1
+    page.goto("about:blank")
+    page.add_script_tag(content=made.replace("import.meta.url", '"http://here/entry.js"'), type="module")
+    page.wait_for_function("() => window.found")
+    assert page.evaluate("() => window.found") == [42, 2, "http://here/entry.js"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["export default 1;\n", "export { a };\n", 'import * as a from "./b.js";\n', "export let a = 1;\n"],
+)
+def test_what_cannot_be_bundled_is_refused_by_name(tmp_path: Path, source: str) -> None:
+    with pytest.raises(BundleError, match=re.escape(source.strip())):
+        bundle(write(tmp_path, entry=source), tmp_path)
+
+
+def test_a_circle_of_imports_is_refused(tmp_path: Path) -> None:
+    entry = write(
+        tmp_path, entry='import { a } from "./a.js";\n', a='import "./entry.js";\nexport const a = 1;\n'
+    )
+    with pytest.raises(BundleError, match=r"entry\.js imports itself"):
+        bundle(entry, tmp_path)
+
+
+@pytest.mark.parametrize("entry", BUNDLED)
+def test_our_modules_can_be_bundled(entry: str) -> None:
+    assert "const $frontend_element = (() => {" in bundle(settings.BASE_DIR / entry, settings.BASE_DIR)
+
+
+def test_the_timeline_is_drawn_from_its_bundle(page: Page, world: World, complaints: list[str]) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    made = bundle(settings.BASE_DIR / BUNDLED[0], settings.BASE_DIR)
+    page.route(
+        "**/frontend/pages/cluster.js", lambda route: route.fulfill(body=made, content_type="text/javascript")
+    )
+    page.goto(f"/clusters/{world.ended.pk}/")
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    page.wait_for_function("() => window.Plotly")
+    modules = [url for url in asked if "/frontend/" in url and url.endswith(".js")]
+    # what stands in every header is in no bundle
+    assert {url.rsplit("/", 1)[1] for url in modules} == {"cluster.js", "theme.js", "alert_flag.js"}
+    assert complaints == []

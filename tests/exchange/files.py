@@ -1,0 +1,44 @@
+"""Bundles for tests, and what the store has of any cluster, to see that nothing was left behind."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+
+from observatory.exchange.formats import FORMATS
+from observatory.replay.scope import Scope
+from observatory.runs.models import Run
+from observatory.store.dimensions import DIMENSIONS
+from observatory.store.tables import TIME_SERIES
+
+TABLES = [*DIMENSIONS, *(table.name for table in TIME_SERIES)]
+
+
+def export(run: Run, path: Path) -> Path:
+    assert run.stop is not None
+    scope = Scope(run.cluster, round(run.start.timestamp() * 1e6), round(run.stop.timestamp() * 1e6))
+    file = io.BytesIO()
+    FORMATS["bundle"].write(scope, run.name, file, lambda done: None)
+    path.write_bytes(file.getvalue())
+    return path
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+class Store:
+    """What is in the store and in Django's tables of clusters."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self.connection = connection
+
+    def counts(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for table in (*TABLES, "clusters_cluster", "runs_run", "runs_note"):
+            row = self.connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchone()
+            found[table] = row[0] if row else 0
+        return found

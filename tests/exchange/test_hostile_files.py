@@ -1,0 +1,475 @@
+"""Broken and hostile files are refused with the reason, and nothing of them is left anywhere."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import pickle
+import struct
+import zipfile
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import psycopg
+import pytest
+from django.conf import LazySettings
+
+from observatory.exchange import dumps
+from observatory.exchange.arrivals import Destination
+from observatory.exchange.format import Cancelled
+from observatory.exchange.imports import import_file
+from observatory.exchange.refusal import Refused
+from observatory.store.extract_tables import TABLES
+from observatory.wire.blocks import Block, Column, decode, encode, number_column, text_column
+from tests.exchange.everything import START
+from tests.exchange.files import Store
+from tests.world import World
+
+Change = Callable[[dict[str, list[Any]]], None]
+
+
+def nothing(done: float) -> None:
+    pass
+
+
+@pytest.fixture
+def refused(tmp_path: Path, world: World, store: Store) -> Callable[[bytes], str]:
+    """Imports the bytes, sees that they are refused and leave nothing; gives the reason."""
+
+    def attempt(data: bytes) -> str:
+        path = tmp_path / "hostile"
+        path.write_bytes(data)
+        before = store.counts()
+        with pytest.raises(Refused) as refusal:
+            import_file(path, Destination(world.beta), nothing)
+        assert store.counts() == before
+        return str(refusal.value)
+
+    return attempt
+
+
+def repacked(bundle: Path, change: Callable[[dict[str, bytes]], None]) -> bytes:
+    """The bundle with other files in it."""
+    with zipfile.ZipFile(bundle) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    change(files)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return packed.getvalue()
+
+
+def with_manifest(bundle: Path, change: Callable[[dict[str, Any]], None]) -> bytes:
+    def changed(files: dict[str, bytes]) -> None:
+        manifest = json.loads(files["manifest.json"])
+        change(manifest)
+        files["manifest.json"] = json.dumps(manifest).encode()
+
+    return repacked(bundle, changed)
+
+
+def with_rows(bundle: Path, table: str, change: Change) -> bytes:
+    """The bundle with other rows of one table, whose checksum and counts are right."""
+
+    def changed(files: dict[str, bytes]) -> None:
+        (block,) = decode(files[f"{table}.blocks"])
+        values = {name: block.list(name) for name in block.columns}
+        change(values)
+        rows = len(next(iter(values.values())))
+        columns = [_column(block, name, values[name]) for name in values]
+        data = encode(table, rows, columns)
+        _put(files, table, data, rows)
+
+    return repacked(bundle, changed)
+
+
+def _column(block: Block, name: str, values: list[Any]) -> Column:
+    type = block.columns[name].type
+    return text_column(name, values) if type == "text" else number_column(name, type, values)
+
+
+def _put(files: dict[str, bytes], table: str, data: bytes, rows: int) -> None:
+    files[f"{table}.blocks"] = data
+    manifest = json.loads(files["manifest.json"])
+    manifest["parts"][table] = {
+        "rows": rows,
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+    files["manifest.json"] = json.dumps(manifest).encode()
+
+
+def set_first(column: str, value: Any) -> Change:
+    def change(values: dict[str, list[Any]]) -> None:
+        values[column][0] = value
+
+    return change
+
+
+def twice(values: dict[str, list[Any]]) -> None:
+    for column in values.values():
+        column.append(column[0])
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "reason"),
+    [
+        ("span", set_first("start", float("nan")), "span.start is nan in a row: that is no time"),
+        ("span", set_first("start", float("inf")), "span.start is inf"),
+        ("sample", set_first("time", -1e300), "sample.time is -1e"),
+        ("sample", set_first("time", 0.0), "sample.time is 0.0"),
+        ("span", set_first("stop", START - 1000), "a row of span stops before its start"),
+        ("span", set_first("lane_id", 999_999), "span.lane_id refers to lane 999999, which the file hasn't"),
+        ("span", set_first("lane_id", 0), "span.lane_id refers to lane 0"),
+        ("lane", set_first("worker_id", -7), "lane.worker_id refers to worker -7"),
+        ("transition", set_first("worker_id", 999), "transition.worker_id refers to worker 999"),
+        ("span", set_first("action", 6), "span.action is 6 in a row: it goes from 0 to 5"),
+        ("span", set_first("nbytes", -1), "span.nbytes is -1"),
+        ("transition", set_first("finish", 8), "transition.finish is 8"),
+        ("prefix", twice, "an id of prefix is there twice"),
+        ("prefix", set_first("id", 0), "an id of prefix is there twice, or none"),
+        ("prefix", set_first("id", -5), "an id of prefix is there twice, or none"),
+        ("event", set_first("detail", "[1]"), "event.detail holds what is no object"),
+        ("event", set_first("detail", "{"), "event.detail holds what is no object"),
+        ("event", set_first("detail", '{"a":' * 5000), "event.detail holds what is no object"),
+        ("error", set_first("id", "../../etc/passwd"), "error.id holds what is no uuid"),
+    ],
+)
+def test_rows_that_lie_are_refused(
+    bundle: Path, refused: Callable[[bytes], str], table: str, change: Change, reason: str
+) -> None:
+    assert reason in refused(with_rows(bundle, table, change))
+
+
+def test_names_that_are_there_twice_are_refused(bundle: Path, refused: Callable[[bytes], str]) -> None:
+    def same(values: dict[str, list[Any]]) -> None:
+        values["name"] = [values["name"][0]] * len(values["name"])
+
+    assert "rows of prefix can't be stored: duplicate key" in refused(with_rows(bundle, "prefix", same))
+
+
+def test_two_workers_with_one_address_are_two_lifetimes(bundle: Path, world: World, tmp_path: Path) -> None:
+    def same(values: dict[str, list[Any]]) -> None:
+        values["address"] = [values["address"][0]] * len(values["address"])
+
+    path = tmp_path / "same"
+    path.write_bytes(with_rows(bundle, "worker", same))
+    assert import_file(path, Destination(world.beta), nothing).cluster.project == world.beta
+
+
+def test_texts_that_no_database_takes_are_cleaned_as_any_others(
+    bundle: Path, world: World, tmp_path: Path
+) -> None:
+    def bad(values: dict[str, list[Any]]) -> None:
+        values["name"][0] = "<script>\x00" + "x" * 100_000
+
+    path = tmp_path / "bad"
+    path.write_bytes(with_rows(bundle, "prefix", bad))
+    run = import_file(path, Destination(world.beta), nothing)
+    lanes = world.client("outsider").get(f"/api/v1/clusters/{run.cluster_id}/lanes").json()
+    assert max(len(item["name"]) for item in lanes["prefixes"]) == 500
+
+
+def test_records_of_many_years_are_refused(bundle: Path, refused: Callable[[bytes], str]) -> None:
+    def spread(values: dict[str, list[Any]]) -> None:
+        values["time"] = [1e9 + 86_400 * day for day in range(401)]
+        values["value"] = [1.0] * 401
+        values["series_id"] = [values["series_id"][0]] * 401
+
+    assert "more than 400 days" in refused(with_rows(bundle, "sample", spread))
+
+
+@pytest.mark.parametrize("cut", [0.1, 0.5, 0.9, 0.999])
+def test_a_bundle_that_is_cut_off_is_refused(
+    bundle: Path, refused: Callable[[bytes], str], cut: float
+) -> None:
+    data = bundle.read_bytes()
+    assert "damaged or cut off" in refused(data[: int(len(data) * cut)])
+
+
+def test_damage_anywhere_is_refused_or_harmless(
+    bundle: Path, world: World, store: Store, tmp_path: Path
+) -> None:
+    data = bundle.read_bytes()
+    path = tmp_path / "damaged"
+    before = store.counts()
+    refusals = 0
+    for position in range(0, len(data), len(data) // 25):
+        damaged = bytearray(data)
+        damaged[position] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            import_file(path, Destination(world.beta), nothing).cluster.delete()
+        except Refused:
+            refusals += 1
+        assert store.counts() == before
+    assert refusals > 15
+
+
+def test_a_part_that_was_changed_is_refused_by_its_checksum(
+    bundle: Path, refused: Callable[[bytes], str]
+) -> None:
+    def changed(files: dict[str, bytes]) -> None:
+        part = bytearray(files["steal.blocks"])
+        part[-3] ^= 1
+        files["steal.blocks"] = bytes(part)
+
+    reason = refused(repacked(bundle, changed))
+    assert "checksum differs" in reason or "refers to" in reason
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda told: told.update(version=2), "reads bundles of version 1, and the file is of 2"),
+        (lambda told: told.update(version=2**70), "version"),
+        (lambda told: told.update(format="other"), "manifest can't be read: format"),
+        (lambda told: told["run"].update(start="nan"), "run.start"),
+        (lambda told: told["run"].update(start=told["run"]["stop"] + 1), "stops before its start"),
+        (lambda told: told["run"].update(name="x" * 201), "run.name"),
+        (lambda told: told["run"].update(tags={"a": "\x00"}), "characters that can't be shown"),
+        (lambda told: told["run"].update(tags={str(n): "x" for n in range(51)}), "A run has at most 50 tags"),
+        (lambda told: told["parts"].update({"../x": told["parts"]["span"]}), "parts that aren't known"),
+        (lambda told: told["parts"].pop("span"), "aren't those that the manifest names: 'span.blocks'"),
+        (lambda told: told["parts"]["span"].update(rows=2**62), "parts.span.rows"),
+        (lambda told: told["parts"]["span"].update(rows=1), "other rows than the manifest says"),
+        (lambda told: told["parts"]["span"].update(rows=2**39), "checksum differs"),
+        (lambda told: told.pop("cluster"), "cluster: Field required"),
+    ],
+)
+def test_a_manifest_that_lies_is_refused(
+    bundle: Path, refused: Callable[[bytes], str], change: Callable[[dict[str, Any]], None], reason: str
+) -> None:
+    assert reason in refused(with_manifest(bundle, change))
+
+
+def test_a_missing_table_that_others_refer_to_is_refused(
+    bundle: Path, refused: Callable[[bytes], str]
+) -> None:
+    def without(files: dict[str, bytes]) -> None:
+        del files["lane.blocks"]
+        manifest = json.loads(files["manifest.json"])
+        del manifest["parts"]["lane"]
+        files["manifest.json"] = json.dumps(manifest).encode()
+
+    assert "refers to lane" in refused(repacked(bundle, without))
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "/etc/passwd", "span.blocks/../x", "extra.txt"])
+def test_files_that_do_not_belong_are_refused_and_never_written(
+    bundle: Path, refused: Callable[[bytes], str], name: str, tmp_path: Path
+) -> None:
+    before = sorted(tmp_path.parent.rglob("*"))
+    reason = refused(repacked(bundle, lambda files: files.update({name: b"x"})))
+    assert "aren't those that the manifest names" in reason
+    assert sorted(tmp_path.parent.rglob("*")) == sorted({*before, tmp_path / "hostile"})
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(bundle: Path, refused: Callable[[bytes], str]) -> None:
+    bomb = repacked(bundle, lambda files: files.update({"span.blocks": bytes(200 * 2**20)}))
+    assert len(bomb) < 2**20
+    assert "would unpack to 2" in refused(bomb)
+
+
+def test_a_zip_that_lies_about_its_size_is_read_no_further(
+    bundle: Path, refused: Callable[[bytes], str]
+) -> None:
+    bomb = bytearray(repacked(bundle, lambda files: files.update({"span.blocks": bytes(50 * 2**20)})))
+    honest = struct.pack("<I", 50 * 2**20)
+    assert bomb.count(honest) >= 1
+    small = bytes(bomb).replace(honest, struct.pack("<I", 1000))
+    assert refused(small)
+
+
+def test_a_block_of_absurd_length_is_refused(bundle: Path, refused: Callable[[bytes], str]) -> None:
+    header = struct.pack("<4sIII", b"DOB1", 2**32 - 8, 2**32 - 8, 0)
+
+    def changed(files: dict[str, bytes]) -> None:
+        _put(files, "span", header + bytes(100), 1)
+
+    assert "a block of it has more than 64 MiB" in refused(repacked(bundle, changed))
+
+
+def test_a_block_that_says_more_rows_than_blocks_have_is_refused(
+    bundle: Path, refused: Callable[[bytes], str]
+) -> None:
+    def changed(files: dict[str, bytes]) -> None:
+        rows = 5_000_000
+        _put(files, "typename", encode("typename", rows, [number_column("x", "u8", bytes(rows))]), rows)
+
+    assert "other rows than the manifest says" in refused(repacked(bundle, changed))
+
+
+def test_columns_that_are_missing_or_of_another_type_are_refused(
+    bundle: Path, refused: Callable[[bytes], str]
+) -> None:
+    def changed(files: dict[str, bytes]) -> None:
+        columns = [number_column("id", "i32", [1]), Column("name", "f64", array("d", [1.0]))]
+        _put(files, "typename", encode("typename", 1, columns), 1)
+
+    assert "typename has no column name of type text" in refused(repacked(bundle, changed))
+
+
+def test_a_zip_with_a_hundred_thousand_files_is_refused(refused: Callable[[bytes], str]) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number in range(60_000):
+            archive.writestr(zipfile.ZipInfo(f"{number:010}"), b"")
+    assert "list of files is too long" in refused(packed.getvalue())
+
+
+def test_a_zip_that_is_no_bundle_is_refused(refused: Callable[[bytes], str]) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    assert "It is a zip, but no bundle" in refused(packed.getvalue())
+
+
+def test_a_file_over_the_limit_is_refused_unread(
+    world: World, store: Store, settings: LazySettings, tmp_path: Path
+) -> None:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(10 * 2**30)  # takes no room on the disk
+    settings.IMPORT_LIMIT = 2 * 2**30
+    before = store.counts()
+    with pytest.raises(Refused, match="10,240 MiB: at most 2,048 are imported"):
+        import_file(path, Destination(world.beta), nothing)
+    assert store.counts() == before
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "It is empty"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(100), "none of the files that are known"),
+        (b"hello", "none of the files that are known"),
+        (pickle.dumps([{"key": "x"}]), "It is a pickle, which can run any program"),
+        (pickle.dumps([1], protocol=2), "It is a pickle"),
+        (gzip.compress(pickle.dumps([1]), mtime=0), "It is a pickle"),
+        (gzip.compress(b"x" * 10_000, mtime=0)[:30], "damaged or cut off"),
+        (b"\x1f\x8b" + bytes(50), "damaged or cut off"),
+        (
+            gzip.compress(msgpack.packb({"scheduler": {}, "x": "y" * 1000}), mtime=0)[:-20],
+            "damaged or cut off",
+        ),
+        (msgpack.packb({"scheduler": {}})[:-1], "can't be read as msgpack"),
+        (msgpack.packb({"a": 1}), "It is no cluster dump"),
+        (msgpack.packb({"scheduler": [1]}), "It is no cluster dump"),
+        (msgpack.packb({"scheduler": {}}), "tells of no worker and no task"),
+        (msgpack.packb({"scheduler": {"x": msgpack.ExtType(1, b"")}}), "no plain data"),
+        (b"\x81\xa1a" + b"\x91" * 100_000, "can't be read as msgpack"),
+        (b"\x81\xa1a\xdd\xff\xff\xff\xff", "can't be read as msgpack"),
+        (b"\x81\xa1a\xdb\xff\xff\xff\xff", "can't be read as msgpack"),
+        (b"\x81\xa1a\x81\x91\x01\x01", "can't be read as msgpack"),
+        (b"scheduler: [", "can't be read as YAML"),
+        (b"scheduler: 3\n", "It is no cluster dump"),
+        (b"scheduler: !!python/object/apply:os.system ['touch /tmp/owned']\n", "names a type"),
+        (b"scheduler: {a: &a [1, 2], b: *a}\n", "has an alias"),
+        (b"scheduler: " + b"[" * 100_000, "nested deeper than 100"),
+        (b"scheduler: {when: 2026-99-99}\n", "can't be read as YAML"),
+        (b"scheduler: \xff\xfe\n", "can't be read as YAML"),
+        (b"[1, 2", "begins as JSON, but isn't"),
+        (b"[" * 1_000_000, "begins as JSON, but isn't"),
+        (b"[]", "has no task in it"),
+        (b"[1]", "Entry 1 of the list is no task"),
+        (b'[{"worker": "a", "key": "b", "startstops": [{"action": "dance"}]}]', "unknown action 'dance'"),
+        (
+            b'[{"worker": "a", "key": "b", "startstops": [{"action": "compute", "start": NaN, "stop": 1}]}]',
+            "Entry 1 of the list goes from 0.0",
+        ),
+        (b"[\xff]", "begins as JSON, but isn't"),
+    ],
+)
+def test_what_is_no_file_of_ours_or_dasks_is_refused(
+    refused: Callable[[bytes], str], data: bytes, reason: str
+) -> None:
+    assert reason in refused(data)
+    assert not Path("/tmp/owned").exists()
+
+
+def test_gzip_bombs_are_read_no_further_than_the_limit(
+    refused: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dumps, "LARGEST", 2**20)
+    bomb = gzip.compress(b"\x81\xa1a\xdb" + struct.pack(">I", 2**24) + bytes(2**24))
+    assert "more than 1 MiB unpacked" in refused(bomb)
+
+
+def test_a_dump_of_very_many_small_things_is_refused(
+    refused: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dumps, "MOST_ITEMS", 10_000)
+    monkeypatch.setattr(dumps, "MOST_YAML_ITEMS", 10_000)
+    assert "more than 10,000 things" in refused(msgpack.packb({"scheduler": {"a": [[]] * 2_000}}))
+    assert "more than 10,000 things" in refused(b"scheduler: {a: [" + b"[], " * 2_000 + b"]}\n")
+
+
+def test_dumps_whose_values_are_of_other_types_are_read_as_far_as_they_go(
+    world: World, tmp_path: Path, store: Store
+) -> None:
+    strange: list[Any] = [None, 3, -1.5, "x\x00\ud7ff", [], [1, 2], {"a": {}}, True, 2**63]
+    for number, value in enumerate(strange):
+        names = ("tasks", "workers", "events", "transition_log", "logs", "id", "address")
+        told: dict[str, Any] = dict.fromkeys(names, value)
+        tasks = {"k": dict.fromkeys(("state", "dependencies", "priority", "retries", "annotations"), value)}
+        log = [["k", value, value, value, value, START], [value] * 6, ["k", "a", "memory", {}, "s", START]]
+        seen = {
+            "tcp://a:1": dict.fromkeys(("nthreads", "memory_limit", "memory", "metrics", "status"), value)
+        }
+        workers = {
+            "tcp://a:1": {"tasks": {"k": {"startstops": [value, {"action": "compute"}]}}, "logs": [value]}
+        }
+        for index, scheduler in enumerate(
+            (
+                {**told, "started": START},
+                {"started": START, "tasks": tasks, "transition_log": log, "workers": seen},
+            )
+        ):
+            path = tmp_path / f"{number}-{index}"
+            path.write_bytes(msgpack.packb({"scheduler": scheduler, "workers": workers, "versions": value}))
+            run = import_file(path, Destination(world.beta), nothing)
+            assert run.name.startswith("Dump of")
+
+
+def test_an_import_that_is_cancelled_leaves_nothing(bundle: Path, world: World, store: Store) -> None:
+    before = store.counts()
+    steps = iter(range(100))
+
+    def progress(done: float) -> None:
+        if next(steps) == len(TABLES) - 3:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        import_file(bundle, Destination(world.beta), progress)
+    assert store.counts() == before
+
+
+def test_a_database_that_breaks_off_leaves_nothing(bundle: Path, world: World, store: Store) -> None:
+    """The server ends our connection in the middle of the records."""
+    before = store.counts()
+
+    def progress(done: float) -> None:
+        store.connection.execute(
+            """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+               WHERE application_name = 'observatory' AND state = 'idle in transaction'"""
+        )
+
+    with pytest.raises(psycopg.OperationalError):
+        import_file(bundle, Destination(world.beta), progress)
+    assert store.counts() == before
+
+
+def test_zlib_damage_within_a_part_is_refused(bundle: Path, refused: Callable[[bytes], str]) -> None:
+    with zipfile.ZipFile(bundle) as archive:
+        info = archive.getinfo("span.blocks")
+    data = bytearray(bundle.read_bytes())
+    middle = info.header_offset + 30 + len("span.blocks") + info.compress_size // 2
+    data[middle : middle + 40] = bytes(40)
+    assert "damaged" in refused(bytes(data))

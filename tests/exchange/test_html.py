@@ -1,0 +1,158 @@
+"""A run's own file: opened from disk in a browser that reaches nothing, it shows and replays the run."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from observatory.exchange.formats import FORMATS
+from observatory.exchange.report import report_of
+from observatory.replay.scope import Scope
+from observatory.runs.scopes import scope_of_run
+from tests.alerted import make_alert
+from tests.observed import HOSTILE, Observed
+
+pytestmark = pytest.mark.browser
+
+INK = """() => {
+  const canvas = document.querySelector(".task-stream canvas") ?? document.querySelector("main canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let ink = 0;
+  for (let at = 3; at < data.length; at += 4) ink += data[at] > 0;
+  return ink;
+}"""
+DONE = """at => new Promise((resolve) => {
+  const { timeline, instant } = window.observatory.context;
+  timeline.setPlayhead(at);
+  setTimeout(() => resolve(instant.state.progress.map(row => [row.name, row.done])), 1200);
+})"""
+
+
+def report(scope: Scope, title: str = "a run") -> bytes:
+    file = io.BytesIO()
+    FORMATS["html"].write(scope, title, file, lambda done: None)
+    return file.getvalue()
+
+
+@pytest.fixture
+def alone(chromium: Browser) -> Iterator[tuple[Page, list[str], list[str]]]:
+    """A page without a network, the requests that it makes, and what goes wrong on it."""
+    context = chromium.new_context(viewport={"width": 1600, "height": 1000}, offline=True)
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    asked: list[str] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: (complaints.append("a dialog opened"), dialog.dismiss()))
+    page.on(
+        "console",
+        lambda message: complaints.append(message.text) if message.type == "error" else None,
+    )
+    yield page, asked, complaints
+    context.close()
+
+
+def test_the_file_of_a_run_replays_it_from_disk_and_asks_for_nothing(
+    observed: Observed, alone: tuple[Page, list[str], list[str]], tmp_path: Path
+) -> None:
+    page, asked, complaints = alone
+    file = tmp_path / "run.html"
+    file.write_bytes(report(scope_of_run(observed.run)))
+    page.goto(file.as_uri())
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    assert page.evaluate(INK) > 5_000
+    spans = observed.told.rows["span"]
+    middle = sorted(row["stop"] for row in spans)[len(spans) // 2]
+    info: dict[str, Any] = page.evaluate("() => window.observatory.context.info")
+    first, at_middle, last = (dict(page.evaluate(DONE, at)) for at in (info["first"], middle, info["ended"]))
+    slow = [row for row in spans if row["key"].startswith("sum_slowly") and row["action"] == 0]
+    assert sum(first.values()) < sum(at_middle.values()) < sum(last.values())
+    assert last["sum_slowly"] == len(slow)
+
+    page.evaluate("at => window.observatory.context.timeline.setPlayhead(at)", info["first"] + 0.5)
+    page.get_by_role("button", name="Play", exact=False).first.click()
+    page.wait_for_function("at => window.observatory.context.timeline.playhead > at", arg=info["first"] + 1.0)
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert len(asked) == 1
+    assert complaints == []
+
+
+def test_a_key_that_is_markup_is_a_text_in_the_file(
+    observed: Observed, alone: tuple[Page, list[str], list[str]], tmp_path: Path
+) -> None:
+    page, _, complaints = alone
+    observed.cluster.notes.create(time=observed.run.start, text=HOSTILE)
+    content = report(observed.scope, title=HOSTILE)
+    assert HOSTILE.encode() not in content
+    file = tmp_path / "run.html"
+    file.write_bytes(content)
+    page.goto(file.as_uri())
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    page.evaluate("key => window.observatory.context.selection.setKey?.(key)", f"len-{HOSTILE}")
+    assert page.locator("main img").count() == 0
+    assert page.locator(".report-title").inner_text() == HOSTILE
+    assert page.get_by_text(HOSTILE, exact=True).count() > 1, "the note is there as a text"
+    assert complaints == []
+
+
+def test_the_policy_of_the_file_allows_its_own_scripts_alone(observed: Observed) -> None:
+    content = report(observed.scope).decode()
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', content)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "http" not in policy.replace("http-equiv", "")
+    assert not re.search(r'(?:src|href)="?https?:', content)
+
+
+def test_a_file_says_what_it_leaves_out(observed: Observed, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "all that was recorded of tasks is in it" in report(observed.scope).decode()
+    monkeypatch.setattr("observatory.exchange.report.BYTES_OF_A_RUN", 0)
+    monkeypatch.setattr("observatory.exchange.report.BYTES_OF_A_TASK", 1)
+    assert re.search(r"tasks shorter than [\d.]+ m?s are summed", report(observed.scope).decode())
+
+
+def test_alerts_of_the_run_are_bands_in_the_file_with_what_they_mean(
+    observed: Observed, alone: tuple[Page, list[str], list[str]], tmp_path: Path
+) -> None:
+    page, asked, complaints = alone
+    for rule, origin in (
+        (HOSTILE, observed.run.start),
+        ("long before", observed.run.start - timedelta(hours=1)),
+    ):
+        make_alert(observed.cluster, rule, 0, 0, 1, origin, message=HOSTILE)
+    file = tmp_path / "run.html"
+    file.write_bytes(report(observed.scope))
+    page.goto(file.as_uri())
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    page.keyboard.press("f")
+    alerts = page.get_by_role("region", name="Alerts in the window")
+    alerts.get_by_role("button").click()
+    card = page.locator(".alert-card:visible")
+    assert f"what to do about {HOSTILE}" in card.inner_text()
+    assert card.get_by_role("link").count() == 0, "the file is alone"
+    assert page.locator("main img").count() == 0
+    assert len(asked) == 1
+    assert complaints == []
+
+
+def test_notes_of_another_time_are_not_in_the_file(observed: Observed) -> None:
+    start, stop = observed.run.start, observed.run.stop
+    assert stop is not None
+    notes = observed.cluster.notes
+    notes.create(time=start - timedelta(hours=1), text="long before")
+    notes.create(time=start - timedelta(hours=1), stop=start + timedelta(seconds=1), text="reaches into it")
+    notes.create(time=start, text="at its start")
+    notes.create(time=stop + timedelta(seconds=1), text="after it")
+    entries = report_of(scope_of_run(observed.run), lambda done: None).entries
+    found = json.loads(gzip.decompress(entries["/notes"]))
+    assert [note["text"] for note in found] == ["reaches into it", "at its start"]

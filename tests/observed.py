@@ -1,0 +1,92 @@
+"""A run of a real cluster as its agent told it: observed once a module, stored anew for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+from distributed import Client as DaskClient
+from distributed import LocalCluster
+from django.db import connection
+from django.test import Client
+
+import observatory.agent
+from observatory.clusters import tokens
+from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
+from observatory.runs.models import Run
+from observatory.store.connection import reading
+from observatory.store.retention import delete_cluster
+from observatory.store.timeline import extent
+from tests.agent.receiving import TOKEN, Receiving, receiving
+from tests.work import FORMULA, HOSTILE, work
+from tests.world import World
+
+__all__ = ["FORMULA", "HOSTILE", "Observed", "observed", "told"]
+
+
+@pytest.fixture(scope="module")
+def told() -> Iterator[Receiving]:
+    """What an agent told of a cluster that worked for some seconds and was closed."""
+    with receiving() as received:
+        workers = {"n_workers": 2, "threads_per_worker": 2, "silence_logs": "CRITICAL"}
+        with (
+            LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster,
+            DaskClient(cluster) as client,
+        ):
+            observatory.agent.register(
+                client, url=received.url, token=TOKEN, name="observed", flush_interval="100ms"
+            )
+            work(client)
+        yield received
+
+
+@dataclass
+class Observed:
+    """The run as it was told, and as it is stored."""
+
+    told: Receiving
+    cluster: Cluster
+    run: Run
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.cluster)
+
+
+def _store(told: Receiving, secret: str) -> None:
+    for body in told.bodies:
+        answer = Client().post(
+            "/api/v1/ingest",
+            body,
+            content_type="application/octet-stream",
+            headers={"Authorization": f"Bearer {secret}"},
+        )
+        assert answer.status_code == 200, answer.content
+        assert answer.json()["refused"] == 0
+    connection.close()
+
+
+@pytest.fixture
+def observed(transactional_db: None, world: World, told: Receiving) -> Iterator[Observed]:
+    _, secret = tokens.make(world.alpha, "tests", None)
+    with ThreadPoolExecutor(1) as thread:  # Playwright's event loop runs in this one
+        thread.submit(_store, told, secret).result()
+    cluster = Cluster.objects.get(name="observed")
+    with reading() as reader:
+        known = extent(reader, cluster.pk)
+    assert known is not None
+    run = Run.objects.create(
+        cluster=cluster,
+        name="a run",
+        origin=Run.Origin.CUT,
+        start=datetime.fromtimestamp(known.first, UTC),
+        stop=datetime.fromtimestamp(known.last + 0.001, UTC),
+        tasks=known.tasks,
+        errors=known.errors,
+    )
+    yield Observed(told, cluster, run)
+    delete_cluster(cluster.pk)

@@ -1,0 +1,245 @@
+"""The pages of alerts, and what other pages show of them."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.test import Client
+from django.utils.timezone import now
+
+from observatory.alerts.models import Alert, Channel, Rule, Silence
+from tests.alerted import make_alert, make_rule
+from tests.recorded import GIB, Recorded, at
+from tests.world import HOSTILE, World, make_run
+
+
+def text_of(client: Client, path: str) -> str:
+    """What a page says, without its tags."""
+    answer = client.get(path)
+    assert answer.status_code == 200, path
+    body = answer.content.decode()
+    body = body[body.index("<main") :] if "<main" in body else body
+    return without_tags(body)
+
+
+def without_tags(markup: str) -> str:
+    return unescape(" ".join(re.sub(r"<[^>]*>", " ", markup).split()))
+
+
+def flag_of(client: Client, path: str) -> str:
+    """The flag in the header of a page."""
+    page = client.get(path).content.decode()
+    found = re.search(r'id="alert-flag"[^>]*>(.*?)<button', page, re.DOTALL)
+    assert found is not None
+    return without_tags(found[1])
+
+
+@pytest.fixture
+def alert(world: World) -> Alert:
+    return make_alert(world.live, severity="critical", message="97 % of 4 GiB", labels={"worker": "w-1"})
+
+
+def test_every_page_says_how_many_alerts_fire_of_what_one_may_see(world: World, alert: Alert) -> None:
+    make_alert(world.ended, "worker lost", severity="info")
+    make_alert(world.ended, "pending", fired=None)
+    make_alert(world.elsewhere, "secret of beta")
+    viewer = world.client("viewer")
+    for path in ("/clusters/", "/runs/", "/targets/", "/alerts/", "/account/password/"):
+        assert flag_of(viewer, path) == "⚑ 2 alerts", path
+    assert flag_of(world.client("outsider"), "/runs/") == "⚑ 1 alert"
+    assert flag_of(world.client("nobody"), "/runs/") == "⚑ Alerts"
+
+
+def test_the_pages_of_a_cluster_say_first_what_fires_in_it(world: World, alert: Alert) -> None:
+    viewer = world.client("viewer")
+    here, there = f"/clusters/{world.live.pk}/", f"/clusters/{world.ended.pk}/logs/"
+    assert flag_of(viewer, here) == "⚑ 1 alert"
+    assert flag_of(viewer, there) == "⚑ 1 elsewhere"
+    make_alert(world.ended, "worker lost")
+    assert flag_of(viewer, here) == "⚑ 1 alert here 1 elsewhere"
+    page = viewer.get(here).content.decode()
+    assert f'<a class="critical" href="/alerts/?cluster={world.live.pk}">' in page
+    assert '<a class="warning" href="/alerts/">' in page
+
+
+def test_the_flag_is_asked_for_alone_and_sent_once(world: World, alert: Alert) -> None:
+    viewer = world.client("viewer")
+    path = f"/alerts/flag/?cluster={world.live.pk}"
+    told = viewer.get(path)
+    assert without_tags(told.content.decode()) == "⚑ 1 alert"
+    known = {"If-None-Match": told.headers["ETag"]}
+    assert viewer.get(path, headers=known).status_code == 304
+    Alert.objects.update(state="resolved", resolved=now())
+    assert without_tags(viewer.get(path, headers=known).content.decode()) == "⚑ Alerts"
+    for odd in ("x", "-1", "99999999999", "²"):
+        assert viewer.get(f"/alerts/flag/?cluster={odd}").status_code == 200
+
+
+def test_the_list_shows_what_fires_what_to_do_and_who_looks_after_it(world: World, alert: Alert) -> None:
+    make_alert(world.live, "worker lost", 10, 10, 40)
+    make_alert(world.live, "idle", fired=None)
+    viewer = world.client("viewer")
+    page = text_of(viewer, "/alerts/")
+    for words in (
+        "memory pressure 97 % of 4 GiB",
+        "What to do what memory pressure means what to do about memory pressure",
+        "critical morning Alpha · w-1",
+        "fires for",
+    ):
+        assert words in page
+    assert "lost" not in page.split("Filter")[1]
+    pending = text_of(viewer, "/alerts/?state=pending").split("Filter")[1]
+    assert "idle" in pending
+    assert "pending for" in pending
+    assert "worker lost" in text_of(viewer, "/alerts/?state=resolved").split("Filter")[1]
+    everything = text_of(viewer, "/alerts/?state=all").split("Filter")[1]
+    assert all(rule in everything for rule in ("memory pressure", "worker lost", "idle"))
+    link = re.search(
+        rf'href="(/clusters/{world.live.pk}/\?from=[^"]*)"', viewer.get("/alerts/").content.decode()
+    )
+    assert link is not None
+    assert f"at={world.live.started.timestamp() + 70:.6f}" in link[1]
+
+
+def test_the_list_is_filtered_sorted_and_paged(world: World) -> None:
+    for number in range(60):
+        make_alert(world.live, "worker lost", number, number, number + 100, labels={"worker": f"w{number}"})
+    make_alert(world.live, "old", 0, 0, 1, severity="critical")
+    viewer = world.client("viewer")
+    first = viewer.get("/alerts/?state=resolved&rule=worker+lost").content.decode()
+    assert first.count("data-alert=") == 50
+    assert "1–50 of 60" in first
+    assert (
+        viewer.get("/alerts/?state=resolved&rule=worker+lost&page=2").content.decode().count("data-alert=")
+        == 10
+    )
+    worst = viewer.get("/alerts/?state=resolved&order=-severity").content.decode()
+    assert re.findall(r'class="severity (\w+)"', worst)[0] == "critical"
+    assert "No alert matches" in viewer.get("/alerts/?state=resolved&text=w7+w8").content.decode()
+    assert "Write a date and a time" in unescape(viewer.get("/alerts/?since=soon").content.decode())
+
+
+def test_where_nothing_fires_the_list_says_what_watches(world: World) -> None:
+    viewer = world.client("viewer")
+    Rule.objects.all().delete()
+    assert "No rules are enabled" in text_of(viewer, "/alerts/")
+    make_rule("memory pressure")
+    make_rule("worker lost")
+    Rule.objects.create(name="off", enabled=False)
+    page = text_of(viewer, "/alerts/")
+    assert "Nothing fires 2 rules watch 1 live cluster of yours" in page
+
+
+def test_an_alert_has_a_page_with_its_course_its_meaning_and_who_was_told(world: World, alert: Alert) -> None:
+    slack = Channel.objects.create(name="Slack #ops", secret="x")
+    mail = Channel.objects.create(name="mail", secret="x")
+    alert.deliveries.create(channel=slack, change="firing", state="sent", sent=now())
+    alert.deliveries.create(
+        channel=mail, change="firing", state="failed", attempts=5, last_error="550 no such mailbox"
+    )
+    page = text_of(world.client("viewer"), f"/alerts/{alert.pk}/")
+    for words in (
+        "the condition held",
+        "it fired, after 10 s, at 0.93",
+        "what memory pressure means",
+        "what to do about memory pressure",
+        "Slack #ops was told that it fires",
+        "mail , firing: given up after 5 attempts 550 no such mailbox",
+    ):
+        assert words in page, page
+    assert "Silence" not in page, "a viewer can't"
+
+
+def test_the_page_draws_what_the_condition_came_to_around_the_alert(recorded: Recorded, world: World) -> None:
+    """Two workers' memory is 1, 2, and at last 3 GiB; the rule is about more than 2.5 GiB of each."""
+    world.ended.started, world.ended.ended = at(-100), at(100)
+    world.ended.save()
+    ids = [
+        recorded.worker(
+            f"tcp://10.0.0.{number}:1", name, None, {second: second // 15 for second in range(15, 60)}
+        )
+        for number, name in enumerate(("w-1", "w-2"))
+    ]
+    alert = make_alert(
+        world.ended,
+        "memory above 2.5 GiB",
+        45,
+        50,
+        60,
+        at(0),
+        worker_id=ids[1],
+        labels={"worker": "w-2"},
+        severity="critical",
+    )
+    path = f"/alerts/{alert.pk}/course/"
+    assert "<svg" not in world.client("viewer").get(path).content.decode(), "the rule has no condition"
+    condition = alert.rule.conditions.create(
+        metric="observatory_worker_memory_bytes", labels='type="process"', threshold=2.5 * GIB
+    )
+    chart = world.client("viewer").get(path).content.decode()
+    assert "From 1 GiB to 3 GiB; the threshold is 2.5 GiB" in chart
+    assert re.search(r'<path d="M[^"]*V[^"]*V[^"]*"', chart), "three steps"
+    assert 'class="fires critical"' in chart
+    condition.labels = "no labels"
+    condition.save()
+    assert world.client("viewer").get(path).status_code == 200
+
+
+def test_an_editor_acknowledges_from_the_list_and_is_led_back(world: World, alert: Alert) -> None:
+    editor = world.client("editor")
+    path = f"/alerts/{alert.pk}/acknowledge/"
+    answer = editor.post(path, {"note": "restarting it", "back": "/alerts/?severity=critical"})
+    assert answer.headers["Location"] == "/alerts/?severity=critical"
+    page = text_of(editor, "/alerts/")
+    assert "editor restarting it" in page
+    assert editor.post(path, {"back": "https://evil.example/"}).headers["Location"] == f"/alerts/{alert.pk}/"
+    assert world.client("viewer").post(path).status_code == 403
+
+
+def test_an_editor_silences_and_what_is_wrong_is_told_at_its_field(world: World, alert: Alert) -> None:
+    editor = world.client("editor")
+    path = f"/alerts/{alert.pk}/silence/"
+    refused = editor.post(path, {"lasts": "until", "of": "alert", "comment": "why"})
+    assert refused.status_code == 422
+    assert "Say until when." in refused.content.decode()
+    assert editor.post(path, {"lasts": "1d", "of": "alert", "comment": "moving data"}).status_code == 302
+    silence = Silence.objects.get()
+    assert silence.expires - silence.starts == timedelta(days=1)
+    assert "nobody is told: silence “moving data”" in text_of(editor, "/alerts/")
+    assert "Nobody is told now : silence “moving data”." in text_of(editor, f"/alerts/{alert.pk}/")
+    assert world.client("viewer").post(path, {"lasts": "1h", "comment": "x"}).status_code == 403
+
+
+def test_lists_show_what_fired_as_flags_at_most_three(world: World, alert: Alert) -> None:
+    for number, rule in enumerate(("worker lost", "disk usage", "spilling")):
+        make_alert(world.live, rule, number, number, number + 10, severity="info")
+    make_run(world.live, "quiet", 30, 1)
+    viewer = world.client("viewer")
+    for path in ("/clusters/", "/runs/", f"/clusters/{world.live.pk}/runs/"):
+        page = viewer.get(path).content.decode()
+        assert page.count('class="flag critical is-firing"') >= 1, path
+        assert 'title="worker lost"' in page, f"{path}: the fourth is in the title of …"
+        assert 'href="?alert=memory+pressure"' in page or "alert=memory%20pressure" in page, path
+    runs = viewer.get("/runs/?alert=disk+usage").content.decode()
+    assert "nightly of alpha" in runs
+    assert "quiet" not in runs
+    assert "morning" in viewer.get("/clusters/?alert=disk+usage").content.decode()
+    assert "evening" not in viewer.get("/clusters/?alert=disk+usage").content.decode()
+
+
+def test_hostile_text_is_a_text_on_every_page(world: World) -> None:
+    alert = make_alert(
+        world.live,
+        HOSTILE,
+        message=HOSTILE,
+        labels={HOSTILE: HOSTILE, "worker": HOSTILE},
+        acknowledgement=HOSTILE,
+    )
+    Alert.objects.update(acknowledged=now())
+    owner = world.client("owner")
+    for path in ("/alerts/", f"/alerts/{alert.pk}/", "/clusters/", "/runs/", f"/clusters/{world.live.pk}/"):
+        assert "<img src=x" not in owner.get(path).content.decode(), path
+    assert HOSTILE in text_of(owner, f"/alerts/{alert.pk}/")

@@ -1,0 +1,277 @@
+"""Runs that come by themselves. In these tests a run ends when its cluster is idle for ten seconds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from observatory.clusters.models import Cluster
+from observatory.replay import tiles
+from observatory.replay.layers import Layer
+from observatory.replay.levels import Place
+from observatory.runs.models import Permalink, Run
+from observatory.runs.scopes import scope_of_run
+from observatory.runs.tasks import find_runs
+from observatory.store.connection import connect
+from observatory.store.writer import Writer
+from observatory.wire.records import Batch, Sample, Series
+from tests.runs.conftest import Work
+
+PROCESSING = Series("observatory_cluster_tasks", (("state", "processing"),))
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def windows(cluster: Cluster, since: float) -> list[tuple[float, float | None]]:
+    """Of the runs, in order of their start, in seconds since an instant; None: it goes on."""
+    runs = cluster.runs.order_by("start")
+    return [
+        (run.start.timestamp() - since, run.stop.timestamp() - since if run.stop else None) for run in runs
+    ]
+
+
+def only(cluster: Cluster) -> Run:
+    return cluster.runs.get()
+
+
+def quiet(writer: Writer, cluster: Cluster, until: float, processing: int = 0) -> None:
+    """Nothing more is done until then, as far as the scheduler tells."""
+    writer.write(Batch(cluster.pk, samples=[Sample(PROCESSING, until, processing)], committed=until))
+
+
+def end(cluster: Cluster, time: float, reason: str = "the scheduler closed") -> None:
+    Cluster.objects.filter(pk=cluster.pk).update(ended=moment(time), end_reason=reason)
+
+
+def test_what_is_worked_on_is_a_run_that_goes_on_until_the_cluster_was_idle_for_long_enough(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    work(now, now + 5)
+    find_runs()
+    assert windows(cluster, now) == [(0, None)]
+    assert only(cluster).outcome == Run.Outcome.RUNNING
+    quiet(writer, cluster, now + 14)
+    find_runs()
+    assert windows(cluster, now) == [(0, None)]
+    quiet(writer, cluster, now + 15)
+    find_runs()
+    assert windows(cluster, now) == [(0, 4.5)]
+    run = only(cluster)
+    assert (run.origin, run.outcome, run.name) == (Run.Origin.FOUND, Run.Outcome.FINISHED, "inc")
+    assert (run.tasks, run.errors, run.figures["seconds"]) == (5, 0, {"compute": 2.5})
+
+
+def test_a_pause_shorter_than_the_projects_idle_time_is_part_of_a_run_and_a_longer_one_is_between_two(
+    cluster: Cluster, work: Work, now: float
+) -> None:
+    work(now, now + 3)
+    work(now + 12, now + 15)
+    work(now + 26, now + 28)
+    find_runs()
+    assert windows(cluster, now) == [(0, 14.5), (26, None)]
+    # it is the same whether it is looked at at once or bit by bit
+    Run.objects.all().delete()
+    cluster.search.delete()
+    cluster.project.run_idle_seconds = 60
+    cluster.project.save()
+    find_runs()
+    assert windows(cluster, now) == [(0, None)]
+
+
+def test_a_run_grows_with_what_is_done_and_only_what_is_new_is_looked_at(
+    cluster: Cluster, work: Work, now: float
+) -> None:
+    for start in range(0, 200, 8):
+        work(now + start, now + start + 4)
+        find_runs()
+        assert windows(cluster, now) == [(0, None)]
+        with connect() as connection:  # what was looked at isn't needed any more
+            connection.execute("DELETE FROM span WHERE cluster_id = %s", [cluster.pk])
+    end(cluster, now + 200)
+    find_runs()
+    assert windows(cluster, now) == [(0, 195.5)]
+
+
+def test_a_run_goes_on_while_a_long_task_is_being_computed(
+    cluster: Cluster, writer: Writer, work: Work, make: Any, now: float
+) -> None:
+    work(now, now + 2)
+    quiet(writer, cluster, now + 100, processing=1)
+    find_runs()
+    assert windows(cluster, now) == [(0, None)]
+    writer.write(Batch(cluster.pk, spans=[make.span(now + 2, stop=now + 100)], committed=now + 101))
+    quiet(writer, cluster, now + 150)
+    find_runs()
+    assert windows(cluster, now) == [(0, 100)]
+
+
+def test_a_late_record_that_lies_between_two_runs_makes_them_one(
+    cluster: Cluster, writer: Writer, work: Work, make: Any, now: float
+) -> None:
+    work(now, now + 2)
+    work(now + 15, now + 17)
+    find_runs()
+    assert windows(cluster, now) == [(0, 1.5), (15, None)]
+    writer.write(Batch(cluster.pk, spans=[make.span(now + 1, stop=now + 15)]))
+    find_runs()
+    assert windows(cluster, now) == [(0, None)]
+
+
+@pytest.mark.parametrize("touch", ["name", "tags", "pinned", "shared"])
+def test_a_run_that_somebody_made_theirs_is_extended_but_never_joined_to_another_nor_renamed(
+    cluster: Cluster, writer: Writer, work: Work, make: Any, now: float, touch: str
+) -> None:
+    work(now, now + 2)
+    work(now + 15, now + 17)
+    find_runs()
+    later = cluster.runs.latest("start")
+    match touch:
+        case "name":
+            later.name = "nightly"
+        case "tags":
+            later.tags = {"git": "3f2a"}
+        case "pinned":
+            later.pinned = True
+        case "shared":
+            Permalink.objects.create(run=later, token="t")
+    later.save()
+    writer.write(Batch(cluster.pk, spans=[make.span(now + 1, stop=now + 15, prefix="sum")]))
+    end(cluster, now + 60)
+    find_runs()
+    run = only(cluster)
+    assert run.pk == later.pk
+    assert (run.pinned, run.tags) == (later.pinned, later.tags)
+    assert run.name == "nightly" if touch == "name" else run.name == "sum and inc"
+    assert windows(cluster, now) == [(0, 16.5)]
+
+
+def test_a_run_that_was_deleted_is_not_found_again(cluster: Cluster, work: Work, now: float) -> None:
+    work(now, now + 3)
+    find_runs()
+    cluster.runs.all().delete()
+    work(now + 20, now + 22)
+    find_runs()
+    assert windows(cluster, now) == [(20, None)]
+
+
+def test_a_run_with_tasks_that_failed_says_so_but_not_for_an_attempt_that_another_followed(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    def errors(*outcomes: str) -> dict[str, list[tuple[Any, ...]]]:
+        return {
+            "error": [
+                (now + 1, "inc-1", "", outcome, "ValueError", "no", "", 0, [], 0) for outcome in outcomes
+            ]
+        }
+
+    work(now, now + 3)
+    writer.write(Batch(cluster.pk, rows=errors("retried")))
+    end(cluster, now + 20)
+    find_runs()
+    assert (only(cluster).outcome, only(cluster).errors) == (Run.Outcome.FINISHED, 0)
+    writer.write(Batch(cluster.pk, rows=errors("erred", "killed")))
+    Run.objects.update(counted=None)
+    find_runs()
+    assert (only(cluster).outcome, only(cluster).errors) == (Run.Outcome.ERRED, 2)
+
+
+@pytest.mark.parametrize(
+    ("reason", "processing", "outcome"),
+    [
+        ("the scheduler closed", 3, Run.Outcome.FINISHED),
+        ("the scheduler stopped answering", 0, Run.Outcome.FINISHED),
+        ("the scheduler stopped answering", 3, Run.Outcome.LOST),
+    ],
+)
+def test_a_run_ends_with_its_cluster_and_is_lost_where_tasks_were_lost_with_it(
+    cluster: Cluster, writer: Writer, work: Work, now: float, reason: str, processing: int, outcome: str
+) -> None:
+    work(now, now + 3)
+    quiet(writer, cluster, now + 4, processing)
+    end(cluster, now + 5, reason)
+    find_runs()
+    assert windows(cluster, now) == [(0, 2.5)]
+    assert only(cluster).outcome == outcome
+
+
+def test_a_run_goes_on_when_its_cluster_does(cluster: Cluster, work: Work, now: float) -> None:
+    work(now, now + 3)
+    end(cluster, now + 3, "its agent fell silent")
+    find_runs()
+    assert windows(cluster, now) == [(0, 2.5)]
+    Cluster.objects.update(ended=None, end_reason="")
+    work(now + 5, now + 7)
+    find_runs()
+    assert windows(cluster, now) == [(0, None)]
+    assert only(cluster).outcome == Run.Outcome.RUNNING
+
+
+@pytest.mark.parametrize("origin", [Run.Origin.CODE, Run.Origin.IMPORTED])
+def test_what_is_done_in_a_run_that_was_opened_from_code_is_not_found_again(
+    cluster: Cluster, work: Work, now: float, origin: str
+) -> None:
+    given = {"cluster": cluster, "origin": origin, "code_id": uuid4(), "name": "etl"}
+    Run.objects.create(start=moment(now), stop=moment(now + 10), **given)
+    work(now, now + 10)
+    find_runs()
+    assert windows(cluster, now) == [(0, 10)]
+    work(now + 12, now + 15)
+    find_runs()
+    assert windows(cluster, now) == [(0, 10), (12, None)]
+
+
+def test_a_run_that_is_opened_from_code_ends_the_one_that_was_found_before_it(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    work(now, now + 10)
+    find_runs()
+    Run.objects.create(
+        cluster=cluster, origin=Run.Origin.CODE, code_id=uuid4(), name="etl", start=moment(now + 11)
+    )
+    work(now + 12, now + 30)
+    quiet(writer, cluster, now + 31, processing=5)
+    find_runs()
+    assert windows(cluster, now) == [(0, 9.5), (11, None)]
+
+
+def test_a_span_of_no_length_is_a_run_too(cluster: Cluster, writer: Writer, make: Any, now: float) -> None:
+    writer.write(Batch(cluster.pk, spans=[make.span(now, stop=now)], committed=now + 100))
+    find_runs()
+    assert windows(cluster, now) == [(0, pytest.approx(0, abs=1e-5))]
+
+
+def test_figures_of_a_run_that_goes_on_are_counted_again_after_a_while(
+    cluster: Cluster, work: Work, now: float
+) -> None:
+    work(now, now + 5)
+    find_runs()
+    assert only(cluster).tasks == 5
+    work(now + 5, now + 10)
+    find_runs()
+    assert only(cluster).tasks == 5
+    Run.objects.update(counted=moment(now - 120))
+    find_runs()
+    assert only(cluster).tasks == 10
+
+
+def test_the_tiles_of_a_run_are_there_when_it_is_opened(
+    cluster: Cluster, writer: Writer, work: Work, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(now, now + 5)
+    work(now + 30, now + 33)
+    quiet(writer, cluster, now + 200)
+    find_runs()
+    read: list[Place] = []
+    monkeypatch.setattr(tiles, "of_rows", lambda connection, scope, layer, place: read.append(place))
+    for run in cluster.runs.all():
+        scope = scope_of_run(run)
+        with connect() as connection:
+            for place in tiles.whole(scope.start / 1e6, scope.stop / 1e6):
+                assert tiles.tile(connection, scope, Layer("spans"), place).closed
+    assert cluster.runs.count() == 2
+    assert read == []

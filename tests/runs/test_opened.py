@@ -1,0 +1,116 @@
+"""Runs that were opened from code: what clients told of them becomes a run, whichever way it comes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from observatory.clusters.models import Cluster
+from observatory.runs.models import Run
+from observatory.runs.tasks import find_runs
+from observatory.store.writer import Writer
+from observatory.wire.records import Batch, OpenedRun
+from tests.runs.conftest import Work
+
+
+@pytest.fixture
+def id() -> UUID:
+    return uuid4()
+
+
+def told(id: UUID, start: float, time: float | None = None, **changes: Any) -> OpenedRun:
+    usual: dict[str, Any] = {
+        "outcome": "running" if time is None else "finished",
+        "name": "nightly etl",
+        "tags": {"git": "3f2a1c"},
+        "user": "ada",
+        "code": "with observatory.run():",
+        "exception_type": "",
+    }
+    return OpenedRun(id, start if time is None else time, start, **{**usual, **changes})
+
+
+def tell(writer: Writer, cluster: Cluster, *runs: OpenedRun) -> None:
+    writer.write(Batch(cluster.pk, runs=list(runs)))
+    find_runs()
+
+
+def test_a_run_is_there_from_its_start_on_and_ends_when_its_client_says_so(
+    cluster: Cluster, writer: Writer, work: Work, now: float, id: UUID
+) -> None:
+    tell(writer, cluster, told(id, now))
+    run = cluster.runs.get()
+    assert (run.origin, run.name, run.tags, run.user) == ("code", "nightly etl", {"git": "3f2a1c"}, "ada")
+    assert (run.code, run.code_id, run.stop, run.outcome) == ("with observatory.run():", id, None, "running")
+    work(now, now + 5)
+    tell(writer, cluster, told(id, now, now + 6))
+    run = cluster.runs.get()
+    assert run.stop == datetime.fromtimestamp(now + 6, UTC)
+    assert (run.outcome, run.tasks) == ("finished", 5)
+
+
+def test_told_twice_or_the_wrong_way_round_it_is_the_same_run(
+    cluster: Cluster, writer: Writer, now: float, id: UUID
+) -> None:
+    for order in ([told(id, now, now + 6), told(id, now)], [told(id, now), told(id, now, now + 6)]):
+        tell(writer, cluster, *order)
+        run = cluster.runs.get()
+        assert (run.start.timestamp(), run.stop and run.stop.timestamp()) == (now, now + 6)
+        assert run.outcome == "finished"
+
+
+def test_what_somebody_made_of_it_since_stays(cluster: Cluster, writer: Writer, now: float, id: UUID) -> None:
+    tell(writer, cluster, told(id, now))
+    Run.objects.update(name="the great one", tags={"team": "data"}, pinned=True)
+    tell(writer, cluster, told(id, now), told(id, now, now + 6))
+    run = cluster.runs.get()
+    assert (run.name, run.tags, run.pinned) == ("the great one", {"team": "data"}, True)
+
+
+def test_an_exception_marks_it(cluster: Cluster, writer: Writer, now: float, id: UUID) -> None:
+    tell(writer, cluster, told(id, now, now + 6, outcome="erred", exception_type="KeyError"))
+    run = cluster.runs.get()
+    assert (run.outcome, run.tags) == ("erred", {"git": "3f2a1c", "exception": "KeyError"})
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"), [("the scheduler closed", "finished"), ("its agent fell silent", "lost")]
+)
+def test_one_that_nobody_ended_ends_with_its_cluster(
+    cluster: Cluster, writer: Writer, now: float, id: UUID, reason: str, outcome: str
+) -> None:
+    tell(writer, cluster, told(id, now))
+    ended = datetime.fromtimestamp(now + 9, UTC)
+    Cluster.objects.update(ended=ended, end_reason=reason)
+    find_runs()
+    run = cluster.runs.get()
+    assert (run.stop, run.outcome) == (ended, outcome)
+    # it was only late
+    tell(writer, cluster, told(id, now, now + 6))
+    assert cluster.runs.get().outcome == "finished"
+
+
+def test_what_was_found_in_its_time_before_it_was_told_of_goes_unless_somebody_touched_it(
+    cluster: Cluster, writer: Writer, work: Work, now: float, id: UUID
+) -> None:
+    work(now + 1, now + 3)
+    work(now + 20, now + 22, until=now + 40)
+    find_runs()
+    first = cluster.runs.earliest("start")
+    first.pinned = True
+    first.save()
+    tell(writer, cluster, told(id, now, now + 40))
+    assert [run.origin for run in cluster.runs.order_by("start")] == ["code", "found"]
+    assert cluster.runs.get(origin="found").pk == first.pk
+
+
+def test_a_run_of_a_time_that_cannot_be_is_refused_and_counted(
+    cluster: Cluster, writer: Writer, now: float, id: UUID
+) -> None:
+    committed = writer.write(Batch(cluster.pk, runs=[told(id, 5.0), told(id, now + 10 * 86_400)]))
+    assert committed.refused == 2
+    find_runs()
+    assert not cluster.runs.exists()

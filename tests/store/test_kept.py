@@ -1,0 +1,167 @@
+"""Windows that are kept beyond retention: their rows stay as they were, all else of their time goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+import pytest
+
+from observatory.store.kept import Window, holes, joined
+from observatory.store.retention import retain
+from observatory.store.tables import TIME_SERIES
+from observatory.store.writer import Writer
+from observatory.wire.records import Batch, Event
+from tests.store.test_retention import DAY, each, recorded
+
+Rows = Callable[..., list[tuple[Any, ...]]]
+LEVEL = 20
+TILE = (512 << LEVEL) / 1e6
+"""seconds"""
+
+
+@pytest.fixture
+def noon(now: float) -> float:
+    """Of a day that is older than any retention here; nothing near it is on another day."""
+    return (now // DAY - 45) * DAY + DAY / 2
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def window(cluster: int, start: float, stop: float) -> Window:
+    return Window(cluster, moment(start), moment(stop))
+
+
+def write(writer: Writer, cluster: int, times: list[float], make: Any) -> None:
+    writer.write(
+        Batch(
+            cluster,
+            spans=[make.span(time, worker="tcp://w:1") for time in times],
+            samples=[make.sample(time, value=time, worker="tcp://w:1") for time in times],
+            events=[Event(time, "restarted") for time in times],
+            rows=recorded(times),
+        )
+    )
+
+
+def stored(rows: Rows, cluster: int) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows, in order of time."""
+    return {
+        table.name: sorted(
+            rows(f"SELECT * FROM {table.name} WHERE cluster_id = %s", cluster),
+            key=lambda row: (row[0], str(row)),
+        )
+        for table in TIME_SERIES
+    }
+
+
+def counts(rows: Rows, cluster: int) -> dict[str, int]:
+    return {name: len(found) for name, found in stored(rows, cluster).items()}
+
+
+@pytest.mark.parametrize(
+    "days", [30, 7], ids=["days are dropped whole", "the project keeps less than others"]
+)
+def test_what_lies_in_a_kept_window_stays_as_it_was_and_everything_else_goes(
+    writer: Writer, rows: Rows, cluster: int, now: float, noon: float, make: Any, days: int
+) -> None:
+    if days == 7:
+        noon += 30 * DAY  # other projects keep that day
+    inside = [noon + second for second in range(5)]
+    write(writer, cluster, inside, make)
+    before = stored(rows, cluster)
+    assert {name: len(found) for name, found in before.items()} == each(5)
+    outside = [noon - 2 * DAY, noon - 60, noon + 60, noon + 2 * DAY]
+    write(writer, cluster, outside, make)
+    write(writer, cluster, [now - 1], make)
+    kept = [window(cluster, noon - 10, noon + 10)]
+    for _ in range(2):  # the second round finds nothing to do
+        retain({cluster: days}, longest=30, now=moment(now), kept=kept)
+        after = stored(rows, cluster)
+        assert {name: found[:5] for name, found in after.items()} == before
+        assert counts(rows, cluster) == each(6)
+    retain({cluster: days}, longest=30, now=moment(now))
+    assert counts(rows, cluster) == each(1)
+
+
+def test_another_cluster_of_the_same_time_is_not_kept(
+    writer: Writer, rows: Rows, cluster: int, now: float, noon: float, make: Any
+) -> None:
+    other = cluster + 500_000
+    for id in (cluster, other):
+        write(writer, id, [noon], make)
+    retain({cluster: 30, other: 30}, 30, moment(now), [window(cluster, noon - 10, noon + 10)])
+    assert counts(rows, cluster) == each(1)
+    assert counts(rows, other) == each(0)
+
+
+def test_what_overlaps_the_window_is_kept_though_it_began_days_before(
+    writer: Writer, rows: Rows, cluster: int, now: float, noon: float, make: Any
+) -> None:
+    spans = [
+        make.span(noon - 2 * DAY, key="lasts into it", stop=noon + 1),
+        make.span(noon - 2 * DAY, key="ends before it", stop=noon - 1),
+        make.span(noon + 9, key="lasts beyond it", stop=noon + DAY),
+        make.span(noon + 10, key="begins when it ends", stop=noon + 11),
+    ]
+    writer.write(Batch(cluster, spans=spans))
+    retain({cluster: 30}, 30, moment(now), [window(cluster, noon, noon + 10)])
+    keys = rows("SELECT key_rest FROM span WHERE cluster_id = %s ORDER BY start", cluster)
+    assert keys == [("lasts into it",), ("lasts beyond it",)]
+
+
+def test_tiles_stay_that_are_all_of_a_kept_window(
+    writer: Writer,
+    rows: Rows,
+    cluster: int,
+    now: float,
+    noon: float,
+    make: Any,
+    connection: psycopg.Connection,
+) -> None:
+    first = int(noon * 1e6) >> (LEVEL + 9)
+    start = (first << (LEVEL + 9)) / 1e6
+    write(writer, cluster, [start + 1, now - 1], make)
+    for index in range(first - 1, first + 4):
+        connection.execute("INSERT INTO tile VALUES (%s, 'spans', %s, %s, 1, '')", [cluster, LEVEL, index])
+    retain({cluster: 30}, 30, moment(now), [window(cluster, start, start + 2.5 * TILE)])
+    left = rows("SELECT index FROM tile WHERE cluster_id = %s ORDER BY index", cluster)
+    assert left == [(first,), (first + 1,)]
+
+
+def test_a_cluster_begins_with_what_is_kept_of_it_and_knows_where_nothing_is(
+    writer: Writer,
+    rows: Rows,
+    cluster: int,
+    now: float,
+    noon: float,
+    make: Any,
+    connection: psycopg.Connection,
+) -> None:
+    write(writer, cluster, [noon - 5 * DAY, noon, noon + DAY, now - 1], make)
+    cutoff = now - 30 * DAY
+
+    def first() -> float:
+        return float(
+            rows("SELECT extract(epoch FROM first)::float8 FROM extent WHERE cluster_id = %s", cluster)[0][0]
+        )
+
+    kept = [window(cluster, noon + DAY - 5, noon + DAY + 5), window(cluster, noon - 5, noon + 5)]
+    retain({cluster: 30}, 30, moment(now), kept)
+    assert first() == noon - 5
+    assert holes(connection, cluster) == [(noon + 5, noon + DAY - 5), (noon + DAY + 5, cutoff)]
+    retain({cluster: 30}, 30, moment(now), kept[:1])
+    assert first() == noon + DAY - 5
+    assert holes(connection, cluster) == [(noon + DAY + 5, cutoff)]
+    retain({cluster: 30}, 30, moment(now))
+    assert first() == cutoff
+    assert holes(connection, cluster) == []
+
+
+def test_windows_that_overlap_are_one() -> None:
+    windows = [window(2, 10, 20), window(1, 10, 20), window(1, 15, 18), window(1, 20, 30), window(1, 40, 50)]
+    assert joined(windows) == [window(1, 10, 30), window(1, 40, 50), window(2, 10, 20)]
