@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 from django.apps import apps
@@ -22,3 +25,26 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """pytest-django's, which drops the database at the end: nothing may be connected to it by then."""
     yield
     close_readers()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_collection_in_current_frames() -> Iterator[None]:
+    """Where Python 3.11 collects garbage in sys._current_frames(), which Dask's profiles need, a process
+    with gilknocker in it may stand still for good (python/cpython#106883)."""
+    if sys.version_info >= (3, 12):
+        yield
+        return
+    current_frames = sys._current_frames
+
+    def without_collection() -> dict[int, FrameType]:
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return current_frames()
+        finally:
+            if was_enabled:
+                gc.enable()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "_current_frames", without_collection)
+        yield
