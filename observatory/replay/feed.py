@@ -47,6 +47,7 @@ class Feed:
         self.tasks = [asyncio.create_task(work()) for work in works]
 
     async def close(self) -> None:
+        """When no page is left, which ends a task whose cancellation a library took for itself, too."""
         try:
             await self.layer.group_discard(group_of(self.cluster), await self.channel)
         finally:
@@ -61,12 +62,12 @@ class Feed:
     async def _receive(self) -> None:
         """What the writer publishes (observatory.store.publication)."""
         channel = await self.channel
-        while True:
+        while self.pages:
             message = await self.layer.receive(channel)
             self._tell(message["data"])
 
     async def _tell_states(self) -> None:
-        while True:
+        while self.pages:
             began = time.monotonic()
             try:
                 state = await _state_block(self.cluster)
@@ -83,7 +84,7 @@ class Feed:
         self.has_come.set()
 
     async def _hand_on(self) -> None:
-        while True:
+        while self.pages:
             await self.has_come.wait()
             self.has_come.clear()
             waiting, self.waiting = self.waiting, []
