@@ -458,7 +458,8 @@ def test_a_database_that_breaks_off_leaves_nothing(bundle: Path, world: World, s
     def progress(done: float) -> None:
         store.connection.execute(
             """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-               WHERE application_name = 'observatory' AND state = 'idle in transaction'"""
+               WHERE datname = current_database() AND application_name = 'observatory'
+                 AND state = 'idle in transaction'"""
         )
 
     with pytest.raises(psycopg.OperationalError):

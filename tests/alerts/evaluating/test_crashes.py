@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from observatory.alerts.models import Alert, Channel, Progress, Rule
+from observatory.alerts.models import Alert, Channel, Delivery, Progress, Rule
 from observatory.alerts.secrets import encrypt
 from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import connect
@@ -86,6 +86,8 @@ def test_killing_evaluator_and_valkey_loses_and_repeats_no_notification(
 
         processes.start_worker()
         eventually(lambda: statuses(webhook) == ["firing"], "it is told that it fires")
+        # one that died in between would send it again, as the same message
+        eventually(Delivery.objects.filter(state="sent").exists, "that it was told is noted")
 
         processes.kill("worker")
         processes.kill("valkey")
