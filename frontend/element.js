@@ -12,3 +12,16 @@ export function element(tag, name, ...children) {
   made.append(...children);
   return made;
 }
+
+/**
+ * An SVG element with attributes.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string|number>} attributes
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
+export function svgElement(tag, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, String(value));
+  return made;
+}

@@ -1,6 +1,7 @@
 // How long the tasks of a prefix took in two runs: histograms back to back on one logarithmic axis, A's above B's, and
 // between them boxes of the quartiles with their median and whiskers from 5 to 95 %.
 
+import { svgElement } from "../element.js";
 import { formatDuration } from "../timeline/times.js";
 import { runColors } from "./palette.js";
 
@@ -27,7 +28,7 @@ export function distribution(a, b, bins) {
   const binOf = (/** @type {number} */ seconds) =>
     bins.bins_of_octave * Math.log2(Math.max(seconds, bins.shortest) / bins.shortest);
   const secondsOf = (/** @type {number} */ bin) => bins.shortest * 2 ** (bin / bins.bins_of_octave);
-  const svg = node("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img" });
+  const svg = svgElement("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img" });
   svg.setAttribute("aria-label", [words("A", a), words("B", b)].join("; "));
   const room = (HEIGHT - WORDS - 2 * BOX) / 2;
   if (a) svg.append(bars(a, x, room, -1, room, runColors.a), ...box(a, (s) => x(binOf(s)), room + BOX / 2, runColors.a));
@@ -36,7 +37,7 @@ export function distribution(a, b, bins) {
     svg.append(bars(b, x, top, 1, room, runColors.b), ...box(b, (s) => x(binOf(s)), top - BOX / 2, runColors.b));
   }
   svg.append(label(0, "start", secondsOf(first)), label(WIDTH, "end", secondsOf(last)));
-  return /** @type {SVGSVGElement} */ (svg);
+  return svg;
 }
 
 /**
@@ -63,7 +64,7 @@ function bars({ histogram }, x, base, direction, room, color) {
     const height = Math.max((count / most) * room, 1) * direction;
     return `M${x(bin)} ${base}V${base + height}H${x(bin + 1)}V${base}Z`;
   });
-  return node("path", { d: path.join(""), fill: color, "fill-opacity": 0.45 });
+  return svgElement("path", { d: path.join(""), fill: color, "fill-opacity": 0.45 });
 }
 
 /**
@@ -76,9 +77,9 @@ function box({ quantiles }, x, middle, color) {
   const [least, low, median, high, most] = quantiles.map(x);
   const [top, height] = [middle - 2.5, 5];
   return [
-    node("path", { d: `M${least} ${middle}H${most}`, stroke: color }),
-    node("rect", { x: low, y: top, width: Math.max(high - low, 1), height, fill: color }),
-    node("path", { d: `M${median} ${middle - 4}V${middle + 4}`, class: "distribution-median" }),
+    svgElement("path", { d: `M${least} ${middle}H${most}`, stroke: color }),
+    svgElement("rect", { x: low, y: top, width: Math.max(high - low, 1), height, fill: color }),
+    svgElement("path", { d: `M${median} ${middle - 4}V${middle + 4}`, class: "distribution-median" }),
   ];
 }
 
@@ -88,17 +89,7 @@ function box({ quantiles }, x, middle, color) {
  * @param {number} seconds
  */
 function label(x, anchor, seconds) {
-  const text = node("text", { x, y: HEIGHT - 1, "text-anchor": anchor });
+  const text = svgElement("text", { x, y: HEIGHT - 1, "text-anchor": anchor });
   text.textContent = formatDuration(seconds);
   return text;
-}
-
-/**
- * @param {string} name
- * @param {Record<string, string|number>} attributes
- */
-function node(name, attributes) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, String(value));
-  return made;
 }

@@ -1,5 +1,7 @@
 // A metric's recent values, small: its mean as a line in the band of its least and largest values.
 
+import { svgElement } from "../element.js";
+
 /** @typedef {{time: number, mean: number, minimum: number, maximum: number}} Bin */
 
 const [WIDTH, HEIGHT] = [260, 48]; // px
@@ -17,21 +19,13 @@ export function sparkline(bins, label) {
   const y = (/** @type {number} */ value) =>
     (HEIGHT - 1 - ((value - least) / (most - least || 1)) * (HEIGHT - 2)).toFixed(1);
   const along = bins.map((bin) => `${x(bin.time)} ${y(bin.maximum)}`);
+  const middle = bins.map((bin) => `${x(bin.time)} ${y(bin.mean)}`);
   const back = bins.toReversed().map((bin) => `${x(bin.time)} ${y(bin.minimum)}`);
-  const svg = node("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "sparkline", role: "img", "aria-label": label });
+  const viewBox = `0 0 ${WIDTH} ${HEIGHT}`;
+  const svg = svgElement("svg", { viewBox, class: "sparkline", role: "img", "aria-label": label });
   svg.append(
-    node("path", { d: `M${[...along, ...back].join("L")}Z`, class: "sparkline-band" }),
-    node("path", { d: `M${bins.map((bin) => `${x(bin.time)} ${y(bin.mean)}`).join("L")}`, class: "sparkline-line" }),
+    svgElement("path", { d: `M${[...along, ...back].join("L")}Z`, class: "sparkline-band" }),
+    svgElement("path", { d: `M${middle.join("L")}`, class: "sparkline-line" }),
   );
-  return /** @type {SVGSVGElement} */ (svg);
-}
-
-/**
- * @param {string} name
- * @param {Record<string, string>} attributes
- */
-function node(name, attributes) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
-  return made;
+  return svg;
 }

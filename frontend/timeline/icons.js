@@ -1,6 +1,6 @@
 // The transport's signs, drawn instead of written: many fonts lack the letters for them.
 
-const NAMESPACE = "http://www.w3.org/2000/svg";
+import { svgElement } from "../element.js";
 
 /** @type {Record<string, string>} paths in a square of 16 */
 const PATHS = {
@@ -17,14 +17,8 @@ const PATHS = {
  * @returns {SVGSVGElement}
  */
 export function icon(name) {
-  const svg = document.createElementNS(NAMESPACE, "svg");
-  svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("width", "14");
-  svg.setAttribute("height", "14");
-  svg.setAttribute("fill", "currentColor");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(NAMESPACE, "path");
-  path.setAttribute("d", PATHS[name]);
-  svg.append(path);
+  const look = { viewBox: "0 0 16 16", width: 14, height: 14, fill: "currentColor", "aria-hidden": "true" };
+  const svg = svgElement("svg", look);
+  svg.append(svgElement("path", { d: PATHS[name] }));
   return svg;
 }

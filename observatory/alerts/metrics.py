@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from observatory.alerts.described import DESCRIBED, OURS, Described
 from observatory.alerts.matchers import Matcher, match_all
+from observatory.alerts.units import unit_of_metric
 from observatory.clusters.models import Cluster, MetricHelp
 from observatory.store import metrics as store
 from observatory.store.connection import reading
@@ -25,13 +26,13 @@ BINS = 60
 MOST_SERIES = 100
 """that a small chart sums up"""
 UNITS = {
-    "bytes_per_second": "bytes per second",
+    "bytes/s": "bytes per second",
     "bytes": "bytes",
     "seconds": "seconds",
     "ratio": "ratio",
     "percent": "percent",
 }
-"""by how a name ends"""
+"""how those of unit_of_metric are spelled out"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +104,8 @@ def recent(
 
 
 def unit_of(name: str) -> str:
-    """As Prometheus names metrics: by the ending, before _total."""
-    ending = name.removesuffix("_total")
-    return next((unit for suffix, unit in UNITS.items() if ending.endswith(f"_{suffix}")), "")
+    """Spelled out; "" where the name's ending tells none of UNITS."""
+    return UNITS.get(unit_of_metric(name), "")
 
 
 def _newest(projects: Iterable[int] | None) -> QuerySet[Cluster, int]:

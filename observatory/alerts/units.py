@@ -46,15 +46,20 @@ def amount(value: float | None, unit: str) -> str:
     return _number(value)
 
 
-def _unit(selector: Selector) -> str:
-    """By its name, as Prometheus names metrics."""
-    name = selector.metric.removesuffix("_total")
+def unit_of_metric(name: str) -> str:
+    """As `unit_of` tells it, by how the name ends, as Prometheus names metrics."""
+    name = name.removesuffix("_total")
     word = name.removesuffix("_per_second").rsplit("_", 1)[-1]
     unit = word if word in SUFFIXES else ""
-    if name.endswith("_per_second"):
-        return f"{unit}/s" if selector.function != Function.RATE else ""
+    return f"{unit}/s" if name.endswith("_per_second") else unit
+
+
+def _unit(selector: Selector) -> str:
+    unit = unit_of_metric(selector.metric)
     if selector.function != Function.RATE:
         return unit
+    if unit.endswith("/s"):
+        return ""
     # seconds a second are a share
     return "ratio" if unit == "seconds" else f"{unit}/s"
 

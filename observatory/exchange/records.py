@@ -74,7 +74,7 @@ class Reader:
             self.connection, found.kind, scope.cluster.pk, scope.start, scope.stop, found.columns, wanted
         ):
             yield rows
-            reached = round(rows[-1][0].timestamp() * 1e6) - self.start
+            reached = timeline.microseconds(rows[-1][0]) - self.start
             progress(min(max(reached / length, 0.0), 1.0))
 
 

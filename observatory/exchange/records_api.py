@@ -20,7 +20,7 @@ from observatory.runs.scopes import scope_of_run
 from observatory.store.connection import reading
 from observatory.store.record_kinds import ColumnType
 from observatory.store.records import Mark, Row, Wanted, page
-from observatory.store.timeline import EPOCH
+from observatory.store.timeline import EPOCH, microseconds
 from observatory.wire.blocks import Column, encode, number_column, text_column
 
 MOST_ROWS = 50_000
@@ -102,7 +102,7 @@ def _wanted(found: Shown, column: str, value: str) -> Wanted | None:
 
 
 def _text(mark: Mark | None) -> str | None:
-    return None if mark is None else json.dumps([(mark[0] - EPOCH) // timedelta(microseconds=1), mark[1]])
+    return None if mark is None else json.dumps([microseconds(mark[0]), mark[1]])
 
 
 def _mark(text: str) -> Mark | None:

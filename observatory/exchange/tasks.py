@@ -21,6 +21,7 @@ from observatory.exchange.refusal import AlreadyHere, Refused
 from observatory.replay.tasks import build_alone
 from observatory.runs.scopes import scope_of_run
 from observatory.store.connection import connect
+from observatory.store.timeline import microseconds
 from observatory.store.working import working
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ def _export(job: Job) -> dict[str, Any]:
     assert job.run is not None
     scope = scope_of_run(job.run)
     # a run that goes on is exported up to now
-    scope = replace(scope, stop=min(scope.stop, round(now().timestamp() * 1e6)))
+    scope = replace(scope, stop=min(scope.stop, microseconds(now())))
     with folder.create(job.pk) as file:
         FORMATS[job.format].write(scope, job.run.name, file, progress_of(job))
         return {"size": file.seek(0, 2)}

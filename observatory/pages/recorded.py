@@ -14,8 +14,8 @@ from observatory.clusters.models import Cluster
 from observatory.store.connection import reading
 from observatory.store.extents import extents
 from observatory.store.stories import agent_report
+from observatory.store.timeline import EPOCH, microseconds
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 MAXIMUM_WORDS_LENGTH = 500
 MARK = re.compile(r"(\d{1,16})_(.{1,40})")
@@ -63,7 +63,7 @@ def moment(text: str) -> datetime | None:
 
 def mark_of(time: datetime, place: object) -> str:
     """A row's place in a list, for the query string that goes on from there."""
-    return f"{(time - EPOCH) // timedelta(microseconds=1)}_{place}"
+    return f"{microseconds(time)}_{place}"
 
 
 def mark_in(text: str) -> tuple[datetime, str] | None:

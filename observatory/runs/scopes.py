@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from observatory.replay.levels import LATEST
 from observatory.replay.scope import ALL_PARTS, Part, Scope
 from observatory.runs.models import Permalink, Run
+from observatory.store.timeline import microseconds
 
 
 def scope_of_run(run: Run) -> Scope:
@@ -26,15 +25,11 @@ def scope_of_link(link: Permalink) -> Scope:
 def _scope(run: Run, parts: frozenset[Part], is_public: bool) -> Scope:
     return Scope(
         run.cluster,
-        start=_microseconds(run.start),
-        stop=LATEST if run.stop is None else _microseconds(run.stop),
+        start=microseconds(run.start),
+        stop=LATEST if run.stop is None else microseconds(run.stop),
         parts=parts,
         is_public=is_public,
         name=run.name,
         tasks=run.tasks,
         errors=run.errors,
     )
-
-
-def _microseconds(time: datetime) -> int:
-    return round(time.timestamp() * 1e6)

@@ -7,7 +7,7 @@ from typing import LiteralString
 
 import psycopg
 
-from observatory.store.timeline import instant
+from observatory.store.timeline import instant, microseconds
 from observatory.wire.records import Action
 
 EVERY = 1 << 25
@@ -41,7 +41,7 @@ def parameters(connection: psycopg.Connection, cluster: int, at: int) -> dict[st
 def make_keyframes(connection: psycopg.Connection, cluster: int, first: int, until: int) -> int:
     """Makes those between the newest one, or `first`, and `until` (microseconds); how many."""
     newest = _newest(connection, cluster, until)
-    at = (max(first, 0) if newest is None else round(newest.timestamp() * 1e6)) // EVERY * EVERY + EVERY
+    at = (max(first, 0) if newest is None else microseconds(newest)) // EVERY * EVERY + EVERY
     made = 0
     while at < until:
         made += _make(connection, cluster, at)

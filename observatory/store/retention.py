@@ -18,6 +18,7 @@ from observatory.store.dimensions import DIMENSIONS
 from observatory.store.engines import Engine, choose
 from observatory.store.kept import Window, holes_between, is_kept, joined
 from observatory.store.tables import TIME_SERIES, TimeSeries
+from observatory.store.timeline import microseconds
 
 STEP = timedelta(hours=1)
 """rows of a cluster are deleted by so much of its time in one transaction"""
@@ -155,15 +156,11 @@ def _forget_before(
                      WHERE index << (level + 9) >= kept.start AND (index + 1) << (level + 9) <= kept.stop)""",
             [
                 cluster,
-                _microseconds(cutoff),
-                [_microseconds(window.start) for window in kept],
-                [_microseconds(window.stop) for window in kept],
+                microseconds(cutoff),
+                [microseconds(window.start) for window in kept],
+                [microseconds(window.stop) for window in kept],
             ],
         )
         connection.execute("DELETE FROM hole WHERE cluster_id = %s", [cluster])
         for start, stop in holes_between(kept, cutoff):
             connection.execute("INSERT INTO hole VALUES (%s, %s, %s)", [cluster, start, stop])
-
-
-def _microseconds(time: datetime) -> int:
-    return int(time.timestamp() * 1e6)

@@ -282,3 +282,8 @@ def _window(cluster: int, start: int, stop: int) -> dict[str, Any]:
 
 def instant(microseconds: int) -> datetime:
     return EPOCH + timedelta(microseconds=int(np.clip(microseconds, 0, 4_102_444_800_000_000)))
+
+
+def microseconds(time: datetime) -> int:
+    """The other way round, exactly."""
+    return (time - EPOCH) // timedelta(microseconds=1)

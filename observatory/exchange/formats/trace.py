@@ -13,7 +13,7 @@ from observatory.exchange.records import Reader, Shown, part_of, reader
 from observatory.replay.scope import Scope
 from observatory.store.record_kinds import RECORD_KINDS
 from observatory.store.records import Wanted
-from observatory.store.timeline import EPOCH
+from observatory.store.timeline import EPOCH, microseconds
 
 Event = dict[str, Any]
 
@@ -111,8 +111,8 @@ class _Trace:
         if process is None:
             process, named = self._process(address, name)
             yield from named
-        begin = max(_microseconds(start), self.start)
-        end = max(min(_microseconds(stop), self.stop), begin)
+        begin = max(microseconds(start), self.start)
+        end = max(min(microseconds(stop), self.stop), begin)
         computes = action == "compute"
         if computes:
             # a thread computes one task at a time: what overlaps is the correction of its worker's clock
@@ -146,7 +146,7 @@ class _Trace:
             "name": " ".join([counter, *json.loads(labels).values()]),
             "pid": process,
             "tid": 0,
-            "ts": _microseconds(time) - self.start,
+            "ts": microseconds(time) - self.start,
             "args": {unit: value},
         }
 
@@ -162,7 +162,7 @@ class _Trace:
             "cat": "event",
             "pid": process,
             "tid": 0,
-            "ts": _microseconds(time) - self.start,
+            "ts": microseconds(time) - self.start,
             "args": {"message": message, "detail": detail},
         }
 
@@ -195,7 +195,3 @@ class _Trace:
 def _thread(lane: int, computes: bool, row: int) -> int:
     """A number a row of a lane: first those in which it computes."""
     return (2 * lane + (0 if computes else 1)) * ROWS_OF_A_LANE + min(row, ROWS_OF_A_LANE - 1) + 1
-
-
-def _microseconds(time: datetime) -> int:
-    return (time - EPOCH) // timedelta(microseconds=1)

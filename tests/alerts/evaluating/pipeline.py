@@ -7,8 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,16 +19,10 @@ from observatory.runtime.children import dying_with_us
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.folder import DataFolder
 from observatory.runtime.embedded.valkey import Valkey
+from tests.runtime.machine import eventually
 
 ROOT = Path(__file__).resolve().parents[3]
 CELERY = [sys.executable, "-m", "celery", "--app", "observatory.config.celery", "--quiet"]
-
-
-def eventually(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.05)
 
 
 class Pipeline:

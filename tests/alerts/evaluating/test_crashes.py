@@ -18,8 +18,9 @@ from observatory.store.retention import delete_cluster
 from observatory.store.writer import Writer
 from observatory.wire.records import Batch, Sample, Series
 from tests.alerts.evaluating.conftest import make_rule
-from tests.alerts.evaluating.pipeline import Pipeline, eventually, pipeline
+from tests.alerts.evaluating.pipeline import Pipeline, pipeline
 from tests.alerts.notifying.receivers import WEBHOOK, Receiver, receiving
+from tests.runtime.machine import eventually
 
 WAITING = """
     SELECT count(*) FROM pg_stat_activity
