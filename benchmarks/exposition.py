@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.measuring.results import Result, tell
-from observatory.collect.exposition import Parser
+from observatory.collect.http.exposition import Parser
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
 PAGES, ROUNDS = 20, 7

@@ -62,7 +62,7 @@ def export(server: Observatory, ours: Path) -> tuple[int, float]:
     from observatory.exchange.formats import FORMATS
     from observatory.replay.scope import Scope
     from observatory.store.connection import close_readers
-    from observatory.store.extents import extents
+    from observatory.store.queries.extents import extents
 
     deadline = time.monotonic() + 60
     while not Cluster.objects.filter(name=NAME, ended__isnull=False).exists():

@@ -36,12 +36,12 @@ django.setup()
 from django.db import connection as django_connection  # noqa: E402
 
 from benchmarks.measuring.results import Result, tell  # noqa: E402
-from observatory.collect.identity import Problems  # noqa: E402
-from observatory.collect.stream import read_message  # noqa: E402
+from observatory.collect.scheduler.identity import Problems  # noqa: E402
+from observatory.collect.stream.messages import read_message  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
 from observatory.store.engines import choose  # noqa: E402
-from observatory.store.retention import delete_cluster  # noqa: E402
-from observatory.store.writer import Writer  # noqa: E402
+from observatory.store.ingest.writer import Writer  # noqa: E402
+from observatory.store.maintenance.retention import delete_cluster  # noqa: E402
 from observatory.wire.records import Batch, Sample, Series, Span, WorkerSeen  # noqa: E402
 
 DATABASE = "observatory_benchmark"

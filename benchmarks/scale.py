@@ -118,7 +118,7 @@ def store(server: Observatory) -> tuple[dict[int, int], dict[str, Any]]:
     from observatory.clusters.models import Cluster, Project
     from observatory.replay.tasks import build
     from observatory.store.connection import connect
-    from observatory.store.writer import Writer
+    from observatory.store.ingest.writer import Writer
 
     run = Recording(record())
     found, told = {}, {"recorded_tasks": run.tasks}

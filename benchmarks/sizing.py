@@ -35,8 +35,8 @@ from benchmarks.runs.multiply import Recording, multiplied  # noqa: E402
 from benchmarks.runs.recording import record  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
 from observatory.store.engines import choose  # noqa: E402
-from observatory.store.tables import RECORDED, TIME_SERIES  # noqa: E402
-from observatory.store.writer import Writer  # noqa: E402
+from observatory.store.ingest.writer import Writer  # noqa: E402
+from observatory.store.schema.time_series import RECORDED, TIME_SERIES  # noqa: E402
 
 DATABASE = "observatory_sizing"
 CLUSTER = 1

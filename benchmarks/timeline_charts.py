@@ -44,8 +44,8 @@ MEASURE = """async () => {
     return { first: drawn, frame: median(frames) };
   }
 
-  const { seriesChart } = await import("/frontend/charts/series_chart.js");
-  const { units } = await import("/frontend/charts/value_axis.js");
+  const { seriesChart } = await import("/frontend/charts/series/series_chart.js");
+  const { units } = await import("/frontend/charts/series/value_axis.js");
   const { Model } = await import("/frontend/timeline/model.js");
   const { Events } = await import("/frontend/timeline/events.js");
   const { Selection } = await import("/frontend/timeline/selection.js");

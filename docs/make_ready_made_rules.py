@@ -1,4 +1,4 @@
-"""Writes the table of docs/alerts.md from observatory/alerts/ready_made.py, to which a test holds it."""
+"""Writes the table of ready-made rules into docs/alerts.md. A test holds the page to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE = re.compile(re.escape(HEAD) + r"(?:\|.*\n)*")
 
 def table() -> str:
     """The ready-made rules, a line each."""
-    from observatory.alerts.ready_made import RULES
+    from observatory.alerts.rules.ready_made import RULES
 
     rows = [
         (rule.name, rule.severity.label, rule.description, duration(rule.hold), rule.advice) for rule in RULES

@@ -1,4 +1,4 @@
-// Amounts of a unit as observatory/alerts/units.py names it, short, in words that alerts/amounts.py reads.
+// Amounts of a unit as observatory/alerts/rules/units.py names it, short, in words that alerts/rules/amounts.py reads.
 
 const SIZES = /** @type {[string, number][]} */ ([
   ["TiB", 1024 ** 4], ["GiB", 1024 ** 3], ["MiB", 1024 ** 2], ["KiB", 1024], ["B", 1],

@@ -33,16 +33,16 @@
  *
  * `source` is where the page's data comes from. Everything a chart may use. Each of these is an EventTarget that fires "change" when what it holds changed.
  * @typedef {{
- *   source: import("./timeline/source.js").Source,
+ *   source: import("./timeline/sources/source.js").Source,
  *   info: ClusterInfo,
  *   model: import("./timeline/model.js").Model,
  *   timeline: import("./timeline/timeline.js").Timeline,
- *   tiles: import("./timeline/tiles.js").Tiles,
+ *   tiles: import("./timeline/tiles/tiles.js").Tiles,
  *   selection: import("./timeline/selection.js").Selection,
  *   instant: import("./timeline/instant.js").Instant,
  *   events: import("./timeline/events.js").Events,
  *   arrangement: import("./timeline/arrangement.js").Arrangement,
- *   stacks: import("./timeline/stacks.js").Stacks,
+ *   stacks: import("./timeline/tiles/stacks.js").Stacks,
  *   notes: import("./timeline/notes.js").Notes,
  *   alerts: import("./timeline/alerts.js").Alerts,
  * }} Context

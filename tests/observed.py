@@ -19,8 +19,8 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
 from observatory.store.connection import reading
-from observatory.store.retention import delete_cluster
-from observatory.store.timeline import extent
+from observatory.store.maintenance.retention import delete_cluster
+from observatory.store.queries.timeline import extent
 from tests.agent.receiving import TOKEN, Receiving, receiving
 from tests.work import FORMULA, HOSTILE, work
 from tests.world import World

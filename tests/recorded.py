@@ -12,10 +12,10 @@ from uuid import UUID, uuid4
 import psycopg
 
 from observatory.store.engines import choose
+from observatory.store.ingest.writer import Writer
 from observatory.store.keys import encode_keys
-from observatory.store.logs import ROLES
-from observatory.store.tables import RECORDED
-from observatory.store.writer import Writer
+from observatory.store.queries.logs import ROLES
+from observatory.store.schema.time_series import RECORDED
 from observatory.wire.records import (
     STATES,
     Action,

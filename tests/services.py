@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from observatory.runtime.children import dying_with_us
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
 from observatory.runtime.embedded.valkey import Valkey
+from observatory.runtime.supervision.children import dying_with_us
 
 OURS = "OBSERVATORY_TESTS_STARTED"
 """tells xdist's processes which variables their parent set: each has services of its own"""

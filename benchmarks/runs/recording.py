@@ -15,7 +15,7 @@ import dask.datasets
 from distributed import Client, LocalCluster
 
 import observatory.agent
-from observatory.collect.batch import batch_of
+from observatory.collect.agents.batch import batch_of
 from observatory.wire.batches import decode_batch
 from observatory.wire.records import Batch
 

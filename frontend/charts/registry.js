@@ -1,17 +1,17 @@
 // All charts, in the order in which a page shows them. Adding one is a file and a line here.
 
-import { alertsList } from "./alerts_list.js";
-import { alertsTrack } from "./alerts_track.js";
-import { eventsTrack } from "./events_track.js";
-import { clusterMemory, selectedMemory, workerMemory } from "./memory.js";
-import { cpu, eventLoop, gil } from "./processor.js";
-import { flameGraph } from "./flame_graph.js";
-import { notes } from "./notes.js";
-import { progress } from "./progress.js";
-import { clusterSize, states } from "./states.js";
-import { taskStream } from "./task_stream.js";
-import { tasksNow } from "./tasks_now.js";
-import { workersNow } from "./workers_now.js";
+import { alertsList } from "./alerts/list.js";
+import { alertsTrack } from "./alerts/track.js";
+import { eventsTrack } from "./events/track.js";
+import { clusterMemory, selectedMemory, workerMemory } from "./series/memory.js";
+import { cpu, eventLoop, gil } from "./series/processor.js";
+import { flameGraph } from "./flame_graph/flame_graph.js";
+import { notes } from "./events/notes.js";
+import { progress } from "./playhead/progress.js";
+import { clusterSize, states } from "./series/states.js";
+import { taskStream } from "./task_stream/task_stream.js";
+import { tasksNow } from "./playhead/tasks_now.js";
+import { workersNow } from "./playhead/workers_now.js";
 
 /** @type {import("../types.js").Chart[]} */
 export const charts = [

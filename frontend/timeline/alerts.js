@@ -1,6 +1,6 @@
 // The alerts of the timeline, kept fresh, and the one that is selected.
 
-import { getJson } from "./source.js";
+import { getJson } from "./sources/source.js";
 
 /**
  * `fired` is null for one that is pending, `resolved` for one that is open. A public link tells names, severities and
@@ -32,7 +32,7 @@ export class Alerts extends EventTarget {
   #rules = {};
 
   /**
-   * @param {import("./source.js").Source} source
+   * @param {import("./sources/source.js").Source} source
    * @param {import("./timeline.js").Timeline} timeline
    */
   constructor(source, timeline) {

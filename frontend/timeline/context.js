@@ -7,13 +7,13 @@ import { Instant } from "./instant.js";
 import { Model } from "./model.js";
 import { Notes } from "./notes.js";
 import { Selection } from "./selection.js";
-import { getJson } from "./source.js";
-import { Stacks } from "./stacks.js";
-import { Tiles } from "./tiles.js";
+import { getJson } from "./sources/source.js";
+import { Stacks } from "./tiles/stacks.js";
+import { Tiles } from "./tiles/tiles.js";
 import { Timeline } from "./timeline.js";
 
 /**
- * @param {import("./source.js").Source} source
+ * @param {import("./sources/source.js").Source} source
  * @returns {Promise<import("../types.js").Context>} rejects when it can't be asked
  */
 export async function loadContext(source) {

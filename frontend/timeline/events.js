@@ -1,6 +1,6 @@
 // All events of the cluster in order of time, from the tiles of the layer "events", the gaps they tell of, and notes.
 
-import { binWidth, tileWidth } from "./levels.js";
+import { binWidth, tileWidth } from "./tiles/levels.js";
 
 /** @typedef {import("../types.js").Tile} Tile */
 

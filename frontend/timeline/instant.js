@@ -31,7 +31,7 @@ export class Instant extends EventTarget {
   #inFlight = null;
   #source;
 
-  /** @param {import("./source.js").Source} source */
+  /** @param {import("./sources/source.js").Source} source */
   constructor(source) {
     super();
     this.#source = source;

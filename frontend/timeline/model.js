@@ -1,6 +1,6 @@
 // What a cluster consists of: workers, their lanes, task prefixes and series. From /lanes, then from live blocks.
 
-import { bandLayer, layerName } from "./bands.js";
+import { bandLayer, layerName } from "./tiles/bands.js";
 
 /** @typedef {import("../types.js").Worker} Worker */
 /** @typedef {import("../types.js").Lane} Lane */

@@ -17,7 +17,7 @@ export class Notes extends EventTarget {
   #shown = "[]";
 
   /**
-   * @param {import("./source.js").Source} source
+   * @param {import("./sources/source.js").Source} source
    * @param {import("./timeline.js").Timeline} timeline of a cluster or of a run, which has those of its window
    */
   constructor(source, timeline) {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dask_setup", "register", "run", "unregister"]
 
-SCHEDULER = ("observatory.agent.scheduler", "SchedulerAgent")
+SCHEDULER = ("observatory.agent.scheduler.plugin", "SchedulerAgent")
 NAME = "observatory"
 
 
@@ -38,7 +38,7 @@ async def dask_setup(server: Any) -> None:
     if not isinstance(server, Scheduler):
         return
     from observatory.agent.configuration import ConfigurationError
-    from observatory.agent.scheduler import SchedulerAgent, log
+    from observatory.agent.scheduler.plugin import SchedulerAgent, log
 
     try:
         agent = SchedulerAgent({})
@@ -57,7 +57,7 @@ def register(client: Client, **settings: Any) -> None:
     Registering again changes nothing. Raises ConfigurationError for a wrong or missing setting.
     """
     from observatory.agent.configuration import told
-    from observatory.agent.parcel import pack
+    from observatory.agent.plugin_bundle import pack
 
     payload = pack(*SCHEDULER, told(**settings))
     scheduler: Any = client.scheduler

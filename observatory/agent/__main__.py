@@ -7,16 +7,16 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from observatory.agent.batch import Batch
 from observatory.agent.configuration import (
     Configuration,
     ConfigurationError,
     read_configuration,
     spool_directory,
 )
-from observatory.agent.post import Outcome, Post
-from observatory.agent.sender import send, send_all
-from observatory.agent.spool import left_behind
+from observatory.agent.delivery.batch import Batch
+from observatory.agent.delivery.post import Outcome, Post
+from observatory.agent.delivery.sender import send, send_all
+from observatory.agent.delivery.spool import left_behind
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

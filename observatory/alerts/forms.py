@@ -10,12 +10,12 @@ from django.core.exceptions import ValidationError
 from django.utils.timezone import now
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from observatory.alerts.maintenance import PERIODS
-from observatory.alerts.matchers import MatcherError, parse_matchers
 from observatory.alerts.models import Channel, MaintenanceWindow, Silence
 from observatory.alerts.notifying.addresses import EXAMPLES, LONGEST, clean_address
 from observatory.alerts.notifying.services import masked
 from observatory.alerts.secrets import SecretLost, decrypt, encrypt
+from observatory.alerts.silences.maintenance import PERIODS
+from observatory.alerts.silences.matchers import MatcherError, parse_matchers
 
 if TYPE_CHECKING:
     ChannelFormBase = forms.ModelForm[Channel]

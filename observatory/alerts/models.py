@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.timezone import now
 
-from observatory.alerts.conditions import (
+from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
     By,

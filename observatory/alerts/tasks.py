@@ -13,9 +13,9 @@ from celery import shared_task
 from django.db.models import F
 from django.db.models.functions import Mod
 
-from observatory.alerts.evaluation import evaluate, wanted_clusters
+from observatory.alerts.evaluation.evaluator import evaluate, wanted_clusters
 from observatory.store.connection import reading
-from observatory.store.working import RULES, working
+from observatory.store.maintenance.advisory_lock import RULES, working
 
 SHARDS = 2
 ROUND = 2.0

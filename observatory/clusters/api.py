@@ -13,7 +13,7 @@ from ninja import Field, Query, Router, Schema
 from observatory.clusters import access
 from observatory.clusters.listing import ClusterFilter, find_clusters
 from observatory.clusters.models import Cluster, Membership, Project
-from observatory.store.extents import Extent, extents
+from observatory.store.queries.extents import Extent, extents
 
 MAXIMUM_PAGE_SIZE = 200
 

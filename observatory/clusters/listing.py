@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from observatory.clusters.access import Person, visible_clusters
 from observatory.clusters.models import Cluster
-from observatory.store.extents import extents
+from observatory.store.queries.extents import extents
 
 STATES = ("all", "live", "ended", "errors")
 

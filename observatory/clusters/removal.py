@@ -10,7 +10,7 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
 from observatory.clusters.models import Cluster
-from observatory.store.retention import delete_cluster
+from observatory.store.maintenance.retention import delete_cluster
 
 
 @receiver(post_delete, sender=Cluster)

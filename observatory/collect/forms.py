@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from observatory.clusters import access
 from observatory.clusters.addresses import clean_target_url
 from observatory.clusters.models import Target
-from observatory.collect.probe import ProbeError, probe_target
+from observatory.collect.scheduler.probe import ProbeError, probe_target
 
 if TYPE_CHECKING:
     TargetFormBase = forms.ModelForm[Target]

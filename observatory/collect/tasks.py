@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from observatory.collect import registry
-from observatory.store.publication import publish_sync
-from observatory.store.resumption import open_workers
-from observatory.store.writer import Writer
+from observatory.collect.collector import registry
+from observatory.store.ingest.publication import publish_sync
+from observatory.store.ingest.resumption import open_workers
+from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Batch, Event, WorkerGone
 
 SILENCE = 120.0

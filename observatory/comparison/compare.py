@@ -15,8 +15,8 @@ from observatory.comparison.prefixes import LEAST_SHARE, compared_prefixes
 from observatory.comparison.summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, summarize
 from observatory.comparison.surroundings import differences, facts
 from observatory.runs.models import Run
-from observatory.store.figures import Figures
-from observatory.store.timeline import snapshot
+from observatory.store.queries.run_figures import Figures
+from observatory.store.queries.timeline import snapshot
 from observatory.wire.records import Action
 
 Item = dict[str, Any]

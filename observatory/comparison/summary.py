@@ -14,8 +14,8 @@ import psycopg
 from observatory.comparison.significance import SHORTEST, Floats, block_medians
 from observatory.runs.figures import end_of
 from observatory.runs.models import Run
-from observatory.store.durations import prefixes, window_spans
-from observatory.store.figures import Figures, figures
+from observatory.store.queries.durations import prefixes, window_spans
+from observatory.store.queries.run_figures import Figures, figures
 from observatory.wire.records import Action, Status
 
 Array = npt.NDArray[Any]

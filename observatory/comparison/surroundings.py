@@ -11,7 +11,7 @@ import psycopg
 
 from observatory.comparison.summary import Window
 from observatory.runs.models import Run
-from observatory.store.durations import Machine, machines
+from observatory.store.queries.durations import Machine, machines
 
 MACHINE = {
     "machine": "machine",

@@ -73,8 +73,8 @@ UNFOLD: dict[str, Any] = {
     "BORDER_RADIUS": "6px",
     "STYLES": [lambda _: static("frontend/styles/admin.css")],
     "SCRIPTS": [
-        lambda _: static("frontend/pages/admin.js"),
-        lambda _: static("frontend/pages/theme.js"),
+        lambda _: static("frontend/pages/admin/admin.js"),
+        lambda _: static("frontend/pages/site/theme.js"),
     ],
     "ACCOUNT": {"navigation": [{"title": "Change password", "link": "/account/password/"}]},
     "SIDEBAR": {"navigation": navigation},

@@ -6,21 +6,21 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.security import django_auth
 
-from observatory.alerts.api import router as alerts
-from observatory.alerts.timelines import clusters as cluster_alerts
-from observatory.alerts.timelines import links as link_alerts
-from observatory.alerts.timelines import runs as run_alerts
+from observatory.alerts.web.api import router as alerts
+from observatory.alerts.web.timelines import clusters as cluster_alerts
+from observatory.alerts.web.timelines import links as link_alerts
+from observatory.alerts.web.timelines import runs as run_alerts
 from observatory.clusters.api import router as clusters
+from observatory.collect.agents.ingest import router as ingest
 from observatory.collect.api import router as targets
-from observatory.collect.ingest import router as ingest
 from observatory.comparison.api import router as comparison
-from observatory.exchange.api import router as jobs
-from observatory.exchange.records_api import router as records
+from observatory.exchange.jobs.api import router as jobs
+from observatory.exchange.records.api import router as records
 from observatory.replay.api import clusters as cluster_timelines
 from observatory.runs.api import router as runs
 from observatory.runs.notes_api import router as notes
-from observatory.runs.timelines import links as link_timelines
-from observatory.runs.timelines import runs as run_timelines
+from observatory.runs.sharing.timelines import links as link_timelines
+from observatory.runs.sharing.timelines import runs as run_timelines
 
 api = NinjaAPI(title="Dask Observatory", version="1", auth=django_auth, docs_url=None)
 api.add_router("", clusters)

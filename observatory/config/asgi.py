@@ -12,11 +12,11 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 http = get_asgi_application()
 
-from observatory.collect.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
+from observatory.collect.agents.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
 from observatory.config.body_limit import BodyLimit  # noqa: E402
-from observatory.config.static_files import StaticFiles  # noqa: E402
+from observatory.config.static.server import StaticFiles  # noqa: E402
 from observatory.config.uploads import imports  # noqa: E402
-from observatory.replay.routing import websocket_urlpatterns  # noqa: E402
+from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {

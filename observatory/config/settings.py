@@ -16,7 +16,7 @@ from observatory.config.environment import (
     text,
     words,
 )
-from observatory.config.static import is_collected, static_version
+from observatory.config.static.version import is_collected, static_version
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 DATA_DIR = data_dir(BASE_DIR)
@@ -56,14 +56,14 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "observatory.pages.middleware.RefuseNulMiddleware",
-    "observatory.pages.middleware.SignInRequiredMiddleware",
+    "observatory.pages.site.middleware.RefuseNulMiddleware",
+    "observatory.pages.site.middleware.SignInRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "observatory.pages.middleware.AdminPolicyMiddleware",
+    "observatory.pages.site.middleware.AdminPolicyMiddleware",
     "axes.middleware.AxesMiddleware",
-    "observatory.pages.middleware.in_one_thread",
+    "observatory.pages.site.middleware.in_one_thread",
 ]
 
 ROOT_URLCONF = "observatory.config.urls"
@@ -72,13 +72,14 @@ ASGI_APPLICATION = "observatory.config.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "observatory"],  # a page's template lies beside its view
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "observatory.pages.context.navigation",
+                "observatory.pages.site.context.navigation",
             ],
         },
     },
@@ -154,10 +155,10 @@ PASSWORD_RESET_TIMEOUT = 3600  # seconds: how long a one-time sign-in link lives
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_LOCKOUT_TEMPLATE = "pages/locked.html"
+AXES_LOCKOUT_TEMPLATE = "pages/accounts/locked.html"
 AXES_RESET_ON_SUCCESS = True
 
-CSRF_FAILURE_VIEW = "observatory.pages.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "observatory.pages.site.errors.csrf_failure"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -204,11 +205,11 @@ STATICFILES_DIRS: list[Any] = [("frontend", BASE_DIR / "frontend")]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-    "observatory.pages.static.PlotlyFinder",
+    "observatory.pages.site.static.PlotlyFinder",
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "observatory.pages.static.CompressedStorage"},
+    "staticfiles": {"BACKEND": "observatory.pages.site.static.CompressedStorage"},
 }
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_USE_FINDERS = DEBUG or not is_collected(STATIC_ROOT, STATIC_VERSION)

@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.urls import include, path
 
 from observatory.config.api import api
-from observatory.pages import errors
-from observatory.pages.accounts import admin_sign_in
+from observatory.pages.accounts.views import admin_sign_in
+from observatory.pages.site import errors
 
 handler400 = errors.bad_request
 handler403 = errors.forbidden

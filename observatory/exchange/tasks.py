@@ -10,19 +10,19 @@ from typing import Any
 from celery import shared_task
 from django.utils.timezone import now
 
-from observatory.exchange import folder
-from observatory.exchange.arrivals import Destination
-from observatory.exchange.format import Cancelled
 from observatory.exchange.formats import FORMATS
-from observatory.exchange.imports import import_file
+from observatory.exchange.formats.base import Cancelled
+from observatory.exchange.imports.destination import Destination
+from observatory.exchange.imports.import_file import import_file
+from observatory.exchange.imports.refusal import AlreadyHere, Refused
+from observatory.exchange.jobs import folder
+from observatory.exchange.jobs.progress import progress_of
 from observatory.exchange.models import OPEN, Job
-from observatory.exchange.progress import progress_of
-from observatory.exchange.refusal import AlreadyHere, Refused
 from observatory.replay.tasks import build_alone
-from observatory.runs.scopes import scope_of_run
+from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import connect
-from observatory.store.timeline import microseconds
-from observatory.store.working import working
+from observatory.store.maintenance.advisory_lock import working
+from observatory.store.queries.timeline import microseconds
 
 log = logging.getLogger(__name__)
 

@@ -8,29 +8,25 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from observatory.pages import (
-    access_tokens,
-    accounts,
-    alerts,
-    clusters,
-    comparison,
-    exports,
-    imports,
-    jobs,
-    links,
-    logs,
-    projects,
-    run,
-    run_changes,
-    runs,
-    targets,
-    task_errors,
-    tasks,
-    tokens,
-)
+from observatory.pages.accounts import access_tokens
+from observatory.pages.accounts import views as accounts
+from observatory.pages.alerts import views as alerts
+from observatory.pages.clusters import views as clusters
+from observatory.pages.comparison import views as comparison
+from observatory.pages.errors import views as task_errors
+from observatory.pages.exchange import exports, imports, jobs
+from observatory.pages.links import views as links
+from observatory.pages.logs import views as logs
+from observatory.pages.projects import tokens
+from observatory.pages.projects import views as projects
+from observatory.pages.runs import changes as run_changes
+from observatory.pages.runs import run
+from observatory.pages.runs import views as runs
+from observatory.pages.targets import views as targets
+from observatory.pages.tasks import views as tasks
 
 sign_in = login_not_required(
-    LoginView.as_view(template_name="pages/sign_in.html", redirect_authenticated_user=True)
+    LoginView.as_view(template_name="pages/accounts/sign_in.html", redirect_authenticated_user=True)
 )
 
 # pages name theirs; the admin doesn't

@@ -14,15 +14,15 @@ from ninja.errors import HttpError
 
 from observatory.clusters.access import get_cluster
 from observatory.replay import information
-from observatory.replay.events import events_of
-from observatory.replay.layers import Layer
-from observatory.replay.levels import LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
-from observatory.replay.profiles import stack_block
 from observatory.replay.scope import Part, Scope
 from observatory.replay.state import state_at
-from observatory.replay.tiles import tile
-from observatory.store import timeline
+from observatory.replay.tiles.events import events_of
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.levels import LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
+from observatory.replay.tiles.profiles import stack_block
+from observatory.replay.tiles.tiles import tile
 from observatory.store.connection import reading
+from observatory.store.queries import timeline
 from observatory.store.stacks import frames_of, seen_between
 from observatory.wire.layers import PROFILE
 from observatory.wire.records import Action, Status

@@ -7,15 +7,15 @@ from typing import Any
 
 import psycopg
 
-from observatory.replay.layers import Layer
-from observatory.replay.levels import BINS, LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL
-from observatory.replay.narrowing import narrow_extent
 from observatory.replay.scope import Scope
-from observatory.replay.tiles import extent_meta, nothing, over_all
-from observatory.store import timeline
-from observatory.store.agents import reported
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.levels import BINS, LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL
+from observatory.replay.tiles.narrowing import narrow_extent
+from observatory.replay.tiles.tiles import extent_meta, nothing, over_all
 from observatory.store.connection import reading
-from observatory.store.intervals import Intervals
+from observatory.store.ingest.agents import reported
+from observatory.store.ingest.intervals import Intervals
+from observatory.store.queries import timeline
 from observatory.wire.blocks import decode
 from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from observatory.clusters.models import Cluster
-from observatory.replay.levels import LATEST, Place
+from observatory.replay.tiles.levels import LATEST, Place
 
 
 class Part(StrEnum):

@@ -11,10 +11,10 @@ from distributed.utils import color_of
 
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
-from observatory.store import state as store
-from observatory.store import timeline
-from observatory.store.growth import SETTLING
-from observatory.store.state import PREFIX_TOTALS, LastSample
+from observatory.store.ingest.extent_update import SETTLING
+from observatory.store.queries import state as store
+from observatory.store.queries import timeline
+from observatory.store.queries.state import PREFIX_TOTALS, LastSample
 
 MEMORY = ("process", "managed", "unmanaged", "spilled")
 STALE = 3.5

@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 
 import psycopg
 
-from observatory.store import errors, logs, stories
-from observatory.store.errors import TaskError
-from observatory.store.logs import Line
-from observatory.store.stories import Request, TaskSpan, Transition, WorkerEvent, WorkerLife
+from observatory.store.queries import errors, logs
+from observatory.store.queries import task_stories as stories
+from observatory.store.queries.errors import TaskError
+from observatory.store.queries.logs import Line
+from observatory.store.queries.task_stories import Request, TaskSpan, Transition, WorkerEvent, WorkerLife
 
 MINUTE = timedelta(seconds=60)
 AFTER = timedelta(seconds=10)

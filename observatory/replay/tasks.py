@@ -11,13 +11,13 @@ from django.db.models import Q
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
-from observatory.replay.layers import layers_of
-from observatory.replay.tiles import BASE, prepare_all
-from observatory.store import timeline
+from observatory.replay.tiles.layers import layers_of
+from observatory.replay.tiles.tiles import BASE, prepare_all
 from observatory.store.connection import reading
-from observatory.store.growth import SETTLING
-from observatory.store.keyframes import make_keyframes
-from observatory.store.tiles import alone
+from observatory.store.ingest.extent_update import SETTLING
+from observatory.store.maintenance.keyframes import make_keyframes
+from observatory.store.maintenance.tiles import alone
+from observatory.store.queries import timeline
 
 log = logging.getLogger(__name__)
 

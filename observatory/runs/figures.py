@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from django.utils.timezone import now
 
-from observatory.runs.finding import AN_INSTANT
+from observatory.runs.discovery.finding import AN_INSTANT
+from observatory.runs.discovery.naming import name_of
 from observatory.runs.models import Run
-from observatory.runs.naming import name_of
-from observatory.store.activity import main_prefixes, submitted_code
 from observatory.store.connection import reading
-from observatory.store.extents import extents
-from observatory.store.figures import figures
+from observatory.store.queries.activity import main_prefixes, submitted_code
+from observatory.store.queries.extents import extents
+from observatory.store.queries.run_figures import figures
 
 NAMED = 3
 """prefixes that a name can be made of, and one more"""

@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.timezone import now
 
 from observatory.runs.models import Permalink, Run
-from observatory.store.kept import Window
+from observatory.store.maintenance.retained_windows import Window
 
 AROUND = timedelta(minutes=1)
 """kept before and after a run too: rates and counts at its first moment are made of what was before"""

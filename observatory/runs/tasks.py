@@ -12,18 +12,18 @@ from django.db.models import Max, Q
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster, Project
-from observatory.replay.tiles import prepare_window
+from observatory.replay.tiles.tiles import prepare_window
+from observatory.runs.discovery.client_runs import take_up
+from observatory.runs.discovery.finding import find
 from observatory.runs.figures import count, name
-from observatory.runs.finding import find
 from observatory.runs.keeping import kept_windows
 from observatory.runs.models import Run, Search
-from observatory.runs.opened import take_up
-from observatory.runs.scopes import scope_of_run
+from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import reading
-from observatory.store.extents import extents, unknown_clusters
-from observatory.store.late import note_since
-from observatory.store.opened import noted
-from observatory.store.retention import delete_cluster, retain
+from observatory.store.ingest.client_runs import noted
+from observatory.store.ingest.late import note_since
+from observatory.store.maintenance.retention import delete_cluster, retain
+from observatory.store.queries.extents import extents, unknown_clusters
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
-from observatory.store.extents import extents
+from observatory.store.queries.extents import extents
 
 FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 AHEAD = timedelta(seconds=5)

@@ -7,7 +7,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import beat_init, worker_ready
 
-from observatory.runtime import beats
+from observatory.runtime.health import heartbeats as beats
 
 
 @shared_task  # type: ignore[untyped-decorator]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from observatory.runtime import views
+from observatory.runtime.health import views
 
 urlpatterns = [
     path("healthz", views.healthz),

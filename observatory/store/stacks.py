@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import psycopg
 
-from observatory.store.timeline import instant
+from observatory.store.queries.timeline import instant
 
 
 class Stacks:

@@ -8,7 +8,7 @@ from celery import shared_task
 
 from observatory.store.connection import connect
 from observatory.store.engines import choose
-from observatory.store.tables import TIME_SERIES
+from observatory.store.schema.time_series import TIME_SERIES
 
 DAYS_AHEAD = 3
 

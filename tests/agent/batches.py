@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from observatory.agent.batch import Batch, Part, batch_of, divided
 from observatory.agent.configuration import Configuration, read_configuration
-from observatory.agent.sender import Cluster
+from observatory.agent.delivery.batch import Batch, Part, batch_of, divided
+from observatory.agent.delivery.sender import Cluster
 from observatory.wire.head import Head
 from observatory.wire.kinds import Importance
 from tests.agent.receiving import TOKEN

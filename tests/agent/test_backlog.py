@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from observatory.agent.backlog import Backlog
-from observatory.agent.batch import HEAD_SIZE, Batch
-from observatory.agent.spool import Spool, owner_of
+from observatory.agent.delivery.backlog import Backlog
+from observatory.agent.delivery.batch import HEAD_SIZE, Batch
+from observatory.agent.delivery.spool import Spool, owner_of
 from observatory.wire.kinds import Importance
 from tests.agent.batches import KINDS_OF, sized
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 
-from observatory.agent.buffer import Buffer
+from observatory.agent.delivery.buffer import Buffer
 
 
 def transition(number: int) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from observatory.agent.spool import Spool, owner_of
+from observatory.agent.delivery.spool import Spool, owner_of
 from tests.agent.batches import real, transition
 from tests.agent.misbehaving import Server, serving
 from tests.agent.receiving import TOKEN
@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 
 KILLED = """
 import sys, time
-from observatory.agent.buffer import Buffer
+from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.configuration import read_configuration
-from observatory.agent.sender import Sender
+from observatory.agent.delivery.sender import Sender
 from tests.agent.batches import CLUSTER, transition
 url, token, folder = sys.argv[1:]
 settings = read_configuration(

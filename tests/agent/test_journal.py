@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from observatory.agent import journal
-from observatory.agent.journal import Journal, left_by, path_for
+from observatory.agent.worker import write_ahead_log as journal
+from observatory.agent.worker.write_ahead_log import Journal, left_by, path_for
 
 WORKER = "tcp://127.0.0.1:4001"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from observatory.agent.post import Outcome, Post
+from observatory.agent.delivery.post import Outcome, Post
 from observatory.wire.batches import decode_batch
 from tests.agent.batches import configuration, head, real, sample, transition
 from tests.agent.misbehaving import Server, serving
@@ -50,7 +50,7 @@ def test_observatory_reads_what_is_sent_though_each_part_is_compressed_by_itself
     pytest.importorskip("django")
     from django.test import RequestFactory
 
-    from observatory.collect.body import read_body
+    from observatory.collect.agents.body import read_body
 
     rows = {"sample": [sample(1)], "transition": [transition(1)], "event": [(1.7e9, "restarted", "", "{}")]}
     batch = real(1, rows).telling([(1.7e9, 1.7e9, "log", 5, "spool-full")])
@@ -117,7 +117,7 @@ def test_nobody_there_is_told_without_an_exception(server: Server, post: Post) -
 def test_a_host_that_swallows_connections_is_given_up_after_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("observatory.agent.post.CONNECT_TIMEOUT", 0.3)
+    monkeypatch.setattr("observatory.agent.delivery.post.CONNECT_TIMEOUT", 0.3)
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -136,7 +136,7 @@ def test_a_host_that_swallows_connections_is_given_up_after_seconds(
 def test_a_server_that_doesnt_answer_is_given_up(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("observatory.agent.post.TIMEOUT", 0.2)
+    monkeypatch.setattr("observatory.agent.delivery.post.TIMEOUT", 0.2)
     server.behaviour, server.delay = "slow", 1.0
     post = Post(configuration(server.url, tmp_path))
     assert post.send(body(1)) is Outcome.RETRY

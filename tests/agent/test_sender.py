@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from observatory.agent.buffer import Buffer
-from observatory.agent.sender import MARGIN, Sender
-from observatory.agent.spool import Spool, owner_of
+from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.delivery.sender import MARGIN, Sender
+from observatory.agent.delivery.spool import Spool, owner_of
 from observatory.wire.batches import STEP
 from observatory.wire.kinds import Importance
 from tests.agent.batches import AGENT, CLUSTER, configuration, head, real, sample, transition
@@ -30,9 +30,9 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("observatory.agent.sender.SHORTEST", 0.02)
-    monkeypatch.setattr("observatory.agent.sender.LONGEST", 0.1)
-    monkeypatch.setattr("observatory.agent.sender.FORBIDDEN_WAIT", 0.1)
+    monkeypatch.setattr("observatory.agent.delivery.sender.SHORTEST", 0.02)
+    monkeypatch.setattr("observatory.agent.delivery.sender.LONGEST", 0.1)
+    monkeypatch.setattr("observatory.agent.delivery.sender.FORBIDDEN_WAIT", 0.1)
 
 
 def sender_to(server: Server, folder: Path, buffer: Buffer | None = None, **given: Any) -> Sender:
@@ -392,7 +392,7 @@ def test_an_error_in_the_agents_own_thread_is_logged_once_and_the_thread_goes_on
 ) -> None:
     sender = sender_to(server, tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr("observatory.agent.sender.divided", None)
+        patched.setattr("observatory.agent.delivery.sender.divided", None)
         eventually(lambda: sender.failures > 2)
     sender.buffer.appender("transition")(transition(1))
     sender.close(10)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from observatory.agent.spool import Spool, left_behind, owner_of
+from observatory.agent.delivery.spool import Spool, left_behind, owner_of
 from observatory.wire.kinds import Importance
 from tests.agent.batches import START, head, sized
 
@@ -211,7 +211,7 @@ def test_the_folder_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
     script = f"""
 import sys, time
 from pathlib import Path
-from observatory.agent.spool import Spool
+from observatory.agent.delivery.spool import Spool
 spool = Spool(Path({str(tmp_path / "agent")!r}), 10**6, {json.dumps(OWNER)})
 print(spool.open(), flush=True)
 time.sleep(60)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from observatory.runtime.children import dying_with_us
+from observatory.runtime.supervision.children import dying_with_us
 from tests.agent.environments import ENVIRONMENTS, ROOT, Environment
 from tests.agent.receiving import TOKEN, Receiving, receiving
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Batch, MetricType, Sample, Series, WorkerSeen
 from tests.replay.conftest import cluster, direct, now, writer
 from tests.world import world

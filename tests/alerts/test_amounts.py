@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.alerts.amounts import AmountError, format_amount, parse_amount
+from observatory.alerts.rules.amounts import AmountError, format_amount, parse_amount
 
 UNITS = ("bytes", "seconds", "ratio", "percent", "bytes/s", "")
 

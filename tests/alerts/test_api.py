@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.utils.timezone import now
 
-from observatory.alerts.matchers import parse_matchers
 from observatory.alerts.models import Alert, Silence
-from observatory.alerts.silencing import is_quiet
-from observatory.runs.links import make_link
+from observatory.alerts.silences.matchers import parse_matchers
+from observatory.alerts.silences.silencing import is_quiet
 from observatory.runs.models import Permalink
+from observatory.runs.sharing.links import make_link
 from tests.alerted import make_alert
 from tests.world import HOSTILE, World, make_run
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from observatory.alerts.links import moment_url
 from observatory.alerts.models import Alert, Rule
+from observatory.alerts.web.links import moment_url
 from tests.pages.conftest import complaints, page, recorded, world
 from tests.recorded import START, Recorded
 from tests.world import World

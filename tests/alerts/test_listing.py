@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from observatory.alerts.flags import flags_of_clusters, flags_of_runs
-from observatory.alerts.listing import ORDERS, AlertFilter, Firing, Tally, find_alerts, firing
+from observatory.alerts.web.flags import flags_of_clusters, flags_of_runs
+from observatory.alerts.web.listing import ORDERS, AlertFilter, Firing, Tally, find_alerts, firing
 from observatory.clusters.listing import ClusterFilter, find_clusters
 from observatory.runs.listing import RunFilter, find_runs
 from tests.alerted import make_alert

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.alerts.described import DESCRIBED, OURS
-from observatory.alerts.matchers import parse_matchers
-from observatory.alerts.metrics import known_metric, known_metrics, recent, unit_of
+from observatory.alerts.rules.known_metrics import known_metric, known_metrics, recent, unit_of
+from observatory.alerts.rules.metric_help import DESCRIBED, OURS
+from observatory.alerts.silences.matchers import parse_matchers
 from observatory.clusters.models import Cluster, MetricHelp, Project
 from observatory.wire.records import MetricType
 from tests.alerts.conftest import Tell

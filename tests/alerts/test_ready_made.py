@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db.models.signals import post_migrate
 
 from observatory.alerts.models import Condition, Rule
-from observatory.alerts.ready_made import BY_KEY, RULES, make, make_after_migrations, reset
+from observatory.alerts.rules.ready_made import BY_KEY, RULES, make, make_after_migrations, reset
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from observatory.alerts.acknowledging import acknowledge, withdraw
-from observatory.alerts.maintenance import goes_on, occurrence
 from observatory.alerts.models import MaintenanceWindow, Silence
-from observatory.alerts.silencing import is_quiet
+from observatory.alerts.silences.maintenance import goes_on, occurrence
+from observatory.alerts.silences.silencing import is_quiet
+from observatory.alerts.web.acknowledging import acknowledge, withdraw
 from tests.alerts.notifying.conftest import Fire, fire, rule, world
 from tests.world import World
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.alerts.conditions import (
+from observatory.alerts.models import Condition, Rule
+from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
     By,
@@ -16,9 +17,8 @@ from observatory.alerts.conditions import (
     RuleSpec,
     Selector,
 )
-from observatory.alerts.matchers import MatcherError, parse_matchers
-from observatory.alerts.models import Condition, Rule
-from observatory.alerts.specs import condition_of, spec_of
+from observatory.alerts.rules.specs import condition_of, spec_of
+from observatory.alerts.silences.matchers import MatcherError, parse_matchers
 
 
 def test_a_rule_that_isnt_saved_says_what_it_asks() -> None:

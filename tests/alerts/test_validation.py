@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from observatory.alerts.conditions import By, Function, Happening
 from observatory.alerts.models import Condition, Rule
-from observatory.alerts.specs import spec_of
-from observatory.alerts.validation import problems
+from observatory.alerts.rules.conditions import By, Function, Happening
+from observatory.alerts.rules.specs import spec_of
+from observatory.alerts.rules.validation import problems
 from tests.alerts.judging.conftest import MEMORY, Stored, stored
 
 __all__ = ["stored"]

@@ -18,7 +18,7 @@ from django.test import Client
 
 from observatory.client import MemorySamples, ObservatoryClient, ObservatoryError
 from observatory.clusters import access_tokens
-from observatory.exchange import records_api
+from observatory.exchange.records import api as records_api
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action
 from tests.observed import FORMULA, HOSTILE, Observed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from observatory.store.extents import extents
+from observatory.store.queries.extents import extents
 from tests.world import World, store_extent
 
 pytestmark = pytest.mark.django_db(transaction=True)

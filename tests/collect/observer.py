@@ -12,12 +12,12 @@ from django.conf import settings
 from django.db import connection
 
 from observatory.clusters.models import Project, Target
-from observatory.collect.claims import Claims
-from observatory.collect.fetch import Client
-from observatory.collect.figures import Figures
-from observatory.collect.lease import Leases
-from observatory.collect.registry import in_database
-from observatory.collect.watcher import Shared, Watcher
+from observatory.collect.collector.claims import Claims
+from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.lease import Leases
+from observatory.collect.collector.registry import in_database
+from observatory.collect.collector.watcher import Shared, Watcher
+from observatory.collect.http.fetch import Client
 
 
 def rows(query: str, *parameters: Any) -> list[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from observatory.collect.claims import Claims
+from observatory.collect.collector.claims import Claims
 
 
 class Broker:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from observer import event_kinds, eventually, make_target, observed, read, watching
 
 from observatory.clusters.models import Cluster
-from observatory.collect.registry import end_abandoned, in_database
+from observatory.collect.collector.registry import end_abandoned, in_database
 
 pytestmark = pytest.mark.usefixtures("store")
 

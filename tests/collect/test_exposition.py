@@ -13,7 +13,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
-from observatory.collect.exposition import ExpositionError, Page, Parser
+from observatory.collect.http.exposition import ExpositionError, Page, Parser
 from observatory.wire.records import MetricType
 
 TEXT = "text/plain; version=0.0.4"

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.collect.addresses import AddressError, stream_url, worker_metrics_url
-from observatory.collect.identity import Counts, IdentityError, Problems, read_counts, read_identity
-from observatory.collect.stream import read_message
-from observatory.collect.workers_page import read_workers_page
+from observatory.collect.http.addresses import AddressError, stream_url, worker_metrics_url
+from observatory.collect.scheduler.identity import Counts, IdentityError, Problems, read_counts, read_identity
+from observatory.collect.scheduler.workers_page import read_workers_page
+from observatory.collect.stream.messages import read_message
 from observatory.wire.records import MAXIMUM_KEY_LENGTH, Action, Event, Span, Status
 
 NOW = 1_790_000_000.0

@@ -21,11 +21,11 @@ from django.test import Client
 
 from observatory.clusters import tokens
 from observatory.clusters.models import Cluster, Project, Target
-from observatory.collect.body import COMPRESSED, UNPACKED
-from observatory.collect.registry import unnamed_cluster_of
+from observatory.collect.agents.body import COMPRESSED, UNPACKED
+from observatory.collect.collector.registry import unnamed_cluster_of
 from observatory.store.connection import connect
-from observatory.store.retention import delete_cluster
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.batches import encode_head, encode_rows
 from observatory.wire.blocks import Column, encode
 from observatory.wire.head import Head

@@ -9,7 +9,7 @@ from dask_processes import scheduler
 from observer import eventually, observed, read
 
 from observatory.clusters.models import Cluster, Target
-from observatory.collect.registry import in_database
+from observatory.collect.collector.registry import in_database
 
 pytestmark = pytest.mark.usefixtures("store")
 

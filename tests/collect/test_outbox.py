@@ -11,9 +11,9 @@ import pytest
 from django.conf import settings
 from observer import read
 
-from observatory.collect.figures import Figures
-from observatory.collect.outbox import Flusher, Outbox
-from observatory.store.committed import Committed
+from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.outbox import Flusher, Outbox
+from observatory.store.ingest.committed import Committed
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 
 pytestmark = pytest.mark.usefixtures("store")

@@ -13,8 +13,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from dask_processes import free_port, scheduler
 
-from observatory.collect.fetch import Client, Failure, FetchError
-from observatory.collect.probe import ProbeError, probe, probe_target
+from observatory.collect.http.fetch import Client, Failure, FetchError
+from observatory.collect.scheduler.probe import ProbeError, probe, probe_target
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -12,9 +12,9 @@ from dask_processes import Scheduler, scheduler
 from observer import event_kinds, eventually, observed, read
 
 from observatory.clusters.models import Cluster, Target
-from observatory.collect.collector import MOST_FILES, allow_many_files
-from observatory.collect.limits import Erred, SeriesLimit
-from observatory.collect.registry import in_database
+from observatory.collect.collector.collector import MOST_FILES, allow_many_files
+from observatory.collect.collector.registry import in_database
+from observatory.collect.workers.limits import Erred, SeriesLimit
 from observatory.wire.records import Series
 
 pytestmark = pytest.mark.usefixtures("store")

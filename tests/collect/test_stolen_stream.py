@@ -12,8 +12,8 @@ from dask_processes import Scheduler, scheduler
 from observer import event_kinds, eventually, make_target, observed, read, watching
 
 from observatory.clusters.models import Project, Target
-from observatory.collect.registry import in_database
-from observatory.collect.silence import FIRST_WAIT, Patience, Silence
+from observatory.collect.collector.registry import in_database
+from observatory.collect.stream.stolen_stream import FIRST_WAIT, Patience, Silence
 
 pytestmark = pytest.mark.usefixtures("store")
 

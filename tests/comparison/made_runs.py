@@ -9,7 +9,7 @@ from typing import Any
 
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Action, Batch, Sample, Series, Span, WorkerGone, WorkerSeen
 
 START = 1_780_000_000.0

@@ -14,7 +14,7 @@ from observatory.comparison import summary
 from observatory.comparison.candidates import earlier_runs
 from observatory.comparison.compare import compare
 from observatory.runs.models import Run
-from observatory.store.retention import delete_cluster
+from observatory.store.maintenance.retention import delete_cluster
 from tests.comparison.made_runs import DETAIL, GIB, make_run
 from tests.world import World
 

@@ -8,7 +8,7 @@ import psycopg
 
 from observatory.comparison.compare import compare
 from observatory.runs.models import Run
-from observatory.store.retention import delete_cluster
+from observatory.store.maintenance.retention import delete_cluster
 from tests.comparison.real_runs import SECONDS, TASKS, Recording, recording
 from tests.world import World
 

@@ -9,8 +9,8 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Page
 
-from observatory.config.bundle import BundleError, bundle
-from observatory.pages.static import BUNDLED
+from observatory.config.static.bundle import BundleError, bundle
+from observatory.pages.site.static import BUNDLED
 from tests.world import World
 
 
@@ -64,7 +64,8 @@ def test_the_timeline_is_drawn_from_its_bundle(page: Page, world: World, complai
     page.on("request", lambda request: asked.append(request.url))
     made = bundle(settings.BASE_DIR / BUNDLED[0], settings.BASE_DIR)
     page.route(
-        "**/frontend/pages/cluster.js", lambda route: route.fulfill(body=made, content_type="text/javascript")
+        "**/frontend/pages/cluster/cluster.js",
+        lambda route: route.fulfill(body=made, content_type="text/javascript"),
     )
     page.goto(f"/clusters/{world.ended.pk}/")
     page.wait_for_function("() => document.documentElement.dataset.ready === '1'")

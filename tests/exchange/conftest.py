@@ -11,7 +11,7 @@ from django.conf import LazySettings
 
 from observatory.runs.models import Note, Run
 from observatory.store.connection import connect
-from observatory.store.retention import delete_cluster
+from observatory.store.maintenance.retention import delete_cluster
 from tests.exchange.everything import START, STOP, write_everything
 from tests.exchange.files import Store, export, moment
 from tests.observed import observed, told

@@ -11,8 +11,8 @@ import psycopg
 from observatory.exchange.formats import FORMATS
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
-from observatory.store.dimensions import DIMENSIONS
-from observatory.store.tables import TIME_SERIES
+from observatory.store.schema.dimensions import DIMENSIONS
+from observatory.store.schema.time_series import TIME_SERIES
 
 TABLES = [*DIMENSIONS, *(table.name for table in TIME_SERIES)]
 

@@ -12,17 +12,17 @@ import psycopg
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.exchange.arrivals import Destination
-from observatory.exchange.bundle import Bundle
+from observatory.exchange.bundles.bundle import Bundle
 from observatory.exchange.formats import FORMATS
-from observatory.exchange.imports import import_file
-from observatory.exchange.refusal import AlreadyHere
+from observatory.exchange.imports.destination import Destination
+from observatory.exchange.imports.import_file import import_file
+from observatory.exchange.imports.refusal import AlreadyHere
 from observatory.replay.scope import ALL_PARTS, Part, Scope
 from observatory.runs.models import Note, Run
-from observatory.store import extracts
-from observatory.store.extract_tables import RECORDS, TABLES, Table
-from observatory.store.figures import figures
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
+from observatory.store.queries.run_figures import figures
+from observatory.store.transfer import extracts
+from observatory.store.transfer.extract_tables import RECORDS, TABLES, Table
 from observatory.wire.blocks import BlockError, decode, encode, number_column
 from observatory.wire.records import Batch
 from tests.exchange.everything import START, STOP

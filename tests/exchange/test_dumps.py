@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from distributed import Client, LocalCluster
 
-from observatory.exchange.arrivals import Destination
-from observatory.exchange.dump_records import records_of
-from observatory.exchange.imports import import_file
-from observatory.exchange.refusal import AlreadyHere
+from observatory.exchange.imports.cluster_dump_records import records_of
+from observatory.exchange.imports.destination import Destination
+from observatory.exchange.imports.import_file import import_file
+from observatory.exchange.imports.refusal import AlreadyHere
 from observatory.runs.models import Run
 from tests.exchange.files import Store
 from tests.world import World

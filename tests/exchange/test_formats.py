@@ -16,10 +16,10 @@ import pandas
 import pyarrow.parquet as pq
 import pytest
 
-from observatory.exchange.format import Cancelled
 from observatory.exchange.formats import FORMATS
+from observatory.exchange.formats.base import Cancelled
 from observatory.replay.scope import Part, Scope
-from observatory.store.record_kinds import RECORD_KINDS
+from observatory.store.queries.record_kinds import RECORD_KINDS
 from observatory.wire.records import Action
 from tests.observed import FORMULA, HOSTILE, Observed
 

@@ -19,12 +19,12 @@ import psycopg
 import pytest
 from django.conf import LazySettings
 
-from observatory.exchange import dumps
-from observatory.exchange.arrivals import Destination
-from observatory.exchange.format import Cancelled
-from observatory.exchange.imports import import_file
-from observatory.exchange.refusal import Refused
-from observatory.store.extract_tables import TABLES
+from observatory.exchange.formats.base import Cancelled
+from observatory.exchange.imports import cluster_dumps as dumps
+from observatory.exchange.imports.destination import Destination
+from observatory.exchange.imports.import_file import import_file
+from observatory.exchange.imports.refusal import Refused
+from observatory.store.transfer.extract_tables import TABLES
 from observatory.wire.blocks import Block, Column, decode, encode, number_column, text_column
 from tests.exchange.everything import START
 from tests.exchange.files import Store

@@ -15,9 +15,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from observatory.exchange.formats import FORMATS
-from observatory.exchange.report import report_of
+from observatory.exchange.formats.report import report_of
 from observatory.replay.scope import Scope
-from observatory.runs.scopes import scope_of_run
+from observatory.runs.sharing.scopes import scope_of_run
 from tests.alerted import make_alert
 from tests.observed import HOSTILE, Observed
 
@@ -116,8 +116,8 @@ def test_the_policy_of_the_file_allows_its_own_scripts_alone(observed: Observed)
 
 def test_a_file_says_what_it_leaves_out(observed: Observed, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "all that was recorded of tasks is in it" in report(observed.scope).decode()
-    monkeypatch.setattr("observatory.exchange.report.BYTES_OF_A_RUN", 0)
-    monkeypatch.setattr("observatory.exchange.report.BYTES_OF_A_TASK", 1)
+    monkeypatch.setattr("observatory.exchange.formats.report.BYTES_OF_A_RUN", 0)
+    monkeypatch.setattr("observatory.exchange.formats.report.BYTES_OF_A_TASK", 1)
     assert re.search(r"tasks shorter than [\d.]+ m?s are summed", report(observed.scope).decode())
 
 

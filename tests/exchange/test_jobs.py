@@ -18,17 +18,17 @@ from django.db import connection as django_connection
 from django.utils.timezone import now
 
 from observatory.config.celery import app
-from observatory.exchange import folder, jobs
-from observatory.exchange.arrivals import Destination
-from observatory.exchange.format import Progress
 from observatory.exchange.formats import FORMATS
-from observatory.exchange.imports import import_file
+from observatory.exchange.formats.base import Progress
+from observatory.exchange.imports.destination import Destination
+from observatory.exchange.imports.import_file import import_file
+from observatory.exchange.jobs.jobs import folder, jobs
 from observatory.exchange.models import Job
 from observatory.exchange.tasks import sweep_jobs, work
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
 from observatory.store.connection import connect
-from observatory.store.working import working
+from observatory.store.maintenance.advisory_lock import working
 from tests.exchange.files import Store
 from tests.world import World
 

@@ -23,8 +23,8 @@ from django.conf import settings
 settings.DATABASES["default"]["NAME"] = sys.argv[3]
 django.setup()
 from observatory.clusters.models import Project
-from observatory.exchange.arrivals import Destination
-from observatory.exchange.imports import import_file
+from observatory.exchange.imports.destination import Destination
+from observatory.exchange.imports.import_file import import_file
 
 def progress(done):
     if done > 0.9:

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from observatory.clusters.accounts import sign_in_path
 from observatory.store.connection import connect
-from observatory.store.retention import delete_cluster
+from observatory.store.maintenance.retention import delete_cluster
 from tests.recorded import Recorded
 from tests.world import World, world
 

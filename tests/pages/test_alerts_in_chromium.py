@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 
 from observatory.alerts.models import Alert, Rule
 from observatory.clusters.models import Cluster
-from observatory.runs.links import make_link
 from observatory.runs.models import Permalink, Run
+from observatory.runs.sharing.links import make_link
 from tests.alerted import make_alert
 from tests.recorded import START, Recorded, at
 from tests.world import HOSTILE, World

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from observatory.runs.models import Run
-from observatory.store.retention import delete_cluster
+from observatory.store.maintenance.retention import delete_cluster
 from tests.comparison.made_runs import DETAIL, START, make_run
 from tests.world import HOSTILE, World
 

@@ -9,8 +9,8 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from observatory.pages import csv as pages_csv
-from observatory.pages.csv import csv_response
+from observatory.pages.site import csv as pages_csv
+from observatory.pages.site.csv import csv_response
 from tests.recorded import Recorded
 from tests.world import World
 

@@ -15,10 +15,10 @@ from django.contrib.staticfiles import finders
 from django.test import Client, RequestFactory
 
 from observatory.clusters.accounts import sign_in_path
-from observatory.config.static import is_collected, static_version
-from observatory.config.static_files import StaticFiles
-from observatory.pages.errors import server_error
-from observatory.pages.static import CompressedStorage
+from observatory.config.static.server import StaticFiles
+from observatory.config.static.version import is_collected, static_version
+from observatory.pages.site.errors import server_error
+from observatory.pages.site.static import CompressedStorage
 from tests.world import World
 
 

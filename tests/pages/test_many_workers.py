@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import Page
 
-from observatory.store.retention import delete_cluster
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Action, Batch, MetricType, Sample, Series, Span, WorkerSeen
 from tests.world import STARTED, World
 

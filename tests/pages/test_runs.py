@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from observatory.pages.run_filter import seconds_in
+from observatory.pages.runs.filter_form import seconds_in
 from observatory.runs.models import MOST_TAGS, Permalink, Run, SavedFilter
 from tests.world import HOSTILE, World, make_run
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from observatory.runs.links import make_link
 from observatory.runs.models import Note, Permalink, Run
+from observatory.runs.sharing.links import make_link
 from tests.recorded import START, Recorded, at
 from tests.world import HOSTILE, World, make_run
 

@@ -11,7 +11,7 @@ from django.test import Client
 
 from observatory.clusters.models import Cluster, Membership, Project
 from observatory.store.connection import connect
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
 
 LEVEL = 20
 TILE = (512 << LEVEL) / 1e6

@@ -14,7 +14,7 @@ import pytest
 from django.test import Client
 
 from observatory.clusters.models import Cluster
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.replay.conftest import LEVEL

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.replay.bins import busy_bins, rates, series_bins
-from observatory.replay.levels import LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
+from observatory.replay.tiles.bins import busy_bins, rates, series_bins
+from observatory.replay.tiles.levels import LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
 
 START = 1_800_000_000_000_000
 EVER = (0, LATEST)

@@ -25,10 +25,10 @@ from websockets.sync.client import ClientConnection, connect
 
 from observatory.clusters.models import Cluster, Membership
 from observatory.config.asgi import application
-from observatory.replay import consumers, feed
-from observatory.replay.consumers import BEHIND, MOST_PENDING, NOT_THERE, SIGNED_OUT, UNAVAILABLE
-from observatory.store.publication import group_of, publish
-from observatory.store.writer import Writer
+from observatory.replay.live import consumers, feed
+from observatory.replay.live.consumers import BEHIND, MOST_PENDING, NOT_THERE, SIGNED_OUT, UNAVAILABLE
+from observatory.store.ingest.publication import group_of, publish
+from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode, encode
 from observatory.wire.records import Action, Batch, Span
 

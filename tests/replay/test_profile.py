@@ -10,9 +10,9 @@ from django.test import Client
 
 from observatory.clusters.models import Cluster
 from observatory.replay.api import MOST_STACKS
-from observatory.store.intervals import Intervals
-from observatory.store.publication import frames
-from observatory.store.writer import Writer
+from observatory.store.ingest.intervals import Intervals
+from observatory.store.ingest.publication import frames
+from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Batch, WorkerSeen
 from tests.replay.conftest import LEVEL

@@ -13,18 +13,17 @@ import psycopg
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.replay import tiles
-from observatory.replay.base import of_rows
-from observatory.replay.layers import Layer, layers_of
-from observatory.replay.levels import Place
-from observatory.replay.profiles import FINEST
-from observatory.replay.pyramid import count_spans
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.replay.tasks import build
-from observatory.replay.tiles import BASE, tile
-from observatory.store import timeline
-from observatory.store.writer import Writer
+from observatory.replay.tiles.base import of_rows
+from observatory.replay.tiles.layers import Layer, layers_of
+from observatory.replay.tiles.levels import Place
+from observatory.replay.tiles.profiles import FINEST
+from observatory.replay.tiles.pyramid import count_spans
+from observatory.replay.tiles.tiles import BASE, tile, tiles
+from observatory.store.ingest.writer import Writer
+from observatory.store.queries import timeline
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import LAYERS
 from observatory.wire.records import (
@@ -197,7 +196,7 @@ def test_a_tile_of_many_stacks_has_fewer_bins_and_loses_none(
 ) -> None:
     place = Place.at(BASE + 3, round((now + 100) * 1e6))
     [fine] = [block for block in decode(of_rows(direct, Scope(built), PROFILE, place)) if block.rows]
-    monkeypatch.setattr("observatory.replay.profiles.MOST_ROWS", fine.rows // 2)
+    monkeypatch.setattr("observatory.replay.tiles.profiles.MOST_ROWS", fine.rows // 2)
     direct.execute("DELETE FROM tile WHERE cluster_id = %s", [built.pk])
     coarse = {block.kind: block for block in decode(tile(direct, Scope(built), PROFILE, place).body)}[
         "profile"

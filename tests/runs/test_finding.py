@@ -9,14 +9,14 @@ from uuid import uuid4
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.replay import tiles
-from observatory.replay.layers import Layer
-from observatory.replay.levels import Place
+from observatory.replay.tiles import tiles
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.levels import Place
 from observatory.runs.models import Permalink, Run
-from observatory.runs.scopes import scope_of_run
+from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.tasks import find_runs
 from observatory.store.connection import connect
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Batch, Sample, Series
 from tests.runs.conftest import Work
 

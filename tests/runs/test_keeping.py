@@ -10,20 +10,20 @@ import pytest
 from django.utils.timezone import now as our_now
 
 from observatory.clusters.models import Cluster, Project
-from observatory.replay.layers import layers_of
-from observatory.replay.levels import Place
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
-from observatory.replay.tiles import prepare_all, tile
+from observatory.replay.tiles.layers import layers_of
+from observatory.replay.tiles.levels import Place
+from observatory.replay.tiles.tiles import prepare_all, tile
 from observatory.runs.keeping import kept_windows
 from observatory.runs.models import Permalink, Run
 from observatory.runs.tasks import enforce_retention
-from observatory.store import timeline
 from observatory.store.connection import connect
-from observatory.store.keyframes import make_keyframes
-from observatory.store.retention import delete_cluster
-from observatory.store.tables import TIME_SERIES
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.keyframes import make_keyframes
+from observatory.store.maintenance.retention import delete_cluster
+from observatory.store.queries import timeline
+from observatory.store.schema.time_series import TIME_SERIES
 from observatory.wire.blocks import PREFIX
 from observatory.wire.records import Batch, Event, Sample, Series
 from tests.store.test_retention import each, recorded

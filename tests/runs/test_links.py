@@ -13,12 +13,12 @@ from django.utils.timezone import now as utc_now
 
 from observatory.alerts.models import Rule
 from observatory.clusters.models import Cluster
-from observatory.replay.layers import NAMES
-from observatory.replay.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
-from observatory.replay.routing import websocket_urlpatterns
-from observatory.runs.links import make_link, revoke
+from observatory.replay.live.routing import websocket_urlpatterns
+from observatory.replay.tiles.layers import NAMES
+from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
 from observatory.runs.models import Permalink, Run
-from observatory.store.writer import Writer
+from observatory.runs.sharing.links import make_link, revoke
+from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.alerted import make_alert

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from observatory.clusters.models import Cluster
+from observatory.runs.discovery.naming import name_of
 from observatory.runs.models import Run
-from observatory.runs.naming import name_of
 from observatory.runs.tasks import find_runs
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Batch
 from tests.runs.conftest import Work
 

@@ -11,7 +11,7 @@ import pytest
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Batch, OpenedRun
 from tests.runs.conftest import Work
 

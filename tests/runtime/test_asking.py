@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from observatory.clusters.models import Project, Target
-from observatory.runtime.components import Finding, all_findings
+from observatory.runtime.health.components import Finding, all_findings
 from tests.runtime.machine import manage
 
 

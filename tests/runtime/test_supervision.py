@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from observatory.runtime import logs as logs_module
 from observatory.runtime.errors import RuntimeFault
-from observatory.runtime.logs import Logs
-from observatory.runtime.program import LONGEST_PAUSE, Program
-from observatory.runtime.supervisor import Supervisor
+from observatory.runtime.supervision import logs as logs_module
+from observatory.runtime.supervision.logs import Logs
+from observatory.runtime.supervision.program import LONGEST_PAUSE, Program
+from observatory.runtime.supervision.supervisor import Supervisor
 from tests.runtime.machine import alive, eventually
 
 STUBBORN = """
@@ -85,7 +85,7 @@ def test_a_program_that_ends_before_it_is_ready_says_why_in_one_line(logs: Logs)
 def test_children_of_a_killed_process_die_with_it(tmp_path: Path) -> None:
     code = f"""
 import sys, time
-from observatory.runtime.program import Program
+from observatory.runtime.supervision.program import Program
 program = Program("child", [sys.executable, "-c", "import time; time.sleep(600)"], lambda: True)
 program.start()
 open({str(tmp_path / "pid")!r}, "w").write(str(program.process.pid))

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from observatory.store.connection import connect
-from observatory.store.retention import delete_cluster
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Action, Sample, Series, Span, WorkerSeen
 
 ADDRESS = "tcp://10.0.0.1:4000"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from observatory.store.errors import ErrorFilter, error_groups, errors_of_key, task_error, task_errors
+from observatory.store.queries.errors import ErrorFilter, error_groups, errors_of_key, task_error, task_errors
 from tests.recorded import Recorded, at
 
 ALL = ErrorFilter()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import psycopg
 
-from observatory.store.dimensions import DIMENSIONS
-from observatory.store.extract_tables import DIMENSIONS as EXTRACTED
-from observatory.store.extract_tables import RECORDS, TABLES
-from observatory.store.tables import TIME_SERIES
+from observatory.store.schema.dimensions import DIMENSIONS
+from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.transfer.extract_tables import DIMENSIONS as EXTRACTED
+from observatory.store.transfer.extract_tables import RECORDS, TABLES
 
 MADE_ANEW = {
     "worker": {"position"},

@@ -6,8 +6,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from observatory.store.fetch import FetchError, columns
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
+from observatory.store.queries.fetch import FetchError, columns
 from observatory.wire.records import Batch
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from observatory.store.kept import Window, holes, joined
-from observatory.store.retention import retain
-from observatory.store.tables import TIME_SERIES
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retained_windows import Window, holes, joined
+from observatory.store.maintenance.retention import retain
+from observatory.store.schema.time_series import TIME_SERIES
 from observatory.wire.records import Batch, Event
 from tests.store.test_retention import DAY, each, recorded
 

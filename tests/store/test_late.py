@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from django.db import transaction
 
-from observatory.store.late import LATENESS, take_late, with_late
-from observatory.store.writer import Writer
+from observatory.store.ingest.late import LATENESS, take_late, with_late
+from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Batch, Event
 from tests.store.conftest import Make
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Batch, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]

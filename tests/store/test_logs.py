@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from observatory.store.logs import LogFilter, last_lines_of_worker, lines_after, lines_before
+from observatory.store.queries.logs import LogFilter, last_lines_of_worker, lines_after, lines_before
 from tests.recorded import Recorded, at
 
 ALL = LogFilter()

@@ -8,10 +8,18 @@ import pytest
 from channels.layers import get_channel_layer
 from django.test import override_settings
 
-from observatory.store.committed import LiveSample
-from observatory.store.intervals import Intervals
-from observatory.store.publication import FRAME_BYTES, LOST, frames, group_of, publish, publish_sync, rate
-from observatory.store.writer import Writer
+from observatory.store.ingest.committed import LiveSample
+from observatory.store.ingest.intervals import Intervals
+from observatory.store.ingest.publication import (
+    FRAME_BYTES,
+    LOST,
+    frames,
+    group_of,
+    publish,
+    publish_sync,
+    rate,
+)
+from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Batch, Event, MetricType
 

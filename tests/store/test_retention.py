@@ -9,12 +9,12 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from observatory.store.dimensions import DIMENSIONS
 from observatory.store.engines import choose
-from observatory.store.opened import note
-from observatory.store.retention import delete_cluster, retain
-from observatory.store.tables import TIME_SERIES
-from observatory.store.writer import Writer
+from observatory.store.ingest.client_runs import note
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retention import delete_cluster, retain
+from observatory.store.schema.dimensions import DIMENSIONS
+from observatory.store.schema.time_series import TIME_SERIES
 from observatory.wire.records import Batch, Event, OpenedRun, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -216,7 +216,7 @@ def test_a_cluster_without_records_can_be_deleted(
 def test_the_estimate_of_rows_follows_the_table(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
 ) -> None:
-    from observatory.store.extents import counts
+    from observatory.store.queries.extents import counts
 
     connection.execute("ANALYZE span")
     before = counts(connection)["span"]
@@ -228,7 +228,7 @@ def test_the_estimate_of_rows_follows_the_table(
 def test_extents_are_given_for_clusters_that_have_one(
     writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
-    from observatory.store.extents import extents
+    from observatory.store.queries.extents import extents
 
     committed = writer.write(Batch(cluster, spans=[make.span(now)], committed=now + 1, errors=2))
     assert extents([cluster, cluster + 1]) == {cluster: committed.extent}

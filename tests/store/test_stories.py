@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from observatory.replay.stories import Stay, last_minutes, story_of
-from observatory.store.errors import task_error
-from observatory.store.stories import agent_report
+from observatory.store.queries.errors import task_error
+from observatory.store.queries.task_stories import agent_report
 from tests.recorded import GIB, Recorded, at
 
 KEY = "('load-1', 1)"

@@ -7,10 +7,10 @@ from typing import Any
 import psycopg
 from django.core.management import call_command
 
-from observatory.store.dimensions import DIMENSIONS
 from observatory.store.engines import choose
-from observatory.store.schema import drop_key_hashes
-from observatory.store.tables import RECORDED, TIME_SERIES
+from observatory.store.schema.create import drop_key_hashes
+from observatory.store.schema.dimensions import DIMENSIONS
+from observatory.store.schema.time_series import RECORDED, TIME_SERIES
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 

@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from observatory.store.ingest.writer import Writer
 from observatory.store.keys import decode_key
-from observatory.store.writer import Writer
 from observatory.wire.records import Action, Batch, Event, MetricType, Series, Status, WorkerGone, clean_key
 
 Rows = Callable[..., list[tuple[Any, ...]]]

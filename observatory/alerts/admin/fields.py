@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from observatory.alerts.amounts import AmountError, format_amount, parse_amount
+from observatory.alerts.rules.amounts import AmountError, format_amount, parse_amount
 
 LONGEST = 40
 

@@ -10,8 +10,9 @@ from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from observatory.alerts.admin.fields import LONGEST, DurationField, amount_of
-from observatory.alerts.amounts import format_amount
-from observatory.alerts.conditions import (
+from observatory.alerts.models import Condition, Rule
+from observatory.alerts.rules.amounts import format_amount
+from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
     By,
@@ -21,9 +22,8 @@ from observatory.alerts.conditions import (
     MetricCondition,
     Selector,
 )
-from observatory.alerts.models import Condition, Rule
-from observatory.alerts.units import unit_of
-from observatory.alerts.validation import MOST_CONDITIONS, problems
+from observatory.alerts.rules.units import unit_of
+from observatory.alerts.rules.validation import MOST_CONDITIONS, problems
 from observatory.wire.records import EVENT_KINDS
 
 if TYPE_CHECKING:

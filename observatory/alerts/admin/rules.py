@@ -16,7 +16,6 @@ from django.views.decorators.http import require_POST
 from unfold.admin import StackedInline
 from unfold.decorators import display
 
-from observatory.alerts import ready_made
 from observatory.alerts.admin import trial_views
 from observatory.alerts.admin.managed import ManagedAdmin
 from observatory.alerts.admin.prometheus import PrometheusMixin
@@ -27,7 +26,8 @@ from observatory.alerts.admin.rule_form import (
     RuleForm,
 )
 from observatory.alerts.models import Condition, Rule, Severity
-from observatory.alerts.validation import MOST_CONDITIONS
+from observatory.alerts.rules import ready_made
+from observatory.alerts.rules.validation import MOST_CONDITIONS
 
 ASKED = {"enabled", *AskedForm.Meta.fields}
 LATELY = timedelta(days=7)

@@ -13,10 +13,10 @@ from unfold.decorators import display
 
 from observatory.alerts.admin.managed import ManagedAdmin
 from observatory.alerts.forms import MaintenanceForm, SilenceForm
-from observatory.alerts.links import moment_url
-from observatory.alerts.maintenance import occurrence
 from observatory.alerts.models import Alert, MaintenanceWindow, Silence
-from observatory.alerts.silencing import SilenceScope, silence_labels
+from observatory.alerts.silences.maintenance import occurrence
+from observatory.alerts.silences.silencing import SilenceScope, silence_labels
+from observatory.alerts.web.links import moment_url
 
 MOST_SHOWN = 50
 

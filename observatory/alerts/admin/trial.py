@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from observatory.alerts.admin.rule_form import value_unit
-from observatory.alerts.conditions import RuleSpec
 from observatory.alerts.judging.back_test import back_test
 from observatory.alerts.judging.firings import Firing
 from observatory.alerts.judging.verdicts import Subject, Verdict
-from observatory.alerts.links import moment_path
 from observatory.alerts.models import Condition, Rule
-from observatory.alerts.specs import spec_of
+from observatory.alerts.rules.conditions import RuleSpec
+from observatory.alerts.rules.specs import spec_of
+from observatory.alerts.web.links import moment_path
 from observatory.clusters.models import Cluster
 
 MOST_LINES = 40

@@ -14,12 +14,12 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_GET, require_POST
 
-from observatory.alerts import metrics as seen
 from observatory.alerts.admin.rule_form import AskedForm
 from observatory.alerts.admin.trial import try_rule_on
 from observatory.alerts.judging.back_test import BackTestError
-from observatory.alerts.matchers import MatcherError, parse_matchers
-from observatory.alerts.scope import Scope
+from observatory.alerts.rules import known_metrics as seen
+from observatory.alerts.rules.scope import Scope
+from observatory.alerts.silences.matchers import MatcherError, parse_matchers
 from observatory.clusters import access
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run

@@ -10,24 +10,24 @@ import numpy as np
 import psycopg
 from tsdownsample import MinMaxLTTBDownsampler
 
-from observatory.alerts.conditions import (
+from observatory.alerts.judging.firings import Firing, advance
+from observatory.alerts.judging.judge import judge_all
+from observatory.alerts.judging.readings import Readings
+from observatory.alerts.judging.steps import SECOND, Integers
+from observatory.alerts.judging.verdicts import Level, Subject, Verdict
+from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     MetricCondition,
     RuleSpec,
     Selector,
 )
-from observatory.alerts.judging.firings import Firing, advance
-from observatory.alerts.judging.judge import judge_all
-from observatory.alerts.judging.readings import Readings
-from observatory.alerts.judging.steps import SECOND, Integers
-from observatory.alerts.judging.verdicts import Level, Subject, Verdict
 from observatory.clusters.models import Cluster
 from observatory.store.connection import reading
-from observatory.store.extents import seconds
-from observatory.store.intervals import TOLD_WHEN_CHANGED
-from observatory.store.measurements import count_samples, series_within
-from observatory.store.timeline import snapshot
+from observatory.store.ingest.intervals import TOLD_WHEN_CHANGED
+from observatory.store.queries.alert_series import count_samples, series_within
+from observatory.store.queries.extents import seconds
+from observatory.store.queries.timeline import snapshot
 
 MOST_SAMPLES = 3_000_000
 SAMPLES_AT_ONCE = 500_000

@@ -21,19 +21,19 @@ from operator import attrgetter
 
 import numpy as np
 
-from observatory.alerts.conditions import By, EventCondition, Happening
 from observatory.alerts.judging.happened import ERRORS, LOGS, SOURCES
 from observatory.alerts.judging.measured import ENDLESS
 from observatory.alerts.judging.readings import Readings
 from observatory.alerts.judging.steps import SECOND, Integers, Steps, keys_of
 from observatory.alerts.judging.verdicts import CLUSTER, Level, Subject
-from observatory.alerts.matchers import pattern
+from observatory.alerts.rules.conditions import By, EventCondition, Happening
+from observatory.alerts.silences.matchers import pattern
 from observatory.comparison.slower import slower_than_before
-from observatory.runs.finding import PLAIN_CLOSE, is_working
+from observatory.runs.discovery.finding import PLAIN_CLOSE, is_working
 from observatory.runs.models import Run
 from observatory.runs.summary import duration_words
-from observatory.store.happenings import Happened, last_event, last_statuses
-from observatory.store.timeline import extent, instant
+from observatory.store.queries.alert_events import Happened, last_event, last_statuses
+from observatory.store.queries.timeline import extent, instant
 
 PAUSED = "paused"
 

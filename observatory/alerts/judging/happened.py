@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import psycopg
 
-from observatory.alerts.conditions import EventCondition, Happening
 from observatory.alerts.judging.steps import SECOND
-from observatory.store import happenings
-from observatory.store.happenings import Happened
+from observatory.alerts.rules.conditions import EventCondition, Happening
+from observatory.store.queries import alert_events as happenings
+from observatory.store.queries.alert_events import Happened
 
 ERRORS = "errors"
 LOGS = "logs"

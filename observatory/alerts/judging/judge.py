@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.alerts.conditions import OF_CLUSTER, AnyCondition, By, EventCondition, NoData, RuleSpec
 from observatory.alerts.judging.events import counts_of
 from observatory.alerts.judging.metrics import levels_of, partners
 from observatory.alerts.judging.readings import Readings
 from observatory.alerts.judging.steps import SECOND, Floats, Integers, Steps, groups_of, joined, times_of
 from observatory.alerts.judging.verdicts import CLUSTER, Level, Subject, Verdict
+from observatory.alerts.rules.conditions import OF_CLUSTER, AnyCondition, By, EventCondition, NoData, RuleSpec
 
 
 @dataclass(frozen=True, slots=True)

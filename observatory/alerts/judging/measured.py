@@ -4,7 +4,7 @@
 metric's `stale` seconds: three of the intervals in which it is told, at least 15 s. After that, and where a
 sample is NaN, there is no data. It ends with the worker, or the cluster, that it is of.
 
-**Counters that are told only when they change** (store/intervals.py) count as told again, with the value that
+**Counters that are told only when they change** (`intervals.py`) count as told again, with the value that
 they had, whenever the cluster tells how many threads it has: they end when the cluster isn't heard any more.
 
 **Rate and change** are of a sample's own time t, and hold as its value would. They are taken from the value
@@ -23,10 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.alerts.conditions import Function, Selector
 from observatory.alerts.judging.steps import SECOND, Array, Floats, Integers, keys_of
-from observatory.alerts.matchers import match_all
-from observatory.store.measurements import StoredSeries
+from observatory.alerts.rules.conditions import Function, Selector
+from observatory.alerts.silences.matchers import match_all
+from observatory.store.queries.alert_series import StoredSeries
 from observatory.wire.records import MetricType
 
 ENDLESS = np.iinfo(np.int64).max

@@ -23,15 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.alerts.conditions import (
-    Aggregate,
-    Attribute,
-    By,
-    Comparison,
-    MetricCondition,
-    NoData,
-    Selector,
-)
 from observatory.alerts.judging.measured import ENDLESS, Held, Measured, held, whole
 from observatory.alerts.judging.readings import Readings
 from observatory.alerts.judging.steps import (
@@ -45,8 +36,17 @@ from observatory.alerts.judging.steps import (
     times_of,
 )
 from observatory.alerts.judging.verdicts import CLUSTER, Level, Subject
-from observatory.alerts.matchers import match_all
-from observatory.store.measurements import WorkerLifetime
+from observatory.alerts.rules.conditions import (
+    Aggregate,
+    Attribute,
+    By,
+    Comparison,
+    MetricCondition,
+    NoData,
+    Selector,
+)
+from observatory.alerts.silences.matchers import match_all
+from observatory.store.queries.alert_series import WorkerLifetime
 
 COMPARE: dict[Comparison, Callable[[Floats, float], Array]] = {
     Comparison.ABOVE: operator.gt,

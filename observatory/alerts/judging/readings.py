@@ -11,14 +11,6 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from observatory.alerts.conditions import (
-    AnyCondition,
-    EventCondition,
-    Function,
-    MetricCondition,
-    RuleSpec,
-    Selector,
-)
 from observatory.alerts.judging.happened import HappenedReadings
 from observatory.alerts.judging.measured import ENDLESS, Measured, Series
 from observatory.alerts.judging.steps import (
@@ -32,9 +24,17 @@ from observatory.alerts.judging.steps import (
     keys_of,
     times_of,
 )
+from observatory.alerts.rules.conditions import (
+    AnyCondition,
+    EventCondition,
+    Function,
+    MetricCondition,
+    RuleSpec,
+    Selector,
+)
 from observatory.clusters.models import Cluster
-from observatory.store.intervals import TOLD_ALWAYS, TOLD_WHEN_CHANGED, Intervals
-from observatory.store.measurements import (
+from observatory.store.ingest.intervals import TOLD_ALWAYS, TOLD_WHEN_CHANGED, Intervals
+from observatory.store.queries.alert_series import (
     StoredSeries,
     WorkerLifetime,
     samples_before,

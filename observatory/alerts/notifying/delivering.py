@@ -22,7 +22,7 @@ from observatory.alerts.notifying.message import message_of
 from observatory.alerts.notifying.sending import send
 from observatory.alerts.notifying.settling import settle, with_alerts
 from observatory.store.connection import connect
-from observatory.store.working import CHANNELS, working
+from observatory.store.maintenance.advisory_lock import CHANNELS, working
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from uuid import UUID
 
 from observatory.alerts.labels import labels_of
-from observatory.alerts.links import moment_url
 from observatory.alerts.models import RANKS, Alert, Delivery
+from observatory.alerts.web.links import moment_url
 
 GROUPED_BY = ("cluster", "cluster_id", "project")
 WORDS = {

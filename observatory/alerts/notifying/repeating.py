@@ -14,9 +14,9 @@ from observatory.alerts.notifying.failure import NotSent
 from observatory.alerts.notifying.message import message_of
 from observatory.alerts.notifying.sending import send
 from observatory.alerts.notifying.settling import with_alerts
-from observatory.alerts.silencing import Quiet
+from observatory.alerts.silences.silencing import Quiet
 from observatory.store.connection import connect
-from observatory.store.working import CHANNELS, working
+from observatory.store.maintenance.advisory_lock import CHANNELS, working
 
 log = logging.getLogger(__name__)
 

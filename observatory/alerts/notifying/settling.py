@@ -9,7 +9,7 @@ from enum import Enum, auto
 from django.db.models import QuerySet
 
 from observatory.alerts.models import Alert, Delivery
-from observatory.alerts.silencing import Quiet
+from observatory.alerts.silences.silencing import Quiet
 
 LOOKED_AT_AGAIN = timedelta(seconds=10)
 """later: what waits"""

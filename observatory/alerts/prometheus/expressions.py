@@ -14,7 +14,9 @@ from dataclasses import dataclass, field, replace
 
 import promql_parser as promql
 
-from observatory.alerts.conditions import (
+from observatory.alerts.models import DAY
+from observatory.alerts.prometheus.labels import OF_CLUSTERS, OF_WORKERS, THREADS
+from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
     By,
@@ -23,10 +25,8 @@ from observatory.alerts.conditions import (
     MetricCondition,
     Selector,
 )
-from observatory.alerts.matchers import MOST, Matcher, MatcherError, check_pattern
-from observatory.alerts.models import DAY
-from observatory.alerts.prometheus.labels import OF_CLUSTERS, OF_WORKERS, THREADS
-from observatory.alerts.validation import MOST_CONDITIONS
+from observatory.alerts.rules.validation import MOST_CONDITIONS
+from observatory.alerts.silences.matchers import MOST, Matcher, MatcherError, check_pattern
 
 LONGEST = 2_000
 DEEPEST = 100

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import promql_parser as promql
 
-from observatory.alerts.condition_rows import rows_of
-from observatory.alerts.conditions import AnyCondition
 from observatory.alerts.models import DAY, Condition, Rule, Severity
 from observatory.alerts.prometheus.document import WrittenRule, read_document
 from observatory.alerts.prometheus.expressions import Unfit, read_expression
+from observatory.alerts.rules.condition_rows import rows_of
+from observatory.alerts.rules.conditions import AnyCondition
 from observatory.wire.records import clean_text
 
 SEVERITIES = {

@@ -8,7 +8,9 @@ from typing import Any
 
 import yaml
 
-from observatory.alerts.conditions import (
+from observatory.alerts.models import Rule
+from observatory.alerts.prometheus.labels import COUNTED, THREADS, WORKER
+from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
     By,
@@ -19,10 +21,8 @@ from observatory.alerts.conditions import (
     RuleSpec,
     Selector,
 )
-from observatory.alerts.described import DESCRIBED, OURS
-from observatory.alerts.matchers import Matcher
-from observatory.alerts.models import Rule
-from observatory.alerts.prometheus.labels import COUNTED, THREADS, WORKER
+from observatory.alerts.rules.metric_help import DESCRIBED, OURS
+from observatory.alerts.silences.matchers import Matcher
 from observatory.wire.records import MetricType
 
 AGGREGATES = {

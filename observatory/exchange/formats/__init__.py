@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from observatory.exchange.format import Format
+from observatory.exchange.formats.base import Format
 from observatory.exchange.formats.bundle import BundleFormat
 from observatory.exchange.formats.csv import Csv
 from observatory.exchange.formats.html import Html

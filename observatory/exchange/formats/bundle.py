@@ -7,15 +7,15 @@ from typing import IO
 
 from observatory.clusters.api import seconds
 from observatory.clusters.models import Cluster
-from observatory.exchange.bundle import write_bundle
-from observatory.exchange.format import Progress
-from observatory.exchange.manifest import ClusterFacts, NoteFacts, RunFacts
+from observatory.exchange.bundles.bundle import write_bundle
+from observatory.exchange.bundles.manifest import ClusterFacts, NoteFacts, RunFacts
+from observatory.exchange.formats.base import Progress
 from observatory.replay.scope import Part, Scope
 from observatory.runs.models import Note, Run
-from observatory.store.agents import reported
 from observatory.store.connection import connect
-from observatory.store.extracts import Extract
-from observatory.store.timeline import snapshot
+from observatory.store.ingest.agents import reported
+from observatory.store.queries.timeline import snapshot
+from observatory.store.transfer.extracts import Extract
 
 WITHOUT = {Part.LOGS: {"log"}, Part.CODE: {"profile"}}
 """the tables that hold what a scope doesn't show"""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import zipfile
 from typing import IO
 
-from observatory.exchange.comma_separated import csv_lines
-from observatory.exchange.format import Progress
-from observatory.exchange.records import Reader, Shown, write_zip
+from observatory.exchange.formats.base import Progress
+from observatory.exchange.formats.comma_separated import csv_lines
+from observatory.exchange.records.records import Reader, Shown, write_zip
 from observatory.replay.scope import Scope
 
 

@@ -13,11 +13,11 @@ from typing import IO
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from observatory.config.bundle import bundle
-from observatory.exchange.format import Progress
-from observatory.exchange.report import report_of
-from observatory.replay.bins import SHORT
+from observatory.config.static.bundle import bundle
+from observatory.exchange.formats.base import Progress
+from observatory.exchange.formats.report import report_of
 from observatory.replay.scope import Scope
+from observatory.replay.tiles.bins import SHORT
 
 FRONTEND = Path(settings.BASE_DIR) / "frontend"
 STYLES = ("base", "charts", "cluster", "records", "flags", "report")

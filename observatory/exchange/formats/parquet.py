@@ -10,10 +10,10 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from observatory.exchange.format import Progress
-from observatory.exchange.records import Reader, Shown, write_zip
+from observatory.exchange.formats.base import Progress
+from observatory.exchange.records.records import Reader, Shown, write_zip
 from observatory.replay.scope import Scope
-from observatory.store.record_kinds import ColumnType
+from observatory.store.queries.record_kinds import ColumnType
 
 TYPES = {
     ColumnType.TIME: pa.timestamp("us", "UTC"),

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import IO, Any
 
-from observatory.exchange.format import Progress
-from observatory.exchange.records import Reader, Shown, part_of, reader
+from observatory.exchange.formats.base import Progress
+from observatory.exchange.records.records import Reader, Shown, part_of, reader
 from observatory.replay.scope import Scope
-from observatory.store.record_kinds import RECORD_KINDS
-from observatory.store.records import Wanted
-from observatory.store.timeline import EPOCH, microseconds
+from observatory.store.queries.record_kinds import RECORD_KINDS
+from observatory.store.queries.records import Wanted
+from observatory.store.queries.timeline import EPOCH, microseconds
 
 Event = dict[str, Any]
 

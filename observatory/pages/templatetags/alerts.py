@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django import template
 
 from observatory.alerts.models import Alert
-from observatory.alerts.units import amount
+from observatory.alerts.rules.units import amount
 from observatory.pages.templatetags.records import timeline_url
 
 register = template.Library()

@@ -6,7 +6,7 @@ from django import template
 from django.conf import settings
 from django.templatetags.static import static
 
-from observatory.pages.static import bundle_of
+from observatory.pages.site.static import bundle_of
 
 register = template.Library()
 

@@ -10,10 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from observatory.runtime.children import dying_with_us
 from observatory.runtime.demo import READY
 from observatory.runtime.demo.cluster import DemoCluster
 from observatory.runtime.demo.work import one_pass
+from observatory.runtime.supervision.children import dying_with_us
 
 MANAGE = Path(__file__).parents[3] / "manage.py"
 

@@ -16,7 +16,7 @@ from typing import Self
 
 from distributed import Client
 
-from observatory.runtime.program import Program
+from observatory.runtime.supervision.program import Program
 
 ROOT = Path(__file__).parents[3]
 WORKERS, THREADS = 3, 2

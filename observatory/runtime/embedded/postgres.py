@@ -11,11 +11,11 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from observatory.runtime.children import dying_with_us
 from observatory.runtime.embedded.folder import HERE, DataFolder
 from observatory.runtime.embedded.leftover import stop_leftovers
 from observatory.runtime.embedded.software import postgres_programs
 from observatory.runtime.errors import RuntimeFault
+from observatory.runtime.supervision.children import dying_with_us
 
 USER = DATABASE = "observatory"
 GIBIBYTE = 1 << 30

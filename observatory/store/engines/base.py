@@ -8,8 +8,8 @@ from typing import Protocol
 
 import psycopg
 
-from observatory.store.kept import Window
-from observatory.store.tables import TimeSeries
+from observatory.store.maintenance.retained_windows import Window
+from observatory.store.schema.time_series import TimeSeries
 
 
 class Engine(Protocol):

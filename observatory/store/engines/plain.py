@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime, time, timedelta
 import psycopg
 from psycopg import sql
 
-from observatory.store.kept import Window, is_kept
-from observatory.store.tables import TimeSeries
+from observatory.store.maintenance.retained_windows import Window, is_kept
+from observatory.store.schema.time_series import TimeSeries
 
 LOCK = 0x0B5E_0001
 LOCK_TIMEOUT = "3s"

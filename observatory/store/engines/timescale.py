@@ -9,8 +9,8 @@ from datetime import date, datetime
 import psycopg
 from psycopg import sql
 
-from observatory.store.kept import Window, is_kept
-from observatory.store.tables import TimeSeries
+from observatory.store.maintenance.retained_windows import Window, is_kept
+from observatory.store.schema.time_series import TimeSeries
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db import migrations
 
-from observatory.store import schema
 from observatory.store.engines import choose
 from observatory.store.engines.timescale import install
+from observatory.store.schema import create as schema
 
 
 def create(apps: Any, schema_editor: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import migrations
 
-from observatory.store import schema
+from observatory.store.schema import create as schema
 
 
 def add(apps: Any, schema_editor: Any) -> None:

@@ -10,8 +10,8 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils.timezone import now
 
-from observatory.alerts import ready_made
 from observatory.alerts.models import Alert, Condition, Rule
+from observatory.alerts.rules import ready_made
 from tests.alerts.admin.forms import BLANK, LOST, MEMORY, rule_form
 from tests.world import World
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from observatory.alerts.evaluation import evaluate, wanted_clusters
+from observatory.alerts.evaluation.evaluator import evaluate, wanted_clusters
 from observatory.alerts.models import Alert, Channel, Condition, Delivery, Rule
 from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import reading
-from observatory.store.retention import delete_cluster
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Batch, Event, Sample, Series
 
 START = 1_780_000_000.0

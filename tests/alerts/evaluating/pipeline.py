@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import connection
 
-from observatory.runtime.children import dying_with_us
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.folder import DataFolder
 from observatory.runtime.embedded.valkey import Valkey
+from observatory.runtime.supervision.children import dying_with_us
 from tests.runtime.machine import eventually
 
 ROOT = Path(__file__).resolve().parents[3]

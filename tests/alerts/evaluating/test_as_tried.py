@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from observatory.alerts.evaluation.open_alerts import number
 from observatory.alerts.judging.back_test import back_test
 from observatory.alerts.judging.firings import Firing
 from observatory.alerts.models import Alert, Rule
-from observatory.alerts.record import number
-from observatory.alerts.specs import spec_of
+from observatory.alerts.rules.specs import spec_of
 from observatory.clusters.models import Cluster
 from observatory.wire.records import Batch, Event, Sample, Series, WorkerGone, WorkerSeen
 from tests.alerts.evaluating.conftest import START, Observed, after, event_rule, make_rule

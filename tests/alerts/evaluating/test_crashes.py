@@ -14,8 +14,8 @@ from observatory.alerts.models import Alert, Channel, Delivery, Progress, Rule
 from observatory.alerts.secrets import encrypt
 from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import connect
-from observatory.store.retention import delete_cluster
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Batch, Sample, Series
 from tests.alerts.evaluating.conftest import make_rule
 from tests.alerts.evaluating.pipeline import Pipeline, pipeline

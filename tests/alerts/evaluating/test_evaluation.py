@@ -6,10 +6,10 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from observatory.alerts import evaluation
+from observatory.alerts.evaluation import evaluator as evaluation
 from observatory.alerts.models import Alert, Channel, Condition, Progress, Rule
 from observatory.clusters.models import Cluster, Project, Target
-from observatory.store.late import LATENESS
+from observatory.store.ingest.late import LATENESS
 from observatory.wire.records import Event
 from tests.alerts.evaluating.conftest import (
     START,
@@ -261,7 +261,7 @@ def test_a_cluster_that_is_deleted_meanwhile_breaks_nothing(observed: Observed) 
         started=at(0),
         last_seen=at(0),
     )
-    from observatory.alerts.evaluation import evaluate
+    from observatory.alerts.evaluation.evaluator import evaluate
     from observatory.store.connection import reading
 
     with transaction.atomic(), connection.cursor() as cursor:

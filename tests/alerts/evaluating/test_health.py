@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from django.utils.timezone import now
 
-from observatory.alerts.health import lag
+from observatory.alerts.evaluation.health import lag
 from observatory.alerts.models import Channel, Delivery, Progress
 from observatory.clusters.models import Cluster
-from observatory.runtime.components import Finding, alerts
-from observatory.runtime.metrics import alert_metrics
+from observatory.runtime.health.components import Finding, alerts
+from observatory.runtime.health.own_metrics import alert_metrics
 from tests.alerts.evaluating.conftest import Observed, at, make_rule
 
 BUSY = [20.0] * 20

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.alerts.conditions import (
+from observatory.alerts.evaluation.messages import LONGEST, message
+from observatory.alerts.models import Alert, Rule
+from observatory.alerts.rules.conditions import (
     Aggregate,
     AnyCondition,
     Attribute,
@@ -16,10 +18,8 @@ from observatory.alerts.conditions import (
     RuleSpec,
     Selector,
 )
-from observatory.alerts.matchers import parse_matchers
-from observatory.alerts.messages import LONGEST, message
-from observatory.alerts.models import Alert, Rule
-from observatory.alerts.units import amount
+from observatory.alerts.rules.units import amount
+from observatory.alerts.silences.matchers import parse_matchers
 from observatory.clusters.models import Cluster
 
 MEMORY = Selector("observatory_worker_memory_bytes", parse_matchers('type="process"'))

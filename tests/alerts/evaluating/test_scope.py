@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from observatory.alerts.models import Rule
-from observatory.alerts.scope import clusters_of, rules_of
+from observatory.alerts.rules.scope import clusters_of, rules_of
 from tests.world import World, world
 
 __all__ = ["world"]

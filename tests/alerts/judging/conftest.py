@@ -9,7 +9,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from observatory.alerts.conditions import (
+from observatory.alerts.judging.firings import Firing, Standing, advance
+from observatory.alerts.judging.judge import judge
+from observatory.alerts.judging.readings import Readings
+from observatory.alerts.judging.verdicts import Subject
+from observatory.alerts.rules.conditions import (
     Aggregate,
     AnyCondition,
     By,
@@ -18,14 +22,10 @@ from observatory.alerts.conditions import (
     RuleSpec,
     Selector,
 )
-from observatory.alerts.judging.firings import Firing, Standing, advance
-from observatory.alerts.judging.judge import judge
-from observatory.alerts.judging.readings import Readings
-from observatory.alerts.judging.verdicts import Subject
 from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import connect
-from observatory.store.retention import delete_cluster
-from observatory.store.writer import Writer
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Batch, Event, MetricType, Sample, Series, WorkerGone, WorkerSeen
 
 START = 1_780_000_000.0

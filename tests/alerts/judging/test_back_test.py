@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from observatory.alerts.conditions import By, EventCondition, NoData
 from observatory.alerts.judging import back_test as module
 from observatory.alerts.judging.back_test import MOST_POINTS, MOST_SUBJECTS, BackTestError, back_test
+from observatory.alerts.rules.conditions import By, EventCondition, NoData
 from tests.alerts.judging.conftest import START, Stored, above, name_of, rule, shifted
 
 

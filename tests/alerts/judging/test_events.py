@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from observatory.alerts.conditions import By, EventCondition, Happening
 from observatory.alerts.judging.firings import Firing
+from observatory.alerts.rules.conditions import By, EventCondition, Happening
 from observatory.runs.models import Run
 from observatory.wire.records import Event
 from tests.alerts.judging.conftest import START, Fired, Stored, above, rule

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.alerts.conditions import (
+from observatory.alerts.judging.firings import Firing
+from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
     By,
@@ -13,8 +14,7 @@ from observatory.alerts.conditions import (
     NoData,
     Selector,
 )
-from observatory.alerts.judging.firings import Firing
-from observatory.alerts.matchers import parse_matchers
+from observatory.alerts.silences.matchers import parse_matchers
 from observatory.wire.records import MetricType
 from tests.alerts.judging.conftest import MEMORY, Fired, Stored, above, rule
 

@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from observatory.alerts.conditions import RuleSpec
-from observatory.alerts.ready_made import BY_KEY, RULES
+from observatory.alerts.rules.conditions import RuleSpec
+from observatory.alerts.rules.ready_made import BY_KEY, RULES
 from observatory.clusters.models import Cluster
-from observatory.store.retention import delete_cluster
+from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import MetricType, Sample, Series
 from tests.alerts.judging.conftest import START, Stored
 from tests.recorded import Recorded

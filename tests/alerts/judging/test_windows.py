@@ -12,7 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from observatory.alerts.conditions import (
+from observatory.alerts.judging.firings import Firing, Standing, advance
+from observatory.alerts.judging.judge import judge_all
+from observatory.alerts.judging.verdicts import CLUSTER, Level, Verdict
+from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
     By,
@@ -24,10 +27,7 @@ from observatory.alerts.conditions import (
     RuleSpec,
     Selector,
 )
-from observatory.alerts.judging.firings import Firing, Standing, advance
-from observatory.alerts.judging.judge import judge_all
-from observatory.alerts.judging.verdicts import CLUSTER, Level, Verdict
-from observatory.alerts.matchers import parse_matchers
+from observatory.alerts.silences.matchers import parse_matchers
 from observatory.wire.records import Event, MetricType, Sample, Series, WorkerSeen
 from tests.alerts.judging.conftest import START, Stored, above, name_of, rule
 

@@ -10,7 +10,7 @@ from django.utils.timezone import now
 from observatory.alerts.models import Alert, Channel, Delivery, Rule
 from observatory.alerts.notifying.delivering import MOST_ATTEMPTS, deliver_to, due_channels, pause
 from observatory.store.connection import connect
-from observatory.store.working import CHANNELS, working
+from observatory.store.maintenance.advisory_lock import CHANNELS, working
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.alerts.notifying.receivers import Receiver
 from tests.world import World

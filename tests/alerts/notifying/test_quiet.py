@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from observatory.alerts.acknowledging import acknowledge
 from observatory.alerts.models import Channel, Delivery, Silence
 from observatory.alerts.notifying.delivering import deliver_to
 from observatory.alerts.notifying.repeating import remind
+from observatory.alerts.web.acknowledging import acknowledge
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.alerts.notifying.receivers import Receiver
 from tests.alerts.notifying.test_delivering import at, states, summaries

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.alerts.conditions import (
+from observatory.alerts.prometheus.expressions import Unfit, read_expression
+from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
     By,
@@ -13,8 +14,7 @@ from observatory.alerts.conditions import (
     MetricCondition,
     Selector,
 )
-from observatory.alerts.matchers import Matcher
-from observatory.alerts.prometheus.expressions import Unfit, read_expression
+from observatory.alerts.silences.matchers import Matcher
 
 A, B = Selector("a"), Selector("b")
 SUM = Aggregate.SUM

@@ -14,9 +14,9 @@ from django.urls import reverse
 
 from observatory.alerts.models import Rule
 from observatory.alerts.prometheus.files import export_rules, import_rules
-from observatory.alerts.ready_made import RULES, make
-from observatory.alerts.specs import spec_of
-from observatory.alerts.validation import problems
+from observatory.alerts.rules.ready_made import RULES, make
+from observatory.alerts.rules.specs import spec_of
+from observatory.alerts.rules.validation import problems
 from tests.world import HOSTILE, World
 
 FILE = f"""

@@ -7,8 +7,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from observatory.alerts.condition_rows import rows_of
-from observatory.alerts.conditions import (
+from observatory.alerts.models import Rule, Severity
+from observatory.alerts.prometheus.document import DocumentError
+from observatory.alerts.prometheus.reading import read_rules
+from observatory.alerts.prometheus.writing import expression, write_rules
+from observatory.alerts.rules.condition_rows import rows_of
+from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
     By,
@@ -21,11 +25,7 @@ from observatory.alerts.conditions import (
     RuleSpec,
     Selector,
 )
-from observatory.alerts.matchers import Matcher, parse_matchers
-from observatory.alerts.models import Rule, Severity
-from observatory.alerts.prometheus.document import DocumentError
-from observatory.alerts.prometheus.reading import read_rules
-from observatory.alerts.prometheus.writing import expression, write_rules
+from observatory.alerts.silences.matchers import Matcher, parse_matchers
 
 FILE = """
 groups:

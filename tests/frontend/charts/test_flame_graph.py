@@ -35,13 +35,13 @@ ROWS = [
 
 SETUP = f"""async ([info, data, script]) => {{
   {BYTES_OF}
-  const {{ decode }} = await import("/frontend/timeline/blocks.js");
-  const {{ makeTile }} = await import("/frontend/timeline/tile_store.js");
+  const {{ decode }} = await import("/frontend/timeline/tiles/blocks.js");
+  const {{ makeTile }} = await import("/frontend/timeline/tiles/tile_store.js");
   const {{ Model }} = await import("/frontend/timeline/model.js");
   const {{ Selection }} = await import("/frontend/timeline/selection.js");
-  const {{ Stacks }} = await import("/frontend/timeline/stacks.js");
-  const {{ flameGraph }} = await import("/frontend/charts/flame_graph.js");
-  const tree = await import("/frontend/charts/flame_tree.js");
+  const {{ Stacks }} = await import("/frontend/timeline/tiles/stacks.js");
+  const {{ flameGraph }} = await import("/frontend/charts/flame_graph/flame_graph.js");
+  const tree = await import("/frontend/charts/flame_graph/tree.js");
   const until = async condition => {{
     for (let turn = 0; turn < 200; turn++) {{
       const found = condition();

@@ -7,7 +7,7 @@ from typing import Any
 from playwright.sync_api import Page
 
 LAY_OUT = """async ([workers, lanes, room, filter, open, sorted]) => {
-  const { layoutLanes } = await import("/frontend/charts/lane_rows.js");
+  const { layoutLanes } = await import("/frontend/charts/task_stream/lane_rows.js");
   const { Model } = await import("/frontend/timeline/model.js");
   const model = new Model();
   model.load({ workers, lanes, prefixes: [], series: {} });

@@ -14,7 +14,7 @@ POINTS = """
 def test_no_line_is_drawn_across_a_gap(page: Page) -> None:
     assert page.evaluate(
         """async () => {
-          const { unbroken } = await import("/frontend/charts/series_chart.js");
+          const { unbroken } = await import("/frontend/charts/series/series_chart.js");
           return [unbroken([1, 2, 3, 9, 10], 4), unbroken([], 4), unbroken([5], 4)];
         }"""
     ) == [[[0, 2], [3, 4]], [], [[0, 0]]]
@@ -24,7 +24,7 @@ def test_a_value_of_before_a_gap_says_nothing_of_an_instant_in_it(page: Page) ->
     assert page.evaluate(
         f"""async () => {{
           {POINTS}
-          const {{ valueAt }} = await import("/frontend/charts/series_points.js");
+          const {{ valueAt }} = await import("/frontend/charts/series/series_points.js");
           const one = points([1, 2, 20], [10, 20, 30]);
           return [0.5, 1, 2.5, 6.5, 20].map(at => valueAt(one, at));
         }}"""
@@ -35,7 +35,7 @@ def test_areas_on_top_of_each_other_sum_up_at_the_times_of_all(page: Page) -> No
     found = page.evaluate(
         f"""async () => {{
           {POINTS}
-          const {{ stack }} = await import("/frontend/charts/series_points.js");
+          const {{ stack }} = await import("/frontend/charts/series/series_points.js");
           return stack([points([1, 2, 3], [1, 1, 1]), points([1, 3], [5, 7]), points([], [])]);
         }}"""
     )
@@ -47,7 +47,7 @@ def test_a_tile_draws_its_own_interval_and_only_what_is_wanted(page: Page) -> No
     assert page.evaluate(
         f"""async () => {{
           {POINTS}
-          const {{ pointsOf }} = await import("/frontend/charts/series_points.js");
+          const {{ pointsOf }} = await import("/frontend/charts/series/series_points.js");
           const blocks = new Map([["bin", [bin([[1, 5, 10], [1, 15, 20], [2, 5, 99]])]]]);
           const tile = {{ layer: "memory", binWidth: 1, blocks }};
           const tiles = [0, 10].map(start => ({{ ...tile, start, stop: start + 10 }}));
@@ -61,7 +61,7 @@ def test_all_workers_together_are_told_apart_from_the_one_whose_number_they_bear
     assert page.evaluate(
         f"""async () => {{
           {POINTS}
-          const {{ pointsOf }} = await import("/frontend/charts/series_points.js");
+          const {{ pointsOf }} = await import("/frontend/charts/series/series_points.js");
           const tile = (layer, value) => ({{ layer, start: 0, stop: 10, binWidth: 1,
             blocks: new Map([["bin", [bin([[1, 5, value]])]]]) }});
           const wanted = new Map([[1, {{ id: 1, interval: 1 }}], [-1, {{ id: -1, interval: 1 }}]]);
@@ -74,7 +74,7 @@ def test_all_workers_together_are_told_apart_from_the_one_whose_number_they_bear
 def test_ticks_are_round_and_reach_the_highest_value(page: Page) -> None:
     assert page.evaluate(
         """async () => {
-          const { ticks, units } = await import("/frontend/charts/value_axis.js");
+          const { ticks, units } = await import("/frontend/charts/series/value_axis.js");
           return [ticks(100, units.percent), ticks(3 * 2 ** 30, units.bytes).map(each => each / 2 ** 30),
             ticks(0, units.count)];
         }"""
@@ -85,7 +85,7 @@ def test_a_worker_whose_counter_is_known_is_drawn_by_it_and_another_by_its_heart
     chosen = page.evaluate(
         """async () => {
           const { Model } = await import("/frontend/timeline/model.js");
-          const { gil } = await import("/frontend/charts/processor.js");
+          const { gil } = await import("/frontend/charts/series/processor.js");
           const { Events } = await import("/frontend/timeline/events.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
           const series = (id, worker, metric) => ({ id, worker, metric, labels: {}, interval: 5 });
@@ -119,7 +119,7 @@ def test_a_chart_without_series_says_what_to_do(page: Page) -> None:
     assert "gilknocker" in page.evaluate(
         """async () => {
           const { Model } = await import("/frontend/timeline/model.js");
-          const { gil } = await import("/frontend/charts/processor.js");
+          const { gil } = await import("/frontend/charts/series/processor.js");
           const { Events } = await import("/frontend/timeline/events.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
           const tile = { layer: "gil", start: 0, stop: 10, binWidth: 1, blocks: new Map() };

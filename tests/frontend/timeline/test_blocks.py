@@ -10,7 +10,7 @@ from tests.frontend.timeline.make import BYTES_OF, text
 
 DECODE = f"""async data => {{
   {BYTES_OF}
-  const {{ decode }} = await import("/frontend/timeline/blocks.js");
+  const {{ decode }} = await import("/frontend/timeline/tiles/blocks.js");
   try {{
     return decode(bytesOf(data)).map(block => ({{
       kind: block.kind, rows: block.rows, meta: block.meta,

@@ -43,7 +43,7 @@ def test_what_the_whole_clusters_tiles_only_count_is_told_by_the_windows(page: P
 def test_where_all_are_told_no_further_tiles_are_wanted(page: Page) -> None:
     assert made(
         page,
-        """const { eventsTrack } = await import("/frontend/charts/events_track.js");
+        """const { eventsTrack } = await import("/frontend/charts/events/track.js");
         const few = new Events(), many = new Events();
         few.load([window]); many.load([whole]);
         return [few, many].map(events => eventsTrack.layers({ events }));""",

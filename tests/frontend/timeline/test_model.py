@@ -28,7 +28,7 @@ def test_live_blocks_add_to_what_was_loaded(page: Page) -> None:
         f"""async ([data, loaded]) => {{
           {BYTES_OF}
           const {{ Model }} = await import("/frontend/timeline/model.js");
-          const {{ decode }} = await import("/frontend/timeline/blocks.js");
+          const {{ decode }} = await import("/frontend/timeline/tiles/blocks.js");
           const model = new Model();
           model.load(loaded);
           for (const block of decode(bytesOf(data))) model.apply(block);
@@ -69,7 +69,7 @@ def test_what_was_not_seen_is_a_gap_until_it_was_seen_again(page: Page) -> None:
         f"""async ([data, first]) => {{
           {BYTES_OF}
           const {{ Events }} = await import("/frontend/timeline/events.js");
-          const {{ decode }} = await import("/frontend/timeline/blocks.js");
+          const {{ decode }} = await import("/frontend/timeline/tiles/blocks.js");
           const events = new Events();
           events.load([{{ start: 0, stop: 1e12, blocks: new Map([["event", decode(bytesOf(data))]]) }}]);
           const gaps = events.gaps.map(gap => [gap.kind, gap.start - first, gap.stop && gap.stop - first]);
@@ -95,7 +95,7 @@ def test_what_an_agent_dropped_is_a_gap_that_tells_how_much_and_why(page: Page) 
         f"""async ([data, first]) => {{
           {BYTES_OF}
           const {{ Events }} = await import("/frontend/timeline/events.js");
-          const {{ decode }} = await import("/frontend/timeline/blocks.js");
+          const {{ decode }} = await import("/frontend/timeline/tiles/blocks.js");
           const events = new Events();
           events.load([{{ start: 0, stop: 1e12, blocks: new Map([["event", decode(bytesOf(data))]]) }}]);
           const [gap] = events.gaps;

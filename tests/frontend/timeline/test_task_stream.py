@@ -12,11 +12,11 @@ from tests.frontend.timeline.make import BYTES_OF, FIRST, Row, busy, spans, text
 HEIGHT = 20
 PAINT = f"""async ([data, seconds, width, selected, level, index]) => {{
   {BYTES_OF}
-  const {{ decode }} = await import("/frontend/timeline/blocks.js");
+  const {{ decode }} = await import("/frontend/timeline/tiles/blocks.js");
   const {{ Model }} = await import("/frontend/timeline/model.js");
   const {{ Selection }} = await import("/frontend/timeline/selection.js");
-  const {{ LanePainter }} = await import("/frontend/charts/lane_paint.js");
-  const {{ makeTile }} = await import("/frontend/timeline/tile_store.js");
+  const {{ LanePainter }} = await import("/frontend/charts/task_stream/lane_paint.js");
+  const {{ makeTile }} = await import("/frontend/timeline/tiles/tile_store.js");
   const model = new Model();
   model.load({{ workers: [], lanes: [], series: {{}},
     prefixes: [{{ id: 1, name: "inc", color: "#0000ff" }}, {{ id: 2, name: "sum", color: "#00ff00" }}] }});
@@ -140,7 +140,7 @@ def test_a_chosen_task_is_seen_however_short_it_is(page: Page) -> None:
 HIT = (
     PAINT.split("const painter")[0]
     + f"""
-  const {{ hitLanes }} = await import("/frontend/charts/lane_hit.js");
+  const {{ hitLanes }} = await import("/frontend/charts/task_stream/lane_hit.js");
   return hitLanes([tile], model, [1], {FIRST} + seconds, width);
 }}"""
 )

@@ -18,8 +18,8 @@ CLUSTER = "/api/v1/clusters/1"
 TILES = f"{CLUSTER}/tiles"
 SETUP = f"""async ([info, script, ...rest]) => {{
   {BYTES_OF}
-  const {{ Tiles }} = await import("/frontend/timeline/tiles.js");
-  const {{ decode }} = await import("/frontend/timeline/blocks.js");
+  const {{ Tiles }} = await import("/frontend/timeline/tiles/tiles.js");
+  const {{ decode }} = await import("/frontend/timeline/tiles/blocks.js");
   const source = {{ url: "{CLUSTER}", ask: (...asked) => fetch(...asked) }};
   const state = (window.state ??= {{ tiles: new Tiles(source, info) }});
   const {{ tiles }} = state;
@@ -143,7 +143,7 @@ def test_what_lies_beside_the_window_waits_for_what_is_in_it(page: Page, server:
     server.answer = answering(lambda path: extent())
     start, stop = run(
         page,
-        f"""const {{ levelFor, tileIndex, tileWidth }} = await import("/frontend/timeline/levels.js");
+        f"""const {{ levelFor, tileIndex, tileWidth }} = await import("/frontend/timeline/tiles/levels.js");
         const level = levelFor(60, 1000, info), width = tileWidth(level);
         const start = (tileIndex({FIRST + 300}, level) + 1) * width + 0.01 * width;
         cover(start, start + 60); await until(() => !tiles.loading);
@@ -351,7 +351,7 @@ def test_bytes_that_are_no_tile_are_an_error_not_a_picture(page: Page, server: S
 def test_memory_is_bounded_and_what_is_on_the_screen_stays(page: Page) -> None:
     kept = page.evaluate(
         """async () => {
-          const { TileStore, makeTile, tileKey } = await import("/frontend/timeline/tile_store.js");
+          const { TileStore, makeTile, tileKey } = await import("/frontend/timeline/tiles/tile_store.js");
           const store = new TileStore(1000);
           for (let index = 0; index < 50; index++) {
             const tile = makeTile("spans", 20, index, true, []);
@@ -368,7 +368,7 @@ def test_memory_is_bounded_and_what_is_on_the_screen_stays(page: Page) -> None:
 def test_finer_tiles_that_cover_a_place_stand_in_for_the_coarser_one(page: Page) -> None:
     levels = page.evaluate(
         """async () => {
-          const { TileStore, makeTile, tileKey } = await import("/frontend/timeline/tile_store.js");
+          const { TileStore, makeTile, tileKey } = await import("/frontend/timeline/tiles/tile_store.js");
           const store = new TileStore();
           const rest = { bytes: 1, sequence: 0, version: 0, appended: 0, stale: false };
           const put = (level, index) => store.put({ tile: makeTile("spans", level, index, true, []),

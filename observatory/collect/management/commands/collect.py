@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from observatory.collect.collector import collect
+from observatory.collect.collector.collector import collect
 
 
 class Command(BaseCommand):

@@ -8,9 +8,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
 from observatory.clusters.models import Project
-from observatory.exchange.arrivals import Destination
-from observatory.exchange.imports import import_file
-from observatory.exchange.refusal import AlreadyHere, Refused
+from observatory.exchange.imports.destination import Destination
+from observatory.exchange.imports.import_file import import_file
+from observatory.exchange.imports.refusal import AlreadyHere, Refused
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from observatory.runtime.components import celery, collector
+from observatory.runtime.health.components import celery, collector
 
 QUESTIONS = {"collector": collector, "celery": celery}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from observatory.runtime.components import all_findings
+from observatory.runtime.health.components import all_findings
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from observatory.runtime.errors import RuntimeFault
-from observatory.runtime.up import Options, up
+from observatory.runtime.supervision.up import Options, up
 
 
 class Command(BaseCommand):

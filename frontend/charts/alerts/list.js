@@ -1,0 +1,76 @@
+// The alerts of the window as a list: for those who can't see the bands, or have no mouse.
+
+import { element } from "../../element.js";
+import { stateOf, subjectOf } from "../../timeline/alerts.js";
+import { openAlert, timesOf } from "./card.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("../../timeline/alerts.js").Alert} Alert */
+
+const MOST = 100;
+
+/** @type {Chart} */
+export const alertsList = {
+  name: "alerts-list",
+  title: "Alerts in the window",
+  place: "side",
+  layers: [],
+  help: "What fired, or is pending, in the window. A click goes to the moment and says what to do.",
+  create: (element, context) => new AlertsList(element, context),
+};
+
+class AlertsList {
+  #element;
+  #context;
+  #list = element("ul", "alerts-list");
+  #note = element("p", "notes-empty muted");
+  /** @type {Alert[]|null} */
+  #shown = null;
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {Context} context
+   */
+  constructor(parent, context) {
+    this.#element = parent;
+    this.#context = context;
+    parent.append(this.#list, this.#note);
+  }
+
+  destroy() {
+    this.#element.replaceChildren();
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    const { alerts } = this.#context;
+    const found = alerts.between(view.start, view.stop);
+    const shown = found.slice(-MOST);
+    this.#note.textContent = this.#words(found.length);
+    const known = this.#shown;
+    if (known && known.length === shown.length && shown.every((alert, place) => alert === known[place])) return;
+    this.#shown = shown;
+    this.#list.replaceChildren(...shown.map((alert) => this.#item(alert)));
+  }
+
+  /** @param {number} found */
+  #words(found) {
+    if (found > MOST) return `The last ${MOST} of ${found}.`;
+    if (found) return "";
+    const all = this.#context.alerts.list.length;
+    return all ? `None in the window, ${all} in all.` : "None.";
+  }
+
+  /** @param {Alert} alert */
+  #item(alert) {
+    const name = element("button", `alerts-list-name severity ${alert.severity}`, alert.rule);
+    name.type = "button";
+    name.title = `${alert.severity}, ${stateOf(alert)}`;
+    name.addEventListener("click", () => openAlert(this.#context, alert));
+    const state = stateOf(alert) === "firing" ? "firing" : "";
+    const words = [state, subjectOf(alert), timesOf(alert)].filter(Boolean).join(" · ");
+    return element("li", "", name, element("span", "muted", words));
+  }
+}

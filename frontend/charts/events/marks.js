@@ -1,0 +1,106 @@
+// How events are marked, on the overview and on the events' own track.
+
+import { theme } from "../drawing/theme.js";
+
+/** @typedef {import("../drawing/theme.js").Theme} Theme */
+/** @typedef {{symbol: "up"|"down"|"cross"|"diamond"|"square"|"bar"|"flag", color: keyof Theme, words: string, weight: number}} Mark */
+
+/** @type {Record<string, Mark>} heavier ones are drawn over lighter ones */
+const MARKS = {
+  "graph-updated": { symbol: "diamond", color: "muted", words: "tasks submitted", weight: 0 },
+  "client-added": { symbol: "bar", color: "muted", words: "client connected", weight: 0 },
+  "client-removed": { symbol: "bar", color: "muted", words: "client left", weight: 0 },
+  "worker-added": { symbol: "up", color: "ok", words: "worker joined", weight: 1 },
+  "worker-removed": { symbol: "down", color: "muted", words: "worker left", weight: 1 },
+  "worker-status": { symbol: "diamond", color: "warning", words: "worker's status changed", weight: 1 },
+  restarted: { symbol: "square", color: "warning", words: "cluster restarted", weight: 2 },
+  "series-refused": { symbol: "square", color: "warning", words: "series refused", weight: 2 },
+  "stream-lost": { symbol: "bar", color: "warning", words: "task stream lost", weight: 2 },
+  "stream-resumed": { symbol: "bar", color: "ok", words: "task stream back", weight: 1 },
+  "scheduler-unreachable": { symbol: "bar", color: "danger", words: "scheduler did not answer", weight: 2 },
+  "scheduler-reachable": { symbol: "bar", color: "ok", words: "scheduler answers again", weight: 1 },
+  "agent-started": { symbol: "diamond", color: "accent", words: "the agent began to report", weight: 1 },
+  "adaptive-target": { symbol: "bar", color: "accent", words: "scaling asked for other workers", weight: 1 },
+  shuffle: { symbol: "diamond", color: "muted", words: "shuffle", weight: 0 },
+  topic: { symbol: "diamond", color: "muted", words: "logged to a topic", weight: 0 },
+  "worker-restarted": { symbol: "up", color: "danger", words: "nanny restarted its worker", weight: 3 },
+  "records-dropped": { symbol: "bar", color: "warning", words: "records dropped", weight: 3 },
+  "worker-lost": { symbol: "down", color: "danger", words: "worker lost", weight: 3 },
+  "tasks-erred": { symbol: "cross", color: "danger", words: "tasks erred", weight: 3 },
+  note: { symbol: "flag", color: "accent", words: "note", weight: 4 },
+  "cluster-ended": { symbol: "square", color: "text", words: "cluster ended", weight: 3 },
+};
+const STRETCH = 0.3; // how dark
+/** @type {Mark} */
+const UNKNOWN = { symbol: "diamond", color: "muted", words: "", weight: 0 };
+
+/**
+ * @param {string} kind
+ * @returns {Mark}
+ */
+export function markOf(kind) {
+  return MARKS[kind] ?? { ...UNKNOWN, words: kind };
+}
+
+/**
+ * Draws the marks of events at their times, of those of one kind at one pixel one, and the stretches of those with a stop.
+ * @param {CanvasRenderingContext2D} context
+ * @param {{time: number, kind: string, stop?: number|null}[]} events
+ * @param {(time: number) => number} x
+ * @param {[number, number]} range of x that is drawn
+ * @param {number} y middle
+ * @param {number} size px
+ */
+export function drawMarks(context, events, x, range, y, size) {
+  /** @type {Map<string, [Mark, number]>} */
+  const places = new Map();
+  for (const event of events) {
+    const place = Math.round(x(event.time));
+    if (place < range[0] || place > range[1]) continue;
+    places.set(`${place} ${event.kind}`, [markOf(event.kind), place]);
+  }
+  const colors = theme();
+  context.globalAlpha = STRETCH;
+  for (const { time, stop, kind } of events.filter((event) => event.stop)) {
+    const [from, to] = [Math.max(x(time), range[0]), Math.min(x(stop ?? time), range[1])];
+    context.fillStyle = colors[markOf(kind).color];
+    if (to > from) context.fillRect(from, y - size / 2, to - from, size);
+  }
+  context.globalAlpha = 1;
+  for (const [mark, place] of [...places.values()].sort(([one], [other]) => one.weight - other.weight)) {
+    context.fillStyle = context.strokeStyle = colors[mark.color];
+    drawSymbol(context, mark.symbol, place, y, size / 2);
+  }
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Mark["symbol"]} symbol
+ * @param {number} x
+ * @param {number} y
+ * @param {number} radius
+ */
+function drawSymbol(context, symbol, x, y, radius) {
+  const path = (/** @type {[number, number][]} */ points) => {
+    context.beginPath();
+    for (const [dx, dy] of points) context.lineTo(x + dx * radius, y + dy * radius);
+    context.closePath();
+    context.fill();
+  };
+  if (symbol === "up") path([[-1, 0.8], [1, 0.8], [0, -1]]);
+  else if (symbol === "down") path([[-1, -0.8], [1, -0.8], [0, 1]]);
+  else if (symbol === "diamond") path([[0, -0.8], [0.8, 0], [0, 0.8], [-0.8, 0]]);
+  else if (symbol === "square") path([[-0.8, -0.8], [0.8, -0.8], [0.8, 0.8], [-0.8, 0.8]]);
+  else if (symbol === "flag") path([[-0.6, -1], [1, -0.45], [-0.2, 0.1], [-0.2, 1], [-0.6, 1]]);
+  else if (symbol === "bar") path([[-0.25, -1], [0.25, -1], [0.25, 1], [-0.25, 1]]);
+  else {
+    context.lineWidth = 2;
+    context.beginPath();
+    context.moveTo(x - radius * 0.8, y - radius * 0.8);
+    context.lineTo(x + radius * 0.8, y + radius * 0.8);
+    context.moveTo(x + radius * 0.8, y - radius * 0.8);
+    context.lineTo(x - radius * 0.8, y + radius * 0.8);
+    context.stroke();
+    context.lineWidth = 1;
+  }
+}

@@ -1,0 +1,77 @@
+// The notes of the window as a list: to read, to go to, and to change one's own.
+
+import { element } from "../../element.js";
+import { formatDate, formatTime } from "../../timeline/times.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("../../timeline/notes.js").Note} Note */
+
+/** @type {Chart} */
+export const notes = {
+  name: "notes",
+  title: "Notes",
+  place: "side",
+  part: "notes",
+  layers: [],
+  help: "What people wrote about the window. A click goes to the moment.",
+  create: (element, context) => new NotesList(element, context),
+};
+
+class NotesList {
+  #element;
+  #context;
+  #list = element("ul", "notes");
+  #empty = element("p", "notes-empty muted");
+  /** @type {Note[]|null} */
+  #shown = null;
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {Context} context
+   */
+  constructor(parent, context) {
+    this.#element = parent;
+    this.#context = context;
+    parent.append(this.#list, this.#empty);
+  }
+
+  destroy() {
+    this.#element.replaceChildren();
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    const { notes } = this.#context;
+    const found = notes.between(view.start, view.stop);
+    this.#empty.hidden = found.length > 0;
+    this.#empty.textContent = notes.list.length ? `None in the window, ${notes.list.length} in all.` : "None yet.";
+    const known = this.#shown;
+    if (known && known.length === found.length && found.every((note, place) => note === known[place])) return;
+    this.#shown = found;
+    this.#list.replaceChildren(...found.map((note) => this.#item(note)));
+  }
+
+  /** @param {Note} note */
+  #item(note) {
+    const until = note.stop === null ? "" : ` – ${formatTime(note.stop, 1)}`;
+    const time = element("button", "note-time", formatTime(note.time, 1) + until);
+    time.type = "button";
+    time.title = `Go to ${formatDate(note.time)}`;
+    time.addEventListener("click", () => this.#context.timeline.jump(note.time));
+    const author = element("span", "note-author", note.author ?? "somebody who is gone");
+    const line = element("div", "note-head", time, author);
+    if (note.edited !== null) line.append(element("span", "muted", "edited"));
+    if (note.may_change) line.append(this.#changeButton(note));
+    return element("li", "", line, element("p", "note-text", note.text));
+  }
+
+  /** @param {Note} note */
+  #changeButton(note) {
+    const button = element("button", "note-change", "change");
+    button.type = "button";
+    button.addEventListener("click", () => this.#context.notes.edit(note));
+    return button;
+  }
+}

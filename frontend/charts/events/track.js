@@ -1,0 +1,134 @@
+// A track of what happened: workers that came, left or were lost, errors, gaps.
+
+import { formatTime } from "../../timeline/times.js";
+import { RIGHT_GUTTER, leftGutter } from "../../types.js";
+import { drawMarks, markOf } from "./marks.js";
+import { drawGaps } from "../drawing/gaps.js";
+import { workerLabel } from "../task_stream/lane_rows.js";
+import { Surface } from "../drawing/surface.js";
+import { theme } from "../drawing/theme.js";
+import { Tooltip } from "../drawing/tooltip.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("../../timeline/events.js").ClusterEvent} ClusterEvent */
+
+const HEIGHT = 20;
+const MARK_SIZE = 10;
+const REACH = 7; // px around the mouse
+const MOST_LINES = 8;
+
+/** @type {Chart} */
+export const eventsTrack = {
+  name: "events",
+  title: "Events",
+  place: "timeline",
+  layers: ({ events }) => (events.areCounted ? ["events"] : []),
+  help: "▲ worker joined, ▼ worker left (red: lost), ✕ tasks erred, ◆ tasks submitted, ⚑ note; hatched: not recorded. Click one to go there.",
+  create: (element, context) => new EventsTrack(element, context),
+};
+
+class EventsTrack {
+  #element;
+  #context;
+  #surface;
+  #tooltip;
+  /** @type {View|null} */
+  #view = null;
+  /** @type {ClusterEvent[]} in the window, and maybe beside it */
+  #events = [];
+
+  /**
+   * @param {HTMLElement} element
+   * @param {Context} context
+   */
+  constructor(element, context) {
+    this.#element = element;
+    this.#context = context;
+    this.#surface = new Surface(element, "Events in the window");
+    this.#tooltip = new Tooltip(element);
+    element.addEventListener("pointermove", (event) => this.#hover(event));
+    element.addEventListener("pointerleave", () => this.#tooltip.hide());
+    element.addEventListener("click", (event) => this.#click(event));
+  }
+
+  destroy() {
+    this.#element.replaceChildren();
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    if (this.#view?.tiles === view.tiles) return;
+    this.#view = view;
+    const left = leftGutter();
+    this.#surface.clear(left + view.width + RIGHT_GUTTER, HEIGHT);
+    const { context } = this.#surface;
+    context.strokeStyle = theme().border;
+    context.beginPath();
+    context.moveTo(left, HEIGHT / 2);
+    context.lineTo(left + view.width, HEIGHT / 2);
+    context.stroke();
+    const events = this.#context.events.within(view.tiles.events ?? []);
+    this.#events = events;
+    const [x, range] = [(/** @type {number} */ time) => this.#x(time), /** @type {[number, number]} */ ([left, left + view.width])];
+    const gaps = this.#context.events.gapsBetween(view.start, view.stop);
+    drawGaps(context, gaps, x, range, 0, HEIGHT, this.#context.timeline.end);
+    drawMarks(context, events, x, range, HEIGHT / 2, MARK_SIZE);
+    const shown = events.filter((event) => event.time >= view.start && event.time < view.stop);
+    const count = shown.reduce((sum, event) => sum + event.count, 0);
+    this.#surface.canvas.setAttribute("aria-label", `${count} events in the window`);
+  }
+
+  /** @param {number} time */
+  #x(time) {
+    const view = this.#view;
+    if (!view) return NaN;
+    return leftGutter() + ((time - view.start) / (view.stop - view.start)) * view.width;
+  }
+
+  /** @param {MouseEvent} event */
+  #near(event) {
+    const x = event.clientX - this.#surface.canvas.getBoundingClientRect().left;
+    const near = this.#events.filter((one) => Math.abs(this.#x(one.time) - x) <= REACH);
+    return { x, near: near.sort((one, other) => markOf(other.kind).weight - markOf(one.kind).weight) };
+  }
+
+  /** @param {number} x */
+  #gapsAt(x) {
+    const view = this.#view;
+    if (!view) return [];
+    const time = (/** @type {number} */ place) => view.start + ((place - leftGutter()) / view.width) * (view.stop - view.start);
+    return this.#context.events.gapsBetween(time(x - 2), time(x + 2)).slice(0, MOST_LINES);
+  }
+
+  /** @param {PointerEvent} event */
+  #hover(event) {
+    const { x, near } = this.#near(event);
+    this.#surface.canvas.style.cursor = near.length ? "pointer" : "";
+    const gaps = this.#gapsAt(x);
+    if (!near.length && !gaps.length) return this.#tooltip.hide();
+    const colors = theme();
+    /** @type {[string, string, string?][]} */
+    const lines = near.slice(0, MOST_LINES).map((one) => {
+      const mark = markOf(one.kind);
+      const worker = this.#context.model.workers.get(one.worker ?? -1);
+      const times = one.count > 1 ? `${one.count.toLocaleString("en")}×` : "";
+      const words = [times, one.message || mark.words, worker ? workerLabel(worker) : ""].filter(Boolean).join(" · ");
+      return [formatTime(one.time, 1), words, colors[mark.color]];
+    });
+    if (near.length > MOST_LINES) lines.push(["", `and ${near.length - MOST_LINES} more`]);
+    for (const gap of gaps) lines.push(["gap", gap.label, colors.warning]);
+    const count = near.reduce((sum, event) => sum + event.count, 0).toLocaleString("en");
+    const title = near.length === 1 ? markOf(near[0].kind).words : near.length ? `${count} events` : "Not recorded";
+    this.#tooltip.show(x, HEIGHT, title, lines);
+  }
+
+  /** @param {MouseEvent} event */
+  #click(event) {
+    const { near } = this.#near(event);
+    if (!near.length) return;
+    this.#context.timeline.jump(near[0].time);
+    event.preventDefault();
+  }
+}

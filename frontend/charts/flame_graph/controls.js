@@ -1,0 +1,92 @@
+// What stands above a flame graph: which samples, the search, what is shown in words, the way out of a zoom.
+
+import { element } from "../../element.js";
+import { nameOf } from "./text.js";
+
+/** @typedef {import("./tree.js").Node} Node */
+/** @typedef {import("./tree.js").Wanted} Wanted */
+
+/** @type {[Wanted["source"], string][]} */
+const SOURCES = [
+  ["tasks", "tasks"],
+  ["workers", "workers' event loops"],
+  ["scheduler", "scheduler's event loop"],
+];
+const MOST_CRUMBS = 3;
+
+/** Fires "source", "search" and "zoom" (its detail the node) when the person wants something else. */
+export class FlameControls extends EventTarget {
+  bar;
+  words = element("p", "flame-words");
+  crumbs = element("nav", "flame-crumbs");
+  #source;
+  #search = element("input", "");
+  #matched = element("output", "");
+  #shown = "";
+
+  constructor() {
+    super();
+    this.#source = element("select", "", ...SOURCES.map(([value, label]) => new Option(label, value)));
+    this.#search.type = "search";
+    this.#search.placeholder = "function or file";
+    this.#search.maxLength = 200;
+    const source = element("label", "", "Samples of ", this.#source);
+    const search = element("label", "", "Find ", this.#search);
+    this.bar = element("div", "lane-controls flame-controls", source, search, this.#matched);
+    this.crumbs.setAttribute("aria-label", "Zoomed into");
+    this.#source.addEventListener("change", () => this.dispatchEvent(new Event("source")));
+    this.#search.addEventListener("input", () => this.dispatchEvent(new Event("search")));
+  }
+
+  get source() {
+    return /** @type {Wanted["source"]} */ (this.#source.value);
+  }
+
+  /** In lower case. */
+  get searched() {
+    return this.#search.value.trim().toLowerCase();
+  }
+
+  clearSearch() {
+    this.#search.value = "";
+  }
+
+  /** @param {string} words what was found */
+  showMatched(words) {
+    this.#matched.textContent = words;
+  }
+
+  /**
+   * The frames around the one that is zoomed into, each a way back.
+   * @param {Node} focus
+   */
+  showCrumbs(focus) {
+    /** @type {Node[]} */
+    const path = [];
+    for (let node = focus.parent; node; node = node.parent) path.unshift(node);
+    const shown = path.length > MOST_CRUMBS ? [path[0], null, ...path.slice(1 - MOST_CRUMBS)] : path;
+    const content = JSON.stringify([...shown, focus].map((node) => node && nameOf(node)));
+    this.#nodes = shown;
+    if (content === this.#shown) return;
+    this.#shown = content;
+    this.crumbs.hidden = !path.length;
+    const parts = shown.map((node, at) => (node ? this.#crumb(nameOf(node), at) : element("span", "", "…")));
+    this.crumbs.replaceChildren(...parts, element("strong", "", nameOf(focus)));
+  }
+
+  /** @type {(Node|null)[]} */
+  #nodes = [];
+
+  /**
+   * @param {string} name
+   * @param {number} at
+   */
+  #crumb(name, at) {
+    const button = element("button", "", name);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      this.dispatchEvent(new CustomEvent("zoom", { detail: this.#nodes[at] }));
+    });
+    return button;
+  }
+}

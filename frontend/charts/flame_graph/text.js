@@ -1,0 +1,120 @@
+// What a flame graph says in words: which samples it shows, what a frame has of them, why there are none.
+
+import { digitsFor, formatDuration, formatTime } from "../../timeline/times.js";
+
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("./tree.js").Node} Node */
+/** @typedef {import("./tree.js").Wanted} Wanted */
+
+const USUAL_INTERVAL = 0.01; // s between two samples of a thread: Dask's distributed.worker.profile.interval
+
+/**
+ * @param {number} part
+ * @param {number} whole
+ */
+export function share(part, whole) {
+  const percent = (part / Math.max(whole, 1)) * 100;
+  return `${percent > 0 && percent < 0.1 ? "< 0.1" : percent.toFixed(percent < 99.95 ? 1 : 0)} %`;
+}
+
+/** @param {number} count */
+export function samples(count) {
+  return `${count.toLocaleString("en")} sample${count === 1 ? "" : "s"}`;
+}
+
+/**
+ * @param {string} file
+ * @returns {string} its name and its folder's
+ */
+export function shortFile(file) {
+  return file.split(/[\\/]/).slice(-2).join("/");
+}
+
+/** @param {Node} node */
+export function nameOf(node) {
+  return node.of ? node.of.name || "a function without a name" : "all samples";
+}
+
+/**
+ * Where a frame was: its file and the line that was seen most.
+ * @param {Node} node
+ */
+export function placeOf(node) {
+  const lines = [...node.lines].sort((one, other) => other[1] - one[1]).map(([line]) => line);
+  const more = lines.length > 1 ? ` and ${lines.length - 1} more line${lines.length > 2 ? "s" : ""}` : "";
+  return node.of ? `${node.of.file}:${lines[0]}${more}` : "";
+}
+
+/**
+ * The lines of a frame's tooltip.
+ * @param {Node} node
+ * @param {Node} root
+ * @param {Node} focus
+ * @param {Wanted} wanted
+ * @returns {[string, string][]}
+ */
+export function describeNode(node, root, focus, wanted) {
+  /** @type {[string, string][]} */
+  const lines = [["samples", `${node.total.toLocaleString("en")} · ${share(node.total, root.total)}`]];
+  if (focus !== root) lines.push([`of ${nameOf(focus)}`, share(node.total, focus.total)]);
+  if (node.of) {
+    lines.push(["itself", share(node.own, root.total)]);
+    lines.unshift(["at", placeOf(node)]);
+  }
+  if (wanted.source === "tasks") {
+    lines.push(["time", `≈ ${formatDuration(node.total * USUAL_INTERVAL)}, at Dask's usual 10 ms a sample`]);
+  }
+  return lines;
+}
+
+/**
+ * Whose samples are wanted: "tasks of prefix inc on worker tcp://…".
+ * @param {Context} context
+ * @param {Wanted} wanted
+ */
+function subject({ model }, wanted) {
+  if (wanted.source === "scheduler") return "the scheduler's event loop";
+  const address = wanted.worker === null ? null : (model.workers.get(wanted.worker)?.address ?? `${wanted.worker}`);
+  if (wanted.source === "workers") return address ? `the event loop of worker ${address}` : "the workers' event loops";
+  const prefix = wanted.prefix === null ? "tasks" : `tasks of prefix ${model.prefixName(wanted.prefix)}`;
+  return address ? `${prefix} on worker ${address}` : `${prefix} on all workers`;
+}
+
+/**
+ * @param {View} view
+ * @returns {string} "12:01:10–12:03:41"
+ */
+function windowOf(view) {
+  const digits = digitsFor(view.stop - view.start);
+  return `${formatTime(view.start, digits)}–${formatTime(view.stop, digits)}`;
+}
+
+/**
+ * @param {Context} context
+ * @param {View} view
+ * @param {Wanted} wanted
+ * @param {number} total samples
+ */
+export function heading(context, view, wanted, total) {
+  return `${samples(total)} of ${subject(context, wanted)}, ${windowOf(view)}`;
+}
+
+/**
+ * Why there is nothing to see, and what to do about it.
+ * @param {Context} context
+ * @param {View} view
+ * @param {Wanted} wanted
+ */
+export function emptiness(context, view, wanted) {
+  if (!context.info.has_agent) {
+    return "Profiles come from the agent, which this cluster has not: docs/agent.md says how to install it.";
+  }
+  if (context.tiles.loading && !view.tiles.profile?.length) return "Loading the profile …";
+  const nothing = `No samples of ${subject(context, wanted)} in ${windowOf(view)}.`;
+  if (wanted.source !== "tasks") {
+    return `${nothing} Dask takes about one a second of an event loop, and none on Python 3.11: choose a longer window.`;
+  }
+  const isSelected = wanted.worker !== null || wanted.prefix !== null;
+  return `${nothing} Choose a window in which tasks ran${isSelected ? ", or clear the selection" : ""}.`;
+}

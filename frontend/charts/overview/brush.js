@@ -1,0 +1,172 @@
+// The window and the playhead on the overview: drag its edges or its middle, or click; by keys as sliders.
+
+import { formatTime, formatUtc } from "../../timeline/times.js";
+
+/** @typedef {import("../../timeline/timeline.js").Timeline} Timeline */
+/** @typedef {"start"|"stop"|"middle"|"playhead"} Part */
+
+const KEY_STEP = 0.01; // of the overview
+const PAGE_STEP = 0.1;
+/** @type {Record<Part, string>} */
+const LABELS = {
+  start: "Beginning of the window",
+  stop: "End of the window",
+  middle: "The window",
+  playhead: "Playhead",
+};
+
+export class Brush {
+  #element;
+  #timeline;
+  #left = 0;
+  #width = 1;
+  #start = 0;
+  #stop = 1;
+  /** @type {Record<Part, HTMLElement>} */
+  #parts;
+  /** @type {{part: Part, time: number, start: number, stop: number}|null} */
+  #drag = null;
+
+  /**
+   * @param {HTMLElement} element positioned
+   * @param {Timeline} timeline
+   */
+  constructor(element, timeline) {
+    this.#element = element;
+    this.#timeline = timeline;
+    this.#parts = {
+      middle: this.#part("middle"),
+      start: this.#part("start"),
+      stop: this.#part("stop"),
+      playhead: this.#part("playhead"),
+    };
+    element.append(...Object.values(this.#parts));
+    element.addEventListener("pointerdown", (event) => this.#down(event));
+    element.addEventListener("pointermove", (event) => this.#move(event));
+    for (const name of /** @type {const} */ (["pointerup", "pointercancel"])) {
+      element.addEventListener(name, () => (this.#drag = null));
+    }
+    element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+  }
+
+  /**
+   * @param {number} left where the overview's time begins, in px
+   * @param {number} width px
+   * @param {number} start time at the left
+   * @param {number} stop time at the right
+   */
+  draw(left, width, start, stop) {
+    this.#left = left;
+    this.#width = width;
+    this.#start = start;
+    this.#stop = stop;
+    const timeline = this.#timeline;
+    const [from, to] = [this.#x(timeline.start), this.#x(timeline.stop)];
+    this.#parts.middle.style.left = `${from}px`;
+    this.#parts.middle.style.width = `${Math.max(to - from, 2)}px`;
+    this.#parts.start.style.left = `${from}px`;
+    this.#parts.stop.style.left = `${Math.max(to, from + 2)}px`;
+    this.#parts.playhead.style.left = `${this.#x(timeline.playhead)}px`;
+    const times = { start: timeline.start, stop: timeline.stop, middle: timeline.start, playhead: timeline.playhead };
+    for (const [part, time] of Object.entries(times)) this.#describe(this.#parts[/** @type {Part} */ (part)], time);
+  }
+
+  /** @param {Part} part */
+  #part(part) {
+    const element = document.createElement("div");
+    element.className = `brush-${part}`;
+    element.dataset.part = part;
+    element.tabIndex = 0;
+    element.setAttribute("role", "slider");
+    element.setAttribute("aria-label", LABELS[part]);
+    element.addEventListener("keydown", (event) => this.#key(event, part));
+    return element;
+  }
+
+  /**
+   * @param {HTMLElement} element
+   * @param {number} time
+   */
+  #describe(element, time) {
+    element.setAttribute("aria-valuemin", String(Math.round(this.#start)));
+    element.setAttribute("aria-valuemax", String(Math.round(this.#stop)));
+    element.setAttribute("aria-valuenow", String(Math.round(time)));
+    element.setAttribute("aria-valuetext", formatTime(time, 1));
+    element.title = formatUtc(time);
+  }
+
+  /** @param {number} time; in px, inside of the overview */
+  #x(time) {
+    const share = (time - this.#start) / (this.#stop - this.#start);
+    return this.#left + Math.min(Math.max(share, 0), 1) * this.#width;
+  }
+
+  /** @param {MouseEvent} event */
+  #time(event) {
+    const x = event.clientX - this.#element.getBoundingClientRect().left - this.#left;
+    return this.#start + (x / this.#width) * (this.#stop - this.#start);
+  }
+
+  /** @param {PointerEvent} event; on nothing of ours: the window and the playhead come there */
+  #down(event) {
+    if (event.button !== 0) return;
+    const timeline = this.#timeline;
+    const time = this.#time(event);
+    const target = event.target instanceof HTMLElement ? event.target.dataset.part : undefined;
+    let part = /** @type {Part|undefined} */ (target);
+    if (!part) {
+      timeline.setWindow(time - timeline.length / 2, time + timeline.length / 2);
+      timeline.setPlayhead(time);
+      part = "middle";
+    }
+    this.#drag = { part, time, start: timeline.start, stop: timeline.stop };
+    this.#element.setPointerCapture(event.pointerId);
+  }
+
+  /** @param {PointerEvent} event */
+  #move(event) {
+    if (!this.#drag) return;
+    const { part, time, start, stop } = this.#drag;
+    const now = this.#time(event);
+    const moved = now - time;
+    if (moved === 0) return;
+    const timeline = this.#timeline;
+    if (part === "middle") timeline.setWindow(start + moved, stop + moved);
+    else if (part === "start" && start + moved < stop) timeline.setWindow(start + moved, stop);
+    else if (part === "stop" && stop + moved > start) timeline.setWindow(start, stop + moved);
+    else if (part === "playhead") timeline.setPlayhead(now);
+  }
+
+  /** @param {WheelEvent} event */
+  #wheel(event) {
+    event.preventDefault();
+    this.#timeline.zoom(2 ** (event.deltaY * 0.0016), this.#time(event));
+  }
+
+  /**
+   * @param {KeyboardEvent} event
+   * @param {Part} part
+   */
+  #key(event, part) {
+    const whole = this.#stop - this.#start;
+    /** @type {Record<string, number>} */
+    const moves = {
+      ArrowLeft: -KEY_STEP,
+      ArrowDown: -KEY_STEP,
+      ArrowRight: KEY_STEP,
+      ArrowUp: KEY_STEP,
+      PageDown: -PAGE_STEP,
+      PageUp: PAGE_STEP,
+    };
+    const move = moves[event.key];
+    if (move === undefined) return;
+    const seconds = move * whole;
+    const timeline = this.#timeline;
+    if (part === "middle") timeline.pan(seconds);
+    else if (part === "playhead") timeline.step(seconds);
+    else if (part === "start") timeline.setWindow(Math.min(timeline.start + seconds, timeline.stop), timeline.stop);
+    else timeline.setWindow(timeline.start, Math.max(timeline.stop + seconds, timeline.start));
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

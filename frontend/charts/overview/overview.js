@@ -1,0 +1,243 @@
+// The strip of the whole cluster: how busy with which prefix, the memory, the events, and the brush for the window.
+
+import { contentOf } from "../../timeline/tiles/tile_store.js";
+import { RIGHT_GUTTER, leftGutter } from "../../types.js";
+import { FIRST_PREFIX_SLOT, isOverlay } from "../task_stream/actions.js";
+import { drawBands } from "../alerts/bands.js";
+import { Brush } from "./brush.js";
+import { Coverage } from "../drawing/coverage.js";
+import { drawMarks } from "../events/marks.js";
+import { drawGaps } from "../drawing/gaps.js";
+import { visitBusy, visitSpans } from "../task_stream/lane_index.js";
+import { Surface } from "../drawing/surface.js";
+import { theme } from "../drawing/theme.js";
+
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").Tile} Tile */
+
+const HEIGHT = 64;
+const MARKS_HEIGHT = 12;
+const MARK_SIZE = 9;
+const BAND_HEIGHT = 4;
+const FAINTEST = 1; // px: what was busy at all stays visible
+const MEMORY_METRIC = "observatory_cluster_memory_bytes";
+const LIMIT_METRIC = "observatory_cluster_memory_limit_bytes";
+const LONGEST_STEP = 4; // samples: a longer one is a gap
+
+export class Overview {
+  #context;
+  #surface;
+  #brush;
+  #coverage = new Coverage();
+  #start = 0;
+  #stop = 1;
+  #width = 1;
+  #content = "";
+
+  /**
+   * @param {HTMLElement} element positioned
+   * @param {Context} context
+   */
+  constructor(element, context) {
+    this.#context = context;
+    this.#surface = new Surface(element, "Overview: busy threads by task prefix, memory, events and alerts");
+    this.#brush = new Brush(element, context.timeline);
+  }
+
+  /**
+   * @param {number} width of the plot in px
+   * @param {boolean} whole whether something else than tiles changed
+   * @param {boolean} tiles whether tiles changed, which may be others than those that are shown here
+   */
+  draw(width, whole, tiles) {
+    const { timeline } = this.#context;
+    this.#start = timeline.first;
+    this.#stop = Math.max(timeline.end, timeline.first + 1);
+    this.#width = width;
+    if (whole || tiles) this.#drawAll(whole);
+    this.#brush.draw(leftGutter(), width, this.#start, this.#stop);
+  }
+
+  /** Wishes for the tiles of the whole cluster. */
+  #cover() {
+    return {
+      events: this.#tiles("events"),
+      prefixes: this.#tiles("prefixes"),
+      memory: this.#tiles("cluster-memory"),
+    };
+  }
+
+  /** @param {string} layer */
+  #tiles(layer) {
+    const { timeline, tiles } = this.#context;
+    const stop = Math.max(timeline.end, timeline.first + 1);
+    return tiles.cover("overview", layer, timeline.first, stop, this.#width);
+  }
+
+  /** @param {boolean} whole false: only if the tiles hold something else than before */
+  #drawAll(whole) {
+    const found = this.#cover();
+    const content = contentOf(Object.values(found).flat());
+    if (!whole && content === this.#content) return;
+    this.#content = content;
+    this.#context.events.load(found.events);
+    const left = leftGutter();
+    const { context } = this.#surface;
+    const colors = theme();
+    this.#surface.clear(left + this.#width + RIGHT_GUTTER, HEIGHT);
+    context.fillStyle = colors.plot;
+    context.fillRect(left, MARKS_HEIGHT, this.#width, HEIGHT - MARKS_HEIGHT);
+    this.#drawBusy(found.prefixes, left);
+    this.#drawGaps(left);
+    this.#drawMemory(found.memory, left);
+    const x = (/** @type {number} */ time) => this.#x(time) + left;
+    const { events: { list: events }, alerts } = this.#context;
+    drawBands(context, alerts, alerts.list, x, [left, left + this.#width], MARKS_HEIGHT, BAND_HEIGHT);
+    drawMarks(context, events, x, [left, left + this.#width], MARKS_HEIGHT / 2, MARK_SIZE);
+    context.strokeStyle = colors.border;
+    context.strokeRect(left + 0.5, MARKS_HEIGHT + 0.5, this.#width - 1, HEIGHT - MARKS_HEIGHT - 1);
+    this.#drawNames(left);
+  }
+
+  /** @param {number} time; px from the plot's left */
+  #x(time) {
+    return ((time - this.#start) / (this.#stop - this.#start)) * this.#width;
+  }
+
+  /**
+   * Columns as high as the share of all threads that computed.
+   * @param {Tile[]} tiles
+   * @param {number} left
+   */
+  #drawBusy(tiles, left) {
+    const { model } = this.#context;
+    const coverage = this.#coverage;
+    coverage.reset(this.#start, this.#stop, Math.max(Math.round(this.#width), 1));
+    for (const tile of tiles) {
+      visitSpans(tile, model, null, this.#start, this.#stop, (_, __, slot, from, to) => {
+        if (!isOverlay(slot)) coverage.add(slot, from, to, to - from);
+      });
+      visitBusy(tile, model, null, this.#start, this.#stop, (_, __, slot, from, to, seconds) => {
+        if (!isOverlay(slot)) coverage.add(slot, from, to, seconds);
+      });
+    }
+    coverage.sortSlots();
+    const threads = Math.max(model.peakThreads(this.#start, this.#stop), 1);
+    const share = (HEIGHT - MARKS_HEIGHT - 1) / (threads * coverage.step);
+    const heights = new Float32Array(coverage.columns);
+    for (const slot of coverage.slots) this.#drawSlot(slot, heights, share, left);
+  }
+
+  /**
+   * @param {number} slot
+   * @param {Float32Array} heights where the columns end so far, in px
+   * @param {number} share px a second
+   * @param {number} left
+   */
+  #drawSlot(slot, heights, share, left) {
+    const { context } = this.#surface;
+    const { model, selection } = this.#context;
+    const sums = this.#coverage.of(slot);
+    const id = [...model.prefixOrder].find(([, index]) => FIRST_PREFIX_SLOT + index === slot)?.[0];
+    context.fillStyle = id === undefined ? "#000000" : model.color(id);
+    context.globalAlpha = selection.prefix === null || selection.prefix === id ? 1 : 0.2;
+    const room = HEIGHT - MARKS_HEIGHT - 1;
+    for (let column = 0; column < sums.length; column++) {
+      if (sums[column] <= 0) continue;
+      const height = Math.min(Math.max(sums[column] * share, heights[column] ? 0 : FAINTEST), room - heights[column]);
+      context.fillRect(left + column, HEIGHT - heights[column] - height, 1, height);
+      heights[column] += height;
+    }
+    context.globalAlpha = 1;
+  }
+
+  /** @param {number} left */
+  #drawGaps(left) {
+    const { context } = this.#surface;
+    const gaps = this.#context.events.gapsBetween(this.#start, this.#stop);
+    const x = (/** @type {number} */ time) => left + this.#x(time);
+    drawGaps(context, gaps, x, [left, left + this.#width], MARKS_HEIGHT, HEIGHT - MARKS_HEIGHT, this.#stop);
+  }
+
+  /**
+   * The memory of the workers' processes; the strip's height is their limit.
+   * @param {Tile[]} tiles
+   * @param {number} left
+   */
+  #drawMemory(tiles, left) {
+    const series = this.#context.model.seriesOf("cluster-memory");
+    const process = series.find((one) => one.metric === MEMORY_METRIC && one.labels.type === "process");
+    const limit = series.find((one) => one.metric === LIMIT_METRIC);
+    if (!process) return;
+    const points = pointsOf(tiles, process.id);
+    const top = (limit && highest(pointsOf(tiles, limit.id))) || highest(points) * 1.1 || 1;
+    const { context } = this.#surface;
+    const room = HEIGHT - MARKS_HEIGHT - 3;
+    context.save();
+    context.beginPath();
+    context.rect(left, MARKS_HEIGHT, this.#width, HEIGHT - MARKS_HEIGHT);
+    context.clip();
+    context.beginPath();
+    let before = -Infinity;
+    for (const [time, value, step] of points) {
+      const [x, y] = [left + this.#x(time), HEIGHT - 1.5 - (value / top) * room];
+      const gap = time - before > LONGEST_STEP * Math.max(process.interval, step);
+      if (gap) context.moveTo(x, y);
+      else context.lineTo(x, y);
+      before = time;
+    }
+    context.lineJoin = "round";
+    context.strokeStyle = theme().plot;
+    context.lineWidth = 3.5;
+    context.stroke();
+    context.strokeStyle = theme().text;
+    context.lineWidth = 1.5;
+    context.stroke();
+    context.restore();
+  }
+
+  /** @param {number} left */
+  #drawNames(left) {
+    if (left < 100) return;
+    const { context } = this.#surface;
+    const colors = theme();
+    context.font = "11px system-ui, sans-serif";
+    context.textAlign = "right";
+    context.fillStyle = colors.muted;
+    context.fillText("threads busy", left - 8, HEIGHT / 2 + 4);
+    context.fillText("memory", left - 26, HEIGHT / 2 + 20);
+    context.strokeStyle = colors.text;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.moveTo(left - 22, HEIGHT / 2 + 16);
+    context.lineTo(left - 8, HEIGHT / 2 + 16);
+    context.stroke();
+    context.lineWidth = 1;
+    context.textAlign = "start";
+  }
+}
+
+/**
+ * @param {Tile[]} tiles
+ * @param {number} series
+ * @returns {[number, number, number][]} time, the highest value, and the width of its bin; in order of time
+ */
+function pointsOf(tiles, series) {
+  /** @type {[number, number, number][]} */
+  const points = [];
+  for (const tile of tiles) {
+    for (const block of tile.blocks.get("bin") ?? []) {
+      const [ids, times, values] = [block.numbers("series"), block.numbers("time"), block.numbers("max")];
+      for (let row = 0; row < block.rows; row++) {
+        if (ids[row] !== series || times[row] < tile.start || times[row] >= tile.stop) continue;
+        points.push([times[row], values[row], tile.binWidth]);
+      }
+    }
+  }
+  return points.sort((one, other) => one[0] - other[0]);
+}
+
+/** @param {[number, number, number][]} points */
+function highest(points) {
+  return points.reduce((most, [, value]) => Math.max(most, value), 0);
+}

@@ -1,0 +1,114 @@
+// The workers at the playhead, a row each. A click selects one for all charts.
+
+import { formatBytes } from "../../timeline/times.js";
+import { workerLabel } from "../task_stream/lane_rows.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("../../types.js").State} State */
+
+const MOST = 200;
+const HEADINGS = ["worker", "CPU", "memory", "GIL", "busy"];
+
+/** @type {Chart} */
+export const workersNow = {
+  name: "workers-now",
+  title: "Workers",
+  place: "side",
+  layers: [],
+  help: "Each worker at the playhead: its last heartbeat, and how many of its threads were at a task.",
+  create: (element, context) => new WorkersNow(element, context),
+};
+
+class WorkersNow {
+  #element;
+  #context;
+  #table = document.createElement("table");
+  #note = document.createElement("p");
+  #shown = "";
+
+  /**
+   * @param {HTMLElement} element
+   * @param {Context} context
+   */
+  constructor(element, context) {
+    this.#element = element;
+    this.#context = context;
+    this.#table.className = "workers-now";
+    this.#note.className = "chart-empty";
+    element.append(this.#table, this.#note);
+  }
+
+  destroy() {
+    this.#element.replaceChildren();
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    if (!view.state) return;
+    const { selection, model } = this.#context;
+    const content = JSON.stringify([view.state.workers, selection.worker, model.version]);
+    if (content === this.#shown) return;
+    this.#shown = content;
+    const workers = view.state.workers;
+    this.#note.textContent = workers.length ? "" : "No worker was there at this instant.";
+    if (workers.length > MOST) this.#note.textContent = `and ${workers.length - MOST} more`;
+    this.#table.hidden = workers.length === 0;
+    const rows = workers.slice(0, MOST).map((worker) => this.#row(worker));
+    this.#table.replaceChildren(row("th", HEADINGS), ...rows);
+  }
+
+  /** @param {State["workers"][number]} worker */
+  #row(worker) {
+    const { model, selection } = this.#context;
+    const known = model.workers.get(worker.id);
+    const isSelected = selection.worker === worker.id;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = known ? workerLabel(known) : `worker ${worker.id}`;
+    button.title = known?.address ?? "";
+    button.setAttribute("aria-pressed", String(isSelected));
+    button.addEventListener("click", () => selection.set({ worker: isSelected ? null : worker.id }));
+    const threads = known?.nthreads ?? 0;
+    return row("td", [
+      button,
+      worker.cpu === null ? "–" : `${Math.round(worker.cpu)} %`,
+      memory(worker),
+      worker.gil === null ? "–" : `${Math.round(worker.gil * 100)} %`,
+      worker.running === null ? "–" : `${worker.running}/${threads}`,
+    ]);
+  }
+}
+
+/** @param {State["workers"][number]} worker */
+function memory(worker) {
+  const box = document.createElement("span");
+  if (worker.memory === null) {
+    box.textContent = "–";
+    return box;
+  }
+  box.textContent = formatBytes(worker.memory);
+  if (!worker.limit) return box;
+  const meter = document.createElement("meter");
+  meter.max = worker.limit;
+  [meter.low, meter.high, meter.optimum] = [worker.limit * 0.6, worker.limit * 0.8, 0];
+  meter.value = worker.memory;
+  box.title = `${formatBytes(worker.memory)} of ${formatBytes(worker.limit)}`;
+  box.append(meter);
+  return box;
+}
+
+/**
+ * @param {"th"|"td"} tag
+ * @param {(string|HTMLElement)[]} cells
+ */
+function row(tag, cells) {
+  const made = document.createElement("tr");
+  for (const content of cells) {
+    const cell = document.createElement(tag);
+    cell.append(content);
+    made.append(cell);
+  }
+  return made;
+}

@@ -1,0 +1,97 @@
+// Memory: of the whole cluster by kind, and of each worker against its limit.
+
+import { workerLabel } from "../task_stream/lane_rows.js";
+import { memoryColors } from "../drawing/palette.js";
+import { seriesChart } from "./series_chart.js";
+import { units } from "./value_axis.js";
+import { selectedLayers, workerLayers, workerLines } from "./worker_lines.js";
+
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("./series_chart.js").Line} Line */
+/** @typedef {import("./series_chart.js").Reference} Reference */
+
+const KINDS = /** @type {const} */ (["managed", "unmanaged", "spilled"]);
+const EMPTY = "No worker has reported its memory in this window.";
+
+export const clusterMemory = seriesChart({
+  name: "cluster-memory",
+  title: "Cluster memory",
+  layers: ["cluster-memory"],
+  help:
+    "Memory of all workers: what Dask manages, what else their processes use (unmanaged), and what was spilled to disk. " +
+    "From the workers' heartbeats (observatory_cluster_memory_bytes).",
+  unit: units.bytes,
+  stacked: true,
+  empty: EMPTY,
+  lines: (context) => kinds(context, "cluster-memory", "observatory_cluster_memory_bytes", null),
+  references: (context, view) => {
+    const limits = context.model.workersBetween(view.playhead, view.playhead + 1e-3).map((worker) => worker.memory_limit);
+    const limit = limits.reduce((sum, one) => sum + one, 0);
+    return limit && limits.every(Boolean) ? [{ value: limit, label: "limit of all workers", color: "muted" }] : [];
+  },
+});
+
+export const workerMemory = seriesChart({
+  name: "memory",
+  title: "Memory per worker",
+  layers: workerLayers("memory"),
+  help:
+    "Memory of each worker's process, with the shares of its limit at which Dask pauses and terminates a worker. " +
+    "From the workers' heartbeats (observatory_worker_memory_bytes).",
+  unit: units.bytes,
+  empty: EMPTY,
+  lines: (context, view) => workerLines(context, view, "memory", (series) => series.labels.type === "process"),
+  references: (context, view) => thresholds(context, view),
+});
+
+export const selectedMemory = seriesChart({
+  name: "worker-memory",
+  title: "Memory of the selected worker",
+  layers: selectedLayers("memory"),
+  help: "Managed, unmanaged and spilled memory of one worker: click a worker anywhere to select it.",
+  unit: units.bytes,
+  stacked: true,
+  empty: "Click a worker, in the task stream or in a legend, to see its memory by kind.",
+  lines: ({ model, selection, ...rest }) => {
+    const worker = model.workers.get(selection.worker ?? -1);
+    if (!worker) return [];
+    const context = /** @type {Context} */ ({ model, selection, ...rest });
+    const lines = kinds(context, "memory", "observatory_worker_memory_bytes", worker.id);
+    return lines.map((line) => ({ ...line, label: `${workerLabel(worker)} ${line.label}` }));
+  },
+  references: (context, view) => thresholds(context, view),
+});
+
+/**
+ * @param {Context} context
+ * @param {string} layer
+ * @param {string} metric
+ * @param {number|null} worker
+ * @returns {Line[]}
+ */
+function kinds(context, layer, metric, worker) {
+  const series = context.model.seriesOf(layer).filter((one) => one.metric === metric && one.worker === worker);
+  return KINDS.flatMap((kind) => {
+    const found = series.find((one) => one.labels.type === kind);
+    return found ? [{ series: found, label: kind, color: memoryColors[kind], worker: null }] : [];
+  });
+}
+
+/**
+ * Where all workers have the same limit: the limit, and Dask's thresholds of it.
+ * @param {Context} context
+ * @param {View} view
+ * @returns {Reference[]}
+ */
+function thresholds(context, view) {
+  const limits = new Set(context.model.workersBetween(view.start, view.stop).map((worker) => worker.memory_limit));
+  const [limit] = limits;
+  if (limits.size !== 1 || !limit) return [];
+  const { pause, terminate } = context.info.thresholds;
+  return [
+    { value: limit, label: "limit", color: "muted" },
+    { value: limit * terminate, label: `terminate ${terminate * 100} %`, color: "danger" },
+    { value: limit * pause, label: `pause ${pause * 100} %`, color: "warning" },
+  ];
+}

@@ -1,0 +1,80 @@
+// CPU, GIL contention and event loops: of each worker, and of the scheduler where it tells.
+
+import { theme } from "../drawing/theme.js";
+import { seriesChart } from "./series_chart.js";
+import { units } from "./value_axis.js";
+import { together, workerLayers, workerLines } from "./worker_lines.js";
+
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("./series_chart.js").Line} Line */
+
+export const cpu = seriesChart({
+  name: "cpu",
+  title: "CPU",
+  layers: workerLayers("cpu"),
+  help: "CPU of each worker's process: 100 % is one core. From the workers' heartbeats (observatory_worker_cpu_percent).",
+  unit: units.percent,
+  empty: "No worker has reported its CPU in this window.",
+  lines: (context, view) => workerLines(context, view, "cpu", () => true),
+  references: (context, view) => {
+    const threads = new Set(context.model.workersBetween(view.start, view.stop).map((worker) => worker.nthreads));
+    const [count] = threads;
+    return threads.size === 1 ? [{ value: count * 100, label: `${count} threads`, color: "muted" }] : [];
+  },
+});
+
+export const gil = seriesChart({
+  name: "gil",
+  title: "GIL contention",
+  layers: workerLayers("gil"),
+  help:
+    "Share of time in which Python's global interpreter lock was contended, by worker and for the scheduler. From the " +
+    "counters dask_worker_gil_contention_seconds_total and dask_scheduler_gil_contention_seconds_total as rates, or " +
+    "the workers' heartbeats where those are missing.",
+  unit: units.percent,
+  empty:
+    "Nothing is known of the GIL in this window. To record it, install `gilknocker` on the scheduler and the workers " +
+    "(distributed.admin.system-monitor.gil.enabled is on by default).",
+  lines: (context, view) => {
+    const series = context.model.seriesOf("gil");
+    const has = new Set(series.filter((one) => one.metric === "dask_worker_gil_contention_seconds_total").map((one) => one.worker));
+    const workers = workerLines(
+      context,
+      view,
+      "gil",
+      (one) => one.metric === "dask_worker_gil_contention_seconds_total" || !has.has(one.worker),
+      100,
+    );
+    return [...workers, ...scheduler(context, "gil", "dask_scheduler_gil_contention_seconds_total", 100)];
+  },
+});
+
+export const eventLoop = seriesChart({
+  name: "event-loop",
+  title: "Event loop",
+  layers: workerLayers("event-loop"),
+  help:
+    "How long the event loops of the workers (observatory_worker_event_loop_interval_seconds) and of the scheduler " +
+    "(dask_scheduler_tick_duration_maximum_seconds) took for a turn: when it is long, they answer late.",
+  unit: units.seconds,
+  empty: "Nothing is known of the event loops in this window.",
+  lines: (context, view) => [
+    ...workerLines(context, view, "event-loop", (one) => one.metric === "observatory_worker_event_loop_interval_seconds"),
+    ...scheduler(context, "event-loop", "dask_scheduler_tick_duration_maximum_seconds", 1),
+  ],
+});
+
+/**
+ * @param {Context} context
+ * @param {string} layer
+ * @param {string} metric
+ * @param {number} scale
+ * @returns {Line[]}
+ */
+function scheduler(context, layer, metric, scale) {
+  const series = context.model.seriesOf(layer).find((one) => one.metric === metric);
+  if (!series) return [];
+  const told = context.model.bands === 1 ? series : together(series);
+  return [{ series: told, label: "scheduler", color: theme().text, worker: null, scale }];
+}

@@ -1,0 +1,40 @@
+// The axis of values: round ticks from zero, and how values are written.
+
+import { formatBytes, formatDuration } from "../../timeline/times.js";
+
+const STEPS = [1, 2, 2.5, 5, 10];
+const BYTE_STEPS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+/**
+ * A kind of value: how it is written, and which steps its axis takes.
+ * @typedef {{write: (value: number) => string, base: 10|1024}} Unit
+ */
+
+/** @type {Record<"bytes"|"percent"|"seconds"|"count", Unit>} */
+export const units = {
+  bytes: { write: (value) => formatBytes(Math.round(value)), base: 1024 },
+  percent: { write: (value) => `${round(value)} %`, base: 10 },
+  seconds: { write: (value) => (value === 0 ? "0" : formatDuration(value)), base: 10 },
+  count: { write: (value) => round(value), base: 10 },
+};
+
+/**
+ * Ticks from 0 to at least `highest`, two or three steps.
+ * @param {number} highest
+ * @param {Unit} unit
+ * @returns {number[]}
+ */
+export function ticks(highest, unit) {
+  if (!(highest > 0)) return [0, 1];
+  const magnitude = unit.base ** Math.floor(Math.log(highest / 2) / Math.log(unit.base));
+  const steps = unit.base === 1024 ? BYTE_STEPS : STEPS;
+  const step = (steps.find((each) => each * magnitude * 3 >= highest) ?? unit.base) * magnitude;
+  const count = Math.max(1, Math.ceil(highest / step - 1e-9));
+  return Array.from({ length: count + 1 }, (_, index) => index * step);
+}
+
+/** @param {number} value */
+function round(value) {
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  return value.toLocaleString("en", { maximumSignificantDigits: 3 });
+}

@@ -1,0 +1,187 @@
+// Paints lanes: how busy each was in each pixel column, and what is long enough to be seen as itself.
+//
+// A column is filled from the lane's bottom to the share of its time that the lane was busy, so that a lane that was
+// busy for 1.4% of the time looks 1.4% full, however many tasks there were.
+
+import { FIRST_PREFIX_SLOT, OVERLAY_ALPHA, SLOT_COLORS, isOverlay } from "./actions.js";
+import { Coverage } from "../drawing/coverage.js";
+import { visitBusy, visitSpans } from "./lane_index.js";
+import { Pixels } from "../drawing/pixels.js";
+import { rgb } from "../drawing/theme.js";
+
+/** @typedef {import("../../types.js").Tile} Tile */
+/** @typedef {import("../../types.js").Block} Block */
+/** @typedef {import("../../timeline/model.js").Model} Model */
+/** @typedef {import("../../timeline/selection.js").Selection} Selection */
+
+/**
+ * A row's place in the image, in its pixels; one of several lanes is full when `threads` of them are busy.
+ * @typedef {{lanes: number[], threads: number, worker: number|null, top: number, height: number}} LaneRow
+ * A span that is drawn as itself, in the image's pixels.
+ * @typedef {{block: Block, row: number, slot: number, left: number, width: number, top: number, height: number}} Bar
+ */
+
+const BAR_WIDTH = 2; // px: what is at least this wide is drawn as itself
+const EDGE_WIDTH = 5; // px: from this width on, bars have an edge
+const FAINTEST = 0.35; // px: what was busy at all stays visible
+const DIMMED = 0.15;
+const SIBLING = 0.5; // of the chosen task: others of its prefix
+const EDGE_ALPHA = 0.35;
+
+export class LanePainter {
+  pixels = new Pixels();
+  /** @type {Bar[]} the widest bars, for their labels */
+  labelled = [];
+  #coverage = new Coverage();
+  #model;
+  #selection;
+  /** @type {[number, number, number][]} by slot */
+  #colors = [];
+  /** @type {number[]} by slot */
+  #alphas = [];
+
+  /**
+   * @param {Model} model
+   * @param {Selection} selection
+   */
+  constructor(model, selection) {
+    this.#model = model;
+    this.#selection = selection;
+  }
+
+  /**
+   * Paints the rows into `pixels`.
+   * @param {LaneRow[]} rows those in sight
+   * @param {Tile[]} tiles
+   * @param {{start: number, stop: number, width: number, height: number, labelWidth: number}} window sizes in pixels
+   * @param {[number, number, number]} background
+   */
+  paint(rows, tiles, window, background) {
+    this.#prepareColors();
+    this.pixels.clear(window.width, window.height, background);
+    this.labelled = [];
+    for (const row of rows) if (row.lanes.length) this.#paintRow(row, tiles, window);
+  }
+
+  /**
+   * @param {LaneRow} row
+   * @param {Tile[]} tiles
+   * @param {{start: number, stop: number, width: number, height: number, labelWidth: number}} window
+   */
+  #paintRow(row, tiles, window) {
+    const { start, stop, width } = window;
+    const scale = width / (stop - start);
+    const coverage = this.#coverage;
+    /** @type {Bar[]} */
+    const bars = [];
+    coverage.reset(start, stop, width);
+    const isSingle = row.threads === 1;
+    for (const tile of tiles) {
+      if (tile.stop <= start || tile.start >= stop) continue;
+      for (const lane of row.lanes) {
+        visitSpans(tile, this.#model, lane, start, stop, (block, index, slot, from, to) => {
+          const whole = (block.numbers("stop")[index] - block.numbers("start")[index]) * scale;
+          const isBar = (isSingle && whole >= BAR_WIDTH) || this.#isChosen(block, index);
+          if (!isBar) return coverage.add(slot, from, to, to - from);
+          const left = Math.round((from - start) * scale);
+          const right = Math.max(Math.round((to - start) * scale), left + 1);
+          bars.push({ block, row: index, slot, left, width: right - left, top: row.top, height: row.height });
+        });
+        visitBusy(tile, this.#model, lane, start, stop, (_, __, slot, from, to, seconds) => {
+          coverage.add(slot, from, to, seconds);
+        });
+      }
+    }
+    const strength = this.#selection.worker === null || this.#selection.worker === row.worker ? 1 : DIMMED;
+    this.#paintColumns(row, strength);
+    this.#paintBars(bars, strength, window.labelWidth);
+  }
+
+  /**
+   * Stacks what fills the columns: computing from the bottom, the rest above it, over it where there is no room.
+   * @param {LaneRow} row
+   * @param {number} strength
+   */
+  #paintColumns(row, strength) {
+    const coverage = this.#coverage;
+    if (!coverage.slots.length) return;
+    coverage.sortSlots();
+    const overlays = coverage.slots.filter(isOverlay);
+    const computed = coverage.slots.filter((slot) => !isOverlay(slot));
+    const bottom = row.top + row.height;
+    const share = row.height / (coverage.step * row.threads); // px a second
+    for (let column = 0; column < coverage.columns; column++) {
+      let height = 0;
+      for (const slot of computed) {
+        height = this.#segment(slot, column, bottom, height, share, row.height, strength);
+      }
+      if (!overlays.length) continue;
+      let over = 0;
+      for (const slot of overlays) over += coverage.of(slot)[column] * share;
+      if (over === 0) continue;
+      let base = Math.max(0, Math.min(height, row.height - over));
+      for (const slot of overlays) {
+        base = this.#segment(slot, column, bottom, base, share, row.height, strength);
+      }
+    }
+  }
+
+  /**
+   * @param {number} slot
+   * @param {number} column
+   * @param {number} bottom
+   * @param {number} from height where it begins, in px
+   * @param {number} share px a second
+   * @param {number} limit px
+   * @param {number} strength
+   * @returns {number} height where it ends
+   */
+  #segment(slot, column, bottom, from, share, limit, strength) {
+    const seconds = this.#coverage.of(slot)[column];
+    if (seconds <= 0 || from >= limit) return from;
+    const to = Math.min(from + Math.max(seconds * share, FAINTEST), limit);
+    this.pixels.stack(column, bottom, from, to, this.#colors[slot], this.#alphas[slot] * strength);
+    return to;
+  }
+
+  /**
+   * @param {Bar[]} bars of one lane
+   * @param {number} strength
+   * @param {number} labelWidth bars from this width on get a label
+   */
+  #paintBars(bars, strength, labelWidth) {
+    for (const overlay of [false, true]) {
+      for (const bar of bars) {
+        if (isOverlay(bar.slot) !== overlay) continue;
+        const chosen = this.#isChosen(bar.block, bar.row);
+        const sibling = this.#selection.key !== null && !chosen;
+        const alpha = chosen ? 1 : this.#alphas[bar.slot] * strength * (sibling ? SIBLING : 1);
+        this.pixels.fill(bar.left, bar.top, bar.width, bar.height, this.#colors[bar.slot], alpha);
+        if (bar.width >= EDGE_WIDTH) {
+          this.pixels.fill(bar.left, bar.top, 1, bar.height, [0, 0, 0], EDGE_ALPHA * alpha);
+        }
+        if (bar.width >= labelWidth && !overlay && alpha > DIMMED) this.labelled.push(bar);
+      }
+    }
+  }
+
+  /**
+   * @param {Block} block
+   * @param {number} row
+   */
+  #isChosen(block, row) {
+    const { key } = this.#selection;
+    return key !== null && block.texts("key").at(row) === key;
+  }
+
+  #prepareColors() {
+    const chosen = this.#selection.prefix;
+    this.#colors = SLOT_COLORS.map(rgb);
+    this.#alphas = SLOT_COLORS.map((_, slot) => (isOverlay(slot) ? OVERLAY_ALPHA : 1));
+    if (chosen !== null) this.#alphas = this.#alphas.map((alpha) => alpha * DIMMED);
+    for (const [id, index] of this.#model.prefixOrder) {
+      this.#colors[FIRST_PREFIX_SLOT + index] = rgb(this.#model.color(id));
+      this.#alphas[FIRST_PREFIX_SLOT + index] = chosen === null || chosen === id ? 1 : DIMMED;
+    }
+  }
+}

@@ -1,0 +1,108 @@
+// What the task stream's tooltip says.
+
+import { formatBytes, formatDuration, formatTime } from "../../timeline/times.js";
+import { ACTIONS, ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
+
+/** @typedef {import("./lane_hit.js").Hit} Hit */
+/** @typedef {import("./lane_hit.js").SpanHit} SpanHit */
+/** @typedef {import("./lane_rows.js").Row} Row */
+/** @typedef {import("../../timeline/model.js").Model} Model */
+
+const MOST_SHARES = 8;
+
+/**
+ * @param {Hit} hit
+ * @param {Model} model
+ * @param {string} label of the worker or host
+ * @param {Row} row
+ * @returns {{title: string, lines: [string, string, string?][]}}
+ */
+export function describeHit(hit, model, label, row) {
+  const position = model.lanes.get(row.lanes[0])?.position ?? 0;
+  const where = row.threads === 1 ? `${label}, thread ${position}` : `${label}, all ${row.threads} threads`;
+  return hit.span ? describeSpan(hit.span, model, where) : describeShares(hit, model, where, row.threads);
+}
+
+/**
+ * @param {SpanHit} span
+ * @param {Model} model
+ * @param {string} where
+ */
+function describeSpan(span, model, where) {
+  const erred = span.status === ERROR;
+  const color = span.action !== COMPUTE ? ACTION_COLORS[span.action] : erred ? ERRED_COLOR : model.color(span.prefix);
+  /** @type {[string, string, string?][]} */
+  const lines = [
+    [ACTIONS[span.action] ?? "?", model.prefixName(span.prefix), color],
+    ["duration", formatDuration(span.stop - span.start)],
+    ["from", `${formatTime(span.start, 3)} – ${formatTime(span.stop, 3)}`],
+    ["worker", where],
+  ];
+  if (span.nbytes) lines.push(["size", formatBytes(span.nbytes)]);
+  if (span.typename) lines.push(["type", span.typename]);
+  if (erred) lines.push(["status", "error"]);
+  return { title: span.key, lines };
+}
+
+/**
+ * @param {Hit} hit
+ * @param {Model} model
+ * @param {string} where
+ * @param {number} threads
+ */
+function describeShares(hit, model, where, threads) {
+  const length = hit.stop - hit.start;
+  const share = Math.min(hit.seconds / (length * threads), 1);
+  /** @type {[string, string, string?][]} */
+  const lines = [["worker", where]];
+  for (const { prefix, action, seconds, count } of hit.shares.slice(0, MOST_SHARES)) {
+    const name = action === COMPUTE ? model.prefixName(prefix) : `${model.prefixName(prefix)}, ${ACTIONS[action]}`;
+    const color = action === COMPUTE ? model.color(prefix) : ACTION_COLORS[action];
+    const times = count ? `, ${count}×` : "";
+    lines.push([name, `${formatDuration(seconds)}${times}`, color]);
+  }
+  const more = hit.shares.length - MOST_SHARES;
+  if (more > 0) lines.push([`and ${more} more`, ""]);
+  return { title: `${formatPercent(share)} computing in ${formatDuration(length)}`, lines };
+}
+
+/** @param {number} share */
+function formatPercent(share) {
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)}%`;
+}
+
+/** @typedef {import("../../timeline/sources/source.js").Source} Source */
+
+/** @type {Map<string, Promise<string>>} */
+const answers = new Map();
+const MOST_ANSWERS = 200;
+
+/**
+ * The key of the one task that a bin holds; "" where there are more, or it can't be told.
+ * @param {Hit} hit
+ * @param {Source} source
+ * @param {Row} row
+ * @returns {Promise<string>}
+ */
+export async function askForKey(hit, source, row) {
+  if (row.lanes.length !== 1 || hit.span || hit.shares.length !== 1 || hit.shares[0].count !== 1) return "";
+  const at = (hit.start + hit.stop) / 2;
+  const url = `${source.url}/span?lane=${row.lanes[0]}&at=${at.toFixed(6)}`;
+  if (answers.size > MOST_ANSWERS) answers.clear();
+  const answer = answers.get(url) ?? fetchKey(source, url);
+  answers.set(url, answer);
+  return answer;
+}
+
+/**
+ * @param {Source} source
+ * @param {string} url
+ */
+async function fetchKey(source, url) {
+  try {
+    const response = await source.ask(url);
+    return response.ok ? String((await response.json()).key ?? "") : "";
+  } catch {
+    return "";
+  }
+}

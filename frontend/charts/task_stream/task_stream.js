@@ -1,0 +1,387 @@
+// The task stream: lanes × time, in Dask's colours. Zoomed out it shows how busy each lane really was.
+
+import { RIGHT_GUTTER, leftGutter } from "../../types.js";
+import { bandLayer } from "../../timeline/tiles/bands.js";
+import { drawGaps } from "../drawing/gaps.js";
+import { LaneControls } from "./lane_controls.js";
+import { hitLanes } from "./lane_hit.js";
+import { LanePainter } from "./lane_paint.js";
+import { layoutLanes } from "./lane_rows.js";
+import { describeHit, askForKey } from "./span_text.js";
+import { Surface, fitText, hatching } from "../drawing/surface.js";
+import { rgb, theme } from "../drawing/theme.js";
+import { Tooltip } from "../drawing/tooltip.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("./lane_rows.js").Layout} Layout */
+/** @typedef {import("./lane_rows.js").Group} Group */
+/** @typedef {import("./lane_rows.js").Row} Row */
+/** @typedef {import("./lane_hit.js").Hit} Hit */
+
+const LABEL_WIDTH = 44; // px: bars from this width on are labelled
+const LABEL_HEIGHT = 11;
+const FONT = "11px system-ui, sans-serif";
+const SHORTEST = 48; // px of the whole chart
+const INDENT = 10; // px a depth
+const VIEWER = "task-stream";
+const CARET = 16; // px of the names' left edge that fold and unfold
+
+/** @type {Chart} */
+export const taskStream = {
+  name: "task-stream",
+  title: "Task stream",
+  place: "timeline",
+  layers: [], // the rows in sight decide which: see cover
+  help:
+    "A row for each thread of each worker. Computing has the task prefix's colour, transfers are red, disk is " +
+    "orange, serialization gray, erred tasks black. Zoomed out, a row is filled to the share of time that it was busy. " +
+    "Where there are too many threads a row is a worker's, or a host's, and is full when all its threads are busy.",
+  create: (element, context) => new TaskStream(element, context),
+};
+
+class TaskStream {
+  #element;
+  #context;
+  #surface;
+  #painter;
+  #tooltip;
+  #stage = document.createElement("div");
+  #scroller = document.createElement("div");
+  #spacer = document.createElement("div");
+  /** @type {Layout} */
+  #layout = { groups: [], rows: [], height: 1 };
+  #controls;
+  #height = 0;
+  /** @type {View|null} */
+  #view = null;
+  /** @type {Set<string>} */
+  #layers = new Set();
+  /** @type {import("../../types.js").Tile[]} */
+  #tiles = [];
+
+  /**
+   * @param {HTMLElement} element
+   * @param {Context} context
+   */
+  constructor(element, context) {
+    this.#context = context;
+    this.#controls = new LaneControls(context);
+    this.#controls.addEventListener("change", () => this.#arrange());
+    this.#stage.className = "task-stream";
+    element.append(this.#controls.bar, this.#stage);
+    this.#element = element;
+    element = this.#stage;
+    this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
+    this.#painter = new LanePainter(context.model, context.selection);
+    this.#scroller.className = "lane-scroller";
+    this.#scroller.append(this.#spacer);
+    element.append(this.#scroller);
+    this.#tooltip = new Tooltip(element);
+    this.#scroller.addEventListener("scroll", () => this.#redraw());
+    element.addEventListener("pointermove", (event) => this.#hover(event));
+    element.addEventListener("pointerleave", () => this.#tooltip.hide());
+    element.addEventListener("click", (event) => this.#click(event));
+    element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+  }
+
+  destroy() {
+    this.hide();
+    this.#element.replaceChildren();
+  }
+
+  hide() {
+    for (const layer of this.#layers) this.#context.tiles.release(VIEWER, layer);
+    this.#layers = new Set();
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    const before = this.#view;
+    this.#view = view;
+    if (before?.tiles === view.tiles && (before.state === view.state || !this.#controls.needsState)) return;
+    this.cover(view); // what has come decides which rows there are
+    this.#layOut(view);
+    this.#redraw();
+  }
+
+  /** @param {View} view */
+  #layOut(view) {
+    const room = Math.max(160, window.innerHeight * 0.5);
+    const wishes = this.#controls.wishes(view, this.#tiles);
+    this.#layout = layoutLanes(this.#context.model, view.start, view.stop, room, wishes);
+    this.#controls.update(this.#layout);
+    const total = this.#layout.rows.length * this.#layout.height;
+    this.#height = Math.max(Math.min(total, Math.ceil(room)), SHORTEST);
+    this.#stage.style.height = `${this.#height}px`;
+    this.#spacer.style.height = `${total}px`;
+    this.#scroller.hidden = total <= this.#height;
+  }
+
+  #arrange() {
+    if (this.#view) this.#layOut(this.#view);
+    this.#redraw();
+  }
+
+  #redraw() {
+    const view = this.#view;
+    if (!view) return;
+    this.cover(view); // other rows may be in sight
+    const left = leftGutter();
+    const colors = theme();
+    const { context } = this.#surface;
+    this.#surface.clear(left + view.width + RIGHT_GUTTER, this.#height);
+    if (!this.#layout.rows.length) return this.#drawNothing(left, view);
+    this.#paintLanes(view, left);
+    context.save();
+    context.beginPath();
+    context.rect(left, 0, view.width, this.#height);
+    context.clip();
+    for (const group of this.#layout.groups) this.#drawLifetime(group, view, left);
+    this.#drawGaps(view, left);
+    this.#drawLabels(left);
+    context.restore();
+    for (const group of this.#layout.groups) this.#drawGroup(group, left, view.width);
+    context.strokeStyle = colors.border;
+    context.strokeRect(left - 0.5, 0.5, view.width + 1, this.#height - 1);
+    const workers = new Set(this.#layout.groups.flatMap((group) => group.workers));
+    const counts = `${this.#layout.rows.length} rows of ${workers.size} workers`;
+    this.#surface.canvas.setAttribute("aria-label", `Task stream: ${counts}`);
+  }
+
+  /**
+   * Takes the tiles of the rows in sight, which in a large cluster are of some of its bands.
+   * @param {View} view
+   */
+  cover(view) {
+    const { model, tiles } = this.#context;
+    const layers = new Set(this.#rowsInSight().flatMap((row) => row.lanes.map((lane) => model.spansLayer(lane))));
+    // one band alone is wanted before it has a lane, so that the first tasks come as they are
+    const needsAll = this.#controls.needsAll || model.bands === 1;
+    if (needsAll) for (let band = 0; band < model.bands; band++) layers.add(bandLayer("spans", band));
+    for (const layer of this.#layers) if (!layers.has(layer)) tiles.release(VIEWER, layer);
+    this.#layers = layers;
+    for (const layer of layers) view.tiles[layer] = tiles.cover(VIEWER, layer, view.start, view.stop, view.width);
+    this.#tiles = [...layers].flatMap((layer) => view.tiles[layer]);
+  }
+
+  #rowsInSight() {
+    const { rows, height } = this.#layout;
+    return rows.slice(Math.floor(this.#scroll / height), Math.ceil((this.#scroll + this.#height) / height));
+  }
+
+  /**
+   * @param {number} left
+   * @param {View} view
+   */
+  #drawNothing(left, view) {
+    const { context } = this.#surface;
+    context.fillStyle = theme().muted;
+    context.font = FONT;
+    context.textAlign = "center";
+    context.fillText("no workers in this window", left + view.width / 2, this.#height / 2 + 4);
+    context.textAlign = "start";
+  }
+
+  /**
+   * @param {View} view
+   * @param {number} left
+   */
+  #paintLanes(view, left) {
+    const { ratio, context } = this.#surface;
+    const scroll = this.#scroll;
+    const { height: step } = this.#layout;
+    const rows = [];
+    for (const [number, row] of this.#layout.rows.entries()) {
+      const top = Math.round((number * step - scroll) * ratio);
+      const height = Math.round(((number + 1) * step - scroll) * ratio) - top - (step > 4 ? 1 : 0);
+      if (top + height <= 0 || top >= this.#height * ratio) continue;
+      const visibleTop = Math.max(top, 0);
+      rows.push({ ...row, top: visibleTop, height: height - (visibleTop - top) });
+    }
+    const [width, height] = [Math.round(view.width * ratio), Math.round(this.#height * ratio)];
+    if (width < 1 || height < 1) return;
+    const window = { start: view.start, stop: view.stop, width, height, labelWidth: LABEL_WIDTH * ratio };
+    this.#painter.paint(rows, this.#tiles, window, rgb(theme().plot));
+    const { image } = this.#painter.pixels;
+    if (image) context.putImageData(image, Math.round(left * ratio), 0);
+  }
+
+  /**
+   * Hatches the time before a worker started and after it ended.
+   * @param {Group} group
+   * @param {View} view
+   * @param {number} left
+   */
+  #drawLifetime(group, view, left) {
+    if (group.workers.length !== 1) return;
+    const { context } = this.#surface;
+    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
+    const top = group.first * this.#layout.height - this.#scroll;
+    const height = group.count * this.#layout.height;
+    context.fillStyle = hatching(context, theme().hatch);
+    const { started, ended } = group.workers[0];
+    if (started > view.start) context.fillRect(left, top, x(started) - left, height);
+    if (ended !== null && ended < view.stop) context.fillRect(x(ended), top, left + view.width - x(ended), height);
+  }
+
+  /**
+   * @param {View} view
+   * @param {number} left
+   */
+  #drawGaps(view, left) {
+    const { context } = this.#surface;
+    const colors = theme();
+    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
+    const { events, timeline } = this.#context;
+    const gaps = events.gapsBetween(view.start, view.stop, "tasks");
+    for (const [gap, from, to] of drawGaps(context, gaps, x, [left, left + view.width], 0, this.#height, timeline.end)) {
+      context.font = FONT;
+      const label = fitText(context, gap.label, to - from - 10);
+      if (!label || to - from < 60) continue;
+      const width = context.measureText(label).width + 10;
+      const middle = (from + to) / 2;
+      context.fillStyle = colors.surface;
+      context.fillRect(middle - width / 2, this.#height / 2 - 9, width, 18);
+      context.fillStyle = colors.warning;
+      context.textAlign = "center";
+      context.fillText(label, middle, this.#height / 2 + 4);
+      context.textAlign = "start";
+    }
+  }
+
+  /** @param {number} left */
+  #drawLabels(left) {
+    if (this.#layout.height < LABEL_HEIGHT) return;
+    const { context, ratio } = this.#surface;
+    const { model } = this.#context;
+    context.font = FONT;
+    context.textBaseline = "middle";
+    for (const bar of this.#painter.labelled) {
+      const prefix = bar.block.numbers("prefix")[bar.row];
+      const [x, width] = [left + bar.left / ratio, bar.width / ratio];
+      const erred = bar.block.numbers("status")[bar.row] !== 0;
+      context.fillStyle = erred || isDark(model.color(prefix)) ? "#ffffff" : "#000000";
+      const text = fitText(context, model.prefixName(prefix), width - 8);
+      if (text) context.fillText(text, x + 5, (bar.top + bar.height / 2) / ratio + 0.5);
+    }
+    context.textBaseline = "alphabetic";
+  }
+
+  /**
+   * A worker's or a host's name beside its rows, and the line below them.
+   * @param {Group} group
+   * @param {number} left
+   * @param {number} width
+   */
+  #drawGroup(group, left, width) {
+    const { context } = this.#surface;
+    const colors = theme();
+    const { selection } = this.#context;
+    const top = group.first * this.#layout.height - this.#scroll;
+    const height = group.count * this.#layout.height;
+    if (top + height < 0 || top > this.#height) return;
+    context.strokeStyle = colors.border;
+    context.beginPath();
+    context.moveTo(0, Math.round(top + height) - 0.5);
+    context.lineTo(left + width, Math.round(top + height) - 0.5);
+    context.stroke();
+    if (height < LABEL_HEIGHT) return;
+    context.font = FONT;
+    context.textBaseline = "middle";
+    const isChosen = group.workers.length === 1 && selection.worker === group.workers[0].id;
+    context.fillStyle = isChosen ? colors.accent : colors.text;
+    if (group.workers.every((worker) => worker.ended !== null)) context.fillStyle = colors.muted;
+    const middle = top + Math.min(height / 2, 40);
+    const indent = group.depth * INDENT;
+    if (group.folds) context.fillText(group.isOpen ? "▾" : "▸", indent + 2, middle);
+    const count = group.workers.length > 1 ? ` (${group.workers.length})` : "";
+    const room = left - 6 - indent - (group.folds ? CARET : 0);
+    const name = fitText(context, group.label + count, room, true);
+    context.textAlign = "right";
+    context.fillText(name, left - 4, middle);
+    context.textAlign = "start";
+    context.textBaseline = "alphabetic";
+  }
+
+  get #scroll() {
+    return this.#scroller.hidden ? 0 : this.#scroller.scrollTop;
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @returns {{x: number, y: number, row: Row|null, group: Group|null, hit: Hit|null}}
+   */
+  #locate(event) {
+    const box = this.#surface.canvas.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const number = Math.floor((y + this.#scroll) / this.#layout.height);
+    const row = this.#layout.rows[number] ?? null;
+    const group = this.#layout.groups.find(({ first, count }) => number >= first && number < first + count) ?? null;
+    const view = this.#view;
+    const left = leftGutter();
+    if (!view || !row?.lanes.length || x < left || x > left + view.width) return { x, y, row, group, hit: null };
+    const pixel = (view.stop - view.start) / view.width;
+    const time = view.start + (x - left) * pixel;
+    const hit = hitLanes(this.#tiles, this.#context.model, row.lanes, time, pixel);
+    return { x, y, row, group, hit };
+  }
+
+  /** @param {PointerEvent} event */
+  #hover(event) {
+    const { x, y, row, group, hit } = this.#locate(event);
+    if (!hit || !group || !row || (event.buttons && event.pointerType === "mouse")) {
+      this.#surface.canvas.style.cursor = x < leftGutter() && group ? "pointer" : "";
+      return this.#tooltip.hide();
+    }
+    const { title, lines } = describeHit(hit, this.#context.model, group.label, row);
+    this.#tooltip.show(x, y, title, lines);
+    this.#surface.canvas.style.cursor = "pointer";
+    const at = `${row.lanes[0]} ${hit.start}`;
+    this.#asked = at;
+    void askForKey(hit, this.#context.source, row).then((key) => {
+      if (key && this.#asked === at) this.#tooltip.show(x, y, title, [["key", key], ...lines]);
+    });
+  }
+
+  #asked = "";
+
+  /**
+   * Selects the task (or, of many, the prefix that took longest), or the worker whose name it is; folds a host.
+   * @param {MouseEvent} event
+   */
+  #click(event) {
+    const { selection } = this.#context;
+    const { x, group, hit } = this.#locate(event);
+    if (x < leftGutter() && group) {
+      const isCaret = x < group.depth * INDENT + CARET || group.workers.length > 1;
+      const worker = group.workers[0].id;
+      if (group.folds && isCaret) this.#controls.toggle(group.folds);
+      else selection.set({ worker: selection.worker === worker ? null : worker, prefix: null, key: null });
+    } else if (hit) {
+      const prefix = hit.span?.prefix ?? hit.shares[0].prefix;
+      const key = hit.span?.key ?? null;
+      const same = selection.prefix === prefix && selection.key === key;
+      if (same) selection.clear();
+      else selection.set({ worker: null, prefix, key });
+    } else {
+      return selection.clear();
+    }
+    event.preventDefault();
+  }
+
+  /** @param {WheelEvent} event; over the names, the wheel scrolls the lanes */
+  #wheel(event) {
+    if (this.#scroller.hidden || (this.#locate(event).x >= leftGutter() && !event.altKey)) return;
+    this.#scroller.scrollTop += event.deltaY;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+/** @param {string} color "#rrggbb" */
+function isDark(color) {
+  const [red, green, blue] = rgb(color);
+  return red * 0.299 + green * 0.587 + blue * 0.114 < 140;
+}

@@ -1,0 +1,77 @@
+// What the person at the page should know: nothing recorded yet, connection lost, stream stolen, data missing.
+
+import { formatDate, zoneName } from "../../timeline/times.js";
+import { element } from "../../element.js";
+
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {{kind: "info"|"warning"|"danger", text: string}} Banner */
+
+/** @type {Record<string, string>} by the stream's state */
+const STREAM = {
+  stolen:
+    "Another subscriber took the scheduler's event stream, so no tasks are recorded. Observatory takes it back as " +
+    "soon as it can; close other listeners of /eventstream on this scheduler.",
+  closed: "The scheduler's event stream is closed: no tasks are recorded until it is open again.",
+};
+
+export class Banners {
+  /** whether the socket is connected; null: it never was */
+  /** @type {boolean|null} */
+  connected = null;
+  /** what the server told about the socket */
+  refused = "";
+  #element;
+  #context;
+  #shown = "";
+
+  /**
+   * @param {HTMLElement} element
+   * @param {Context} context
+   */
+  constructor(element, context) {
+    this.#element = element;
+    this.#context = context;
+  }
+
+  draw() {
+    const banners = this.#current();
+    const text = JSON.stringify(banners);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    this.#element.replaceChildren(...banners.map((banner) => element("p", `banner ${banner.kind}`, banner.text)));
+  }
+
+  /** @returns {Banner[]} */
+  #current() {
+    const { info, tiles } = this.#context;
+    const live = info.ended === null;
+    /** @type {Banner[]} */
+    const banners = [];
+    if (!live && info.is_whole) {
+      const when = `${formatDate(info.ended ?? 0)} ${zoneName()}`;
+      banners.push({ kind: "info", text: `This cluster ended at ${when}. All that was recorded is here to replay.` });
+    }
+    if (live && this.refused) banners.push({ kind: "danger", text: `Live updates were refused: ${this.refused}` });
+    else if (live && this.connected === false) {
+      banners.push({ kind: "warning", text: "The connection to Observatory is lost; trying again. What is shown is not live." });
+    }
+    if (live && info.target && STREAM[info.target.stream]) {
+      banners.push({ kind: "warning", text: STREAM[info.target.stream] });
+    }
+    if (live && info.target?.last_error) {
+      banners.push({ kind: "warning", text: `The scheduler could not be read: ${info.target.last_error}` });
+    }
+    if (tiles.problem) banners.push({ kind: "danger", text: tiles.problem });
+    if (!info.task_count) banners.push({ kind: "info", text: this.#empty(live) });
+    return banners;
+  }
+
+  /** @param {boolean} live */
+  #empty(live) {
+    const { info, model } = this.#context;
+    if (!live) return `No task was recorded of this ${info.is_whole ? "cluster" : "run"}.`;
+    const { workers } = model;
+    if (!workers.size) return "Connected to the scheduler; waiting for its first worker.";
+    return "Connected to the scheduler; waiting for its first task. Compute something and it appears here within a second.";
+  }
+}

@@ -1,0 +1,180 @@
+// The page of one cluster: one timeline, and every chart drawn from (window, playhead).
+//
+// For browser tests: <html data-ready="1"> once everything in sight was drawn from loaded data, and
+// window.observatory = {context, view, frames}: the shared Context, the newest View, and how many times was drawn.
+
+import { Overview } from "../../charts/overview/overview.js";
+import { charts } from "../../charts/registry.js";
+import { Address } from "../../timeline/address.js";
+import { loadContext } from "../../timeline/context.js";
+import { KEYS, Keys, WRITING_KEYS, attachPointer } from "../../timeline/gestures.js";
+import { Live } from "../../timeline/sources/live.js";
+import { sourceOf } from "../../timeline/sources/source.js";
+import { createTransport } from "../../timeline/transport.js";
+import { RIGHT_GUTTER, leftGutter } from "../../types.js";
+import { Banners } from "./banners.js";
+import { createHeader } from "./header.js";
+import { buildLayout } from "./layout.js";
+import { Panels } from "./panels.js";
+import { createWriting } from "./writing.js";
+import { createKeysDialog } from "./keys_dialog.js";
+import { followByAsking, followLive } from "./live.js";
+
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("../../timeline/sources/source.js").Source} Source */
+
+const RETRY = 3000; // ms
+
+const main = document.getElementById("observatory");
+if (main?.dataset.url) void open(main, sourceOf(main));
+
+/**
+ * @param {HTMLElement} main
+ * @param {Source} source
+ */
+export async function open(main, source) {
+  const layout = buildLayout(main);
+  for (;;) {
+    try {
+      const context = await loadContext(source);
+      layout.loading.remove();
+      new Page(layout, context, main.dataset.mayWrite !== undefined).start();
+      return;
+    } catch (error) {
+      layout.loading.textContent = `This can't be loaded (${/** @type {Error} */ (error).message}); trying again.`;
+      await new Promise((resolve) => setTimeout(resolve, RETRY));
+    }
+  }
+}
+
+class Page {
+  /** @type {View|null} */
+  view = null;
+  frames = 0;
+  /** what has to be drawn again */
+  #dirty = new Set(["window", "data"]);
+  #time = performance.now();
+
+  /**
+   * @param {ReturnType<typeof buildLayout>} layout
+   * @param {Context} context
+   * @param {boolean} mayWrite whether the person may cut runs and write notes
+   */
+  constructor(layout, context, mayWrite) {
+    const { source, info, timeline } = context;
+    this.layout = layout;
+    this.context = context;
+    this.address = new Address(timeline, this.context.selection, this.context.arrangement);
+    this.address.open();
+    this.overview = new Overview(layout.overview, this.context);
+    this.transport = createTransport(layout.transport, this.context);
+    this.header = createHeader(layout.header, this.context);
+    this.banners = new Banners(layout.banners, this.context);
+    const parts = [...info.parts, ...(source.notes ? ["notes"] : [])];
+    const shared = charts.filter(({ part }) => !part || parts.includes(part));
+    this.panels = new Panels(layout, shared, this.context, this.address, () => this.#mark("data"));
+    const writing = mayWrite ? createWriting(layout.header, this.context) : {};
+    const dialog = createKeysDialog(layout.header, mayWrite ? [...KEYS, ...WRITING_KEYS] : KEYS);
+    const dialogs = { "?": () => dialog.showModal(), ...writing };
+    this.keys = new Keys(timeline, this.context.events, this.context.selection, dialogs);
+  }
+
+  start() {
+    const { timeline, tiles, model, selection, instant, events, arrangement, stacks, notes, alerts } = this.context;
+    timeline.addEventListener("change", () => this.#mark("window"));
+    tiles.addEventListener("change", () => this.#mark("tiles"));
+    instant.addEventListener("change", () => this.#mark("state"));
+    for (const source of [model, selection, events, arrangement, stacks]) {
+      source.addEventListener("change", () => this.#mark("data"));
+    }
+    notes.addEventListener("change", () => events.setNotes(notes.list));
+    notes.follow();
+    for (const what of ["change", "select"]) alerts.addEventListener(what, () => this.#mark("data"));
+    alerts.follow();
+    selection.addEventListener("hover", () => this.#mark("hover"));
+    window.addEventListener("resize", () => this.#mark("data"));
+    window.addEventListener("themechange", () => this.#mark("data"));
+    attachPointer(this.layout.plots, timeline, selection, () => ({ left: leftGutter(), width: this.#width }));
+    this.keys.attach(document);
+    this.#follow();
+    /** @type {any} */ (window).observatory = this;
+    requestAnimationFrame((now) => this.#frame(now));
+  }
+
+  #follow() {
+    const { source, info } = this.context;
+    if (source.live !== null) {
+      const live = new Live(source.live);
+      followLive(live, this.context, this.banners);
+      live.connect();
+    } else if (info.ended === null) {
+      followByAsking(this.context, this.banners);
+    }
+  }
+
+  get #width() {
+    return Math.max(this.layout.plots.clientWidth - leftGutter() - RIGHT_GUTTER, 50);
+  }
+
+  /** @param {"window"|"tiles"|"data"|"state"|"hover"} what */
+  #mark(what) {
+    this.#dirty.add(what);
+  }
+
+  /** @param {number} now ms */
+  #frame(now) {
+    const elapsed = Math.max((now - this.#time) / 1000, 0);
+    this.#time = now;
+    if (this.keys.active) this.keys.advance(Math.min(elapsed, 0.1));
+    this.context.timeline.advance(elapsed);
+    if (this.#dirty.size) {
+      const dirty = this.#dirty;
+      this.#dirty = new Set();
+      try {
+        this.#draw(dirty);
+      } catch (error) {
+        console.error("the page can't be drawn", error);
+      }
+    }
+    requestAnimationFrame((later) => this.#frame(later));
+  }
+
+  /** @param {Set<string>} dirty what changed since the frame before */
+  #draw(dirty) {
+    const { timeline, tiles, instant, selection } = this.context;
+    if (!this.view || dirty.has("window") || dirty.has("tiles") || dirty.has("data")) {
+      instant.request(timeline.playhead, timeline);
+      if (this.frames) instant.ask(); // before the tiles: it takes the server longest; but rows are looked for first
+      const isNew = dirty.has("data") || timeline.live;
+      this.overview.draw(this.#width, isNew, dirty.has("tiles")); // its few tiles tell most
+      this.view = this.#makeView();
+      this.panels.cover(this.view);
+      tiles.ask();
+      this.transport();
+      this.header();
+      this.banners.draw();
+    }
+    this.view = { ...this.view, hover: selection.hover, state: instant.state };
+    this.panels.draw(this.view);
+    this.layout.drawLines(this.view, leftGutter());
+    this.frames += 1;
+    const { dataset } = document.documentElement;
+    if (!dataset.ready && !this.context.tiles.loading && this.frames > 1) {
+      dataset.ready = "1";
+      document.dispatchEvent(new Event("drawn"));
+    }
+  }
+
+  /** @returns {View} */
+  #makeView() {
+    const { timeline, tiles, selection, instant } = this.context;
+    const width = this.#width;
+    timeline.width = width;
+    const { start, stop, playhead, live } = timeline;
+    /** @type {View["tiles"]} */
+    const found = {};
+    for (const layer of this.panels.layers()) found[layer] = tiles.cover("page", layer, start, stop, width);
+    return { start, stop, playhead, live, width, hover: selection.hover, tiles: found, state: instant.state };
+  }
+}

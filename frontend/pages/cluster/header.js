@@ -1,0 +1,77 @@
+// The line that says which cluster this is and how it fares.
+
+import { formatDate, formatDuration, formatTime, formatUtc, zoneName } from "../../timeline/times.js";
+import { element } from "../../element.js";
+
+/** @typedef {import("../../types.js").Context} Context */
+
+const MOST_FLAGS = 3;
+
+/**
+ * @param {HTMLElement} parent
+ * @param {Context} context
+ * @returns {() => void} to be called when something may have changed
+ */
+export function createHeader(parent, context) {
+  const name = element("h1", "cluster-name");
+  const status = element("span", "cluster-status");
+  const facts = element("span", "cluster-facts");
+  const flags = element("span", "flags");
+  parent.append(name, status, facts, flags);
+  const zone = zoneName();
+  let shown = "";
+
+  return () => {
+    const { info, timeline, alerts } = context;
+    const ended = info.ended !== null;
+    const length = timeline.end - timeline.first;
+    const words = [
+      `${formatDate(timeline.first)} ${zone}`,
+      formatDuration(Math.max(Math.floor(length), 0)),
+      count(info.worker_count, "worker"),
+      count(info.task_count, "task"),
+    ];
+    const state = ended
+      ? `ended ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`
+      : "live";
+    const text = JSON.stringify([info.name, state, words, info.error_count, alerts.flags]);
+    if (text === shown) return;
+    shown = text;
+    name.textContent = info.name;
+    status.textContent = state;
+    status.classList.toggle("is-live", !ended);
+    status.title = ended ? formatUtc(info.ended ?? 0) : "The cluster is being recorded";
+    facts.replaceChildren(...words.map((word) => element("span", "", word)));
+    facts.title = `Recorded since ${formatUtc(timeline.first)}`;
+    if (info.error_count) facts.append(element("span", "danger", count(info.error_count, "error")));
+    flags.replaceChildren(...flagChips(alerts.flags));
+    document.title = `${ended ? "" : "● "}${info.name} · Dask Observatory`;
+  };
+}
+
+/**
+ * The names of what fired, the worst first.
+ * @param {import("../../timeline/alerts.js").Flag[]} flags
+ */
+function flagChips(flags) {
+  const chips = flags.slice(0, MOST_FLAGS).map(({ name, severity, count: alerts, isFiring }) => {
+    const chip = element("span", `flag ${severity}${isFiring ? " is-firing" : ""}`, element("span", "hidden", `${severity}: `), name);
+    chip.title = `${name}: ${severity}, ${count(alerts, "alert")}${isFiring ? ", firing now" : ""}`;
+    return chip;
+  });
+  const others = flags.slice(MOST_FLAGS).map((flag) => flag.name);
+  if (others.length) {
+    const more = element("span", "flag", "…", element("span", "hidden", ` and ${others.length} more`));
+    more.title = others.join(", ");
+    chips.push(more);
+  }
+  return chips;
+}
+
+/**
+ * @param {number} number
+ * @param {string} word
+ */
+function count(number, word) {
+  return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+}

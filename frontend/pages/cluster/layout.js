@@ -1,0 +1,44 @@
+// The page's places: header, overview, transport, the charts on the timeline, the column beside them, what is below.
+
+import { element } from "../../element.js";
+
+/** @typedef {import("../../types.js").View} View */
+
+/** @param {HTMLElement} main */
+export function buildLayout(main) {
+  const header = element("div", "cluster-header");
+  const banners = element("div", "cluster-banners");
+  banners.setAttribute("role", "status");
+  const overview = element("div", "overview");
+  const transport = element("div", "transport");
+  const top = element("div", "cluster-top", overview, transport);
+  const plots = element("div", "plots");
+  const side = element("aside", "side");
+  side.setAttribute("aria-label", "At the playhead");
+  const loading = element("p", "cluster-loading", "Loading what was recorded …");
+  loading.setAttribute("role", "status");
+  const columns = element("div", "cluster-columns", plots, side);
+  const playhead = element("div", "line-playhead");
+  const hover = element("div", "line-hover");
+  plots.append(playhead, hover);
+  const below = element("div", "below");
+  main.replaceChildren(loading, header, banners, top, columns, below);
+
+  /**
+   * Draws the playhead and the instant under the mouse over all charts of the timeline.
+   * @param {View} view
+   * @param {number} left where the plots begin, in px
+   */
+  function drawLines(view, left) {
+    for (const [line, time] of /** @type {[HTMLElement, number|null][]} */ ([
+      [playhead, view.playhead],
+      [hover, view.hover],
+    ])) {
+      const share = time === null ? -1 : (time - view.start) / (view.stop - view.start);
+      line.hidden = !(share >= 0 && share <= 1);
+      line.style.transform = `translateX(${Math.round(left + share * view.width)}px)`;
+    }
+  }
+
+  return { header, banners, overview, transport, plots, side, below, loading, drawLines };
+}

@@ -1,0 +1,154 @@
+// The charts of the page: a panel each, a menu to choose them, and drawing of those that are in sight.
+
+import { element } from "../../element.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").ChartInstance} ChartInstance */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("../../timeline/address.js").Address} Address */
+/** @typedef {{chart: Chart, panel: HTMLElement, instance: ChartInstance, inSight: boolean, failed: boolean}} Panel */
+
+export class Panels {
+  /** @type {Map<string, Panel>} by the chart's name */
+  #panels = new Map();
+  #places;
+  #charts;
+  #context;
+  #address;
+  #onChange;
+  #observer;
+  /** @type {Set<string>} */
+  #layers = new Set();
+
+  /**
+   * @param {{plots: HTMLElement, side: HTMLElement, below: HTMLElement, header: HTMLElement}} places
+   * @param {Chart[]} charts
+   * @param {Context} context
+   * @param {Address} address knows which are shown
+   * @param {() => void} onChange called when others are in sight than before
+   */
+  constructor(places, charts, context, address, onChange) {
+    this.#places = places;
+    this.#charts = charts;
+    this.#context = context;
+    this.#address = address;
+    this.#onChange = onChange;
+    this.#observer = new IntersectionObserver((entries) => this.#observe(entries), { rootMargin: "100px" });
+    places.header.append(this.#menu());
+    this.#update();
+  }
+
+  /** The layers that the charts in sight draw. */
+  layers() {
+    const inSight = [...this.#panels.values()].filter((panel) => panel.inSight);
+    const layers = new Set(inSight.flatMap((panel) => this.#layersOf(panel.chart)));
+    for (const layer of this.#layers) if (!layers.has(layer)) this.#context.tiles.release("page", layer);
+    this.#layers = layers;
+    return layers;
+  }
+
+  /** @param {Chart} chart */
+  #layersOf({ layers }) {
+    return typeof layers === "function" ? layers(this.#context) : layers;
+  }
+
+  /**
+   * Takes the tiles of layers that only the charts know.
+   * @param {View} view
+   */
+  cover(view) {
+    for (const { inSight, failed, instance } of this.#panels.values()) if (inSight && !failed) instance.cover?.(view);
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    for (const panel of this.#panels.values()) {
+      if (!panel.inSight || panel.failed) continue;
+      try {
+        panel.instance.draw(view);
+      } catch (error) {
+        panel.failed = true;
+        console.error(`the chart ${panel.chart.name} can't be drawn`, error);
+        panel.panel.append(element("p", "danger", `This chart can't be drawn: ${error}`));
+      }
+    }
+  }
+
+  get #shown() {
+    const known = this.#charts.map((chart) => chart.name);
+    return this.#address.charts?.filter((name) => known.includes(name)) ?? known;
+  }
+
+  #update() {
+    const shown = this.#shown;
+    for (const [name, panel] of this.#panels) {
+      if (shown.includes(name)) continue;
+      this.#observer.unobserve(panel.panel);
+      panel.instance.destroy();
+      panel.panel.remove();
+      this.#panels.delete(name);
+    }
+    for (const chart of this.#charts) {
+      if (!shown.includes(chart.name)) continue;
+      const panel = this.#panels.get(chart.name) ?? this.#create(chart);
+      const { plots, side, below } = this.#places;
+      ({ timeline: plots, side, below })[chart.place].append(panel.panel);
+    }
+    this.#onChange();
+  }
+
+  /** @param {Chart} chart */
+  #create(chart) {
+    const heading = element("h2", "panel-title", chart.title);
+    heading.title = chart.help;
+    const body = element("div", "panel-body");
+    const section = element("section", `panel panel-${chart.place}`, heading, body);
+    section.dataset.chart = chart.name;
+    section.setAttribute("aria-label", chart.title);
+    const instance = chart.create(body, this.#context);
+    // what is below the others is out of sight before they are drawn: its tiles would slow theirs
+    const panel = { chart, panel: section, instance, inSight: chart.place !== "below", failed: false };
+    this.#panels.set(chart.name, panel);
+    this.#observer.observe(section);
+    return panel;
+  }
+
+  /** @param {IntersectionObserverEntry[]} entries */
+  #observe(entries) {
+    for (const entry of entries) {
+      const name = /** @type {HTMLElement} */ (entry.target).dataset.chart ?? "";
+      const panel = this.#panels.get(name);
+      if (!panel) continue;
+      panel.inSight = entry.isIntersecting;
+      if (!panel.inSight) panel.instance.hide?.();
+    }
+    this.#onChange();
+  }
+
+  #menu() {
+    const items = element("div", "menu-items");
+    for (const chart of this.#charts) {
+      const box = element("input", "");
+      box.type = "checkbox";
+      box.checked = this.#shown.includes(chart.name);
+      box.addEventListener("change", () => this.#toggle(chart.name, box.checked));
+      const label = element("label", "", box, chart.title);
+      label.title = chart.help;
+      items.append(label);
+    }
+    return element("details", "menu charts-menu", element("summary", "", "Charts"), items);
+  }
+
+  /**
+   * @param {string} name
+   * @param {boolean} shown
+   */
+  #toggle(name, shown) {
+    const all = this.#charts.map((chart) => chart.name);
+    const names = all.filter((other) => (other === name ? shown : this.#shown.includes(other)));
+    this.#address.charts = names.length === all.length ? undefined : names;
+    this.#address.changed();
+    this.#update();
+  }
+}

@@ -1,0 +1,168 @@
+// What two runs did over time, aligned at their starts: their task streams below each other and their memory, on one
+// axis of the seconds since. Each has a timeline of its own; what is in sight of both is the same stretch.
+
+import { ElapsedAxis } from "../../charts/comparison/elapsed_axis.js";
+import { MemoryLines } from "../../charts/comparison/memory_lines.js";
+import { taskStream } from "../../charts/task_stream/task_stream.js";
+import { element } from "../../element.js";
+import { loadContext } from "../../timeline/context.js";
+import { attachPointer } from "../../timeline/gestures.js";
+import { Selection } from "../../timeline/selection.js";
+import { serverSource } from "../../timeline/sources/source.js";
+import { Timeline } from "../../timeline/timeline.js";
+import { RIGHT_GUTTER, leftGutter } from "../../types.js";
+
+/** @typedef {import("./compare.js").Comparison} Comparison */
+/** @typedef {import("./compare.js").Run} Run */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").ChartInstance} ChartInstance */
+/** @typedef {import("../../types.js").ClusterInfo} ClusterInfo */
+
+export class Streams {
+  #plots = element("div", "plots compare-plots");
+  #line = element("div", "line-hover");
+  #selection = new Selection();
+  #timeline;
+  #axis;
+  #memory;
+  #streams;
+  #isMarked = false;
+
+  /**
+   * @param {HTMLElement} place
+   * @param {Comparison} found
+   */
+  constructor(place, { a, b, memory }) {
+    const longest = Math.max(a.seconds, b[0].seconds);
+    const bounds = { now: 0, first: 0, started: 0, last: longest, ended: longest };
+    this.#timeline = new Timeline(/** @type {ClusterInfo} */ (bounds));
+    const all = element("button", "", "Show all");
+    all.type = "button";
+    all.addEventListener("click", () => this.#timeline.fit());
+    const hint = element("p", "muted", "Ctrl + wheel or a double click zooms, dragging moves both. ", all);
+    place.append(hint, this.#plots);
+    const panels = [this.#panel(""), this.#panel("a", a), this.#panel("b", b[0]), this.#panel("Memory of all workers")];
+    this.#axis = new ElapsedAxis(panels[0]);
+    this.#streams = [new Stream(panels[1], a, () => this.#mark()), new Stream(panels[2], b[0], () => this.#mark())];
+    this.#memory = new MemoryLines(panels[3], memory);
+    if (!memory.lines.flat().some((value) => value !== null)) {
+      panels[3].replaceChildren(element("p", "muted chart-none", "No worker told its memory in either of them."));
+    }
+    this.#plots.append(this.#line);
+    this.#attach();
+    this.#mark();
+  }
+
+  /**
+   * @param {string} title a heading, or "a" or "b" with the run
+   * @param {Run} [run]
+   */
+  #panel(title, run) {
+    const body = element("div", "panel-body");
+    const panel = element("section", "panel panel-timeline", body);
+    if (run) {
+      panel.prepend(element("h3", "panel-title", letterOf(title), ` ${run.name} #${run.id}`));
+      panel.dataset.stream = title;
+    } else if (title) panel.prepend(element("h3", "panel-title", letterOf("a"), letterOf("b"), ` ${title}`));
+    this.#plots.append(panel);
+    return body;
+  }
+
+  #attach() {
+    const plot = () => ({ left: leftGutter(), width: this.#width });
+    // the wheel alone scrolls the page, which is longer than what is compared here
+    const pass = (/** @type {WheelEvent} */ event) => {
+      if (!event.ctrlKey && !event.shiftKey && event.offsetX >= leftGutter()) event.stopPropagation();
+    };
+    this.#plots.addEventListener("wheel", pass, { capture: true, passive: true });
+    attachPointer(this.#plots, this.#timeline, this.#selection, plot);
+    this.#timeline.addEventListener("change", () => this.#mark());
+    this.#selection.addEventListener("hover", () => this.#point());
+    for (const name of ["resize", "themechange"]) window.addEventListener(name, () => this.#mark());
+  }
+
+  get #width() {
+    return Math.max(this.#plots.clientWidth - leftGutter() - RIGHT_GUTTER, 50);
+  }
+
+  #mark() {
+    if (this.#isMarked) return;
+    this.#isMarked = true;
+    requestAnimationFrame(() => {
+      this.#isMarked = false;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    const { start, stop } = this.#timeline;
+    const width = this.#width;
+    this.#axis.draw(start, stop, width);
+    for (const stream of this.#streams) stream.draw(start, stop, width);
+    this.#memory.draw(start, stop, width);
+    this.#point();
+    this.#plots.dataset.drawn = String(this.#streams.every((stream) => stream.isDrawn));
+  }
+
+  #point() {
+    const { hover } = this.#selection;
+    const { start, stop } = this.#timeline;
+    const share = hover === null ? -1 : (hover - start) / (stop - start);
+    this.#line.hidden = !(share >= 0 && share <= 1);
+    this.#line.style.transform = `translateX(${Math.round(leftGutter() + share * this.#width)}px)`;
+  }
+}
+
+/** @param {string} side */
+function letterOf(side) {
+  return element("span", `run-letter run-letter-${side}`, side.toUpperCase());
+}
+
+/** The task stream of one run. */
+class Stream {
+  #run;
+  #onChange;
+  /** @type {{context: Context, chart: ChartInstance}|null} */
+  #loaded = null;
+
+  /**
+   * @param {HTMLElement} place
+   * @param {Run} run
+   * @param {() => void} onChange called when there is more to draw
+   */
+  constructor(place, run, onChange) {
+    this.#run = run;
+    this.#onChange = onChange;
+    void this.#load(place);
+  }
+
+  get isDrawn() {
+    return this.#loaded !== null && !this.#loaded.context.tiles.loading;
+  }
+
+  /** @param {HTMLElement} place */
+  async #load(place) {
+    try {
+      const context = await loadContext(serverSource(`/api/v1/runs/${this.#run.id}/timeline`));
+      const { tiles, selection, arrangement } = context;
+      for (const each of [tiles, selection, arrangement]) each.addEventListener("change", this.#onChange);
+      this.#loaded = { context, chart: taskStream.create(place, context) };
+      this.#onChange();
+    } catch (error) {
+      const why = /** @type {Error} */ (error).message;
+      place.append(element("p", "danger chart-none", `The task stream can't be loaded: ${why}.`));
+    }
+  }
+
+  /**
+   * @param {number} start seconds since the run's start
+   * @param {number} stop
+   * @param {number} width px of the plot
+   */
+  draw(start, stop, width) {
+    if (!this.#loaded) return;
+    const { start: began } = this.#run;
+    const window = { start: began + start, stop: began + stop, playhead: began + this.#run.seconds };
+    this.#loaded.chart.draw({ ...window, live: false, width, hover: null, tiles: {}, state: null });
+  }
+}

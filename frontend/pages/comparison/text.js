@@ -1,0 +1,120 @@
+// What a comparison comes to, in words, and how its values are written.
+
+import { element } from "../../element.js";
+import { formatBytes, formatDuration } from "../../timeline/times.js";
+
+/** @typedef {import("./compare.js").Comparison} Comparison */
+/** @typedef {import("./compare.js").Prefix} Prefix */
+
+const MOST_NAMED = 8;
+const MOST_FACTS = 6;
+const NOTABLE_KINDS = ["tag", "hardware", "version", "configuration"];
+
+/** @type {Record<string, (value: number) => string>} by unit */
+const WRITE = {
+  seconds: (value) => (value === 0 ? "0 s" : formatDuration(value)),
+  bytes: (value) => (value < 0 ? `−${formatBytes(Math.round(-value))}` : formatBytes(Math.round(value))),
+  share: (value) => `${(value * 100).toFixed(1).replace("-", "−")} %`,
+  count: (value) => value.toLocaleString("en", { maximumFractionDigits: 1 }).replace("-", "−"),
+};
+
+/**
+ * @param {number|null|undefined} value
+ * @param {string} unit
+ */
+export function write(value, unit) {
+  return value === null || value === undefined ? "–" : WRITE[unit](value);
+}
+
+/**
+ * @param {number|null} value
+ * @param {string} unit
+ */
+export function writeDifference(value, unit) {
+  if (value === null) return "–";
+  return value > 0 ? `+${write(value, unit)}` : write(value, unit);
+}
+
+/** @param {number|null} ratio */
+export function writeRatio(ratio) {
+  return ratio === null ? "–" : `${ratio.toPrecision(3)} ×`;
+}
+
+/** @param {number} ratio "slower by 21 %" */
+function shift(ratio) {
+  const percent = Math.round(Math.abs(ratio - 1) * 100);
+  return `${ratio > 1 ? "slower" : "faster"} by ${percent} %`;
+}
+
+/** @param {Comparison} found */
+export function finding(found) {
+  const named = found.prefixes.filter(({ verdict }) => verdict === "slower" || verdict === "faster");
+  const box = element("section", "finding card");
+  box.setAttribute("role", "status");
+  box.dataset.flagged = String(named.length);
+  box.append(duration(found));
+  if (!named.length) box.append(element("p", "", "No prefix differs significantly. ", common(found.prefixes)));
+  else box.append(list(named));
+  const suspects = found.differ.filter(({ kind }) => NOTABLE_KINDS.includes(kind));
+  if (suspects.length) box.append(element("p", "", "From B to A there changed: ", ...changed(suspects)));
+  return box;
+}
+
+/** @param {Comparison} found */
+function duration({ a, figures }) {
+  const { b, ratio } = figures[0];
+  const words = element("p", "finding-duration");
+  words.append(element("strong", "", `A took ${write(a.seconds, "seconds")}`), `, B ${write(b, "seconds")}`);
+  if (ratio !== null) words.append(`: ${writeRatio(ratio)}`);
+  return words;
+}
+
+/** @param {Prefix[]} named */
+function list(named) {
+  const items = named.slice(0, MOST_NAMED).map((prefix) => {
+    const swatch = element("i", "swatch");
+    swatch.style.backgroundColor = prefix.color;
+    const more = `${writeDifference(prefix.cost, "seconds")} of computing in all`;
+    const item = element("li", "", swatch, element("strong", "", prefix.name));
+    item.append(` is ${shift(/** @type {number} */ (prefix.ratio))}`, element("span", "muted", ` (${more})`));
+    item.dataset.prefix = prefix.name;
+    return item;
+  });
+  if (named.length > MOST_NAMED) items.push(element("li", "muted", `and ${named.length - MOST_NAMED} more below`));
+  return element("ul", "finding-prefixes", ...items);
+}
+
+/** @param {Prefix[]} prefixes */
+function common(prefixes) {
+  const known = prefixes.map(({ ratio }) => ratio ?? NaN).filter((ratio) => !Number.isNaN(ratio));
+  if (!known.length) return "There are too few tasks to say more.";
+  const middle = known.sort((one, other) => one - other)[Math.floor(known.length / 2)];
+  if (Math.abs(middle - 1) < 0.1 || known.length < 2) return "They vary as runs do.";
+  return `All together are ${shift(middle)}: rather what they ran on than what they did.`;
+}
+
+/** @param {import("./compare.js").Fact[]} facts */
+function changed(facts) {
+  const shown = facts.slice(0, MOST_FACTS);
+  const found = shown.map(({ name, a, b }) => element("span", "tag", `${name}: ${b || "none"} → ${a || "none"}`));
+  const rest = facts.length > MOST_FACTS ? [`and ${facts.length - MOST_FACTS} more`] : [];
+  return [...found, ...rest].flatMap((part) => [part, " "]);
+}
+
+/** The test, stated. @param {Comparison} found */
+export function statement({ test, b, more_prefixes }) {
+  const percent = (/** @type {number} */ share) => `${share * 100} %`;
+  const several =
+    b.length > 1 ? " A is tested against each of the runs of B; twice the median of their p counts." : "";
+  const rest = more_prefixes ? ` ${more_prefixes} more prefixes aren't shown.` : "";
+  return element(
+    "p",
+    "muted test",
+    "How it is tested: the tasks of a prefix that succeeded are cut, in order of their start, into up to 20 blocks, " +
+      "since tasks that run at the same time aren't independent. Mann and Whitney's U says whether the blocks' medians " +
+      `differ by more than ${percent(test.margin)}, and by more than ${percent(test.margin)} from what all other prefixes ` +
+      "differ by, since a slower machine slows them all. A prefix differs where p, adjusted for the number of prefixes " +
+      `(Benjamini and Hochberg), is below ${test.level} and it makes at least ${percent(test.least_share)} of what B ` +
+      `computed. With fewer than ${test.fewest} tasks nothing is said.${several}${rest}`,
+  );
+}

@@ -1,0 +1,126 @@
+// A field to type in that offers what fits: a combobox as WAI-ARIA describes it.
+
+import { element } from "../../element.js";
+
+/**
+ * What is offered: `text` is what is chosen, `detail` stands beside it; `group` above the first of a group.
+ * @typedef {{text: string, detail?: string, group?: string, value: any}} Choice
+ */
+
+const PAUSE = 120; // ms after a key
+
+export class Choices {
+  #input;
+  #list;
+  #offer;
+  #choose;
+  /** @type {Choice[]} */
+  #choices = [];
+  #active = -1;
+  #timer = 0;
+  #asked = 0;
+
+  /**
+   * @param {HTMLInputElement} input
+   * @param {HTMLElement} list empty; its id is that in the input's aria-controls
+   * @param {(text: string) => Promise<Choice[]>|Choice[]} offer what fits a text
+   * @param {(choice: Choice) => void} choose
+   */
+  constructor(input, list, offer, choose) {
+    this.#input = input;
+    this.#list = list;
+    this.#offer = offer;
+    this.#choose = choose;
+    input.setAttribute("role", "combobox");
+    input.setAttribute("aria-autocomplete", "list");
+    input.setAttribute("aria-controls", list.id);
+    list.setAttribute("role", "listbox");
+    this.close();
+    input.addEventListener("focus", () => void this.#open());
+    input.addEventListener("click", () => void this.#open());
+    input.addEventListener("blur", () => this.close());
+    input.addEventListener("input", () => {
+      clearTimeout(this.#timer);
+      this.#timer = window.setTimeout(() => document.activeElement === input && void this.#open(), PAUSE);
+    });
+    input.addEventListener("keydown", (event) => this.#key(event));
+    // the field keeps the focus
+    list.addEventListener("pointerdown", (event) => event.preventDefault());
+    list.addEventListener("click", (event) => {
+      const option = /** @type {HTMLElement} */ (event.target).closest("[data-index]");
+      if (option instanceof HTMLElement) this.#take(Number(option.dataset.index));
+    });
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    this.#asked++;
+    this.#list.hidden = true;
+    this.#active = -1;
+    this.#input.setAttribute("aria-expanded", "false");
+    this.#input.removeAttribute("aria-activedescendant");
+  }
+
+  async #open() {
+    const asked = ++this.#asked;
+    const choices = await this.#offer(this.#input.value.trim());
+    if (asked !== this.#asked) return;
+    this.#choices = choices;
+    this.#active = -1;
+    this.#list.replaceChildren(...this.#rows());
+    this.#list.hidden = choices.length === 0;
+    this.#input.setAttribute("aria-expanded", String(choices.length > 0));
+  }
+
+  #rows() {
+    const rows = [];
+    for (const [index, { text, detail, group }] of this.#choices.entries()) {
+      if (group && group !== this.#choices[index - 1]?.group) {
+        const heading = element("li", "choices-group", group);
+        heading.setAttribute("role", "presentation");
+        rows.push(heading);
+      }
+      const row = element("li", "choice", element("span", "choice-text", text));
+      if (detail) row.append(element("span", "choice-detail", detail));
+      row.id = `${this.#list.id}-${index}`;
+      row.dataset.index = String(index);
+      row.setAttribute("role", "option");
+      rows.push(row);
+    }
+    return rows;
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.key === "Escape" && !this.#list.hidden) {
+      this.close();
+    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      if (this.#list.hidden) void this.#open();
+      else this.#move(event.key === "ArrowDown" ? 1 : -1);
+    } else if (event.key === "Enter" && !this.#list.hidden) {
+      this.#take(Math.max(this.#active, 0));
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  /** @param {number} by */
+  #move(by) {
+    const count = this.#choices.length;
+    this.#active = (this.#active + by + count + (this.#active < 0 && by < 0 ? 1 : 0)) % count;
+    for (const row of this.#list.querySelectorAll("[role=option]")) {
+      const active = row.id === `${this.#list.id}-${this.#active}`;
+      row.setAttribute("aria-selected", String(active));
+      if (active) row.scrollIntoView({ block: "nearest" });
+    }
+    this.#input.setAttribute("aria-activedescendant", `${this.#list.id}-${this.#active}`);
+  }
+
+  /** @param {number} index */
+  #take(index) {
+    const choice = this.#choices[index];
+    this.close();
+    if (choice) this.#choose(choice);
+  }
+}

@@ -1,0 +1,166 @@
+// A condition of a rule as a sentence: shows what matters for what was chosen, offers metrics and labels that were
+// seen, and tells what the chosen metric is.
+
+import { element } from "../../element.js";
+import { Choices } from "./choices.js";
+import { MetricTold } from "./metric.js";
+
+/**
+ * As observatory/alerts/rules/known_metrics.py has it.
+ * @typedef {{name: string, type: number, help: string, unit: string, of_workers: boolean, of_cluster: boolean,
+ *   labels: Record<string, string[]>}} Metric
+ */
+
+const LASTING = ["worker-paused", "unreachable"];
+const WITHOUT_WORKER = ["unreachable", "ended-with-errors", "run-slower"];
+const MOST_OFFERED = 60;
+
+export class ConditionFields {
+  #told;
+  /** @type {Metric[]} */
+  #metrics = [];
+
+  /**
+   * @param {HTMLFieldSetElement} fieldset
+   * @param {(prefix: string) => Promise<any>} recent asks for the recent values of a condition's metric
+   */
+  constructor(fieldset, recent) {
+    this.fieldset = fieldset;
+    this.prefix = fieldset.dataset.prefix ?? "";
+    const told = /** @type {HTMLElement} */ (fieldset.querySelector(".metric-told"));
+    this.#told = new MetricTold(told, this, () => recent(this.prefix));
+    for (const name of ["metric", "divisor_metric"]) this.#offerMetrics(name);
+    fieldset.addEventListener("input", () => this.update());
+    fieldset.addEventListener("change", () => this.update());
+    this.fieldset.hidden = fieldset.dataset.written === undefined;
+    this.update();
+  }
+
+  /** @param {Metric[]} metrics */
+  set metrics(metrics) {
+    this.#metrics = metrics;
+    this.update();
+  }
+
+  /** @param {string} name @returns {HTMLInputElement|HTMLSelectElement} */
+  field(name) {
+    const field = this.fieldset.querySelector(`[name="${this.prefix}-${name}"]`);
+    return /** @type {HTMLInputElement} */ (field);
+  }
+
+  /** @param {string} name */
+  value(name) {
+    return this.field(name).value.trim();
+  }
+
+  /** What a choice says. @param {string} name */
+  words(name) {
+    const field = this.field(name);
+    return field instanceof HTMLSelectElement ? (field.selectedOptions[0]?.text ?? "") : field.value.trim();
+  }
+
+  /** Sets a field as somebody who types would. @param {string} name @param {string} text */
+  set(name, text) {
+    const field = this.field(name);
+    field.value = text;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  get isEvent() {
+    return this.value("kind") === "event";
+  }
+
+  get isRemoved() {
+    const remove = this.fieldset.querySelector(`[name="${this.prefix}-DELETE"]`);
+    return remove instanceof HTMLInputElement && remove.checked;
+  }
+
+  get isShown() {
+    return !this.fieldset.hidden && !this.isRemoved;
+  }
+
+  /** Something can be asked of it. */
+  get isWritten() {
+    return this.isShown && (this.isEvent ? this.value("event") !== "" : this.value("metric") !== "");
+  }
+
+  /** Nothing is missing of it that somebody is about to write. */
+  get isComplete() {
+    return this.isEvent || this.value("threshold") !== "";
+  }
+
+  get metric() {
+    return this.#metrics.find((metric) => metric.name === this.value("metric"));
+  }
+
+  update() {
+    const shown = this.#shown();
+    for (const part of this.fieldset.querySelectorAll("[data-for]")) {
+      if (part instanceof HTMLElement) part.hidden = !shown.has(part.dataset.for ?? "");
+    }
+    const series = this.field("by").querySelector('option[value="series"]');
+    if (series instanceof HTMLOptionElement) series.hidden = series.disabled = this.isEvent;
+    const place = this.fieldset.querySelector(this.isEvent ? "[data-window]" : '[data-for="windowed"]');
+    const length = this.field("window_seconds").closest(".rule-word");
+    if (place && length && length.parentElement !== place) place.append(length);
+    this.fieldset.classList.toggle("condition-removed", this.isRemoved);
+    this.#told.show(this.isEvent ? undefined : this.metric);
+  }
+
+  /** The parts of the sentence that matter. */
+  #shown() {
+    const event = this.value("event");
+    const parts = {
+      metric: !this.isEvent,
+      event: this.isEvent,
+      aggregated: this.value("by") !== "series",
+      single: this.value("by") === "series",
+      quantile: this.value("aggregate") === "quantile",
+      windowed: this.value("function") !== "value",
+      "divisor-metric": this.value("divisor") === "metric",
+      "divisor-attribute": this.value("divisor") === "attribute",
+      message: event !== "" && !LASTING.includes(event),
+      log: event === "log",
+      counted: event !== "" && !LASTING.includes(event) && !WITHOUT_WORKER.includes(event),
+    };
+    return new Set(Object.entries(parts).flatMap(([name, is]) => (is ? [name] : [])));
+  }
+
+  /** @param {string} name */
+  #offerMetrics(name) {
+    const input = /** @type {HTMLInputElement} */ (this.field(name));
+    const list = element("ul", "choices");
+    list.id = `${input.id}-choices`;
+    input.placeholder = "a metric …";
+    this.field(name.replace("metric", "labels")).setAttribute("placeholder", 'any, or name="value"');
+    input.parentElement?.append(list);
+    new Choices(input, list, (text) => this.#fitting(text), ({ text }) => this.set(name, text));
+  }
+
+  /** Metrics in whose names or help all words are. @param {string} text */
+  #fitting(text) {
+    const known = this.#metrics.some((metric) => metric.name === text);
+    const words = known ? [] : text.toLowerCase().split(/\s+/);
+    const fitting = this.#metrics.filter((metric) =>
+      words.every((word) => `${metric.name} ${metric.help} ${metric.unit}`.toLowerCase().includes(word)),
+    );
+    // ours first
+    const order = (/** @type {Metric} */ metric) => (metric.name.startsWith("observatory_") ? 0 : 1);
+    return fitting
+      .toSorted((one, other) => order(one) - order(other) || groupOf(one).localeCompare(groupOf(other)))
+      .slice(0, MOST_OFFERED)
+      .map((metric) => ({
+        text: metric.name,
+        detail: [metric.unit, metric.help].filter(Boolean).join(" · "),
+        group: groupOf(metric),
+        value: metric,
+      }));
+  }
+}
+
+/** @param {Metric} metric */
+function groupOf(metric) {
+  const [source, of] = metric.name.split("_");
+  if (source === "observatory" || source === "dask") return `${source === "dask" ? "Dask's" : "Observatory's"}, of the ${of}`;
+  return "others";
+}

@@ -1,0 +1,110 @@
+// The page of a rule in the admin: a form that reads as a sentence, and what it would have fired on.
+
+import { element } from "../../element.js";
+import { ConditionFields } from "./condition.js";
+import { Trial } from "./trial.js";
+import { ruleInWords } from "./text.js";
+
+/** @param {string} selector @returns {any} */
+const find = (selector) => document.querySelector(selector);
+
+class RulePage {
+  #rule = /** @type {HTMLElement} */ (find("#rule"));
+  #form = /** @type {HTMLFormElement} */ (this.#rule.closest("form"));
+  #conditions;
+  #trial;
+
+  constructor() {
+    const fieldsets = /** @type {HTMLFieldSetElement[]} */ ([...this.#rule.querySelectorAll("fieldset.condition")]);
+    this.#conditions = fieldsets.map((fieldset) => new ConditionFields(fieldset, (prefix) => this.#recent(prefix)));
+    this.#conditions[0].fieldset.hidden = false;
+    this.#trial = new Trial(
+      this.#form,
+      find("#trial"),
+      (limit, text) => this.#written()[0]?.set(limit, text),
+      (problems) => this.#tell(problems),
+    );
+    this.#add();
+    for (const kind of ["input", "change"]) this.#form.addEventListener(kind, (event) => this.#changed(event));
+    this.#update();
+    void this.#load();
+    this.#try();
+  }
+
+  #try() {
+    const written = this.#written();
+    if (written.length && written.every((condition) => condition.isComplete)) this.#trial.soon();
+  }
+
+  #written() {
+    return this.#conditions.filter((condition) => condition.isWritten);
+  }
+
+  #add() {
+    const place = /** @type {HTMLElement} */ (this.#rule.querySelector(".rule-add"));
+    place.querySelector("button")?.addEventListener("click", () => {
+      const next = this.#conditions.find((condition) => condition.fieldset.hidden);
+      if (!next) return;
+      next.fieldset.hidden = false;
+      next.field("metric").focus();
+      this.#update();
+    });
+  }
+
+  /** @param {Event} event */
+  #changed(event) {
+    const field = /** @type {HTMLElement} */ (event.target);
+    if (find("#trial").contains(field)) return;
+    this.#update();
+    this.#try();
+  }
+
+  #update() {
+    const shown = this.#conditions.filter((condition) => condition.isShown).length;
+    const isRoom = this.#conditions.some((condition) => condition.fieldset.hidden) && shown > 0;
+    /** @type {HTMLElement} */ (this.#rule.querySelector(".rule-add")).hidden = !isRoom;
+    const severity = find("#id_severity")?.value ?? "";
+    const words = ruleInWords(this.#written(), severity, find("#id_hold_seconds")?.value.trim() ?? "");
+    const summary = /** @type {HTMLElement} */ (this.#rule.querySelector(".rule-summary"));
+    summary.textContent = words;
+    summary.hidden = words === "";
+  }
+
+  async #load() {
+    const answer = await fetch(this.#rule.dataset.metrics ?? "").catch(() => null);
+    if (!answer?.ok) return; // names can be typed
+    const { metrics } = await answer.json();
+    for (const condition of this.#conditions) condition.metrics = metrics;
+  }
+
+  /** @param {string} prefix */
+  async #recent(prefix) {
+    const body = new FormData(this.#form);
+    body.set("recent", prefix);
+    const answer = await fetch(this.#rule.dataset.recent ?? "", { method: "POST", body });
+    if (!answer.ok) throw new Error(`${answer.status}`);
+    return answer.json();
+  }
+
+  /**
+   * Shows what is wrong at the fields; returns what belongs to none.
+   * @param {Record<string, string[]>} problems
+   */
+  #tell(problems) {
+    for (const told of this.#rule.querySelectorAll(".rule-wrong")) {
+      told.classList.remove("rule-wrong");
+      told.querySelector(".rule-problem")?.remove();
+    }
+    /** @type {string[]} */
+    const others = [];
+    for (const [name, messages] of Object.entries(problems)) {
+      const place = name ? this.#rule.querySelector(`[name="${name}"]`)?.closest(".rule-word") : null;
+      if (!place) others.push(...messages);
+      place?.classList.add("rule-wrong");
+      place?.append(element("span", "rule-problem", messages.join(" ")));
+    }
+    return others;
+  }
+}
+
+if (find("#rule")) new RulePage();

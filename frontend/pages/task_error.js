@@ -1,9 +1,0 @@
-// The page of one error: the charts of its workers' last minutes.
-
-import { LastMinute, readMinute } from "../charts/last_minute.js";
-import "./copying.js";
-
-for (const element of document.querySelectorAll("[data-chart]")) {
-  const table = element.parentElement?.querySelector("table[data-memory]");
-  if (table) new LastMinute(/** @type {HTMLElement} */ (element), readMinute(/** @type {HTMLTableElement} */ (table)));
-}

@@ -1,0 +1,60 @@
+// A run that came with the page, in a file of its own: what a server would be asked for is in its script elements,
+// each gzip in base64 under its path (observatory/exchange/formats/report.py).
+
+/** @typedef {import("./source.js").Source} Source */
+/** @typedef {{instants: number[], states: import("../../types.js").State[]}} States in order of time */
+
+const NOTHING = "/tiles"; // a tile that has nothing in it
+
+/**
+ * @param {HTMLElement} main which names where notes are, if there are any: data-notes
+ * @returns {Source}
+ */
+export function embeddedSource(main) {
+  return { url: "", live: null, pages: null, notes: main.dataset.notes ?? null, ask };
+}
+
+/** @type {Promise<States>|null} */
+let states = null;
+
+/**
+ * @param {string} url
+ * @returns {Promise<Response>}
+ */
+async function ask(url) {
+  const [path, query = ""] = url.split("?");
+  if (path === "/state") return stateAt(Number(new URLSearchParams(query).get("at")));
+  const content = (await find(path)) ?? (path.startsWith(NOTHING) ? await find(NOTHING) : null);
+  if (content === null) return new Response(null, { status: 404 });
+  return new Response(unpack(content));
+}
+
+/**
+ * The last state that is known by then: of each instant the file has none.
+ * @param {number} at
+ */
+async function stateAt(at) {
+  states ??= find("/states").then((content) => new Response(unpack(content ?? "")).json());
+  const known = await states;
+  let index = known.instants.findIndex((instant) => instant > at + 1e-6);
+  if (index < 0) index = known.instants.length;
+  return Response.json(known.states[Math.max(index - 1, 0)]);
+}
+
+/**
+ * @param {string} path
+ * @returns {Promise<string|null>} base64
+ */
+async function find(path) {
+  const here = () => document.querySelector(`script[data-path="${CSS.escape(path)}"]`)?.textContent ?? null;
+  if (here() === null && document.readyState === "loading") {
+    await new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve, { once: true }));
+  }
+  return here();
+}
+
+/** @param {string} packed gzip in base64 */
+function unpack(packed) {
+  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  return new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+}

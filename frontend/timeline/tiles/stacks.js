@@ -1,0 +1,105 @@
+// The stacks of profiles by their ids: each is fetched once, for it never changes.
+
+import { decode } from "./blocks.js";
+
+/**
+ * @typedef {{id: number, name: string, file: string}} Code a function of the cluster's code; ids are of this page
+ * @typedef {{of: Code, line: number}} Frame
+ */
+
+const MOST_A_REQUEST = 200; // as on the server
+const MOST_FRAMES = 3_000_000; // of all stacks: then what is kept is forgotten
+const RETRY = 3000; // ms
+const UNKNOWN = "a stack that isn't stored\t\t0";
+
+/** Fires "change" when stacks have arrived, or can't be had for now. */
+export class Stacks extends EventTarget {
+  #source;
+  /** @type {Map<number, Frame[]>} */
+  #known = new Map();
+  /** @type {Map<string, Frame>} by the line that tells it */
+  #frames = new Map();
+  /** @type {Map<string, Code>} */
+  #functions = new Map();
+  #size = 0;
+  #busy = false;
+
+  /** @param {import("../sources/source.js").Source} source */
+  constructor(source) {
+    super();
+    this.#source = source;
+  }
+
+  /**
+   * The frames of a stack, outermost first.
+   * @param {number} id
+   * @returns {Frame[]|undefined} undefined before it has arrived
+   */
+  get(id) {
+    return this.#known.get(id);
+  }
+
+  /**
+   * Fetches those that aren't there, some at a time: who wants more asks again at the "change".
+   * @param {number[]} ids the most wanted first
+   */
+  async want(ids) {
+    const missing = ids.filter((id) => !this.#known.has(id));
+    if (this.#busy || !missing.length) return;
+    this.#busy = true;
+    try {
+      if (this.#size > MOST_FRAMES) this.#forget();
+      await this.#fetch(missing.slice(0, MOST_A_REQUEST));
+    } catch (error) {
+      console.warn("stacks can't be loaded; trying again", error);
+      await new Promise((resolve) => setTimeout(resolve, RETRY));
+    } finally {
+      this.#busy = false;
+    }
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {number[]} ids */
+  async #fetch(ids) {
+    const response = await this.#source.ask(`${this.#source.url}/stacks?ids=${ids.join(",")}`);
+    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    for (const block of decode(await response.arrayBuffer())) {
+      const [id, frames] = [block.numbers("id"), block.texts("frames")];
+      for (let row = 0; row < block.rows; row++) this.#keep(id[row], frames.at(row));
+    }
+    for (const id of ids) if (!this.#known.has(id)) this.#keep(id, UNKNOWN);
+  }
+
+  /**
+   * @param {number} id
+   * @param {string} stack a line a frame
+   */
+  #keep(id, stack) {
+    const frames = stack.split("\n").map((line) => this.#frame(line));
+    this.#known.set(id, frames);
+    this.#size += frames.length;
+  }
+
+  /**
+   * @param {string} text name, file and line, separated by tabs
+   * @returns {Frame}
+   */
+  #frame(text) {
+    const known = this.#frames.get(text);
+    if (known) return known;
+    const [name, file = "", line = ""] = text.split("\t");
+    const identity = `${name}\t${file}`;
+    const found = this.#functions.get(identity) ?? { id: this.#functions.size, name, file };
+    this.#functions.set(identity, found);
+    const frame = { of: found, line: Number.parseInt(line, 10) || 0 };
+    this.#frames.set(text, frame);
+    return frame;
+  }
+
+  /** All but the functions, whose ids are in use. */
+  #forget() {
+    this.#known.clear();
+    this.#frames.clear();
+    this.#size = 0;
+  }
+}

@@ -1,0 +1,379 @@
+// The tiles that the charts draw: fetched as they are needed, kept up to date by what the socket brings.
+
+import { layerName } from "./bands.js";
+import { decode } from "./blocks.js";
+import { FrameLog, appendFrame } from "./frames.js";
+import { levelFor, tileIndex, tileWidth } from "./levels.js";
+import { TileStore, makeTile, tileKey } from "./tile_store.js";
+
+/** @typedef {import("../../types.js").Tile} Tile */
+/** @typedef {import("../../types.js").Block} Block */
+/** @typedef {import("../../types.js").ClusterInfo} ClusterInfo */
+/** @typedef {import("./tile_store.js").Entry} Entry */
+/** @typedef {import("../sources/source.js").Source} Source */
+/**
+ * `near`: drawn in the window, not only beside it.
+ * @typedef {{layer: string, level: number, index: number, key: string, near: boolean}} Place
+ */
+/** @typedef {{first: number, last: number, committed: number, version: number, ended: number|null}} Extent */
+
+const EXACT_LAYERS = new Set(["spans", "prefixes", "events"]);
+const FINEST_PROFILE = 14; // its bins, which are 16 times as wide, are a quarter of the second that Dask sums up
+const CLOSED_AFTER = 30; // seconds behind `committed`, as on the server
+const CONCURRENCY = 12;
+const GATHER = 120; // ms: at most so long what has come isn't drawn while more is to come
+const SETTLE = 40; // ms between two moves that are one: what is only passed while zooming isn't fetched
+const PREFETCH = 0.1; // tiles beyond the window
+const BINS_AN_INTERVAL = 8; // finer bins of a series hold no more than its samples
+const FIRST_WAIT = 1; // seconds before a failed tile is tried again
+const LONGEST_WAIT = 30;
+const MOST_APPENDED = 20_000; // rows: then the server's bins are lighter
+const MOST_KEPT = 5_000; // rows of a tile that is over: fewer are light enough
+
+/** Fires "change" when there is something better to draw than before, or a problem came or went. */
+export class Tiles extends EventTarget {
+  /** @type {string|null} why data is missing, in words */
+  problem = null;
+  #source;
+  #info;
+  /** @type {Extent} */
+  #extent;
+  #store = new TileStore();
+  #log = new FrameLog();
+  /** @type {Map<string, Place[]>} what each viewer wants of each layer */
+  #wanted = new Map();
+  /** @type {Map<string, AbortController>} */
+  #inFlight = new Map();
+  /** @type {Map<string, {count: number, until: number}>} */
+  #failures = new Map();
+  #timer = 0;
+  #deadline = Infinity;
+  #moved = -Infinity; // ms: when other tiles were wanted than before
+  #hasBegun = false; // the rows that are looked for first were there
+  #telling = 0;
+
+  /**
+   * @param {Source} source
+   * @param {ClusterInfo} info
+   */
+  constructor(source, info) {
+    super();
+    this.#source = source;
+    this.#info = info;
+    this.#extent = info;
+  }
+
+  /** True while something that is wanted is on its way, or about to be. */
+  get loading() {
+    return this.#inFlight.size > 0 || this.#lacks(() => true);
+  }
+
+  /** True when all that the windows show is there; what lies beside them may be on its way. */
+  get settled() {
+    return !this.#lacks((place) => place.near);
+  }
+
+  /** @param {(place: Place) => boolean} matters */
+  #lacks(matters) {
+    const isMissing = (/** @type {Place} */ { key }) => !this.#store.get(key) && !this.#failures.has(key);
+    return [...this.#wanted.values()].some((places) => places.some((place) => matters(place) && isMissing(place)));
+  }
+
+  /**
+   * The best tiles there are for a window, and the wish for better ones.
+   * @param {string} viewer who asks; replaces what it asked of this layer before
+   * @param {string} layer
+   * @param {number} start
+   * @param {number} stop
+   * @param {number} width of the window in px
+   * @returns {Tile[]} in order of time, not overlapping
+   */
+  cover(viewer, layer, start, stop, width) {
+    const places = this.#places(layer, start, stop, width);
+    const before = this.#wanted.get(`${viewer} ${layer}`) ?? [];
+    this.#wanted.set(`${viewer} ${layer}`, places);
+    const now = performance.now();
+    this.#schedule(now - this.#moved < SETTLE ? SETTLE : 0);
+    if (places.some(({ key }, number) => key !== before[number]?.key)) this.#moved = now;
+    return places.flatMap((place) => this.#store.best(layer, place.level, place.index));
+  }
+
+  /**
+   * Says that a viewer doesn't draw a layer any more.
+   * @param {string} viewer
+   * @param {string} layer
+   */
+  release(viewer, layer) {
+    this.#wanted.delete(`${viewer} ${layer}`);
+  }
+
+  /**
+   * Takes the number that the socket begins after: what was read before it is fetched again.
+   * @param {number} sequence
+   * @param {number} last the time of the newest record up to it
+   */
+  begin(sequence, last) {
+    this.#log.begin(sequence, last);
+    this.#distrust(sequence);
+  }
+
+  /**
+   * Fetches what isn't closed again: there is no socket that brings what is new.
+   * @param {number} sequence of what is stored by now
+   */
+  refresh(sequence) {
+    this.#distrust(sequence);
+  }
+
+  /** Says that the socket is away. */
+  end() {
+    this.#log.end();
+  }
+
+  /**
+   * Takes one live batch; its last block is the extent, which setExtent has been told.
+   * @param {Block[]} blocks
+   * @returns {boolean} whether batches before this one were missed
+   */
+  append(blocks) {
+    const frame = this.#log.add(blocks);
+    if (frame.missed) this.#distrust(frame.sequence - 1);
+    for (const entry of this.#store.entries()) {
+      this.#extend(entry, frame);
+      this.#close(entry, frame);
+    }
+    this.#schedule(0);
+    this.dispatchEvent(new Event("change"));
+    return frame.missed;
+  }
+
+  /**
+   * What lacks a batch up to this number is fetched again; closed tiles tell by the version of the past.
+   * @param {number} sequence
+   */
+  #distrust(sequence) {
+    for (const entry of this.#store.entries()) {
+      const { tile, version } = entry;
+      if (tile.closed ? version < this.#extent.version : entry.sequence < sequence) entry.stale = true;
+    }
+    this.#schedule(0);
+  }
+
+  /** @param {Extent} extent */
+  setExtent(extent) {
+    this.#extent = extent;
+  }
+
+  /**
+   * @param {string} layer
+   * @param {number} start
+   * @param {number} stop
+   * @param {number} width
+   * @returns {Place[]}
+   */
+  #places(layer, start, stop, width) {
+    const limits = { minimum_level: this.#info.minimum_level, maximum_level: this.#info.maximum_level };
+    let reach = 0;
+    if (layer === "profile") {
+      limits.minimum_level = Math.max(limits.minimum_level, FINEST_PROFILE);
+    } else if (!EXACT_LAYERS.has(layerName(layer))) {
+      const finest = Math.ceil(Math.log2((this.#info.identity_interval / BINS_AN_INTERVAL) * 1e6));
+      limits.minimum_level = Math.max(limits.minimum_level, finest);
+      reach = 2 * this.#info.metrics_interval; // a line reaches the samples beyond the edges
+    }
+    const level = levelFor(stop - start, width, limits);
+    const margin = Math.max(reach, PREFETCH * tileWidth(level));
+    const places = [];
+    const last = tileIndex(Math.min(stop + margin, this.#latest()), level);
+    for (let index = tileIndex(Math.max(start - margin, this.#extent.first), level); index <= last; index++) {
+      const near = (index + 1) * tileWidth(level) > start - reach && index * tileWidth(level) < stop + reach;
+      places.push({ layer, level, index, key: tileKey(layer, level, index), near });
+    }
+    return places;
+  }
+
+  #latest() {
+    const { ended, last } = this.#extent;
+    return ended === null ? Infinity : Math.max(ended, last);
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {import("./frames.js").Frame} frame
+   */
+  #extend(entry, frame) {
+    appendFrame(entry, frame);
+    if (entry.appended > MOST_APPENDED) entry.stale = true;
+  }
+
+  /**
+   * A tile that is over, and holds all up to a frame, changes no more unless the past does.
+   * @param {Entry} entry
+   * @param {import("./frames.js").Frame} frame
+   */
+  #close(entry, frame) {
+    const { tile } = entry;
+    if (tile.closed || entry.stale || !isClosed(tile.stop, frame)) return;
+    if (entry.appended > MOST_KEPT) {
+      entry.stale = true;
+    } else {
+      tile.closed = true;
+      entry.version = frame.version;
+    }
+  }
+
+  /** Sends for what is due: an answer takes less time than the drawing that is to follow. */
+  ask() {
+    if (this.#deadline <= performance.now()) this.#pump();
+  }
+
+  /** @param {number} delay ms */
+  #schedule(delay) {
+    const deadline = performance.now() + delay;
+    if (deadline >= this.#deadline) return;
+    clearTimeout(this.#timer);
+    this.#deadline = deadline;
+    this.#timer = window.setTimeout(() => this.#pump(), delay);
+  }
+
+  /** Aborts what nobody wants any more, and starts what is wanted most. */
+  #pump() {
+    clearTimeout(this.#timer);
+    this.#deadline = Infinity;
+    const wanted = [...this.#wanted.values()].flat();
+    const keys = new Set(wanted.map((place) => place.key));
+    for (const [key, controller] of this.#inFlight) if (!keys.has(key)) controller.abort();
+    const missing = wanted.filter((place) => !this.#store.get(place.key));
+    const stale = wanted.filter((place) => this.#store.get(place.key)?.stale);
+    const near = missing.filter((place) => place.near).sort((one, other) => +isUrgent(other) - +isUrgent(one));
+    const far = near.length ? [] : missing.filter((place) => !place.near);
+    const first = near.filter((place) => isUrgent(place) && !this.#failures.has(place.key));
+    this.#hasBegun ||= first.length === 0;
+    const now = performance.now();
+    let wait = Infinity;
+    for (const place of this.#hasBegun ? [...near, ...stale, ...far] : first) {
+      if (this.#inFlight.size >= CONCURRENCY) return;
+      const until = this.#failures.get(place.key)?.until ?? 0;
+      if (until > now) wait = Math.min(wait, until - now);
+      else if (this.#isInFrames(place)) this.#build(place);
+      else if (!this.#inFlight.has(place.key)) void this.#fetch(place);
+    }
+    if (wait < Infinity) this.#schedule(wait);
+  }
+
+  /**
+   * True for a tile that begins after all that was stored when the kept batches begin, until it is fetched as closed.
+   * @param {Place} place
+   */
+  #isInFrames({ level, index, key }) {
+    const width = tileWidth(level);
+    return !this.#store.get(key) && index * width > this.#log.last && !isClosed((index + 1) * width, this.#extent);
+  }
+
+  /** @param {Place} place */
+  #build(place) {
+    const tile = makeTile(place.layer, place.level, place.index, false, []);
+    const { version } = this.#extent;
+    const entry = { tile, key: place.key, bytes: 0, sequence: this.#log.start, version, appended: 0, stale: false };
+    for (const frame of this.#log.frames) this.#extend(entry, frame);
+    this.#store.put(entry, (key) => this.#isWanted(key));
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {Place} place */
+  async #fetch(place) {
+    const controller = new AbortController();
+    this.#inFlight.set(place.key, controller);
+    try {
+      const entry = await this.#download(place, controller.signal);
+      this.#failures.delete(place.key);
+      this.#store.put(entry, (key) => this.#isWanted(key));
+      this.#setProblem();
+    } catch (error) {
+      if (!controller.signal.aborted) this.#failed(place, error);
+    } finally {
+      this.#inFlight.delete(place.key);
+      this.#schedule(0);
+    }
+    this.#arrived();
+  }
+
+  /** Drawing takes longer than an answer: what comes together is drawn together, but the first rows at once. */
+  #arrived() {
+    const begins = !this.#hasBegun && !this.#lacks((place) => place.near && isUrgent(place));
+    this.#hasBegun ||= begins;
+    if (begins || this.settled) this.#tell();
+    else this.#telling ||= window.setTimeout(() => this.#tell(), GATHER);
+  }
+
+  #tell() {
+    clearTimeout(this.#telling);
+    this.#telling = 0;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /**
+   * @param {Place} place
+   * @param {AbortSignal} signal
+   * @returns {Promise<Entry>}
+   */
+  async #download(place, signal) {
+    const version = this.#extent.version;
+    const response = await this.#source.ask(`${this.#source.url}/tiles/${place.key}?version=${version}`, { signal });
+    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    const buffer = await response.arrayBuffer();
+    const blocks = decode(buffer);
+    const told = blocks.find((block) => block.kind === "extent")?.meta;
+    if (!told) throw new Error("the server sent a tile without its extent");
+    const closed = isClosed((place.index + 1) * tileWidth(place.level), /** @type {Extent} */ (told));
+    const tile = makeTile(place.layer, place.level, place.index, closed, blocks);
+    /** @type {Entry} */
+    const entry = {
+      tile,
+      key: place.key,
+      bytes: buffer.byteLength,
+      sequence: told.sequence,
+      version: Math.max(version, told.version),
+      appended: 0,
+      stale: !closed && told.sequence < this.#log.start,
+    };
+    for (const frame of this.#log.frames) this.#extend(entry, frame);
+    return entry;
+  }
+
+  /** @param {string} key */
+  #isWanted(key) {
+    for (const places of this.#wanted.values()) if (places.some((place) => place.key === key)) return true;
+    return false;
+  }
+
+  /**
+   * @param {Place} place
+   * @param {unknown} error
+   */
+  #failed(place, error) {
+    const count = (this.#failures.get(place.key)?.count ?? 0) + 1;
+    const wait = Math.min(FIRST_WAIT * 2 ** (count - 1), LONGEST_WAIT);
+    this.#failures.set(place.key, { count, until: performance.now() + wait * 1000 });
+    this.#setProblem(error instanceof Error ? error.message : String(error));
+  }
+
+  /** @param {string} [reason] */
+  #setProblem(reason) {
+    if (reason) this.problem = `Some data can't be loaded (${reason}); trying again.`;
+    else if (![...this.#failures.keys()].some((key) => this.#isWanted(key))) this.problem = null;
+  }
+}
+
+/** @param {Place} place; the task stream is what people look for first */
+function isUrgent(place) {
+  return layerName(place.layer) === "spans";
+}
+
+/**
+ * @param {number} stop of a tile
+ * @param {{committed: number}} extent
+ */
+function isClosed(stop, extent) {
+  return stop < extent.committed - CLOSED_AFTER;
+}

@@ -1,0 +1,99 @@
+"""Takes the agent to where it isn't installed: plugins travel with their source and unpack themselves."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import cloudpickle
+
+PACKAGES = ("observatory.agent", "observatory.wire")
+
+_registering = threading.Lock()
+
+
+def pack(module: str, name: str, given: Mapping[str, Any]) -> bytes:
+    """A pickle that becomes `module.name(given)` where it is loaded, whether or not the package is there."""
+    with _registering:
+        ourselves = sys.modules[__name__]
+        cloudpickle.register_pickle_by_value(ourselves)
+        try:
+            pickled: bytes = cloudpickle.dumps(_Parcel(archive(), module, name, dict(given)), protocol=4)
+        finally:
+            cloudpickle.unregister_pickle_by_value(ourselves)
+    return pickled
+
+
+class _Parcel:
+    def __init__(self, *contents: Any) -> None:
+        self.contents = contents
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unpack, self.contents
+
+
+def unpack(archive: bytes, module: str, name: str, given: dict[str, Any]) -> Any:
+    """What was packed, from the installed package, or where there is none from the archive.
+
+    It is pickled by value: it can use nothing of this module.
+    """
+    import atexit
+    import importlib
+    import os
+    import shutil
+    import sys
+    import tempfile
+
+    try:
+        found = importlib.import_module(module)
+    except ImportError:
+        folder = tempfile.mkdtemp(prefix="observatory-agent-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = os.path.join(folder, "observatory-agent.zip")
+        with open(path, "wb") as file:
+            file.write(archive)
+        importlib.invalidate_caches()
+        namesake = sys.modules.get("observatory")
+        if namesake is None:
+            sys.path.append(path)
+        else:
+            # somebody else's package of that name: ours is found beside it
+            namesake.__path__.append(os.path.join(path, "observatory"))
+        found = importlib.import_module(module)
+    return getattr(found, name)(given)
+
+
+def archive() -> bytes:
+    """The source of the packages that the agent consists of, as a zip file."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("observatory/__init__.py", "")
+        for path, source in _sources():
+            file.writestr(path, source)
+    return written.getvalue()
+
+
+def _sources() -> Iterator[tuple[str, str]]:
+    import importlib
+    import pkgutil
+
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        yield f"{package.replace('.', '/')}/__init__.py", _source(package)
+        for found in pkgutil.walk_packages(module.__path__, f"{package}."):
+            path = found.name.replace(".", "/")
+            yield f"{path}/__init__.py" if found.ispkg else f"{path}.py", _source(found.name)
+
+
+def _source(name: str) -> str:
+    import importlib.util
+
+    spec = importlib.util.find_spec(name)
+    source = spec.loader.get_source(name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
+    if source is None:
+        raise ImportError(f"the source of {name} isn't there to be sent")
+    return str(source)

@@ -1,0 +1,144 @@
+"""What is logged to Dask's topics, by Dask itself and by users: steals, shuffles, scaling, anything else."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Callable
+from time import time
+from typing import Any
+
+from distributed import Scheduler
+
+from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.scheduler.errors import Errors
+from observatory.agent.scheduler.workers import Lifecycle
+
+STEALING = "stealing"
+SHUFFLES = "p2p"
+SCALING = "adaptive_target"
+KNOWN = {
+    "add-worker",
+    "remove-worker",
+    "add-client",
+    "remove-client",
+    "worker-status-change",
+    "update_graph",
+    "update-graph",
+    "retired",
+    "closing-worker",
+    "run-function",
+}
+"""actions that hooks, or rows of other kinds, tell of"""
+MAXIMUM_DETAIL = 20_000
+CONFIRMATION = ("confirm", "already-computing")
+
+
+class Events:
+    """Rows of kinds `event` and `steal`."""
+
+    def __init__(self, scheduler: Scheduler, buffer: Buffer, errors: Errors, lifecycle: Lifecycle) -> None:
+        self.scheduler = scheduler
+        self.errors = errors
+        self.lifecycle = lifecycle
+        self._event = buffer.appender("event")
+        self._steal = buffer.appender("steal")
+        self._target: int | None = None
+
+    def tell(self, kind: str, worker: str, message: str, **detail: Any) -> None:
+        self._event((time(), kind, worker, _json({"message": message, **detail})))
+
+    def client(self, kind: str, client: str) -> None:
+        self.tell(
+            kind, "", f"{client} {'connected' if kind == 'client-added' else 'disconnected'}", client=client
+        )
+
+    def logged(self, topic: str, message: Any) -> None:
+        """Takes what SchedulerPlugin.log_event tells."""
+        if topic == STEALING:
+            self._stolen(message)
+            return
+        action = message.get("action") if isinstance(message, dict) else None
+        if topic == "all":
+            if action == "remove-worker":
+                self.errors.died(message.get("processing-tasks") or (), str(message.get("worker") or ""))
+            elif action == "retire-workers":
+                for address in message.get("retired") or message.get("workers") or ():
+                    self.lifecycle.retired(str(address))
+        elif action == "worker-status-change":
+            self.lifecycle.status_changed(topic, message)
+        elif action == "closing-worker":
+            self.lifecycle.closing(topic, str(message.get("reason") or ""))
+        elif action == "retired":
+            self.lifecycle.retired(topic)
+        if action in KNOWN or (topic == "all" and self._is_told_elsewhere(message)):
+            return
+        self._told(topic, action, message)
+
+    def _is_told_elsewhere(self, message: dict[str, Any]) -> bool:
+        """Dask logs most of what it logs to all to the topic of the client or worker, too."""
+        return bool(message.get("client"))
+
+    def _told(self, topic: str, action: Any, message: Any) -> None:
+        worker = topic if topic in self.scheduler.workers else ""
+        kind = "shuffle" if topic == SHUFFLES else "topic"
+        said = f"{topic}: {action}" if isinstance(action, str) else f"{topic}: {_short(message)}"
+        self._event((time(), kind, worker, _json({"message": said, "topic": topic, "event": message})))
+
+    def _stolen(self, message: Any) -> None:
+        """Requests come as a list of tuples, what became of them as a tuple each (distributed.stealing)."""
+        now = time()
+        outcome, *rest = message
+        if outcome == "request":
+            for start, level, key, cost, victim, there, thief, here in rest[0]:
+                self._steal((start, outcome, key, victim, thief, level, cost, there, here))
+            return
+        if outcome == "reschedule":
+            rest = rest[1:]
+        if outcome in CONFIRMATION or outcome == "reschedule":
+            key, _, victim, thief, _ = rest
+        else:
+            key, victim, thief = rest[0], str(rest[2] or ""), ""
+        self._steal((now, str(outcome), key, victim, thief, -1, 0.0, 0.0, 0.0))
+
+    def install(self) -> None:
+        """Listens to what adaptive scaling is told when it asks how many workers there should be."""
+        self._handler = handler = self.scheduler.handlers[SCALING]
+        self.scheduler.handlers[SCALING] = self._asked(handler)
+
+    def uninstall(self) -> None:
+        self.scheduler.handlers[SCALING] = self._handler
+
+    def _asked(self, handler: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(handler)
+        async def asked(*arguments: Any, **named: Any) -> Any:
+            target = handler(*arguments, **named)
+            if inspect.isawaitable(target):
+                target = await target
+            if isinstance(target, int) and target != self._target:
+                workers = len(self.scheduler.workers)
+                said = f"adaptive scaling wants {target} workers; there are {workers}"
+                self.tell("adaptive-target", "", said, target=target, workers=workers, before=self._target)
+                self._target = target
+            return target
+
+        return asked
+
+
+def _short(message: Any) -> str:
+    try:
+        return str(message)[:200]
+    except Exception:  # somebody's own __str__
+        return f"<{type(message).__name__}>"
+
+
+def _json(detail: dict[str, Any]) -> str:
+    """JSON of what may be anything, no longer than MAXIMUM_DETAIL characters."""
+    try:
+        text = json.dumps(detail, default=_short, skipkeys=True)
+    except Exception:  # cycles, numbers that JSON has not
+        text = json.dumps({"message": _short(detail.get("message")), "event": _short(detail)})
+    if len(text) <= MAXIMUM_DETAIL:
+        return text
+    return json.dumps({"message": _short(detail.get("message")), "cut": len(text)})

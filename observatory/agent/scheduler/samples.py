@@ -1,0 +1,240 @@
+"""What is measured at every tick: the scheduler, its workers' heartbeats, memory by prefix, and so on.
+
+The metrics that the collector makes of the stock endpoints have the same names (docs/architecture.md).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from time import time
+from typing import Any
+
+from distributed import Scheduler
+from tornado.ioloop import PeriodicCallback
+
+from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.scheduler.shuffles import Shuffles
+from observatory.agent.worker.profiles import Profiles
+
+GAUGE, COUNTER = 1, 2
+SLOW = 5
+"""ticks between two looks at what changes slowly"""
+MAXIMUM_SPANS = 100
+"""newest spans whose metrics are told one by one"""
+MEMORY = ("process", "managed", "unmanaged", "spilled")
+STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred")
+
+
+class Sampler:
+    """Rows of kind `sample`, and the scheduler's own of kind `profile`, each `interval` seconds."""
+
+    def __init__(self, scheduler: Scheduler, buffer: Buffer, interval: float) -> None:
+        self.scheduler = scheduler
+        self._sample = buffer.appender("sample")
+        self._profile = buffer.appender("profile")
+        self._profiles = Profiles(scheduler, "")
+        self._shuffles = Shuffles(scheduler, buffer, self._tell)
+        self._interval = interval
+        self._series: dict[tuple[Any, ...], str] = {}
+        self._heartbeats: dict[str, float] = {}
+        """when each worker was heard last"""
+        self._kinds: dict[str, dict[str, int]] = {}
+        """bytes by type of each worker's memory, as its last heartbeat told them"""
+        self._counters: dict[str, float] = {}
+        self._ticks = 0
+        self._held: dict[Any, tuple[str, int]] = {}
+        self._memory: dict[str, int] = {}
+        """bytes of results in memory by prefix"""
+        self.states: defaultdict[str, int] = defaultdict(int, dict.fromkeys(STATES, 0))
+        """tasks by state; the hook of `transition` keeps it"""
+        self.failures = 0
+
+    def start(self) -> None:
+        for task in self.scheduler.tasks.values():
+            self.states[task.state] += 1
+            if task.state == "memory":
+                self.held(task.key)
+        self._callback = PeriodicCallback(self._tick, self._interval * 1000)
+        self._callback.start()
+
+    def stop(self) -> None:
+        self._callback.stop()
+        self._tick()
+
+    def held(self, key: Any) -> None:
+        """A task's result is in memory."""
+        task = self.scheduler.tasks[key]
+        prefix, nbytes = task.prefix.name, max(0, task.nbytes)
+        self._held[key] = (prefix, nbytes)
+        self._memory[prefix] = self._memory.get(prefix, 0) + nbytes
+
+    def released(self, key: Any) -> None:
+        """A task's result isn't in memory any more."""
+        prefix, nbytes = self._held.pop(key, ("", 0))
+        if prefix:
+            self._memory[prefix] -= nbytes
+
+    def forget(self, worker: str) -> None:
+        self._heartbeats.pop(worker, None)
+        self._kinds.pop(worker, None)
+        self._series = {key: series for key, series in self._series.items() if key[1] != worker}
+
+    def _tick(self) -> None:
+        try:
+            now = time()
+            self._ticks += 1
+            self._cluster(now)
+            self._scheduler(now)
+            for address, worker in list(self.scheduler.workers.items()):
+                self._worker(now, address, worker)
+            self._memory_of_cluster(now)
+            self._shuffles.look(now)
+            for row in self._profiles.rows():
+                self._profile(row)
+            if self._ticks % SLOW == 0:
+                self._slowly(now)
+        except Exception:  # the scheduler goes on
+            self.failures += 1
+
+    def _tell(
+        self,
+        now: float,
+        metric: str,
+        value: Any,
+        labels: Mapping[str, str] | None = None,
+        worker: str = "",
+        type: int = GAUGE,
+    ) -> None:
+        if not isinstance(value, (int, float)):
+            return
+        key = (metric, worker, *labels.items()) if labels else (metric, worker)
+        series = self._series.get(key)
+        if series is None:
+            series = self._series[key] = json.dumps([metric, labels or {}, worker, type])
+        self._sample((now, float(value), series))
+
+    def _counted(self, now: float, metric: str, value: float, labels: Mapping[str, str]) -> None:
+        """Tells a counter that changed."""
+        key = f"{metric}{labels}"
+        if self._counters.get(key) != value:
+            self._counters[key] = value
+            self._tell(now, metric, value, labels, type=COUNTER)
+
+    def _cluster(self, now: float) -> None:
+        scheduler = self.scheduler
+        for state in STATES:
+            if state != "released":
+                self._tell(
+                    now, "observatory_cluster_tasks", max(0, self.states.get(state, 0)), {"state": state}
+                )
+        released = len(scheduler.tasks) - sum(
+            count for state, count in self.states.items() if state in STATES and state != "released"
+        )
+        self._tell(now, "observatory_cluster_tasks", max(0, released), {"state": "released"})
+        for state, count in (
+            ("total", len(scheduler.workers)),
+            ("idle", len(scheduler.idle)),
+            ("saturated", len(scheduler.saturated)),
+        ):
+            self._tell(now, "observatory_cluster_workers", count, {"state": state})
+        self._tell(now, "observatory_cluster_threads", scheduler.total_nthreads)
+        self._tell(now, "observatory_cluster_clients", len(scheduler.clients))
+
+    def _scheduler(self, now: float) -> None:
+        """SystemMonitor.recent(), the event loop's observed tick, and the tasks that wait."""
+        recent = self.scheduler.monitor.recent()
+        self._tell(now, "observatory_scheduler_cpu_percent", recent.get("cpu"))
+        self._tell(now, "observatory_scheduler_memory_bytes", recent.get("memory"))
+        self._tell(now, "observatory_scheduler_gil_contention_ratio", recent.get("gil_contention"))
+        tick = getattr(self.scheduler, "_tick_interval_observed", None)
+        self._tell(now, "observatory_scheduler_event_loop_interval_seconds", tick)
+        self._tell(now, "observatory_scheduler_queued_tasks", len(getattr(self.scheduler, "queued", ())))
+
+    def _worker(self, now: float, address: str, worker: Any) -> None:
+        self._tell(now, "observatory_worker_processing_tasks", len(worker.processing), worker=address)
+        self._tell(now, "observatory_worker_occupancy_seconds", worker.occupancy, worker=address)
+        if worker.last_seen == self._heartbeats.get(address):
+            return
+        self._heartbeats[address] = worker.last_seen
+        self._kinds[address] = dict(memory(worker))
+        for metric, labels, value in heartbeat(worker):
+            self._tell(worker.last_seen or now, metric, value, labels, address)
+
+    def _slowly(self, now: float) -> None:
+        for prefix, nbytes in list(self._memory.items()):
+            self._tell(now, "observatory_prefix_memory_bytes", nbytes, {"prefix": prefix})
+            if not nbytes:
+                del self._memory[prefix]
+        self._finished(now)
+        self._fine(now, self.scheduler.cumulative_worker_metrics, {})
+        extension = self.scheduler.extensions.get("spans")
+        if extension is not None:
+            for span in list(extension.spans.values())[-MAXIMUM_SPANS:]:
+                self._fine(now, span._cumulative_worker_metrics, {"span": span.id})
+        self._stealing(now)
+
+    def _finished(self, now: float) -> None:
+        """What all tasks came to, and what they took: the sums over TaskPrefix."""
+        prefixes = list(self.scheduler.task_prefixes.values())
+        finished = sum(prefix.state_counts[state] for prefix in prefixes for state in ("memory", "erred"))
+        self._tell(now, "observatory_cluster_tasks_finished_total", finished, type=COUNTER)
+        for action in ("compute", "transfer"):
+            seconds = sum(prefix.all_durations[action] for prefix in prefixes)
+            labels = {"action": action}
+            self._tell(now, "observatory_cluster_task_seconds_total", seconds, labels, type=COUNTER)
+
+    def _memory_of_cluster(self, now: float) -> None:
+        for kind in MEMORY:
+            value = sum(kinds[kind] for kinds in self._kinds.values())
+            self._tell(now, "observatory_cluster_memory_bytes", value, {"type": kind})
+        limit = sum(worker.memory_limit or 0 for worker in self.scheduler.workers.values())
+        self._tell(now, "observatory_cluster_memory_limit_bytes", limit)
+
+    def _fine(self, now: float, metrics: Mapping[Any, float], labels: Mapping[str, str]) -> None:
+        """Fine performance metrics: (context, …, prefix, activity, unit); "execute" alone has a prefix."""
+        for name, value in list(metrics.items()):
+            parts = [str(part) for part in name] if isinstance(name, tuple) else [str(name)]
+            if len(parts) < 3:
+                continue
+            context, activity, unit = parts[0], parts[-2], parts[-1]
+            prefix = parts[-3] if context == "execute" and len(parts) > 3 else ""
+            named = {"context": context, "prefix": prefix, "activity": activity, "unit": unit, **labels}
+            self._counted(now, "observatory_fine_performance_total", value, named)
+
+    def _stealing(self, now: float) -> None:
+        extension = self.scheduler.extensions.get("stealing")
+        for name, by_level in getattr(extension, "metrics", {}).items():
+            unit = "seconds_total" if "cost" in name else "requests_total"
+            for level, value in list(by_level.items()):
+                self._counted(now, f"observatory_stealing_{unit}", value, {"level": str(level)})
+
+
+def heartbeat(worker: Any) -> Iterator[tuple[str, dict[str, str], Any]]:
+    """(metric, labels, value) of a worker's last heartbeat (WorkerState.metrics)."""
+    metrics = worker.metrics
+    for kind, nbytes in memory(worker):
+        yield "observatory_worker_memory_bytes", {"type": kind}, nbytes
+    yield "observatory_worker_cpu_percent", {}, metrics.get("cpu")
+    yield "observatory_worker_gil_contention_ratio", {}, metrics.get("gil_contention")
+    yield "observatory_worker_event_loop_interval_seconds", {}, metrics.get("event_loop_interval")
+    yield "observatory_worker_file_descriptors", {}, metrics.get("num_fds")
+    for medium, name in (("net", "network"), ("disk", "disk")):
+        told = metrics.get(f"host_{medium}_io") or {}
+        for direction in ("read", "write"):
+            rate = told.get(f"{direction}_bps")
+            yield f"observatory_worker_host_{name}_bytes_per_second", {"direction": direction}, rate
+    transfer = metrics.get("transfer") or {}
+    for direction in ("incoming", "outgoing"):
+        moving = transfer.get(f"{direction}_bytes")
+        yield "observatory_worker_transfer_bytes", {"direction": direction}, moving
+    for state, count in (metrics.get("task_counts") or {}).items():
+        yield "observatory_worker_tasks", {"state": str(state)}, count
+
+
+def memory(worker: Any) -> Iterator[tuple[str, int]]:
+    """A worker's memory by type, in bytes (WorkerState.memory)."""
+    state = worker.memory
+    for kind in MEMORY:
+        yield kind, int(getattr(state, kind, 0) or 0)

@@ -1,0 +1,71 @@
+"""What workers and nannies send to the scheduler: taken once, checked, and passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from distributed import Scheduler
+
+from observatory.agent.delivery.buffer import Buffer
+from observatory.wire.kinds import KINDS, Field, Type
+
+HANDLER = "observatory_records"
+MAXIMUM_ORIGINS = 100_000
+
+
+class Received:
+    """The handler that couriers call. Each process numbers what it sends; an unanswered call comes again."""
+
+    def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:
+        self.scheduler = scheduler
+        self.appenders = {name: buffer.appender(name) for name in KINDS}
+        self._numbers: dict[str, int] = {}
+        """the last number of each process"""
+        self.refused = 0
+
+    def install(self) -> None:
+        self.scheduler.handlers[HANDLER] = self.take
+
+    def uninstall(self) -> None:
+        del self.scheduler.handlers[HANDLER]
+
+    def take(
+        self, origin: str = "", number: int = 0, address: str = "", records: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Dask's comm handler. Answers what was taken, also when it was taken before."""
+        if number > self._numbers.get(origin, 0):
+            self._numbers.pop(origin, None)
+            self._numbers[origin] = number
+            if len(self._numbers) > MAXIMUM_ORIGINS:
+                self._numbers.pop(next(iter(self._numbers)))
+            for name, rows in (records or {}).items():
+                self._append(name, rows)
+        return {"status": "OK", "number": number}
+
+    def _append(self, name: str, rows: Any) -> None:
+        kind = KINDS.get(name)
+        if kind is None or not isinstance(rows, (list, tuple)):
+            self.refused += 1
+            return
+        append = self.appenders[name]
+        for row in rows:
+            if len(row) == len(kind.fields) and all(map(_fits, kind.fields, row)):
+                append(tuple(row))
+            else:
+                self.refused += 1
+
+
+def _fits(field: Field, value: Any) -> bool:
+    """Whether the value can stand in the field's column."""
+    if field.type is Type.KEY:
+        return True
+    if field.type.column == "text":
+        return isinstance(value, str)
+    if field.type.column == "f64":
+        return isinstance(value, (int, float))
+    low, high = _RANGES[field.type.column]
+    return isinstance(value, int) and low <= value <= high
+
+
+_RANGES = {"u32": (0, 2**32 - 1), "i32": (-(2**31), 2**31 - 1), "u8": (0, 255)}

@@ -1,0 +1,99 @@
+"""The agent in a worker's process: its logs, profiles, transfers and disk."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from time import time
+from typing import Any
+
+from distributed.diagnostics.plugin import WorkerPlugin
+
+from observatory.agent.logs import Listener, handler
+from observatory.agent.worker.disk import Disk
+from observatory.agent.worker.environment import describe
+from observatory.agent.worker.messages import Courier
+from observatory.agent.worker.profiles import Profiles
+from observatory.agent.worker.transfers import Transfers
+from observatory.agent.worker.write_ahead_log import Journal, path_for
+
+FLUSH = "observatory_flush"
+URGENT = logging.WARNING
+
+
+def levels_of(settings: Mapping[str, Any]) -> dict[str, int]:
+    """By logger."""
+    named = {"distributed": settings["log_level"], **settings["loggers"]}
+    return {name: logging.getLevelName(str(level).upper()) for name, level in named.items()}
+
+
+class WorkerAgent(WorkerPlugin):
+    name = "observatory-worker"
+    idempotent = True
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        """`settings`: Configuration.for_workers()."""
+        self.settings = settings
+
+    def setup(self, worker: Any) -> None:
+        self.worker = worker
+        path = path_for(worker.nanny, os.getpid()) if worker.nanny else None
+        self.journal = Journal(path)
+        self.transfers = Transfers(worker)
+        self.disk = Disk(worker)
+        self.profiles = Profiles(worker, worker.address)
+        self.courier = Courier(worker, self.journal, lambda: worker.address, self._gather)
+        self.listener = Listener(
+            self._logged,
+            "worker",
+            levels_of(self.settings),
+            lambda: worker.address,
+            clock=self._on_scheduler_clock,
+        )
+        handler.listen(self.listener)
+        worker.handlers[FLUSH] = self.courier.flush
+        self._tell_of_itself()
+        self.courier.start()
+
+    async def teardown(self, worker: Any) -> None:
+        handler.leave(self.listener)
+        worker.handlers.pop(FLUSH, None)
+        await self.courier.stop()
+
+    def _on_scheduler_clock(self, moment: float) -> float:
+        return moment + float(getattr(self.worker, "scheduler_delay", 0.0))
+
+    def _logged(self, row: tuple[Any, ...]) -> None:
+        self.journal.append("log", row)
+        if row[3] >= URGENT:
+            self.courier.hurry()
+
+    def _gather(self) -> None:
+        delay = float(getattr(self.worker, "scheduler_delay", 0.0))
+        for row in self.transfers.rows():
+            self.journal.append("transfer", row)
+        for row in self.disk.rows(delay):
+            self.journal.append("sample", row)
+        if self.settings["profile"]:
+            for row in self.profiles.rows(delay):
+                self.journal.append("profile", row)
+
+    def _tell_of_itself(self) -> None:
+        worker = self.worker
+        resources = getattr(worker.state, "total_resources", None) or {}
+        self.journal.append(
+            "worker",
+            (
+                self._on_scheduler_clock(time()),
+                worker.address,
+                str(worker.name),
+                worker.ip,
+                worker.state.nthreads,
+                float(worker.memory_manager.memory_limit or 0),
+                "running",  # its plugins are set up just before it is
+                json.dumps(dict(resources), default=str),
+                json.dumps(describe(), default=str),
+            ),
+        )

@@ -1,0 +1,64 @@
+"""Whether alerts work: for `doctor` and our own /metrics."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+from django.db.models import Count, Q, QuerySet
+from django.utils.timezone import now
+
+from observatory.alerts.evaluation.watermark import horizon
+from observatory.alerts.models import Alert, Channel, Delivery, Progress, Rule
+from observatory.clusters.models import Cluster
+from observatory.store.queries.extents import extents
+
+LATELY = timedelta(hours=1)
+TRIED = 2
+"""attempts in vain after which a channel fails"""
+
+
+def lag() -> float:
+    """Seconds that the live cluster which is farthest behind could have been evaluated for; 0 without any."""
+    clusters = list(Cluster.objects.filter(ended=None).select_related("target"))
+    stored = extents(cluster.pk for cluster in clusters)
+    until = dict(Progress.objects.filter(cluster__in=stored).values_list("cluster", "until"))
+    moment = time.time()
+    behind = [0.0]
+    for cluster in clusters:
+        extent = stored.get(cluster.pk)
+        if extent is not None and extent.first:
+            reached = until[cluster.pk].timestamp() if cluster.pk in until else extent.first
+            behind.append(horizon(cluster, extent, moment) - reached)
+    return max(behind)
+
+
+def failing_rules() -> QuerySet[Rule]:
+    return Rule.objects.filter(enabled=True).exclude(error="")
+
+
+def failing_channels() -> list[tuple[Channel, str]]:
+    """Those that something couldn't be told by, and nothing has been since; with the newest error."""
+    waits = Q(state=Delivery.State.DUE, attempts__gte=TRIED)
+    given_up = Q(state=Delivery.State.FAILED, created__gt=now() - LATELY)
+    found = []
+    for channel in Channel.objects.filter(enabled=True):
+        failed = channel.deliveries.filter(waits | given_up).order_by("-created").first()
+        if failed is None:
+            continue
+        if not channel.deliveries.filter(state=Delivery.State.SENT, sent__gt=failed.created).exists():
+            found.append((channel, failed.last_error))
+    return found
+
+
+def open_alerts() -> dict[str, int]:
+    """By state."""
+    counted = Alert.objects.exclude(state=Alert.State.RESOLVED).order_by().values("state")
+    found = dict.fromkeys((Alert.State.PENDING.value, Alert.State.FIRING.value), 0)
+    return found | dict(counted.annotate(count=Count("pk")).values_list("state", "count"))
+
+
+def deliveries() -> dict[str, int]:
+    """By state."""
+    counted = Delivery.objects.order_by().values("state").annotate(count=Count("pk"))
+    return dict.fromkeys(Delivery.State.values, 0) | dict(counted.values_list("state", "count"))

@@ -1,0 +1,131 @@
+"""What is said of an alert: by its rule's template, or a plain sentence made of the conditions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from observatory.alerts.models import Alert
+from observatory.alerts.rules.conditions import (
+    AnyCondition,
+    Attribute,
+    By,
+    Comparison,
+    EventCondition,
+    Function,
+    Happening,
+    MetricCondition,
+    RuleSpec,
+    Selector,
+)
+from observatory.alerts.rules.units import amount, unit_of
+from observatory.wire.records import EVENT_KINDS, clean_text
+
+LONGEST = 1000
+"""characters of a message, as Alert's column has them"""
+LONGEST_PART = 300
+PLACEHOLDER = re.compile(r"\{(cluster|worker|value|threshold|labels|text)\}")
+LASTING = (Happening.WORKER_PAUSED, Happening.UNREACHABLE)
+
+
+def message(alert: Alert, spec: RuleSpec, text: str = "") -> str:
+    """Of an alert of `spec` whose value is set; `text` is what happened (a log line, an exception)."""
+    template = alert.rule.message.strip()
+    if not template:
+        return _bounded(_sentence(alert, spec, text))
+    parts = _parts(alert, spec.conditions[0], text)
+    # in one go: braces in what a cluster tells aren't placeholders
+    return _bounded(PLACEHOLDER.sub(lambda match: parts[match[1]], template))
+
+
+def _parts(alert: Alert, condition: AnyCondition, text: str) -> dict[str, str]:
+    labels = {str(name): str(value) for name, value in alert.labels.items()}
+    parts = {
+        "cluster": alert.cluster.name,
+        "worker": labels.get("worker", ""),
+        "value": _value(condition, alert.value),
+        "threshold": _threshold(condition),
+        "labels": _labels(labels),
+        "text": text,
+    }
+    return {name: _bounded(part, LONGEST_PART) for name, part in parts.items()}
+
+
+def _sentence(alert: Alert, spec: RuleSpec, text: str) -> str:
+    first, *others = spec.conditions
+    where, said = _bounded(alert.cluster.name, LONGEST_PART), _clause(first)
+    if isinstance(first, MetricCondition):
+        said += f"{_of(alert.labels)} is {_value(first, alert.value)}, {_limit(first)}"
+    elif alert.labels.get("worker"):
+        where += f", {_bounded(str(alert.labels['worker']), LONGEST_PART)}"
+    for other in others:
+        said += f", and {_clause(other)}"
+        if isinstance(other, MetricCondition):
+            said += f" is {_limit(other)}"
+    if spec.hold:
+        said += f", for {amount(spec.hold, 'seconds')}"
+    told = f": {_bounded(text, LONGEST_PART)}" if text else ""
+    return f"{where}: {said}{told}"
+
+
+def _clause(condition: AnyCondition) -> str:
+    return _metric(condition) if isinstance(condition, MetricCondition) else _event(condition)
+
+
+def _metric(condition: MetricCondition) -> str:
+    said = _selector(condition.selector)
+    if condition.by is By.CLUSTER:
+        said = f"the {condition.aggregate.label} of {said}"
+    if isinstance(condition.divisor, Attribute):
+        said += f" / {condition.divisor.label.split(' (')[0]}"
+    elif condition.divisor is not None:
+        said += f" / {_selector(condition.divisor)}"
+    return said
+
+
+def _selector(selector: Selector) -> str:
+    matchers = ", ".join(map(str, selector.matchers))
+    series = f"{selector.metric}{{{matchers}}}" if matchers else selector.metric
+    if selector.function is Function.VALUE:
+        return series
+    return f"the {selector.function.value} of {series} over {amount(selector.window, 'seconds')}"
+
+
+def _event(condition: EventCondition) -> str:
+    event = condition.event
+    words = str(Happening(event).label) if event in Happening.values else EVENT_KINDS.get(event, event)
+    words = words.split(" (")[0]
+    if condition.pattern:
+        words += f" “{condition.pattern}”"
+    if condition.count > 1 and event not in LASTING:
+        words += f", {condition.count} times or more within {amount(condition.window, 'seconds')}"
+    return words
+
+
+def _of(labels: Mapping[str, str]) -> str:
+    others = {name: value for name, value in labels.items() if name != "worker"}
+    of = f" of {_bounded(str(labels['worker']), LONGEST_PART)}" if labels.get("worker") else ""
+    return f"{of} ({_labels(others)})" if others else of
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    said = ", ".join(f"{name}={value}" for name, value in sorted(labels.items()))
+    return _bounded(said, LONGEST_PART)
+
+
+def _value(condition: AnyCondition, value: float | None) -> str:
+    return amount(value, unit_of(condition) if isinstance(condition, MetricCondition) else "")
+
+
+def _limit(condition: MetricCondition) -> str:
+    return f"{Comparison(condition.comparison).label} {_threshold(condition)}"
+
+
+def _threshold(condition: AnyCondition) -> str:
+    if isinstance(condition, EventCondition):
+        return str(condition.count)
+    return amount(condition.threshold, unit_of(condition))
+
+
+def _bounded(text: str, longest: int = LONGEST) -> str:
+    return clean_text(text, longest)

@@ -1,0 +1,89 @@
+"""Values as people read them: "3.7 GiB", "93 %", "1.5 s"."""
+
+from __future__ import annotations
+
+import math
+
+from observatory.alerts.rules.conditions import Attribute, Function, MetricCondition, Selector
+
+SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+SUFFIXES = ("bytes", "seconds", "ratio", "percent")
+MINUTE, HOUR = 60, 3600
+
+
+def unit_of(condition: MetricCondition) -> str:
+    """bytes, seconds, ratio, percent, "" for plain numbers, or one of these and "/s"."""
+    unit = _unit(condition.selector)
+    if condition.divisor is None:
+        return unit
+    divisor = condition.divisor
+    if divisor is Attribute.MEMORY_LIMIT:
+        below = "bytes"
+    elif divisor is Attribute.NTHREADS:
+        # of seconds of work a second, or of percents of cores: a share of the threads
+        return unit if unit in ("ratio", "percent") else ""
+    else:
+        below = _unit(divisor)
+    return "ratio" if unit == below else ""
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A value of a unit as `unit_of` tells it; "–" where there is none."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if unit.endswith("/s"):
+        return f"{amount(value, unit.removesuffix('/s'))}/s"
+    if unit == "bytes":
+        return _size(value)
+    if unit == "seconds":
+        return _duration(value)
+    if unit == "ratio":
+        return f"{_number(value * 100)} %"
+    if unit == "percent":
+        return f"{_number(value)} %"
+    return _number(value)
+
+
+def unit_of_metric(name: str) -> str:
+    """As `unit_of` tells it, by how the name ends, as Prometheus names metrics."""
+    name = name.removesuffix("_total")
+    word = name.removesuffix("_per_second").rsplit("_", 1)[-1]
+    unit = word if word in SUFFIXES else ""
+    return f"{unit}/s" if name.endswith("_per_second") else unit
+
+
+def _unit(selector: Selector) -> str:
+    unit = unit_of_metric(selector.metric)
+    if selector.function != Function.RATE:
+        return unit
+    if unit.endswith("/s"):
+        return ""
+    # seconds a second are a share
+    return "ratio" if unit == "seconds" else f"{unit}/s"
+
+
+def _size(value: float) -> str:
+    step = 0
+    while abs(value) >= 1024 and step < len(SIZES) - 1:
+        value /= 1024
+        step += 1
+    return f"{_number(value)} {SIZES[step]}"
+
+
+def _duration(value: float) -> str:
+    if abs(value) >= HOUR:
+        return f"{_number(value / HOUR)} h"
+    if abs(value) >= 2 * MINUTE:
+        return f"{_number(value / MINUTE)} min"
+    if 0 < abs(value) < 1:
+        return f"{_number(value * 1000)} ms"
+    return f"{_number(value)} s"
+
+
+def _number(value: float) -> str:
+    """With three digits that count; large ones whole."""
+    if abs(value) >= 1e15:
+        return f"{value:.3g}"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

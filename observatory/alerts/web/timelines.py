@@ -1,0 +1,90 @@
+"""The alerts of a timeline, a cluster's or a run's, and what a public link tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import Q
+from django.http import HttpRequest
+from django.views.decorators.http import conditional_page
+from ninja import Router
+from ninja.decorators import decorate_view
+
+from observatory.alerts.models import Alert, Rule
+from observatory.clusters.api import seconds
+from observatory.replay.api import scope_of_cluster
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.levels import LATEST
+from observatory.runs.sharing.timelines import link_asked_for, run_asked_for
+from observatory.store.queries.timeline import instant
+
+MOST = 2000
+"""alerts of one timeline: the newest"""
+
+
+def alerts_of(scope: Scope) -> dict[str, Any]:
+    """The alerts that overlap the scope's window in order of time, and what their rules mean by name.
+
+    A public link tells no more than a rule's name, its severity, and the times within the window.
+    """
+    start, stop = instant(scope.start), instant(scope.stop)
+    found = Alert.objects.filter(Q(resolved=None) | Q(resolved__gte=start), cluster=scope.cluster)
+    newest = found.filter(pending__lt=stop).select_related("rule", "acknowledged_by")[:MOST]
+    alerts = list(reversed(newest))
+    if scope.is_public:
+        return {"alerts": [_told_to_all(alert, scope) for alert in alerts], "rules": {}}
+    rules = {alert.rule.name: _rule(alert.rule) for alert in alerts}
+    return {"alerts": [_told(alert) for alert in alerts], "rules": rules}
+
+
+def alert_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> Router:
+    """The alerts below the URL of what `scope_of` finds, as replay's timeline_router has the rest."""
+    router = Router(tags=["alerts"], **options)
+
+    @router.get("/alerts", operation_id=f"{word}_alerts")
+    @decorate_view(conditional_page)
+    def alerts(request: HttpRequest) -> dict[str, Any]:
+        """The alerts of the timeline; 304 where they are what was answered before."""
+        return alerts_of(scope_of(request))
+
+    return router
+
+
+clusters = alert_router("cluster", scope_of_cluster)
+runs = alert_router("run", run_asked_for)
+links = alert_router("link", link_asked_for, auth=None)
+
+
+def _told(alert: Alert) -> dict[str, Any]:
+    by = alert.acknowledged_by
+    return {
+        "id": alert.pk,
+        "rule": alert.rule.name,
+        "severity": alert.severity,
+        "pending": alert.pending.timestamp(),
+        "fired": seconds(alert.fired),
+        "resolved": seconds(alert.resolved),
+        "worker": alert.worker_id,
+        "labels": alert.labels,
+        "message": alert.message,
+        "acknowledged_by": by.get_username() if by else None,
+        "acknowledgement": alert.acknowledgement,
+    }
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {"description": rule.description, "advice": rule.advice}
+
+
+def _told_to_all(alert: Alert, scope: Scope) -> dict[str, Any]:
+    """What lies beyond an edge of the window is told as if it were at it; what fires after it, as pending."""
+    start, stop = instant(scope.start), instant(scope.stop)
+    goes_on = alert.resolved is None and scope.stop == LATEST
+    return {
+        "rule": alert.rule.name,
+        "severity": alert.severity,
+        "pending": max(alert.pending, start).timestamp(),
+        "fired": max(alert.fired, start).timestamp() if alert.fired and alert.fired < stop else None,
+        "resolved": None if goes_on else min(alert.resolved or stop, stop).timestamp(),
+    }

@@ -1,0 +1,150 @@
+"""`POST /api/v1/ingest`: where agents report to. Acknowledged is what is committed."""
+
+from __future__ import annotations
+
+import logging
+import queue
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from django.db import Error as DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Router, Schema
+from ninja.errors import HttpError
+from ninja.security import HttpBearer
+
+from observatory.clusters import tokens
+from observatory.clusters.models import Cluster, IngestToken
+from observatory.collect.agents.batch import batch_of
+from observatory.collect.agents.body import BodyError, read_body
+from observatory.collect.collector import registry
+from observatory.collect.workers.limits import SeriesLimit
+from observatory.store.ingest.committed import Committed
+from observatory.store.ingest.intervals import Intervals
+from observatory.store.ingest.publication import publish_sync
+from observatory.store.ingest.resumption import known_series
+from observatory.store.ingest.writer import Writer
+from observatory.wire.batches import BatchError, decode_batch
+from observatory.wire.head import Head
+from observatory.wire.records import Batch, Event
+
+log = logging.getLogger(__name__)
+
+WRITERS = 4
+SERIES = 200_000
+"""of one cluster"""
+MAXIMUM_CLUSTERS = 500
+RETRY_AFTER = "2"
+
+router = Router(tags=["agents"])
+_writers: queue.LifoQueue[Writer] = queue.LifoQueue()
+for _ in range(WRITERS):
+    _writers.put(Writer())
+_limits: dict[int, SeriesLimit] = {}
+
+
+class Answer(Schema):
+    sequence: int
+    refused: int
+    """records that can't be stored, whatever is done"""
+    already: bool
+    """the batch was stored before"""
+
+
+class Refusal(Schema):
+    detail: str
+
+
+class TokenAuth(HttpBearer):
+    def authenticate(self, request: HttpRequest, token: str) -> IngestToken:
+        found = tokens.find(token)
+        if found is None:
+            raise HttpError(401, "the ingest token is unknown or revoked: make one on the project's page")
+        return found
+
+
+@router.post(
+    "/ingest",
+    auth=TokenAuth(),
+    response={200: Answer, 400: Refusal, 413: Refusal, 415: Refusal, 422: Refusal, 503: Refusal},
+    summary="Stores a batch of records of an agent (docs/wire-format.md), exactly once",
+)
+def ingest(request: HttpRequest) -> HttpResponse:
+    token: IngestToken = request.auth  # type: ignore[attr-defined]
+    try:
+        body = read_body(request)
+        head, blocks = decode_batch(body)
+        cluster = registry.agents_cluster(token.project, head)
+        batch, unreadable = batch_of(cluster.pk, head, blocks)
+        committed, refused = _store(cluster, batch)
+    except BodyError as error:
+        return _refusal(error.status, str(error))
+    except (BatchError, ValueError) as error:
+        return _refusal(422, str(error))
+    except (DatabaseError, psycopg.OperationalError) as error:
+        log.warning("a batch waits for the database: %s", str(error).strip()[:200])
+        answer = _refusal(503, "the database is away: send it again")
+        answer["Retry-After"] = RETRY_AFTER
+        return answer
+    return JsonResponse(
+        {
+            "sequence": head.sequence,
+            "refused": unreadable + refused + committed.refused,
+            "already": committed.already,
+        }
+    )
+
+
+def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
+    """Writes the batch, tells open pages; how many samples were over the limit on series."""
+    head = batch.head
+    assert head is not None
+    refused = _limit_series(batch)
+    with _writer() as writer:
+        committed = writer.write(batch)
+    if not committed.already:
+        _heard(cluster, head, committed)
+    return committed, refused
+
+
+def _heard(cluster: Cluster, head: Head, committed: Committed) -> None:
+    registry.heard_agent(cluster, max(committed.extent.last, head.since), head.is_last)
+    status: dict[str, Any] = {"stream": "agent"}
+    if cluster.ended is not None:
+        status |= {"ended": cluster.ended.timestamp(), "end_reason": cluster.end_reason}
+    publish_sync(committed, status, Intervals(cluster.identity_interval, cluster.metrics_interval))
+
+
+def _limit_series(batch: Batch) -> int:
+    """Leaves out samples of series over the limit, and says so once."""
+    limit = _limits.get(batch.cluster)
+    if limit is None:
+        if len(_limits) >= MAXIMUM_CLUSTERS:
+            _limits.clear()
+        limit = _limits[batch.cluster] = SeriesLimit(SERIES, known_series(batch.cluster))
+    before = bool(limit.refused)
+    admitted = [sample for sample in batch.samples if limit.admits(sample.series)]
+    refused = len(batch.samples) - len(admitted)
+    if refused and not before:
+        message = f"the limit of {SERIES} series is reached: new ones are refused"
+        batch.events.append(Event(batch.samples[-1].time, "series-refused", "", {"message": message}))
+    batch.samples = admitted
+    for gone in batch.gone:
+        limit.forget(gone.address)
+    return refused
+
+
+@contextmanager
+def _writer() -> Iterator[Writer]:
+    """The one that was used last: it remembers most."""
+    writer = _writers.get()
+    try:
+        yield writer
+    finally:
+        _writers.put(writer)
+
+
+def _refusal(status: int, detail: str) -> HttpResponse:
+    return JsonResponse({"detail": detail}, status=status)

@@ -1,0 +1,160 @@
+"""The event stream: its messages as records, and the subscription.
+
+The stream's plugin has one fixed name in the scheduler. A second subscriber's plugin replaces the first's,
+whose socket stays open and quiet; and when either socket closes, the scheduler removes the plugin by its
+name, whosever it is. So a stream is subscribed again only after the old socket was closed, and silence has to
+be noticed from outside (silence.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+from dask.utils import key_split
+from distributed.utils import key_split_group
+
+from observatory.collect.http.fetch import Client, Failure, FetchError, failure_of
+from observatory.collect.scheduler.identity import MAXIMUM_NAME, Problems, integer, number, text
+from observatory.wire.records import EVENT_KINDS, Action, Event, Span, Status, clean_key, clean_text, is_time
+
+MAXIMUM_MESSAGE = 4 * 2**20
+MAXIMUM_MESSAGES = 10_000
+MAXIMUM_DEPTH = 20
+HEARTBEAT = 30.0
+"""seconds between pings; half of it without a pong ends the subscription: a busy scheduler takes long"""
+HANDSHAKE_TIMEOUT = 5.0
+
+EVENTS = {
+    "add_worker": "worker-added",
+    "remove_worker": "worker-removed",
+    "add_client": "client-added",
+    "remove_client": "client-removed",
+    "update_graph": "graph-updated",
+    "restart": "restarted",
+}
+
+
+def read_message(data: str, now: float, problems: Problems) -> list[Span | Event]:
+    """The records in one message (an object, or a list of them). Events take `now` as their time.
+
+    What is malformed is left out, and `problems` says so.
+    """
+    try:
+        page = json.loads(data)
+    except (ValueError, RecursionError):
+        problems.skip("a message of the event stream")
+        return []
+    found = [
+        read_object(entry, now) for entry in (page[:MAXIMUM_MESSAGES] if isinstance(page, list) else [page])
+    ]
+    if None in found:
+        problems.skip("a message of the event stream")
+    return [record for record in found if record is not None]
+
+
+def read_object(page: Any, now: float) -> Span | Event | None:
+    if not isinstance(page, dict):
+        return None
+    name = page.get("name")
+    if name == "transition":
+        return read_transition(page)
+    kind = EVENTS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        return None
+    client = text(page, "client", MAXIMUM_NAME)
+    detail = {"message": EVENT_KINDS[kind], **({"client": client} if client else {})}
+    return Event(now, kind, text(page, "worker", MAXIMUM_NAME), detail)
+
+
+def read_transition(page: dict[str, Any]) -> Span | None:
+    """One start/stop pair of a finished task."""
+    key = dask_key(page.get("key"))
+    start, stop = number(page, "start"), number(page, "stop")
+    worker, thread, action = page.get("worker"), page.get("thread"), page.get("action")
+    if (
+        key is None
+        or start is None
+        or stop is None
+        or not is_time(start)
+        or not is_time(stop)
+        or stop < start
+    ):
+        return None
+    if not isinstance(worker, str) or not 0 < len(worker) <= MAXIMUM_NAME or not worker.isprintable():
+        return None
+    if not isinstance(thread, int) or not 0 <= thread < 2**63 or not isinstance(action, str):
+        return None
+    try:
+        known_action = Action.of(action)
+    except ValueError:
+        return None
+    text_key, prefix, group = names_of(key)
+    return Span(
+        worker=worker,
+        thread=thread,
+        key=text_key,
+        prefix=prefix,
+        group=group,
+        action=known_action,
+        start=start,
+        stop=stop,
+        nbytes=integer(page, "nbytes"),
+        typename=text(page, "typename", MAXIMUM_NAME),
+        status=Status.OK if page.get("status") == "OK" else Status.ERROR,
+    )
+
+
+def dask_key(value: Any, depth: int = 0) -> Any:
+    """The key that JSON told (which makes lists of tuples), None when it is none of Dask's."""
+    if isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list) and value and depth < MAXIMUM_DEPTH:
+        parts = tuple(dask_key(part, depth + 1) for part in value)
+        return None if None in parts else parts
+    return None
+
+
+def names_of(key: Any) -> tuple[str, str, str]:
+    """(key, prefix, group) as texts, as Dask splits them."""
+    try:
+        prefix, group = key_split(key), key_split_group(key)
+    except (IndexError, ValueError, TypeError):
+        prefix = group = "Other"
+    return clean_key(str(key)), clean_text(str(prefix), MAXIMUM_NAME) or "Other", clean_key(str(group))
+
+
+class Subscription:
+    """One WebSocket to a target's event stream."""
+
+    def __init__(self, client: Client, url: str) -> None:
+        self.client = client
+        self.url = url
+
+    async def listen(self, opened: Callable[[], None], receive: Callable[[str], None]) -> str:
+        """Subscribes, calls receive(text) for each message, and returns why the stream ended.
+
+        Raises FetchError when the subscription isn't granted. Cancelling it closes the socket first.
+        """
+        limits = aiohttp.ClientWSTimeout(ws_close=3.0)
+        try:
+            async with asyncio.timeout(HANDSHAKE_TIMEOUT):
+                socket = await self.client.session.ws_connect(
+                    self.url, max_msg_size=MAXIMUM_MESSAGE, heartbeat=HEARTBEAT, timeout=limits, compress=0
+                )
+        except aiohttp.WSServerHandshakeError as error:
+            reason = f"its event stream answered with status {error.status}"
+            raise FetchError(Failure.ANSWER, reason, error.status) from None
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            raise failure_of(error, HANDSHAKE_TIMEOUT) from error
+        async with socket:
+            opened()
+            async for message in socket:
+                if message.type is aiohttp.WSMsgType.TEXT:
+                    receive(message.data)
+        if isinstance(socket.exception(), aiohttp.WebSocketError):
+            return f"a message was refused: {socket.exception()}"[:200]
+        return "it was closed"

@@ -1,0 +1,157 @@
+"""Keeps one subscription to a target's event stream, and takes it back when somebody else took it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+
+from observatory.clusters.models import Target
+from observatory.collect.collector.claims import Claims
+from observatory.collect.collector.observation import Observation
+from observatory.collect.http.addresses import stream_url
+from observatory.collect.http.fetch import Client, FetchError
+from observatory.collect.scheduler.clock import SchedulerClock
+from observatory.collect.scheduler.identity import Problems
+from observatory.collect.stream.messages import Subscription, read_message
+from observatory.collect.stream.stolen_stream import Patience
+
+logger = logging.getLogger(__name__)
+
+LISTEN_CHECK = 0.5
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 30.0
+CLAIM_WAIT = 5.0
+CONFIRMING = 6.0
+"""seconds in which a poll has to succeed, for a closed stream to be the stream's fault"""
+TOLD_STOLEN = "somebody else subscribed to the event stream: tasks are missing until it is taken back"
+
+
+class Subscriber:
+    """Feeds the observation that `current` gives; calls `poll` when the workers have to be listed again."""
+
+    def __init__(
+        self,
+        target: Target,
+        client: Client,
+        claims: Claims,
+        clock: SchedulerClock,
+        problems: Problems,
+        current: Callable[[], Observation | None],
+        answered: Callable[[], float],
+        poll: Callable[[], None],
+    ) -> None:
+        self.target = target
+        self.subscription = Subscription(client, stream_url(target.url))
+        self.claims = claims
+        self.clock = clock
+        self.problems = problems
+        self.current = current
+        self.answered = answered
+        """when the scheduler last answered a poll, monotonic"""
+        self.poll = poll
+        self.patience = Patience()
+        self.state = Target.Stream.UNKNOWN
+        self.lost = False
+        """whether a gap of the current observation's stream has been told and not ended"""
+        self.wait = FIRST_WAIT
+        self.agent_reports_of = 0
+        """the cluster whose agent tells all that the stream would: it is left to others"""
+
+    async def run(self) -> None:
+        followed: Observation | None = None
+        while True:
+            observation = self.current()
+            if observation is None:
+                await asyncio.sleep(0.1)
+                continue
+            if observation is not followed:
+                followed, self.lost, self.wait = observation, False, FIRST_WAIT
+            if observation.cluster.pk == self.agent_reports_of:
+                self.state = Target.Stream.UNKNOWN
+                await asyncio.sleep(LISTEN_CHECK)
+                continue
+            if not await self.claims.hold(f"stream:{observation.cluster.scheduler_id}", self.target.pk):
+                self.state = Target.Stream.STOLEN
+                await asyncio.sleep(CLAIM_WAIT)
+                continue
+            await self._subscribe(observation)
+
+    async def _subscribe(self, observation: Observation) -> None:
+        """One subscription, and the wait after it."""
+        listening = asyncio.ensure_future(
+            self.subscription.listen(
+                lambda: self._opened(observation), lambda text: self._receive(observation, text)
+            )
+        )
+        try:
+            while not listening.done():
+                await asyncio.wait([listening], timeout=LISTEN_CHECK)
+                if self._was_stolen(observation) or not self._is_wanted(observation):
+                    break
+        finally:
+            listening.cancel()
+            # the old socket has to be closed before a new one is opened (stream.py)
+            await asyncio.gather(listening, return_exceptions=True)
+        if not self._is_wanted(observation):
+            return
+        if self._was_stolen(observation):
+            await self._stolen(observation)
+        else:
+            await self._closed(observation, listening)
+
+    def _is_wanted(self, observation: Observation) -> bool:
+        return self.current() is observation and observation.cluster.pk != self.agent_reports_of
+
+    def _was_stolen(self, observation: Observation) -> bool:
+        return self.state is Target.Stream.RECEIVING and observation.silence.is_stolen(time.monotonic())
+
+    def _opened(self, observation: Observation) -> None:
+        observation.silence.opened(time.monotonic())
+        self.state = Target.Stream.RECEIVING
+        self.wait = FIRST_WAIT
+        if self.lost:
+            self.lost = False
+            observation.event("stream-resumed", self.clock.now(), "the event stream is received again")
+
+    def _receive(self, observation: Observation, text: str) -> None:
+        if observation is not self.current():
+            return
+        news = [
+            observation.streamed(record) for record in read_message(text, self.clock.now(), self.problems)
+        ]
+        if any(news):
+            self.poll()
+
+    async def _stolen(self, observation: Observation) -> None:
+        now = time.monotonic()
+        since = self.clock.now() - (now - observation.silence.silent_since)
+        self._tell_lost(observation, since, TOLD_STOLEN)
+        self.state = Target.Stream.STOLEN
+        wait = self.patience.wait(now)
+        logger.warning("%s: %s, in %.0f s", self.target.url, TOLD_STOLEN, wait)
+        await asyncio.sleep(wait)
+        self.patience.resumed(time.monotonic())
+
+    async def _closed(self, observation: Observation, listening: asyncio.Future[str]) -> None:
+        """The stream ended or wasn't granted. That is a gap only if the scheduler goes on."""
+        closed, moment = time.monotonic(), self.clock.now()
+        error = None if listening.cancelled() else listening.exception()
+        if error is not None and not isinstance(error, FetchError):
+            logger.error("%s: the event stream failed", self.target.url, exc_info=error)
+        self.state = Target.Stream.CLOSED
+        self.poll()
+        while time.monotonic() < closed + CONFIRMING and self.answered() < closed:
+            await asyncio.sleep(0.1)
+        if self.answered() > closed and self.current() is observation:
+            reason = str(error) if error else "it was closed"
+            self._tell_lost(observation, moment, f"the event stream was lost: {reason}")
+        await asyncio.sleep(self.wait * random.uniform(0.75, 1.25))
+        self.wait = min(LONGEST_WAIT, self.wait * 2)
+
+    def _tell_lost(self, observation: Observation, moment: float, message: str) -> None:
+        if not self.lost:
+            self.lost = True
+            observation.event("stream-lost", moment, message)

@@ -1,0 +1,138 @@
+"""Scrapes /metrics of a target's scheduler and of its workers: each worker in a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+
+from observatory.clusters.models import Target
+from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.observation import Observation, totals_of
+from observatory.collect.http.addresses import AddressError, worker_metrics_url
+from observatory.collect.http.exposition import ExpositionError, Page, Parser
+from observatory.collect.http.fetch import METRICS_LIMIT, Client, FetchError, off_loop
+from observatory.collect.scheduler.clock import SchedulerClock
+
+logger = logging.getLogger(__name__)
+
+LONGEST_WAIT = 60.0
+WORKERS_CHECK = 0.5
+
+
+class Scraper:
+    """The scrapes of one target, of the observation that `current` gives."""
+
+    def __init__(
+        self,
+        target: Target,
+        client: Client,
+        figures: Figures,
+        slots: asyncio.Semaphore,
+        clock: SchedulerClock,
+        current: Callable[[], Observation | None],
+    ) -> None:
+        self.target = target
+        self.client = client
+        self.figures = figures
+        self.slots = slots
+        self.clock = clock
+        self.current = current
+        self.near = False
+        """whether the target is on this machine"""
+        self.said: set[str] = set()
+        """complaints that were logged"""
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._scheduler())
+            scraped: dict[str, asyncio.Task[None]] = {}
+            while True:
+                observation = self.current()
+                members = observation.membership.members if observation is not None else {}
+                for address in scraped.keys() - members.keys():
+                    scraped.pop(address).cancel()
+                for address in members.keys() - scraped.keys():
+                    scraped[address] = tasks.create_task(self._worker(address))
+                await asyncio.sleep(WORKERS_CHECK)
+
+    def _wait(self, failures: int, spent: float) -> float:
+        interval = self.target.metrics_interval
+        backoff: float = min(max(LONGEST_WAIT, interval), interval * 2 ** min(failures, 10))
+        return max(0.05, backoff * random.uniform(0.95, 1.05) - spent)
+
+    async def _scheduler(self) -> None:
+        failures = 0
+        leaving: set[str] = set()
+        while True:
+            started = time.monotonic()
+            observation = self.current()
+            if observation is not None:
+                failures = 0 if await self._scrape_scheduler(observation) else failures + 1
+                leaving = set(observation.membership.leavers)
+            until = time.monotonic() + self._wait(failures, time.monotonic() - started)
+            while time.monotonic() < until:
+                await asyncio.sleep(min(WORKERS_CHECK, until - time.monotonic()))
+                observation = self.current()
+                # what the scheduler called suspicious tells why a worker left: don't wait for it
+                if observation is not None and set(observation.membership.leavers) - leaving:
+                    break
+
+    async def _scrape_scheduler(self, observation: Observation) -> bool:
+        asked = time.monotonic()
+        page = await self._page(f"{self.target.url}/metrics", observation.parser(""))
+        if page is not None and self.current() is observation:
+            observation.scheduler_scraped(page, asked, self.clock.now())
+        return page is not None
+
+    async def _worker(self, address: str) -> None:
+        await asyncio.sleep(random.uniform(0, min(1.0, self.target.metrics_interval)))
+        failures = 0
+        while True:
+            started = time.monotonic()
+            observation = self.current()
+            member = observation.membership.members.get(address) if observation is not None else None
+            if observation is None or member is None:
+                return
+            if member.worker.port:
+                url = self._worker_url(member.worker.host, member.worker.port)
+                page = None
+                if url is not None:
+                    async with self.slots:
+                        page = await self._page(url, observation.parser(address))
+                if page is not None and self.current() is observation:
+                    observation.worker_scraped(address, page, self.clock.now())
+                failures = 0 if page is not None else failures + 1
+            await asyncio.sleep(self._wait(failures, time.monotonic() - started))
+
+    def _worker_url(self, host: str, port: int) -> str | None:
+        try:
+            return worker_metrics_url(self.target.url, host, port, self.near)
+        except AddressError as error:
+            self._complain(str(error))
+            return None
+
+    async def _page(self, url: str, parser: Parser) -> Page | None:
+        """The page at `url`, None when there is none to be had."""
+        self.figures.scrapes += 1
+        try:
+            answer = await self.client.get(url, METRICS_LIMIT)
+            page: Page = await off_loop(lambda body: parser.parse(body, answer.content_type), answer.body)
+        except (FetchError, ExpositionError) as error:
+            self.figures.scrape_failures += 1
+            self._complain(f"{url}: {error}")
+            return None
+        return page
+
+    def _complain(self, what: str) -> None:
+        """Logs each complaint once."""
+        if what not in self.said and len(self.said) < 1000:
+            self.said.add(what)
+            logger.warning("%s: %s", self.target.url, what)
+
+    async def process_start(self) -> float | None:
+        """When the scheduler's process started, None when it doesn't tell."""
+        page = await self._page(f"{self.target.url}/metrics", Parser(worker=""))
+        return totals_of(page).process_start if page is not None else None

@@ -1,0 +1,208 @@
+"""A bundle: one run as one file that another Observatory imports whole. A zip of blocks and a manifest.
+
+`<table>.blocks` holds the rows of one table (`extract_tables.py`) as blocks one behind the other, the
+encoding of sockets and tiles. Written and read a block at a time, whatever the run's size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from observatory.exchange.bundles.manifest import (
+    ClusterFacts,
+    Manifest,
+    NoteFacts,
+    Part,
+    RunFacts,
+    read_manifest,
+)
+from observatory.exchange.formats.base import Progress
+from observatory.exchange.imports.refusal import Refused
+from observatory.store.transfer.extract_tables import Table
+from observatory.store.transfer.extracts import MOST_ROWS, Extract
+from observatory.wire.blocks import PREFIX, Block, BlockError, decode, encode
+
+MANIFEST = "manifest.json"
+SUFFIX = ".blocks"
+LEVEL = 6
+LONGEST_MANIFEST = 32 * 2**20
+LONGEST_BLOCK = 64 * 2**20
+MOST_UNPACKED = 64 * 2**30
+MOST_RATIO, FREE = 250, 64 * 2**20
+"""a file that unpacks to more than so many times its size is no run of ours; small ones may"""
+PIECE = 1 << 20
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+)
+"""what zipfile raises on broken, encrypted and strange files"""
+
+
+def write_bundle(
+    extract: Extract,
+    run: RunFacts,
+    cluster: ClusterFacts,
+    notes: list[NoteFacts],
+    file: IO[bytes],
+    progress: Progress,
+) -> None:
+    """Writes every table of the extract, and the manifest at last, which holds their checksums."""
+    tables = extract.tables()
+    parts: dict[str, Part] = {}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
+        for index, table in enumerate(tables):
+            parts[table.name] = _write_part(extract, table, archive, _share(progress, index, len(tables)))
+        manifest = Manifest(run=run, cluster=cluster, notes=notes, parts=parts)
+        archive.writestr(MANIFEST, manifest.model_dump_json(indent=1))
+
+
+def _share(progress: Progress, index: int, of: int) -> Progress:
+    """Tells what is done of one of several pieces of work as what is done of all."""
+    return lambda done: progress((index + done) / of)
+
+
+def _write_part(extract: Extract, table: Table, archive: zipfile.ZipFile, progress: Progress) -> Part:
+    digest, length, rows = hashlib.sha256(), 0, 0
+    with archive.open(table.name + SUFFIX, "w", force_zip64=True) as part:
+        for block in extract.read(table):
+            data = encode(block.kind, block.rows, list(block.columns.values()))
+            digest.update(data)
+            part.write(data)
+            length += len(data)
+            rows += block.rows
+            progress(_how_far(extract, table, block))
+    progress(1.0)
+    return Part(rows=rows, bytes=length, sha256=digest.hexdigest())
+
+
+def _how_far(extract: Extract, table: Table, block: Block) -> float:
+    """Which part of its table is read with a block: rows come in order of time."""
+    if not table.time:
+        return 0.5
+    newest: float = block.list(table.time)[-1]
+    start, stop = extract.start.timestamp(), extract.stop.timestamp()
+    return min(max((newest - start) / (stop - start), 0.0), 1.0)
+
+
+class Bundle:
+    """A bundle that is read; use it in a `with`. Whatever is wrong with the file raises Refused."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = _Careful(path.open("rb", buffering=0))
+        try:
+            self._archive = zipfile.ZipFile(self._file)
+            self._check(path.stat().st_size)
+            with self._archive.open(MANIFEST) as member:
+                text = member.read(LONGEST_MANIFEST + 1)
+            if len(text) > LONGEST_MANIFEST:
+                raise Refused(f"The bundle's manifest has more than {LONGEST_MANIFEST >> 20} MiB.")
+            self.manifest: Manifest = read_manifest(text)
+            self._check_parts()
+        except (*UNREADABLE, ValueError, OSError) as error:
+            self._file.close()
+            raise error if isinstance(error, Refused) else _unreadable(error) from None
+
+    def __enter__(self) -> Bundle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._archive.close()
+        self._file.close()
+
+    @property
+    def digest(self) -> str:
+        """The same for the same records, however they were packed."""
+        parts = sorted((name, part.sha256) for name, part in self.manifest.parts.items())
+        told = [*parts, self.manifest.cluster.scheduler_id, self.manifest.run.start, self.manifest.run.stop]
+        return hashlib.sha256(repr(told).encode()).hexdigest()
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.manifest.parts.values())
+
+    def read(self, table: Table) -> Iterator[Block]:
+        """The table's blocks. Raises Refused, at the end too where they aren't those that were written."""
+        part = self.manifest.parts.get(table.name)
+        if part is None:
+            return
+        digest, rows = hashlib.sha256(), 0
+        try:
+            with self._archive.open(table.name + SUFFIX) as member:
+                while data := _next_block(member):
+                    digest.update(data)
+                    (block,) = decode(data)
+                    rows += block.rows
+                    if block.kind != table.name or block.rows > MOST_ROWS or rows > part.rows:
+                        raise Refused(f"{table.name}{SUFFIX} holds other rows than the manifest says.")
+                    yield block
+        except BlockError as error:
+            raise Refused(f"{table.name}{SUFFIX}: {error}.") from None
+        except (*UNREADABLE, OSError) as error:
+            raise _unreadable(error) from None
+        if rows != part.rows or digest.hexdigest() != part.sha256:
+            raise Refused(f"{table.name}{SUFFIX} isn't what was written: its checksum differs.")
+
+    def _check(self, size: int) -> None:
+        names = self._archive.namelist()
+        if len(set(names)) < len(names) or MANIFEST not in names:
+            raise Refused(f"It is a zip, but no bundle: it needs one {MANIFEST}.")
+        unpacked = sum(info.file_size for info in self._archive.infolist())
+        if unpacked > min(MOST_UNPACKED, max(FREE, MOST_RATIO * size)):
+            raise Refused(
+                f"It would unpack to {unpacked / 2**20:,.0f} MiB out of {size / 2**20:,.1f}: that is no run."
+            )
+
+    def _check_parts(self) -> None:
+        expected = {MANIFEST, *(name + SUFFIX for name in self.manifest.parts)}
+        if set(self._archive.namelist()) != expected:
+            different = sorted(set(self._archive.namelist()) ^ expected)
+            raise Refused(f"Its files aren't those that the manifest names: {', '.join(different)[:200]!r}.")
+
+
+class _Careful(io.BufferedReader):
+    """zipfile reads a zip's whole list of files at once, however long it says it is."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        asked = 2 * PIECE + 1 if size is None or size < 0 else size
+        data = super().read(min(asked, 2 * PIECE + 1))
+        if len(data) > 2 * PIECE:
+            raise Refused("Its list of files is too long for a bundle.")
+        return data
+
+
+def _next_block(member: IO[bytes]) -> bytes:
+    """The bytes of the next block; none at the end."""
+    start = _exactly(member, PREFIX.size)
+    if not start:
+        return b""
+    if len(start) < PREFIX.size:
+        raise BlockError("it ends within a block")
+    _, header, columns, _ = PREFIX.unpack(start)
+    if header + columns > LONGEST_BLOCK:
+        raise BlockError(f"a block of it has more than {LONGEST_BLOCK >> 20} MiB")
+    rest = _exactly(member, header + columns)
+    if len(rest) < header + columns:
+        raise BlockError("it ends within a block")
+    return start + rest
+
+
+def _exactly(member: IO[bytes], length: int) -> bytes:
+    """So many bytes, or those that are left."""
+    data = bytearray()
+    while len(data) < length and (piece := member.read(min(length - len(data), PIECE))):
+        data += piece
+    return bytes(data)
+
+
+def _unreadable(error: Exception) -> Refused:
+    return Refused(f"The file is damaged or cut off: {str(error)[:200] or type(error).__name__}.")

@@ -1,0 +1,213 @@
+"""What a run's own file has of it: what its page would ask a server for, by path, each packed with gzip.
+
+Tiles are there from the level that shows the whole run at once down to that on which every span is drawn as
+itself, or until they take more than BYTES_OF_A_TASK for each task.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from django.db.models import Q
+
+from observatory.alerts.web.timelines import alerts_of
+from observatory.exchange.records.records import part_of
+from observatory.replay.information import information, lanes
+from observatory.replay.scope import Part, Scope
+from observatory.replay.state import state_at
+from observatory.replay.tiles.layers import Layer, layers_of
+from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
+from observatory.replay.tiles.profiles import stack_block
+from observatory.replay.tiles.tiles import tile
+from observatory.runs.notes_api import note_item
+from observatory.store.connection import reading
+from observatory.store.queries.timeline import instant, snapshot
+from observatory.store.stacks import frames_of, sums_of_stacks
+from observatory.wire.blocks import Block, decode
+from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
+
+BYTES_OF_A_TASK, BYTES_OF_A_RUN, MOST_BYTES = 30, 300_000, 64 * 2**20
+"""of all tiles, packed"""
+NARROWEST = 300
+"""pixels that show the whole run on the coarsest level"""
+MOST_PLACES = 512
+"""of a level"""
+FINEST_PROFILE, BINS_AN_INTERVAL = 14, 8
+"""of the profile's tiles and of series: finer ones aren't asked for (frontend/timeline/tiles/tiles.js)"""
+FEWEST_INSTANTS, MOST_INSTANTS, ROWS_OF_INSTANTS = 20, 300, 60_000
+"""that the file has states of; how many depends on the rows of one, which are of workers and prefixes"""
+MOST_STACKS, MOST_NOTES = 5_000, 5_000
+
+
+@dataclass(slots=True)
+class Report:
+    """Everything in it is by path, in the order in which a page needs it."""
+
+    information: dict[str, Any]
+    entries: dict[str, bytes] = field(default_factory=dict)
+    level: int = MAXIMUM_LEVEL
+    """of the finest tiles"""
+    is_complete: bool = False
+    """whether no page shows more"""
+    step: float = 0.0
+    """seconds between two states"""
+
+    def add(self, path: str, content: bytes | dict[str, Any] | list[Any]) -> None:
+        body = content if isinstance(content, bytes) else _json(content)
+        self.entries[path] = gzip.compress(body, 9, mtime=0)
+
+
+def report_of(scope: Scope, progress: Callable[[float], None]) -> Report:
+    """Raises what `progress` raises, and psycopg.Error without a database."""
+    known = information(scope)
+    ended = known["ended"] or max(known["last"], known["first"])
+    known |= {"target": None, "project": None, "is_whole": False, "ended": ended}
+    report = Report(known)
+    names = lanes(scope)
+    report.add("/lanes", names)
+    positions = [worker["position"] for worker in names["workers"]]
+    layers = [layer for layer in layers_of(max(positions, default=0) + 1) if _shows(scope, layer)]
+    _add_tiles(report, scope, layers, part_of(progress, 0, 2))
+    known |= {"minimum_level": report.level, "maximum_level": _top(known)}
+    _add_states(report, scope, len(names["workers"]) + len(names["prefixes"]), part_of(progress, 1, 2))
+    if Part.CODE in scope.parts:
+        _add_stacks(report, scope)
+    if not scope.is_public:
+        _add_notes(report, scope)
+    _add_alerts(report, scope)
+    report.add("", known)
+    report.entries = {"": report.entries.pop(""), **report.entries}
+    return report
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def _top(known: dict[str, Any]) -> int:
+    """The level on which the whole run is NARROWEST bins wide."""
+    length = max(known["ended"] - known["first"], 1e-3) * 1e6
+    return min(max(math.ceil(math.log2(length / NARROWEST)), MINIMUM_LEVEL), MAXIMUM_LEVEL)
+
+
+def _add_tiles(report: Report, scope: Scope, layers: list[Layer], progress: Callable[[float], None]) -> None:
+    known = report.information
+    budget = min(BYTES_OF_A_RUN + BYTES_OF_A_TASK * (known["task_count"] or 0), MOST_BYTES)
+    top, used = _top(known), 0
+    for level in range(top, MINIMUM_LEVEL - 1, -1):
+        places = list(_places(known, level))
+        if level < top and len(places) > MOST_PLACES:
+            break
+        done = (top - level) / (top - MINIMUM_LEVEL + 1)
+        wanted = [layer for layer in layers if level == top or level >= _finest(known, layer)]
+        most = budget - used if level < top else MOST_BYTES
+        found = _tiles(scope, wanted, places, most, partial(progress, done))
+        if found is None:
+            break
+        report.entries |= found.packed
+        report.level = level
+        used += found.size
+        report.is_complete = not found.has_busy or level == MINIMUM_LEVEL
+        if report.is_complete:
+            break
+    progress(1.0)
+
+
+@dataclass(slots=True)
+class _Tiles:
+    packed: dict[str, bytes] = field(default_factory=dict)
+    size: int = 0
+    has_busy: bool = False
+    """whether a lane's spans are summed in bins"""
+
+
+def _tiles(
+    scope: Scope, layers: list[Layer], places: list[Place], most: int, goes_on: Callable[[], None]
+) -> _Tiles | None:
+    """Those that have something in them, and one that has nothing; None where they take more bytes."""
+    found = _Tiles()
+    with reading() as connection:
+        for layer in layers:
+            for place in places:
+                goes_on()
+                body = tile(connection, scope, layer, place).body
+                blocks = list(decode(body))
+                if sum(block.rows for block in blocks):
+                    path = f"/tiles/{layer}/{place.level}/{place.index}"
+                    found.packed[path] = gzip.compress(body, 9, mtime=0)
+                    found.size += len(found.packed[path])
+                    found.has_busy |= layer.name == SPANS and _has_busy(blocks)
+                elif "/tiles" not in found.packed:
+                    found.packed["/tiles"] = gzip.compress(body, 9, mtime=0)
+                if found.size > most:
+                    return None
+    return found
+
+
+def _has_busy(blocks: list[Block]) -> bool:
+    return any(block.kind == "busy" and block.rows for block in blocks)
+
+
+def _shows(scope: Scope, layer: Layer) -> bool:
+    return layer.name != PROFILE or Part.CODE in scope.parts
+
+
+def _places(known: dict[str, Any], level: int) -> Iterator[Place]:
+    first, last = round(known["first"] * 1e6), round(max(known["last"], known["ended"]) * 1e6)
+    start, stop = Place.at(level, first).index, Place.at(level, last).index
+    return (Place(level, index) for index in range(start, stop + 1))
+
+
+def _finest(known: dict[str, Any], layer: Layer) -> int:
+    """The finest level of the layer that a page asks for."""
+    if layer.name in (SPANS, PREFIXES, EVENTS):
+        return MINIMUM_LEVEL
+    if layer.name == PROFILE:
+        return FINEST_PROFILE
+    assert layer.name in LAYERS
+    return math.ceil(math.log2(known["identity_interval"] / BINS_AN_INTERVAL * 1e6))
+
+
+def _add_states(report: Report, scope: Scope, rows: int, progress: Callable[[float], None]) -> None:
+    known = report.information
+    first, last = round(known["first"] * 1e6), round(max(known["last"], known["ended"]) * 1e6)
+    count = min(max(ROWS_OF_INSTANTS // max(rows, 1), FEWEST_INSTANTS), MOST_INSTANTS)
+    instants = [first + (last - first) * number // (count - 1) for number in range(count)]
+    states = []
+    for number, at in enumerate(instants):
+        with reading() as connection, snapshot(connection):
+            states.append(state_at(connection, scope, at))
+        progress((number + 1) / count)
+    report.step = (last - first) / (count - 1) / 1e6
+    report.add("/states", {"instants": [at / 1e6 for at in instants], "states": states})
+
+
+def _add_notes(report: Report, scope: Scope) -> None:
+    """What people wrote in the window. Nothing can be changed in a file."""
+    start, stop = instant(scope.start), instant(scope.stop)
+    reaches = Q(time__gte=start) | Q(stop__gte=start)
+    notes = scope.cluster.notes.filter(reaches, time__lte=stop).select_related("author")[:MOST_NOTES]
+    if notes:
+        report.add("/notes", [note_item(note, False) for note in notes])
+
+
+def _add_alerts(report: Report, scope: Scope) -> None:
+    """What fired in the window, as far as the scope tells of it."""
+    told = alerts_of(scope)
+    if told["alerts"]:
+        report.add("/alerts", told)
+
+
+def _add_stacks(report: Report, scope: Scope) -> None:
+    """The stacks that were seen most."""
+    with reading() as connection, snapshot(connection):
+        sums = sums_of_stacks(connection, scope.cluster.pk, scope.start, scope.stop)
+        ids = list(dict.fromkeys(stack for *_, stack, _ in sums))[:MOST_STACKS]
+        rows = frames_of(connection, scope.cluster.pk, ids)
+    report.add("/stacks", stack_block(rows))

@@ -1,0 +1,119 @@
+"""What a dump or a list tells, as an agent would have told it: rows of the kinds in wire/kinds.py.
+
+They take the way of an agent's batch, so that each is checked and cleaned as that is, and stored in one
+transaction: all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from observatory.collect.agents.batch import batch_of
+from observatory.exchange.bundles.manifest import ClusterFacts, RunFacts
+from observatory.exchange.imports.destination import Destination, make_run
+from observatory.exchange.imports.refusal import Refused
+from observatory.runs.models import Run
+from observatory.store.ingest.extent_update import SETTLING
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retention import delete_cluster
+from observatory.wire.batches import encode_rows
+from observatory.wire.blocks import decode
+from observatory.wire.head import Head
+from observatory.wire.kinds import KINDS
+from observatory.wire.records import is_time
+
+AFTER = 1.0
+"""seconds that a run goes on after the last that is told, so that the last state is in it"""
+
+
+class Told:
+    """Rows by kind."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[tuple[Any, ...]]] = {}
+
+    def add(self, kind: str, *row: Any) -> None:
+        """In the order of the kind's fields."""
+        self.rows.setdefault(kind, []).append(row)
+
+    def times(self, *kinds: str) -> list[float]:
+        """Of the rows of the kinds, those that are times, the ends of what lasts too."""
+        found: list[float] = []
+        for kind in kinds:
+            names = KINDS[kind].names
+            for name in ("time", "start", "stop"):
+                if name in names and KINDS[kind].fields[names.index(name)].type.label == "time":
+                    found += [row[names.index(name)] for row in self.rows.get(kind, ())]
+        return [time for time in found if is_time(time)]
+
+
+def store(told: Told, digest: str, run: RunFacts, cluster: ClusterFacts, destination: Destination) -> Run:
+    """Makes the cluster and its run, and stores what was told of it. Raises Refused, and psycopg.Error."""
+    head = Head(
+        agent=uuid.uuid4().hex,
+        sequence=1,
+        scheduler_id=cluster.scheduler_id,
+        name=cluster.name,
+        address=cluster.address,
+        started=cluster.started,
+        since=min(cluster.started, run.start),
+        committed=run.stop + 2 * SETTLING,
+        is_last=True,
+    )
+    try:
+        blocks = {kind: next(decode(encode_rows(KINDS[kind], rows))) for kind, rows in told.rows.items()}
+    except (TypeError, OverflowError, ValueError) as error:
+        raise Refused(f"It holds what its kind never does: {str(error)[:200]}.") from None
+    made: Run | None = None
+    try:
+        with transaction.atomic(), Writer() as writer:
+            made = make_run(destination, digest, run, cluster, [])
+            batch, _ = batch_of(made.cluster_id, head, blocks)
+            writer.write(batch)
+        return made
+    except BaseException:
+        if made is not None:
+            delete_cluster(made.cluster_id)
+        raise
+
+
+def as_text(value: Any) -> str:
+    """What should be a text and may be anything."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def as_mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def as_number(value: Any) -> float:
+    """Finite; 0 where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    try:
+        number = float(value)
+    except OverflowError:
+        return 0.0
+    return number if math.isfinite(number) else 0.0
+
+
+def as_count(value: Any) -> int:
+    """As a column of counts holds it."""
+    return int(min(max(as_number(value), 0), 2**32 - 1))
+
+
+def as_json(value: Any) -> str:
+    """Of an object or a list."""
+    return json.dumps(value if isinstance(value, dict | list) else {}, default=str, skipkeys=True)

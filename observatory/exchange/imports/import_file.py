@@ -1,0 +1,127 @@
+"""Imports a file, whichever of those that are known it is: told by what is in it, not by its name."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+from django.conf import settings
+from django.db import Error as DatabaseError
+
+from observatory.exchange.bundles.bundle import Bundle
+from observatory.exchange.formats.base import Progress
+from observatory.exchange.imports import agent_rows as told
+from observatory.exchange.imports import cluster_dump_records as dump_records
+from observatory.exchange.imports import cluster_dumps as dumps
+from observatory.exchange.imports import task_streams
+from observatory.exchange.imports.destination import Destination, make_run, refuse_known
+from observatory.exchange.imports.refusal import Refused
+from observatory.exchange.imports.unpacking import head_of
+from observatory.runs.figures import count
+from observatory.runs.models import Run
+from observatory.store.connection import connect
+from observatory.store.transfer.extract_tables import TABLES
+from observatory.store.transfer.loading import Loader, LoadError, new_cluster_id
+
+if TYPE_CHECKING:
+    from observatory.exchange.bundles.manifest import ClusterFacts, RunFacts
+
+log = logging.getLogger(__name__)
+
+ZIP = b"PK\x03\x04"
+PICKLE = re.compile(rb"\x80[\x02-\x05]")
+MSGPACK = re.compile(rb"(?:[\x81-\x8f]|\xde..|\xdf....)[\xa0-\xbf\xd9-\xdb]", re.DOTALL)
+"""an object whose first key is a text"""
+YAML = re.compile(rb"(?:#[^\n]*\n|---[^\n]*\n|\s)*(?:scheduler|versions|workers):\s")
+LIST = re.compile(rb"\s*\[")
+KNOWN = (
+    "a bundle of an Observatory, a cluster dump of Dask (msgpack or YAML), "
+    "or a list of get_task_stream as JSON"
+)
+
+Read = Callable[[Path], "tuple[told.Told, RunFacts, ClusterFacts]"]
+
+
+def import_file(path: Path, destination: Destination, progress: Progress) -> Run:
+    """The run that the file became. Whatever is raised, nothing of it is left.
+
+    Raises Refused with the reason, AlreadyHere, Cancelled, and psycopg.Error.
+    """
+    size = path.stat().st_size
+    if size > settings.IMPORT_LIMIT:
+        most = settings.IMPORT_LIMIT >> 20
+        raise Refused(f"The file has {size / 2**20:,.0f} MiB: at most {most:,} are imported.")
+    head = head_of(path)
+    if head.startswith(ZIP):
+        run = _import_bundle(path, destination, progress)
+    else:
+        run = _import_told(path, _reader_of(head), destination, progress)
+    try:
+        count(run)
+    except (psycopg.Error, DatabaseError):  # sums of absurd numbers
+        log.exception("the figures of run %d aren't counted", run.pk)
+    return run
+
+
+def _reader_of(head: bytes) -> Read:
+    """What reads a file that begins so. Raises Refused."""
+    for pattern, read in READERS:
+        if pattern.match(head):
+            return read
+    if PICKLE.match(head):
+        raise Refused(
+            "It is a pickle, which can run any program when it is read, so that it isn't. "
+            "Save the list with json.dump(…, default=str) instead."
+        )
+    raise Refused("It is empty." if not head else f"It is none of the files that are known: {KNOWN}.")
+
+
+def _import_bundle(path: Path, destination: Destination, progress: Progress) -> Run:
+    run: Run | None = None
+    try:
+        with Bundle(path) as bundle, connect() as connection, connect() as preparing:
+            manifest = bundle.manifest
+            refuse_known(destination, bundle.digest)
+            cluster = new_cluster_id(preparing)
+            with connection.transaction():
+                loader = Loader(connection, preparing, cluster)
+                rows = 0
+                for table in TABLES:
+                    for block in bundle.read(table):
+                        loader.load(table, block)
+                        rows += block.rows
+                        progress(rows / max(bundle.rows, 1))
+                loader.close(manifest.run.stop, manifest.cluster.has_agent)
+                # the cluster is there a moment before its records: without one they would be left over
+                run = make_run(
+                    destination, bundle.digest, manifest.run, manifest.cluster, manifest.notes, cluster
+                )
+    except LoadError as error:
+        raise Refused(f"The bundle isn't whole: {error}.") from None
+    except psycopg.Error:
+        if run is not None:  # the records' transaction failed at its very end
+            run.cluster.delete()
+        raise
+    return run
+
+
+def _import_told(path: Path, read: Read, destination: Destination, progress: Progress) -> Run:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    refuse_known(destination, digest)
+    progress(0.1)
+    records, run, cluster = read(path)
+    progress(0.5)
+    return told.store(records, digest, run, cluster, destination)
+
+
+READERS: tuple[tuple[re.Pattern[bytes], Read], ...] = (
+    (MSGPACK, lambda path: dump_records.records_of(dumps.read_msgpack(path))),
+    (YAML, lambda path: dump_records.records_of(dumps.read_yaml(path))),
+    (LIST, lambda path: task_streams.records_of(task_streams.read_list(path))),
+)

@@ -1,0 +1,54 @@
+"""A file from outside as plain bytes: unpacked where it is compressed, and never more than it may have."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from observatory.exchange.imports.refusal import Refused
+
+GZIP = b"\x1f\x8b"
+HEAD = 4096
+
+
+@contextmanager
+def opened(path: Path, limit: int) -> Iterator[BinaryIO]:
+    """The file, unpacked if it is gzip. Reading more than `limit` bytes, or damaged ones, raises Refused."""
+    with path.open("rb") as file:
+        is_packed = file.read(2) == GZIP
+        file.seek(0)
+        try:
+            plain: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if is_packed else file
+            yield io.BufferedReader(_Bounded(plain, limit))
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+            raise Refused(f"The file is damaged or cut off: {error}.") from None
+
+
+def head_of(path: Path) -> bytes:
+    """How the file begins, unpacked if it is gzip. Raises Refused."""
+    with opened(path, 1 << 20) as file:
+        return file.read(HEAD)
+
+
+class _Bounded(io.RawIOBase):
+    def __init__(self, file: BinaryIO | gzip.GzipFile, limit: int) -> None:
+        self._file = file
+        self._left = self._limit = limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        data = self._file.read(len(buffer))
+        self._left -= len(data)
+        if self._left < 0:
+            raise Refused(
+                f"The file has more than {self._limit >> 20} MiB unpacked, more than is read of its kind."
+            )
+        buffer[: len(data)] = data
+        return len(data)

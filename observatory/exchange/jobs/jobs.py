@@ -1,0 +1,104 @@
+"""Starts jobs, tells how far they are, and cancels them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import Http404
+from django.utils.timezone import now
+
+from observatory.clusters.access import visible_projects
+from observatory.clusters.models import Project
+from observatory.exchange.formats import FORMATS
+from observatory.exchange.jobs import folder
+from observatory.exchange.models import OPEN, Job
+from observatory.exchange.tasks import work
+from observatory.runs.models import Run
+
+MOST_AT_ONCE = 3
+"""jobs of one person that wait or run"""
+MOST_KEPT = 20
+"""jobs of one person whose files are kept: the oldest go"""
+UNSAFE = re.compile(r"[^\w.+-]+")
+
+
+class TooMany(ValueError):
+    """Somebody has as many jobs as one may have; the message says so."""
+
+
+def visible_jobs(user: User) -> QuerySet[Job]:
+    """Those that `user` started, of projects that `user` may still see."""
+    found = Job.objects.filter(user=user, project__in=visible_projects(user))
+    return found.select_related("run", "run__cluster", "project")
+
+
+def get_job(user: User, job_id: int) -> Job:
+    """Raises Http404 for a job that isn't there and one that isn't `user`'s alike."""
+    job = visible_jobs(user).filter(pk=job_id).first()
+    if job is None:
+        raise Http404("There is no such export or import, or it isn't yours.")
+    return job
+
+
+def start_export(user: User, run: Run, format: str) -> Job:
+    """Raises TooMany, and KeyError for a format that there isn't."""
+    name = UNSAFE.sub("-", run.name).strip("-.")[:100] or "run"
+    return _start(
+        Job(
+            kind=Job.Kind.EXPORT,
+            user=user,
+            run=run,
+            project=run.cluster.project,
+            format=format,
+            file_name=name + FORMATS[format].suffix,
+        )
+    )
+
+
+def start_import(user: User, project: Project, file_name: str, parts: Iterable[bytes], name: str = "") -> Job:
+    """Keeps the file and starts its import. Raises TooMany, and OSError where there is no room."""
+    job = Job(kind=Job.Kind.IMPORT, user=user, project=project, name=name, file_name=file_name[:255])
+    return _start(job, parts)
+
+
+def _start(job: Job, parts: Iterable[bytes] = ()) -> Job:
+    _refuse_too_many(job.user)
+    job.save()
+    if job.kind == Job.Kind.IMPORT:
+        try:
+            with folder.create(job.pk) as file:
+                for part in parts:
+                    file.write(part)
+                job.size = file.tell()
+        except BaseException:
+            folder.remove(job.pk)
+            job.delete()
+            raise
+        job.save(update_fields=["size"])
+    transaction.on_commit(lambda: work.delay(job.pk))
+    return job
+
+
+def cancel(job: Job) -> bool:
+    """Whether it was still to be cancelled. One that runs notices within a second or so."""
+    over = {"state": Job.State.CANCELLED, "finished": now()}
+    cancelled = Job.objects.filter(pk=job.pk, state__in=OPEN).update(**over)
+    waited = job.state == Job.State.WAITING
+    if cancelled and waited:
+        folder.remove(job.pk)
+    return bool(cancelled)
+
+
+def _refuse_too_many(user: User) -> None:
+    if Job.objects.filter(user=user, state__in=OPEN).count() >= MOST_AT_ONCE:
+        raise TooMany(
+            f"{MOST_AT_ONCE} exports and imports of yours wait or run: let one finish, or cancel it."
+        )
+    over = Job.objects.filter(~Q(state__in=OPEN), user=user)
+    for old in over[MOST_KEPT - MOST_AT_ONCE :]:
+        folder.remove(old.pk)
+        old.delete()

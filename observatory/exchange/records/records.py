@@ -1,0 +1,106 @@
+"""Which records a scope shows, and reading them for an export: one kind after the other, of one moment."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+import psycopg
+
+from observatory.exchange.formats.base import Progress
+from observatory.replay.scope import Part, Scope
+from observatory.store.connection import reading
+from observatory.store.queries import timeline
+from observatory.store.queries.record_kinds import RECORD_KINDS, ColumnType, RecordKind
+from observatory.store.queries.records import Row, Wanted, read
+
+KINDS_OF_PART = {"log": Part.LOGS, "profile": Part.CODE, "stack": Part.CODE}
+COLUMNS_OF_PART = {
+    ("computation", "code"): Part.CODE,
+    ("error", "message"): Part.TRACEBACKS,
+    ("error", "traceback"): Part.TRACEBACKS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A kind of records and those of its columns that a scope shows."""
+
+    kind: RecordKind
+    columns: list[str]
+
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        return self.kind.types(self.columns)
+
+
+def shown(scope: Scope) -> list[Shown]:
+    """What the scope shows of each kind of records."""
+    return [
+        Shown(kind, [name for name in kind.columns if _shows(scope, COLUMNS_OF_PART.get((kind.name, name)))])
+        for kind in RECORD_KINDS.values()
+        if _shows(scope, KINDS_OF_PART.get(kind.name))
+    ]
+
+
+def shown_kind(scope: Scope, name: str) -> Shown | None:
+    """None for a kind that there isn't, or that the scope doesn't show."""
+    return next((found for found in shown(scope) if found.kind.name == name), None)
+
+
+def _shows(scope: Scope, part: Part | None) -> bool:
+    return part is None or part in scope.parts
+
+
+class Reader:
+    """Reads the records of a scope within one snapshot."""
+
+    def __init__(self, connection: psycopg.Connection, scope: Scope) -> None:
+        self.connection = connection
+        self.scope = scope
+        extent = timeline.extent(connection, scope.cluster.pk)
+        first, last = (round(extent.first * 1e6), round(extent.last * 1e6)) if extent else (0, 0)
+        self.start, self.stop = max(scope.start, first), min(scope.stop, last + 1)
+        """what there is of the window, in microseconds"""
+
+    def rows(self, found: Shown, progress: Progress, wanted: Wanted | None = None) -> Iterator[list[Row]]:
+        """The rows of one kind, some thousands at once, each with its time before its columns."""
+        scope = self.scope
+        length = max(1, self.stop - self.start)
+        for rows in read(
+            self.connection, found.kind, scope.cluster.pk, scope.start, scope.stop, found.columns, wanted
+        ):
+            yield rows
+            reached = timeline.microseconds(rows[-1][0]) - self.start
+            progress(min(max(reached / length, 0.0), 1.0))
+
+
+@contextmanager
+def reader(scope: Scope) -> Iterator[Reader]:
+    with reading() as connection, timeline.snapshot(connection):
+        yield Reader(connection, scope)
+
+
+def write_zip(
+    file: IO[bytes],
+    compression: int,
+    suffix: str,
+    scope: Scope,
+    progress: Progress,
+    write: Callable[[Reader, Shown, IO[bytes], Progress], None],
+) -> None:
+    """A zip with a file for each kind of records that the scope shows, each written by `write`."""
+    kinds = shown(scope)
+    with zipfile.ZipFile(file, "w", compression) as archive, reader(scope) as source:
+        for index, kind in enumerate(kinds):
+            with archive.open(f"{kind.kind.name}{suffix}", "w", force_zip64=True) as entry:
+                write(source, kind, entry, part_of(progress, index, len(kinds)))
+            progress((index + 1) / len(kinds))
+
+
+def part_of(progress: Progress, index: int, count: int) -> Progress:
+    """The progress of one of `count` pieces of work, as the progress of all."""
+    return lambda done: progress((index + done) / count)

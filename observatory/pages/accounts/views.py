@@ -1,0 +1,59 @@
+"""Signing in and out, one-time links, and one's password."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from observatory.clusters.accounts import sign_in_once, user_of_link
+
+
+@login_not_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def one_time_link(request: HttpRequest, number: str, token: str) -> HttpResponse:
+    """Shows a button; only pressing it uses the link, so that previews and link scanners don't use it up."""
+    if request.method != "POST":
+        user = user_of_link(number, token)
+    else:
+        user = sign_in_once(request, number, token)
+        if user is not None:
+            return redirect(settings.LOGIN_REDIRECT_URL if user.has_usable_password() else "password")
+    return render(request, "pages/accounts/sign_in_once.html", {"person": user}, status=200 if user else 410)
+
+
+@sensitive_post_parameters()
+@never_cache
+def password(request: HttpRequest) -> HttpResponse:
+    """Changes one's password, or sets the first one after a one-time link."""
+    user = cast(User, request.user)
+    form_class = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
+    form = form_class(user, request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        update_session_auth_hash(request, form.save())
+        messages.success(request, "Your password is set. Sign in with it from now on.")
+        return redirect(settings.LOGIN_REDIRECT_URL)
+    return render(
+        request, "pages/accounts/password.html", {"form": form, "first": not user.has_usable_password()}
+    )
+
+
+@login_not_required
+def admin_sign_in(request: HttpRequest) -> HttpResponse:
+    """The admin's sign-in page is ours."""
+    if request.user.is_authenticated:
+        raise PermissionDenied("The administration is for staff. A superuser can make you one.")
+    return redirect_to_login(request.GET.get("next", "/admin/"))

@@ -1,0 +1,103 @@
+"""The list of clusters, and the timeline page of one."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from observatory.alerts.web.access import visible_rules
+from observatory.alerts.web.flags import flags_of_clusters
+from observatory.clusters import access
+from observatory.clusters.listing import STATES, ClusterFilter, find_clusters
+from observatory.clusters.models import Cluster
+from observatory.pages.clusters.frame import cluster_of, frame
+from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
+from observatory.runs.access import may_cut_runs
+from observatory.store.queries.extents import Extent, extents
+
+PAGE_SIZE = 50
+MAXIMUM_SEARCH_LENGTH = 200
+
+
+@require_safe
+def cluster_list(request: HttpRequest) -> HttpResponse:
+    user = cast(User, request.user)
+    wanted = _wanted(request)
+    if wants_csv(request):
+        return _csv(find_clusters(user, wanted))
+    page = Paginator(find_clusters(user, wanted), PAGE_SIZE).get_page(request.GET.get("page"))
+    ids = [cluster.pk for cluster in page]
+    counts, flags = extents(ids), flags_of_clusters(ids)
+    context: dict[str, Any] = {
+        "page": page,
+        "rows": [(cluster, counts.get(cluster.pk), flags.get(cluster.pk)) for cluster in page],
+        "wanted": wanted,
+        "states": STATES,
+        "rules": visible_rules(user),
+        "may_add": access.projects_to_set_targets_in(user).exists(),
+    }
+    if not page.object_list:
+        context |= {
+            "has_clusters": access.visible_clusters(user).exists(),
+            "waiting_for": access.visible_targets(user).filter(enabled=True),
+        }
+    return render(request, "pages/clusters/clusters.html", context)
+
+
+def _csv(found: QuerySet[Cluster]) -> HttpResponse:
+    clusters = list(found[: MOST_ROWS + 1])
+    counts = extents([cluster.pk for cluster in clusters])
+    header = (
+        *("id", "name", "project", "target", "address"),
+        *("started", "ended", "end reason", "workers", "tasks", "errors"),
+    )
+    rows = (
+        (
+            cluster.pk,
+            cluster.name,
+            cluster.project.name,
+            cluster.target.name if cluster.target else "",
+            cluster.address,
+            cluster.started,
+            cluster.ended,
+            cluster.end_reason,
+            *_amounts(counts.get(cluster.pk)),
+        )
+        for cluster in clusters
+    )
+    return csv_response("clusters", header, rows)
+
+
+def _amounts(extent: Extent | None) -> tuple[int, int, int]:
+    return (extent.workers, extent.tasks, extent.errors) if extent else (0, 0, 0)
+
+
+@require_safe
+def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
+    cluster = cluster_of(request, cluster_id)
+    source = {
+        "url": f"/api/v1/clusters/{cluster.pk}",
+        "live": f"/ws/clusters/{cluster.pk}/live",
+        "pages": reverse("cluster", args=[cluster.pk]),
+        "notes": f"/api/v1/clusters/{cluster.pk}/notes",
+    }
+    may_write = may_cut_runs(cast(User, request.user), cluster)
+    context = {**frame(cluster, "status"), "source": source, "may_write": may_write}
+    return render(request, "pages/clusters/cluster.html", context)
+
+
+def _wanted(request: HttpRequest) -> ClusterFilter:
+    state = request.GET.get("state", "")
+    return ClusterFilter(
+        search=request.GET.get("search", "")[:MAXIMUM_SEARCH_LENGTH],
+        state=state if state in STATES else "all",
+        project=request.GET.get("project", ""),
+        alert=request.GET.get("alert", "")[:MAXIMUM_SEARCH_LENGTH],
+    )

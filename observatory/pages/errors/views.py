@@ -1,0 +1,120 @@
+"""The errors of a cluster's tasks: grouped, as a list, and the page that tells all about one."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from observatory.clusters.models import Cluster
+from observatory.pages.clusters.frame import cluster_of, mark_in, mark_of, moment, record_frame, words
+from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
+from observatory.replay.information import THRESHOLDS
+from observatory.replay.stories import last_minutes, story_of
+from observatory.store.connection import reading
+from observatory.store.queries.errors import OUTCOMES, ErrorFilter, error_groups, task_error, task_errors
+from observatory.store.queries.timeline import snapshot
+
+GROUPS, ERRORS = 50, 50
+"""on one page"""
+MOST_PAGES = 1_000
+
+
+@require_safe
+def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
+    """The groups of errors or, where the query string has a type, the errors of that type."""
+    cluster = cluster_of(request, cluster_id)
+    wanted = _wanted(request)
+    if wants_csv(request):
+        return _csv(cluster, wanted)
+    context = {
+        **record_frame(cluster, "errors"),
+        "wanted": wanted,
+        "outcomes": OUTCOMES,
+        "is_filtered": wanted != ErrorFilter(exception_type=wanted.exception_type),
+    }
+    if wanted.exception_type is None:
+        context |= _groups(request, cluster.pk, wanted)
+    else:
+        context |= _errors(request, cluster.pk, wanted)
+    return render(request, "pages/errors/errors.html", context)
+
+
+@require_safe
+def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpResponse:
+    cluster = cluster_of(request, cluster_id)
+    with reading() as connection, snapshot(connection):
+        error = task_error(connection, cluster.pk, error_id)
+        if error is None:
+            raise Http404("There is no such error: what is older than the project keeps is removed.")
+        story = story_of(connection, cluster.pk, error.key)
+        minutes = last_minutes(connection, cluster.pk, error, story.transitions)
+    context = {
+        **record_frame(cluster, "errors"),
+        "error": error,
+        "story": story,
+        "minutes": minutes,
+        "thresholds": THRESHOLDS,
+    }
+    return render(request, "pages/errors/task_error.html", context)
+
+
+def _csv(cluster: Cluster, wanted: ErrorFilter) -> HttpResponse:
+    """The errors that the groups, or the list, are of."""
+    with reading() as connection:
+        errors = task_errors(connection, cluster.pk, wanted, MOST_ROWS + 1)
+    header = ("time", "exception", "prefix", "key", "outcome", "message", "worker", "retries", "dependents")
+    rows = (
+        (
+            error.time,
+            error.exception_type,
+            error.prefix,
+            error.key,
+            error.outcome,
+            error.message,
+            error.worker,
+            error.retries,
+            error.dependents,
+        )
+        for error in errors
+    )
+    return csv_response(f"{cluster.name} errors", header, rows)
+
+
+def _groups(request: HttpRequest, cluster: int, wanted: ErrorFilter) -> dict[str, Any]:
+    number = request.GET.get("page", "")
+    page = min(max(int(number), 1), MOST_PAGES) if number.isdecimal() and len(number) < 9 else 1
+    with reading() as connection:
+        groups = error_groups(connection, cluster, wanted, GROUPS, (page - 1) * GROUPS)
+    more = bool(groups) and groups[0].groups > page * GROUPS
+    return {"groups": groups, "previous": page - 1, "following": page + 1 if more else 0}
+
+
+def _errors(request: HttpRequest, cluster: int, wanted: ErrorFilter) -> dict[str, Any]:
+    with reading() as connection:
+        errors = task_errors(connection, cluster, wanted, ERRORS + 1, _mark(request))
+    older = mark_of(errors[ERRORS - 1].time, errors[ERRORS - 1].id) if len(errors) > ERRORS else ""
+    return {"errors": errors[:ERRORS], "older": older}
+
+
+def _mark(request: HttpRequest) -> Any:
+    mark = mark_in(request.GET.get("older", ""))
+    try:
+        return mark and (mark[0], UUID(mark[1]))
+    except ValueError:
+        return None
+
+
+def _wanted(request: HttpRequest) -> ErrorFilter:
+    outcome = request.GET.get("outcome", "")
+    return ErrorFilter(
+        text=words(request, "text"),
+        prefix=words(request, "prefix"),
+        outcome=outcome if outcome in OUTCOMES else "",
+        exception_type=words(request, "type") if "type" in request.GET else None,
+        start=moment(request.GET.get("from", "")),
+        stop=moment(request.GET.get("to", "")),
+    )

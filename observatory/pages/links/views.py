@@ -1,0 +1,108 @@
+"""What a link to a run opens: for members the run itself, for anyone the run and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from observatory.replay.scope import Scope
+from observatory.runs.access import get_run
+from observatory.runs.models import Permalink
+from observatory.runs.sharing.links import count_opening, find_link, find_public_link
+from observatory.runs.sharing.picture import HEIGHT, WIDTH, picture
+from observatory.runs.sharing.scopes import scope_of_link
+from observatory.runs.summary import summary
+from observatory.store.connection import reading
+from observatory.store.queries.errors import ErrorFilter, task_errors
+from observatory.store.queries.logs import LogFilter, lines_before
+from observatory.store.queries.timeline import instant
+
+LINES, ERRORS = 500, 200
+"""on one page"""
+
+
+@login_not_required
+@require_safe
+def link_page(request: HttpRequest, token: str) -> HttpResponse:
+    link = find_link(token)
+    if link.audience == Permalink.Audience.MEMBERS:
+        return _to_run(request, link)
+    if link.place and not request.META["QUERY_STRING"]:
+        return HttpResponseRedirect(f"{request.path}?{link.place}")
+    if request.method == "GET":
+        count_opening(link)
+    origin = f"{request.scheme}://{request.get_host()}"
+    context = {
+        **_frame(link, "timeline"),
+        "source": {"url": f"/api/v1/r/{link.token}"},
+        "summary": summary(link.run),
+        "page_url": f"{origin}{reverse('link', args=[link.token])}",
+        "picture_url": f"{origin}{reverse('link-picture', args=[link.token])}",
+        "picture_size": (WIDTH, HEIGHT),
+    }
+    return _private(render(request, "pages/links/link.html", context))
+
+
+@login_not_required
+@require_safe
+def link_picture(request: HttpRequest, token: str) -> HttpResponse:
+    """For the preview where the link was pasted."""
+    link = find_public_link(token)
+    return _private(HttpResponse(picture(link.run, scope_of_link(link)), content_type="image/png"))
+
+
+@login_not_required
+@require_safe
+def link_logs(request: HttpRequest, token: str) -> HttpResponse:
+    link = find_public_link(token)
+    if not link.shows_logs:
+        raise Http404("Log lines aren't shared with this link.")
+    wanted = LogFilter(**_window(scope_of_link(link)))
+    with reading() as connection:
+        lines = lines_before(connection, link.run.cluster_id, wanted, LINES + 1, None)
+    context = {**_frame(link, "logs"), "lines": lines[:LINES], "has_more": len(lines) > LINES}
+    return _private(render(request, "pages/links/link_logs.html", context))
+
+
+@login_not_required
+@require_safe
+def link_errors(request: HttpRequest, token: str) -> HttpResponse:
+    link = find_public_link(token)
+    if not link.shows_tracebacks:
+        raise Http404("Errors aren't shared with this link.")
+    wanted = ErrorFilter(**_window(scope_of_link(link)))
+    with reading() as connection:
+        errors = task_errors(connection, link.run.cluster_id, wanted, ERRORS + 1, None, with_tracebacks=True)
+    context = {**_frame(link, "errors"), "errors": errors[:ERRORS], "has_more": len(errors) > ERRORS}
+    return _private(render(request, "pages/links/link_errors.html", context))
+
+
+def _to_run(request: HttpRequest, link: Permalink) -> HttpResponse:
+    if not request.user.is_authenticated:
+        return redirect_to_login(request.get_full_path())
+    run = get_run(request.user, link.run_id)
+    count_opening(link)
+    place = request.META["QUERY_STRING"] or link.place
+    return HttpResponseRedirect(f"{reverse('run', args=[run.pk])}{place and f'?{place}'}")
+
+
+def _frame(link: Permalink, tab: str) -> dict[str, Any]:
+    return {"link": link, "run": link.run, "tab": tab}
+
+
+def _window(scope: Scope) -> dict[str, Any]:
+    return {"start": instant(scope.start), "stop": instant(scope.stop)}
+
+
+def _private(response: HttpResponse) -> HttpResponse:
+    """Not in a cache, where it would outlive the link; not in a search engine; not told to other sites."""
+    response["Cache-Control"] = "private, no-store"
+    response["X-Robots-Tag"] = "noindex"
+    response["Referrer-Policy"] = "no-referrer"
+    return response

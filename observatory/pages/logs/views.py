@@ -1,0 +1,105 @@
+"""The log lines of a cluster's processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from observatory.clusters.models import Cluster
+from observatory.pages.clusters.frame import cluster_of, mark_in, mark_of, moment, record_frame, words
+from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
+from observatory.store.connection import reading
+from observatory.store.queries.logs import ROLES, Line, LogFilter, Mark, lines_after, lines_before
+
+LINES = 200
+"""on one page"""
+LEVELS = {10: "Debug", 20: "Info", 30: "Warning", 40: "Error", 50: "Critical"}
+
+
+@require_safe
+def log_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
+    """Newest first; `older` and `newer` go on from a line."""
+    cluster = cluster_of(request, cluster_id)
+    wanted = _wanted(request)
+    if wants_csv(request):
+        return _csv(cluster, wanted)
+    context = {
+        **record_frame(cluster, "logs"),
+        **_lines(request, cluster.pk, wanted),
+        "wanted": wanted,
+        "is_filtered": wanted != LogFilter(),
+        "levels": LEVELS,
+        "roles": ROLES,
+    }
+    return render(request, "pages/logs/logs.html", context)
+
+
+def _csv(cluster: Cluster, wanted: LogFilter) -> HttpResponse:
+    with reading() as connection:
+        lines = lines_before(connection, cluster.pk, wanted, MOST_ROWS + 1)
+    header = ("time", "level", "role", "worker", "address", "pid", "logger", "message", "traceback")
+    rows = (
+        (
+            line.time,
+            LEVELS.get(line.level, line.level),
+            line.role,
+            line.worker,
+            line.address,
+            line.pid,
+            line.logger,
+            line.message,
+            line.traceback,
+        )
+        for line in lines
+    )
+    return csv_response(f"{cluster.name} logs", header, rows)
+
+
+def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, Any]:
+    older, newer = _mark(request, "older"), _mark(request, "newer")
+    with reading() as connection:
+        if newer is not None:
+            found = lines_after(connection, cluster, wanted, LINES + 1, newer)
+            lines = found[-LINES:]
+            return {
+                "lines": lines,
+                "older": _edge(lines[-1:]),
+                "newer": _edge(lines[:1]) if len(found) > LINES else "",
+                "is_newest": False,
+            }
+        found = lines_before(connection, cluster, wanted, LINES + 1, older)
+    lines = found[:LINES]
+    return {
+        "lines": lines,
+        "older": _edge(lines[-1:]) if len(found) > LINES else "",
+        "newer": _edge(lines[:1]) if older else "",
+        "is_newest": older is None,
+    }
+
+
+def _edge(lines: list[Line]) -> str:
+    return mark_of(lines[0].time, lines[0].place) if lines else ""
+
+
+def _mark(request: HttpRequest, name: str) -> Mark | None:
+    mark = mark_in(request.GET.get(name, ""))
+    try:
+        return mark and (mark[0], min(max(int(mark[1]), -(2**63)), 2**63 - 1))
+    except ValueError:
+        return None
+
+
+def _wanted(request: HttpRequest) -> LogFilter:
+    level, role = request.GET.get("level", ""), request.GET.get("role", "")
+    return LogFilter(
+        level=int(level) if level in map(str, LEVELS) else 0,
+        role=role if role in ROLES else "",
+        worker=words(request, "worker"),
+        logger=words(request, "logger"),
+        text=words(request, "text"),
+        start=moment(request.GET.get("from", "")),
+        stop=moment(request.GET.get("to", "")),
+    )

@@ -1,0 +1,152 @@
+"""The list of projects; one project's retention, members and ingest tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from observatory.clusters import access
+from observatory.clusters.models import IngestToken, Membership, Project
+
+if TYPE_CHECKING:
+    ProjectFormBase = forms.ModelForm[Project]
+    MemberFormBase = forms.ModelForm[Membership]
+else:
+    ProjectFormBase = MemberFormBase = forms.ModelForm
+
+
+class ProjectForm(ProjectFormBase):
+    class Meta:
+        model = Project
+        fields = ("name", "retention_days", "run_idle_seconds")
+
+
+class MemberForm(MemberFormBase):
+    """A person, found by user name, and a role."""
+
+    username = forms.CharField(label="User name", max_length=150)
+    field_order = ("username", "role")
+
+    class Meta:
+        model = Membership
+        fields = ("role",)
+
+    def __init__(self, project: Project, data: Any = None) -> None:
+        super().__init__(data, instance=Membership(project=project))
+
+    def clean_username(self) -> str:
+        name = self.cleaned_data["username"]
+        user = User.objects.filter(username=name, is_active=True).first()
+        if user is None:
+            raise ValidationError(
+                "Nobody has this user name. An administrator adds people in the administration."
+            )
+        if Membership.objects.filter(project=self.instance.project, user=user).exists():
+            raise ValidationError("This person is a member already.")
+        self.instance.user = user
+        return str(name)
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(
+        label="Name of a new token", max_length=100, help_text="What uses it: “nightly ETL on the cluster”."
+    )
+
+
+@require_safe
+def project_list(request: HttpRequest) -> HttpResponse:
+    projects = access.visible_projects(cast(User, request.user)).annotate(
+        member_count=Count("memberships", distinct=True),
+        target_count=Count("targets", distinct=True),
+        cluster_count=Count("clusters", distinct=True),
+    )
+    return render(request, "pages/projects/projects.html", {"projects": projects})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def project_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """A project; POST by an owner changes its name and retention."""
+    project = access.get_project(cast(User, request.user), slug)
+    if request.method != "POST":
+        return show_project(request, project)
+    form = ProjectForm(request.POST, instance=_managed(request, slug))
+    if not form.is_valid():
+        return show_project(request, project, form=form)
+    form.save()
+    messages.success(request, "The project is changed.")
+    return redirect("project", slug)
+
+
+@require_POST
+def add_member(request: HttpRequest, slug: str) -> HttpResponse:
+    project = _managed(request, slug)
+    form = MemberForm(project, request.POST)
+    if not form.is_valid():
+        return show_project(request, project, member_form=form)
+    form.save()
+    messages.success(request, f"{form.instance.user.get_username()} is a member now.")
+    return redirect("project", slug)
+
+
+@require_POST
+@transaction.atomic
+def change_member(request: HttpRequest, slug: str, membership_id: int) -> HttpResponse:
+    """Sets a member's role, or removes the member when `role` is empty."""
+    project = _managed(request, slug)
+    # locked: two owners who remove each other must not both succeed
+    members = list(project.memberships.select_for_update().order_by("pk"))
+    membership = get_object_or_404(Membership, project=project, pk=membership_id)
+    role = request.POST.get("role", "")
+    owners = [member for member in members if member.role == Membership.Role.OWNER]
+    if owners == [membership] and role != Membership.Role.OWNER:
+        messages.error(request, "A project needs an owner: make somebody else one first.")
+    elif not role:
+        membership.delete()
+    elif role in Membership.Role.values:
+        membership.role = role
+        membership.save()
+    return redirect("project", slug)
+
+
+def _managed(request: HttpRequest, slug: str) -> Project:
+    project = access.get_project(cast(User, request.user), slug)
+    if not access.may_manage(cast(User, request.user), project):
+        raise PermissionDenied("Only owners of a project change it.")
+    return project
+
+
+def show_project(
+    request: HttpRequest,
+    project: Project,
+    form: ProjectForm | None = None,
+    member_form: MemberForm | None = None,
+    token_form: TokenForm | None = None,
+    made: tuple[IngestToken, str] | None = None,
+) -> HttpResponse:
+    """The page of a project: with a form that was refused, or a token just made and its secret."""
+    refused = form is not None or member_form is not None or token_form is not None
+    user = cast(User, request.user)
+    context = {
+        "project": Project.objects.get(pk=project.pk),
+        "current_project": project,
+        "form": form or ProjectForm(instance=project),
+        "member_form": member_form or MemberForm(project),
+        "members": project.memberships.select_related("user").order_by("user__username"),
+        "roles": Membership.Role.choices,
+        "may_manage": access.may_manage(user, project),
+        "may_make_tokens": access.may_set_targets(user, project),
+        "tokens": IngestToken.objects.filter(project=project).select_related("created_by"),
+        "token_form": token_form or TokenForm(),
+        "made": made,
+        "origin": request.build_absolute_uri("/").rstrip("/"),
+    }
+    return render(request, "pages/projects/project.html", context, status=422 if refused else 200)

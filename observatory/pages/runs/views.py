@@ -1,0 +1,151 @@
+"""The list of runs, and the filters of it that somebody saved."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.timezone import now
+from django.views.decorators.http import require_POST, require_safe
+
+from observatory.alerts.web.flags import flags_of_runs
+from observatory.clusters.models import Cluster
+from observatory.pages.clusters.frame import cluster_of, frame
+from observatory.pages.runs.filter_form import RunFilterForm
+from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
+from observatory.runs import access
+from observatory.runs.listing import RunFilter, find_runs
+from observatory.runs.models import SavedFilter
+
+PAGE_SIZE = 50
+MOST_SAVED = 50
+"""filters of one person"""
+COLUMNS = (
+    ("name", "Run", ""),
+    ("start", "Started (UTC)", "-"),
+    ("duration", "Duration", "-"),
+    ("tasks", "Tasks", "-"),
+    ("errors", "Errors", "-"),
+)
+"""that sort: what the query says, the heading, and how the first click sorts"""
+
+
+class SavedFilterForm(forms.Form):
+    name = forms.CharField(max_length=SavedFilter._meta.get_field("name").max_length)
+    query = forms.CharField(max_length=SavedFilter._meta.get_field("query").max_length, required=False)
+
+
+@require_safe
+def run_list(request: HttpRequest) -> HttpResponse:
+    user = cast(User, request.user)
+    if wants_csv(request):
+        return _csv(request)
+    saved = SavedFilter.objects.filter(user=user)
+    return render(request, "pages/runs/runs.html", {**_runs(request), "saved": saved})
+
+
+@require_safe
+def cluster_runs(request: HttpRequest, cluster_id: int) -> HttpResponse:
+    """The runs of one cluster."""
+    cluster = cluster_of(request, cluster_id)
+    if wants_csv(request):
+        return _csv(request, cluster)
+    return render(
+        request, "pages/runs/cluster_runs.html", {**frame(cluster, "runs"), **_runs(request, cluster)}
+    )
+
+
+@require_POST
+def save_filter(request: HttpRequest) -> HttpResponse:
+    """Keeps the query under a name; one that has the name already is replaced."""
+    form = SavedFilterForm(request.POST)
+    saved = SavedFilter.objects.filter(user=cast(User, request.user))
+    if not form.is_valid():
+        messages.error(request, "A filter is saved under a name of up to 100 characters.")
+    elif saved.count() >= MOST_SAVED and not saved.filter(name=form.cleaned_data["name"]).exists():
+        messages.error(request, f"{MOST_SAVED} filters are saved already: remove one first.")
+    else:
+        query = {"query": form.cleaned_data["query"]}
+        SavedFilter.objects.update_or_create(
+            user=cast(User, request.user), name=form.cleaned_data["name"], defaults=query
+        )
+        messages.success(request, f"The filter “{form.cleaned_data['name']}” is saved.")
+    return redirect(f"{reverse('runs')}?{form.cleaned_data.get('query', '')}")
+
+
+@require_POST
+def remove_filter(request: HttpRequest, filter_id: int) -> HttpResponse:
+    found = get_object_or_404(SavedFilter, user=cast(User, request.user), pk=filter_id)
+    found.delete()
+    messages.success(request, f"The filter “{found.name}” is removed.")
+    return redirect("runs")
+
+
+def _csv(request: HttpRequest, cluster: Cluster | None = None) -> HttpResponse:
+    user = cast(User, request.user)
+    wanted = RunFilterForm(user, request.GET).wanted(cluster.pk if cluster else None)
+    header = (
+        *("id", "name", "project", "cluster", "started", "stopped", "seconds", "outcome"),
+        *("tasks", "errors", "user", "tags"),
+    )
+    rows = (
+        (
+            run.pk,
+            run.name,
+            run.cluster.project.name,
+            run.cluster.name,
+            run.start,
+            run.stop,
+            (run.stop - run.start).total_seconds() if run.stop else None,
+            run.outcome,
+            run.tasks,
+            run.errors,
+            run.user,
+            " ".join(f"{name}={value}" for name, value in run.tags.items()),
+        )
+        for run in find_runs(user, wanted)[: MOST_ROWS + 1]
+    )
+    return csv_response(f"{cluster.name} runs" if cluster else "runs", header, rows)
+
+
+def _runs(request: HttpRequest, cluster: Cluster | None = None) -> dict[str, Any]:
+    """What the table of runs shows."""
+    user = cast(User, request.user)
+    form = RunFilterForm(user, request.GET)
+    wanted = form.wanted(cluster.pk if cluster else None)
+    page = Paginator(find_runs(user, wanted), PAGE_SIZE).get_page(request.GET.get("page"))
+    ids = [run.pk for run in page]
+    changeable = set(access.changeable_runs(user).filter(pk__in=ids).values_list("pk", flat=True))
+    flags = flags_of_runs(ids)
+    query = request.GET.copy()
+    query.pop("page", None)
+    is_filtered = wanted != RunFilter(cluster=wanted.cluster, order=wanted.order) or not form.is_valid()
+    return {
+        "page": page,
+        "rows": [(run, run.pk in changeable, flags.get(run.pk)) for run in page],
+        "may_change": bool(changeable),
+        "form": form,
+        "columns": [_column(*column, wanted.order) for column in COLUMNS],
+        "order": wanted.order,
+        "query": query.urlencode(),
+        "now": now(),
+        "is_filtered": is_filtered,
+    }
+
+
+def _column(name: str, heading: str, first: str, order: str) -> dict[str, str]:
+    """A heading, whether the rows are sorted by it, and how a click sorts them."""
+    sorted_by = {name: "ascending", f"-{name}": "descending"}.get(order, "")
+    turned = name if order.startswith("-") else f"-{name}"
+    return {
+        "name": name,
+        "heading": heading,
+        "sorted": sorted_by,
+        "order": turned if sorted_by else first + name,
+    }

@@ -1,0 +1,44 @@
+"""What every page's header shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from observatory.alerts.web.listing import firing
+from observatory.clusters.access import Person, visible_projects
+from observatory.clusters.models import Project
+
+MAXIMUM_PROJECTS_IN_SWITCHER = 50
+
+
+def navigation(request: HttpRequest) -> dict[str, Any]:
+    """`switcher`: the projects to choose from; `current_project`: the one that `?project=` names, or None;
+    `firing`: the alerts of the cluster whose page it is, and all others."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return {}
+    projects = visible_projects(user)
+    return {
+        "switcher": lambda: projects[:MAXIMUM_PROJECTS_IN_SWITCHER],
+        "current_project": lambda: _current(request, projects),
+        **firing_flag(user, _cluster(request)),
+    }
+
+
+def firing_flag(user: Person, cluster: int | None) -> dict[str, Any]:
+    """What alert_flag.html shows."""
+    return {"flag_cluster": cluster, "firing": SimpleLazyObject(lambda: firing(user, cluster))}
+
+
+def _cluster(request: HttpRequest) -> int | None:
+    """The one whose page it is."""
+    return request.resolver_match.kwargs.get("cluster_id") if request.resolver_match else None
+
+
+def _current(request: HttpRequest, projects: Any) -> Project | None:
+    slug = request.GET.get("project", "")
+    # the page that refuses a NUL has this header too
+    return projects.filter(slug=slug).first() if slug and "\0" not in slug else None

@@ -1,0 +1,81 @@
+"""What is asked of every request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.utils.decorators import sync_only_middleware
+from django.utils.deprecation import MiddlewareMixin
+
+from observatory.clusters import access_tokens
+from observatory.pages.site.errors import bad_request, is_api
+
+ASKS_FOR_A_TOKEN = ("/api/v1/ingest",)
+READS = ("GET", "HEAD")
+OF_LINKS = "/api/v1/r/"
+"""what a public link opens: its token is asked for, not a session"""
+
+
+@sync_only_middleware
+def in_one_thread(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Any:
+    """Stands innermost, so that all others run in the view's thread, not each in one of its own."""
+    return get_response
+
+
+class AdminPolicyMiddleware(MiddlewareMixin):
+    """Adds ADMIN_POLICY to the policy of the admin's pages, which only staff get."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        match, user = request.resolver_match, getattr(request, "user", None)
+        if match is not None and match.app_name == "admin" and user is not None and user.is_staff:
+            response._csp_update = settings.ADMIN_POLICY  # type: ignore[attr-defined]  # django-csp reads it
+        return response
+
+
+class RefuseNulMiddleware(MiddlewareMixin):
+    """Refuses a NUL in a query: PostgreSQL holds none in its texts, so that nothing could be found by one."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if "%00" in request.META["QUERY_STRING"]:
+            return bad_request(request, ValueError("a NUL in the query"))
+        return None
+
+
+class SignInRequiredMiddleware(LoginRequiredMiddleware):
+    """Sign-in for everything that isn't marked `login_not_required`.
+
+    Sends people to the sign-in page, and tells programs that they aren't signed in.
+    """
+
+    def process_view(
+        self, request: HttpRequest, view_func: Any, view_args: Any, view_kwargs: Any
+    ) -> HttpResponseBase | None:
+        if request.method == "POST" and request.path in ASKS_FOR_A_TOKEN:
+            return None
+        if request.method in READS and request.path.startswith(OF_LINKS):
+            return None
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if is_api(request) and request.method in READS and scheme.lower() == "bearer":
+            return self._with_token(request, secret.strip())
+        return super().process_view(request, view_func, view_args, view_kwargs)
+
+    def _with_token(self, request: HttpRequest, secret: str) -> HttpResponseBase | None:
+        """Who reads with a personal access token is its person; nothing can be changed with one."""
+        user = access_tokens.user_of(secret)
+        if user is None:
+            detail = "The access token is unknown, revoked or expired: make one at /account/tokens/."
+            return JsonResponse({"detail": detail}, status=401)
+        request.user = user
+        return None
+
+    def handle_no_permission(  # type: ignore[override]
+        self, request: HttpRequest, view_func: Any
+    ) -> HttpResponseBase:
+        if is_api(request):
+            detail = "Sign in first: this needs the cookie of a session, or to read, an access token."
+            return JsonResponse({"detail": detail}, status=401)
+        return super().handle_no_permission(request, view_func)

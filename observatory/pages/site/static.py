@@ -1,0 +1,75 @@
+"""Where static files come from, and how `collectstatic` keeps them: compressed, under one version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import BaseFinder
+from django.core.files.storage import FileSystemStorage, Storage
+from whitenoise.storage import CompressedStaticFilesStorage
+
+from observatory.config.static.bundle import bundle
+from observatory.config.static.version import VERSION_FILE
+
+PLOTLY = "plotly.min.js"
+BUNDLED = (
+    "frontend/pages/cluster/cluster.js",
+    "frontend/pages/comparison/compare.js",
+    "frontend/pages/rule/rule.js",
+)
+"""the modules that import many others"""
+
+
+class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
+    """Compresses what changed since the last time, and notes at the end which version is complete."""
+
+    def post_process(
+        self, paths: dict[str, Any], dry_run: bool = False, **options: Any
+    ) -> Iterator[tuple[str, str, bool]]:
+        bundles = (
+            {} if dry_run else {self._bundle(entry): (self, entry) for entry in BUNDLED if entry in paths}
+        )
+        changed = {path: source for path, source in (paths | bundles).items() if self._is_changed(path)}
+        yield from super().post_process(changed, dry_run, **options)
+        if not dry_run:
+            Path(self.path(VERSION_FILE)).write_text(settings.STATIC_VERSION)
+
+    def _bundle(self, entry: str) -> str:
+        path = bundle_of(entry)
+        content = bundle(Path(self.path(entry)), Path(self.path("")))
+        file = Path(self.path(path))
+        if not file.exists() or file.read_text() != content:
+            file.write_text(content)
+        return path
+
+    def _is_changed(self, path: str) -> bool:
+        source, compressed = Path(self.path(path)), Path(self.path(f"{path}.gz"))
+        return not compressed.exists() or compressed.stat().st_mtime < source.stat().st_mtime
+
+
+def bundle_of(entry: str) -> str:
+    """The static path of the bundle of a module."""
+    return entry.removesuffix(".js") + ".bundle.js"
+
+
+class PlotlyFinder(BaseFinder):
+    """Finds plotly.min.js in the `plotly` wheel as vendor/plotly.min.js, and nothing else of that wheel."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        [folder] = find_spec("plotly").submodule_search_locations  # type: ignore[union-attr,misc]
+        self.storage = FileSystemStorage(location=Path(folder) / "package_data")
+        self.storage.prefix = "vendor"  # type: ignore[attr-defined]  # collectstatic and whitenoise read it
+
+    def check(self, **_: Any) -> list[Any]:
+        return []
+
+    def find(self, path: str, find_all: bool = False, **_: Any) -> Any:
+        found = [self.storage.path(PLOTLY)] if path == f"vendor/{PLOTLY}" else []
+        return found[0] if found and not find_all else found
+
+    def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
+        yield PLOTLY, self.storage

@@ -1,0 +1,86 @@
+"""The list of targets, and the forms to set them."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from observatory.clusters import access
+from observatory.clusters.models import Target
+from observatory.clusters.status import target_status
+from observatory.collect.forms import target_form
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def target_list(request: HttpRequest) -> HttpResponse:
+    """The targets; POST adds one."""
+    user = cast(User, request.user)
+    settable = set(access.projects_to_set_targets_in(user).values_list("pk", flat=True))
+    if request.method == "POST" and not settable:
+        raise PermissionDenied("Only editors and owners of a project set its targets.")
+    form = target_form(user, _sent(request))
+    if request.method == "POST" and form.is_valid():
+        target = form.save()
+        messages.success(request, f"{target.name} was reached and is observed from now on.")
+        return redirect("targets")
+    targets = access.visible_targets(user)
+    if project := request.GET.get("project", ""):
+        targets = targets.filter(project__slug=project)
+    rows = [(target, target_status(target), target.project_id in settable) for target in targets]
+    context = {"rows": rows, "form": form if settable else None}
+    return render(request, "pages/targets/targets.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def change(request: HttpRequest, target_id: int) -> HttpResponse:
+    target = _target_to_set(request, target_id)
+    form = target_form(cast(User, request.user), _sent(request), target)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, f"{target.name} is changed.")
+        return redirect("targets")
+    return render(
+        request,
+        "pages/targets/target.html",
+        {"form": form, "target": target},
+        status=422 if form.errors else 200,
+    )
+
+
+@require_POST
+def switch(request: HttpRequest, target_id: int) -> HttpResponse:
+    """Pauses a target, or enables it again."""
+    target = _target_to_set(request, target_id)
+    target.enabled = request.POST.get("enabled") == "1"
+    target.save(update_fields=["enabled"])
+    return redirect("targets")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def remove(request: HttpRequest, target_id: int) -> HttpResponse:
+    """Asks, then removes. What was recorded of the target's clusters stays."""
+    target = _target_to_set(request, target_id)
+    if request.method == "POST":
+        target.delete()
+        messages.success(request, f"{target.name} is removed. Its clusters stay in the list.")
+        return redirect("targets")
+    return render(request, "pages/targets/target_remove.html", {"target": target})
+
+
+def _sent(request: HttpRequest) -> QueryDict | None:
+    """What a form was sent with, which may be nothing; None when none was."""
+    return request.POST if request.method == "POST" else None
+
+
+def _target_to_set(request: HttpRequest, target_id: int) -> Target:
+    user = cast(User, request.user)
+    target = access.get_target(user, target_id)
+    if not access.may_set_targets(user, target.project):
+        raise PermissionDenied("Only editors and owners of a project set its targets.")
+    return target

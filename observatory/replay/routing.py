@@ -1,9 +1,0 @@
-"""The sockets' URLs."""
-
-from __future__ import annotations
-
-from django.urls import path
-
-from observatory.replay.consumers import LiveConsumer
-
-websocket_urlpatterns = [path("ws/clusters/<int:cluster_id>/live", LiveConsumer.as_asgi())]

@@ -1,0 +1,140 @@
+"""The tiles of the lowest levels: made of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import psycopg
+
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.bins import (
+    GAP,
+    SHORT,
+    Busy,
+    SeriesBins,
+    busy_bins,
+    is_short,
+    rates,
+    series_bins,
+    sum_series,
+)
+from observatory.replay.tiles.events import events_of_rows
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.levels import Place
+from observatory.replay.tiles.profiles import Profile, profile_block, sum_profiles
+from observatory.store.ingest.intervals import Intervals
+from observatory.store.queries import timeline
+from observatory.wire.blocks import Column, encode, number_column, text_column
+from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
+from observatory.wire.records import MetricType
+
+
+def of_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, place: Place) -> bytes:
+    """The blocks of a tile, without the extent's."""
+    if layer.name == SPANS:
+        return _spans(connection, scope, layer.band or 0, place)
+    if layer.name == PREFIXES:
+        return _prefixes(connection, scope, place)
+    if layer.name == EVENTS:
+        return events_of_rows(connection, scope, place)
+    if layer.name == PROFILE:
+        return _profile(connection, scope, place)
+    return _series(connection, scope, layer, place)
+
+
+def _spans(connection: psycopg.Connection, scope: Scope, band: int, place: Place) -> bytes:
+    cluster, window = scope.cluster.pk, scope.of(place)
+    lanes = timeline.lanes_of_band(connection, cluster, band)
+    rows = timeline.spans(connection, cluster, *window, lanes)
+    short = is_short(rows["start"], rows["stop"], place)
+    binned = {name: column[short] for name, column in rows.items()}
+    blocks = [_busy_block(binned, binned["lane"], place, scope)]
+    if not short.all():
+        shortest = SHORT * place.bin_width
+        whole = timeline.long_spans(connection, cluster, *window, shortest, lanes)
+        blocks.append(span_block(whole))
+    return b"".join(blocks)
+
+
+def _prefixes(connection: psycopg.Connection, scope: Scope, place: Place) -> bytes:
+    rows = timeline.spans(connection, scope.cluster.pk, *scope.of(place))
+    return _busy_block(rows, np.zeros(len(rows["lane"]), np.int64), place, scope)
+
+
+def _busy_block(rows: dict[str, timeline.Array], lane: timeline.Array, place: Place, scope: Scope) -> bytes:
+    spans = (lane, rows["prefix"], rows["action"], rows["start"], rows["stop"])
+    return busy_block(busy_bins(*spans, place, scope.window), place)
+
+
+def busy_block(busy: Busy, place: Place) -> bytes:
+    columns = [
+        Column("lane", "u32", busy.lane.astype("<u4")),
+        Column("bin", "u32", busy.bin.astype("<u4")),
+        Column("prefix", "u32", busy.prefix.astype("<u4")),
+        Column("action", "u8", busy.action.astype("u1")),
+        Column("seconds", "f32", busy.seconds.astype("<f4")),
+        Column("count", "u32", busy.count.astype("<u4")),
+    ]
+    return encode("busy", len(busy.lane), columns, {"level": place.level, "index": place.index})
+
+
+def span_block(rows: list[tuple[object, ...]]) -> bytes:
+    """`rows` as store.timeline.long_spans gives them."""
+    columns = list(zip(*rows, strict=True)) or [()] * 9
+    lane, prefix, action, status, start, stop, nbytes, keys, typenames = columns
+    return encode(
+        "span",
+        len(rows),
+        [
+            number_column("lane", "u32", lane),
+            number_column("prefix", "u32", prefix),
+            number_column("action", "u8", action),
+            number_column("status", "u8", status),
+            number_column("start", "f64", start),
+            number_column("stop", "f64", stop),
+            number_column("nbytes", "f64", nbytes),
+            text_column("key", map(str, keys)),
+            text_column("typename", map(str, typenames)),
+        ],
+    )
+
+
+def _profile(connection: psycopg.Connection, scope: Scope, place: Place) -> bytes:
+    rows = timeline.profile(connection, scope.cluster.pk, *scope.of(place))
+    worker, prefix, source, stack = rows["worker"], rows["prefix"], rows["source"], rows["stack"]
+    found = Profile(rows["time"], worker, prefix, source, stack, rows["count"])
+    return profile_block(sum_profiles([found], place), place)
+
+
+def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, place: Place) -> bytes:
+    cluster = scope.cluster
+    start, stop = scope.of(place)
+    intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
+    found = timeline.layer_series(connection, cluster.pk, LAYERS[layer.name], layer.band)
+    numbers = np.array([series.id for series in found], np.int64)
+    usual = np.array([intervals.of(series.metric) for series in found], np.float64)
+    is_counter = np.array([series.type == MetricType.COUNTER for series in found], bool)
+    # a counter's first rate in the tile takes the sample before it
+    before = int(GAP * usual.max(initial=0) * 1e6)
+    rows = timeline.samples(connection, cluster.pk, numbers.tolist(), max(scope.start, start - before), stop)
+    series, time, value = rows["series"], rows["time"], rows["value"]
+    at = np.searchsorted(numbers, series)
+    interval, counts_up = usual[at], is_counter[at]
+    value = np.where(counts_up, rates(series, time, value, interval), value)
+    bins = series_bins(series, time, value, place)
+    if layer.band is None:
+        firsts = np.array([series.first for series in found], np.int64)
+        bins = sum_series([replace(bins, series=firsts[np.searchsorted(numbers, bins.series)])], place)
+    return series_block(bins, layer, place)
+
+
+def series_block(bins: SeriesBins, layer: Layer, place: Place) -> bytes:
+    columns = [
+        Column("series", "u32", bins.series.astype("<u4")),
+        Column("time", "f64", bins.time / 1e6),
+        *(Column(name, "f64", getattr(bins, name)) for name in ("min", "max", "mean", "last")),
+        Column("count", "u32", bins.count.astype("<u4")),
+    ]
+    meta = {"level": place.level, "index": place.index, "layer": str(layer)}
+    return encode("bin", len(bins.series), columns, meta)

@@ -1,0 +1,167 @@
+"""Rows → bins: how long each lane was busy with what, and what a series did, in each bin of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from observatory.replay.tiles.levels import Place
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+SHORT = 2
+"""bins: a span of at least so many is drawn as itself"""
+GAP = 3.0
+"""usual intervals between two samples of a counter, beyond which its rate is unknown"""
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Seconds and started spans by (lane, bin, prefix, action); sorted, each combination once."""
+
+    lane: Integers
+    bin: Integers
+    prefix: Integers
+    action: Integers
+    seconds: Floats
+    count: Integers
+
+
+def is_short(start: Integers, stop: Integers, place: Place) -> npt.NDArray[np.bool_]:
+    """Which spans (microseconds) are added into bins of `place` rather than drawn as themselves."""
+    return np.asarray(stop - start < SHORT * place.bin_width)
+
+
+def busy_bins(
+    lane: Integers,
+    prefix: Integers,
+    action: Integers,
+    start: Integers,
+    stop: Integers,
+    place: Place,
+    window: tuple[int, int],
+) -> Busy:
+    """Spans (start and stop in microseconds) as bins: exact overlap, nothing sampled.
+
+    A span counts in the bin where it starts, so that over all tiles of a level each counts once. What lies
+    outside of `window` isn't in them.
+    """
+    start, stop = np.clip(start, *window), np.clip(stop, *window)
+    first = (np.maximum(start, place.start) - place.start) >> place.level
+    last = (np.minimum(np.maximum(stop, start + 1), place.stop) - 1 - place.start) >> place.level
+    repeats = np.maximum(last - first + 1, 0)
+    row = np.repeat(np.arange(len(start)), repeats)
+    step = np.arange(len(row)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    bins = first[row] + step
+    bin_start = place.start + (bins << place.level)
+    overlap = np.minimum(stop[row], bin_start + place.bin_width) - np.maximum(start[row], bin_start)
+    starts_here = (start[row] >= bin_start) & (start[row] < bin_start + place.bin_width)
+    seconds = np.maximum(overlap, 0) / 1e6
+    found = Busy(lane[row], bins, prefix[row], action[row], seconds, starts_here.astype(np.int64))
+    return sum_busy([found])
+
+
+def sum_busy(parts: Sequence[Busy]) -> Busy:
+    """The sum of bins of one tile."""
+    if not parts:
+        empty = np.zeros(0, np.int64)
+        return Busy(empty, empty, empty, empty, np.zeros(0), empty)
+    columns = [
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("lane", "bin", "prefix", "action")
+    ]
+    seconds = np.concatenate([part.seconds for part in parts])
+    count = np.concatenate([part.count for part in parts])
+    if not len(count):
+        return parts[0]
+    order = np.lexsort(columns[::-1])
+    columns = [column[order] for column in columns]
+    changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    lane, bins, prefix, action = (column[firsts] for column in columns)
+    seconds, count = np.add.reduceat(seconds[order], firsts), np.add.reduceat(count[order], firsts)
+    return Busy(lane, bins, prefix, action, seconds, count)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesBins:
+    """What each series did in each bin that has a sample of it; `time`: its last sample's (microseconds)."""
+
+    series: Integers
+    time: Integers
+    min: Floats
+    max: Floats
+    mean: Floats
+    last: Floats
+    count: Integers
+
+
+def series_bins(series: Integers, time: Integers, value: Floats, place: Place) -> SeriesBins:
+    """Samples (sorted by series, then time in microseconds; NaN is none) within `place` as bins."""
+    inside = (time >= place.start) & (time < place.stop) & ~np.isnan(value)
+    series, time, value = series[inside], time[inside], value[inside]
+    if not len(series):
+        none, nothing = np.zeros(0, np.int64), np.zeros(0)
+        return SeriesBins(none, none, nothing, nothing, nothing, nothing, none)
+    bins = (time - place.start) >> place.level
+    changes = (series[1:] != series[:-1]) | (bins[1:] != bins[:-1])
+    firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    lasts = np.concatenate([firsts[1:], [len(series)]]) - 1
+    count = lasts - firsts + 1
+    return SeriesBins(
+        series[firsts],
+        time[lasts],
+        np.minimum.reduceat(value, firsts),
+        np.maximum.reduceat(value, firsts),
+        np.add.reduceat(value, firsts) / count,
+        value[lasts],
+        count,
+    )
+
+
+def sum_series(parts: Sequence[SeriesBins], place: Place) -> SeriesBins:
+    """Bins of smaller tiles within `place` as bins of its width."""
+    names = ("series", "time", "min", "max", "mean", "last", "count")
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts] or [np.zeros(0, np.int64)])
+        for name in names
+    }
+    if not len(columns["series"]):
+        return SeriesBins(*columns.values())
+    order = np.lexsort((columns["time"], columns["series"]))
+    series, time, low, high, mean, last, count = (columns[name][order] for name in names)
+    bins = (time - place.start) >> place.level
+    changes = (series[1:] != series[:-1]) | (bins[1:] != bins[:-1])
+    firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    lasts = np.concatenate([firsts[1:], [len(series)]]) - 1
+    counts = np.add.reduceat(count, firsts)
+    return SeriesBins(
+        series[firsts],
+        time[lasts],
+        np.minimum.reduceat(low, firsts),
+        np.maximum.reduceat(high, firsts),
+        np.add.reduceat(mean * count, firsts) / counts,
+        last[lasts],
+        counts,
+    )
+
+
+def rates(series: Integers, time: Integers, value: Floats, interval: Floats) -> Floats:
+    """Counters' growth per second since the sample before; NaN where there is none within GAP intervals.
+
+    `interval`: the usual seconds between samples, of each row. A counter that fell was reset (its process
+    restarted) and has grown from 0, as Prometheus' rate() takes it.
+    """
+    found = np.full(len(value), np.nan)
+    if len(value) < 2:
+        return found
+    elapsed = (time[1:] - time[:-1]) / 1e6
+    grown = value[1:] - value[:-1]
+    grown = np.where(grown >= 0, grown, value[1:])
+    known = (series[1:] == series[:-1]) & (elapsed > 0) & (elapsed <= GAP * interval[1:])
+    found[1:][known] = grown[known] / elapsed[known]
+    return found

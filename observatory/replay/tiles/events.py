@@ -1,0 +1,132 @@
+"""Events of a tile: each as itself; of kinds that there are too many of, how many began in each bin."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import psycopg
+
+from observatory.replay.scope import Part, Scope
+from observatory.replay.tiles.levels import Place
+from observatory.store.queries import timeline
+from observatory.wire.blocks import encode, number_column, text_column
+
+MOST_OF_KIND = 500
+"""events of one kind that a tile has as themselves"""
+NEVER_COUNTED = frozenset(
+    {
+        "scheduler-unreachable",
+        "scheduler-reachable",
+        "stream-lost",
+        "stream-resumed",
+        "records-dropped",
+        "worker-lost",
+    }
+)
+"""a gap is drawn from each, or each has to be found"""
+
+DROPPED = "records-dropped"
+STRUCTURAL = ("worker-", "scheduler-", "stream-", DROPPED)
+"""how the kinds begin whose details are facts of ours, not texts of the cluster's code"""
+
+Row = tuple[float, int, str, str, str]
+"""time (s), worker (-1: none), kind, message, detail as JSON"""
+Counts = Mapping[tuple[int, str], int]
+"""by bin and kind"""
+
+
+def events_of(
+    connection: psycopg.Connection, scope: Scope, after: int, before: int, limit: int
+) -> list[dict[str, Any]]:
+    """The first events of the scope with after ≤ time < before (microseconds)."""
+    window = max(after, scope.start), min(before, scope.stop)
+    return [
+        {
+            "time": time,
+            "worker": None if worker < 0 else worker,
+            "kind": kind,
+            "message": message,
+            "detail": json.loads(detail),
+        }
+        for time, worker, kind, message, detail in (
+            shown(row, scope) for row in _rows(timeline.events(connection, scope.cluster.pk, *window, limit))
+        )
+    ]
+
+
+def shown(row: Row, scope: Scope) -> Row:
+    """An event as it is shown within the scope.
+
+    Its message can hold what a log or an exception says: through a link that shows neither it is told by its
+    kind alone. The edges of a gap lie within the window.
+    """
+    time, worker, kind, message, detail = row
+    if not scope.is_public:
+        return row
+    if not kind.startswith(STRUCTURAL) and not {Part.LOGS, Part.TRACEBACKS} <= scope.parts:
+        return time, worker, kind, "", "{}"
+    if kind != DROPPED:
+        return row
+    found = json.loads(detail)
+    for name in ("first", "last"):
+        if isinstance(found.get(name), int | float):
+            found[name] = min(max(found[name], scope.start / 1e6), scope.stop / 1e6)
+    return time, worker, kind, message, json.dumps(found)
+
+
+def events_of_rows(connection: psycopg.Connection, scope: Scope, place: Place) -> bytes:
+    """The blocks of the tile at `place`, of rows."""
+    window = (scope.cluster.pk, *scope.of(place))
+    kinds = timeline.kinds_of_events(connection, *window, MOST_OF_KIND)
+    counted = sorted(set(kinds) - NEVER_COUNTED)
+    rows = list(_rows(timeline.events(connection, *window, without=counted)))
+    bins = (place.start, place.level)
+    counts = timeline.counts_of_events(connection, *window, counted, *bins) if counted else {}
+    return _blocks(rows, counts, place)
+
+
+def events_of_children(rows: Sequence[Row], counts: Counts, place: Place) -> bytes:
+    """The blocks of the tile at `place`, of the events and counts (by bins of `place`) of those below it."""
+    each = Counter(kind for _, _, kind, _, _ in rows)
+    counted = {kind for _, kind in counts} | {kind for kind, number in each.items() if number > MOST_OF_KIND}
+    counted -= NEVER_COUNTED
+    total = Counter(counts)
+    for time, _, kind, _, _ in rows:
+        if kind in counted:
+            total[(round(time * 1e6) - place.start) >> place.level, kind] += 1
+    return _blocks([row for row in rows if row[2] not in counted], total, place)
+
+
+def _rows(found: Iterable[tuple[float, int | None, str, dict[str, Any]]]) -> Iterator[Row]:
+    for time, worker, kind, detail in found:
+        yield time, -1 if worker is None else worker, kind, str(detail.get("message", "")), json.dumps(detail)
+
+
+def _blocks(rows: Sequence[Row], counts: Counts, place: Place) -> bytes:
+    blocks = event_block(rows)
+    return blocks + _count_block(counts, place) if counts else blocks
+
+
+def event_block(rows: Iterable[Row]) -> bytes:
+    time, worker, kind, message, detail = list(zip(*rows, strict=True)) or [()] * 5
+    columns = [
+        number_column("time", "f64", time),
+        number_column("worker", "i32", worker),
+        text_column("kind", kind),
+        text_column("message", message),
+        text_column("detail", detail),
+    ]
+    return encode("event", len(time), columns)
+
+
+def _count_block(counts: Counts, place: Place) -> bytes:
+    ordered = sorted(counts)
+    columns = [
+        number_column("bin", "u32", [bin for bin, _ in ordered]),
+        text_column("kind", [kind for _, kind in ordered]),
+        number_column("count", "u32", [counts[one] for one in ordered]),
+    ]
+    return encode("event-count", len(ordered), columns, {"level": place.level, "index": place.index})

@@ -1,0 +1,80 @@
+"""A run as a picture, for the preview where a link to it was pasted: what was busy over time, by prefix."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.bins import Floats
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.tiles import over_all
+from observatory.runs.models import Run
+from observatory.runs.summary import summary
+from observatory.store.connection import reading
+from observatory.store.queries.durations import prefixes
+from observatory.wire.blocks import decode
+from observatory.wire.layers import PREFIXES
+
+WIDTH, HEIGHT = 1200, 630
+"""pixels: what Open Graph's readers expect"""
+MARGIN, TOP = 60, 210
+BACKGROUND, TEXT, MUTED, AXIS = "#ffffff", "#1c2430", "#5b6675", "#d4dae2"
+LONGEST_TITLE = 48
+COLUMNS = WIDTH - 2 * MARGIN
+
+
+def picture(run: Run, scope: Scope) -> bytes:
+    """A PNG."""
+    image = Image.new("RGB", (WIDTH, HEIGHT), BACKGROUND)
+    draw = ImageDraw.Draw(image)
+    title = run.name if len(run.name) <= LONGEST_TITLE else f"{run.name[: LONGEST_TITLE - 1]}…"
+    draw.text((MARGIN, 50), title, TEXT, ImageFont.load_default(54))
+    draw.text((MARGIN, 130), summary(run), MUTED, ImageFont.load_default(32))
+    _draw_busy(draw, *_busy(scope))
+    draw.line((MARGIN, HEIGHT - MARGIN, WIDTH - MARGIN, HEIGHT - MARGIN), AXIS, 3)
+    file = BytesIO()
+    image.save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def _draw_busy(draw: ImageDraw.ImageDraw, seconds: Floats, colors: list[str]) -> None:
+    """`seconds` by prefix and column of pixels, stacked from the axis up."""
+    highest = seconds.sum(axis=0).max(initial=0)
+    if not highest:
+        return
+    heights = np.cumsum(seconds, axis=0) * ((HEIGHT - MARGIN - TOP) / highest)
+    for row in range(len(colors) - 1, -1, -1):
+        for column in np.flatnonzero(seconds[row]):
+            x, top = MARGIN + int(column), HEIGHT - MARGIN - round(float(heights[row, column]))
+            draw.line((x, top, x, HEIGHT - MARGIN), colors[row])
+
+
+def _busy(scope: Scope) -> tuple[Floats, list[str]]:
+    """The seconds of each prefix in each column, the busiest prefix first, and their colours."""
+    with reading() as connection:
+        colors = {id: color for id, (_, color) in prefixes(connection, scope.cluster.pk).items()}
+        tiles = [
+            (place, list(decode(tile.body))) for place, tile in over_all(connection, scope, Layer(PREFIXES))
+        ]
+    if not tiles:
+        return np.zeros((0, COLUMNS)), []
+    # each tile begins with the extent, which is the window's
+    first, last = (tiles[0][1][0].meta[edge] for edge in ("first", "last"))
+    seconds: dict[int, Floats] = {}
+    for place, blocks in tiles:
+        for block in blocks:
+            if block.kind == "busy":
+                edges = place.start + np.array([block.list("bin")]) * place.bin_width
+                edges = np.concatenate([edges, edges + place.bin_width]) / 1e6
+                columns = np.clip((edges - first) / max(last - first, 1e-6), 0, 1) * COLUMNS
+                for prefix, start, stop, value in zip(
+                    block.list("prefix"), *columns.astype(int), block.list("seconds"), strict=True
+                ):
+                    row = seconds.setdefault(prefix, np.zeros(COLUMNS))
+                    row[start : max(stop, start + 1)] += value / max(stop - start, 1)
+    ordered = sorted(seconds, key=lambda prefix: -seconds[prefix].sum())
+    found = np.array([seconds[prefix] for prefix in ordered]).reshape(-1, COLUMNS)
+    return found, [colors.get(prefix, MUTED) for prefix in ordered]

@@ -1,0 +1,33 @@
+"""The timelines of a run and of a public link: the same URLs as a cluster's, below others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from observatory.replay.api import timeline_router
+from observatory.replay.scope import Scope
+from observatory.runs.access import get_run
+from observatory.runs.sharing.links import find_public_link
+from observatory.runs.sharing.scopes import scope_of_link, scope_of_run
+
+
+def _argument(request: HttpRequest, name: str) -> Any:
+    assert request.resolver_match is not None
+    return request.resolver_match.kwargs[name]
+
+
+def run_asked_for(request: HttpRequest) -> Scope:
+    """Of the run that the URL names. Raises Http404 as get_run does."""
+    assert request.user.is_authenticated
+    return scope_of_run(get_run(request.user, _argument(request, "run_id")))
+
+
+def link_asked_for(request: HttpRequest) -> Scope:
+    """Of the public link whose token the URL has. Raises Http404 for one that isn't valid."""
+    return scope_of_link(find_public_link(_argument(request, "token")))
+
+
+runs = timeline_router("run", run_asked_for)
+links = timeline_router("link", link_asked_for, auth=None)

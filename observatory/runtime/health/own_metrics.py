@@ -1,0 +1,108 @@
+"""Our own metrics: what the collectors say of themselves, what waits, what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import redis
+from django.db import DatabaseError
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from observatory.alerts.evaluation import health
+from observatory.runtime.health import heartbeats as beats
+from observatory.store.connection import connect
+from observatory.store.queries.extents import counts
+
+COUNTERS = {
+    "scrapes": "Requests to schedulers and workers.",
+    "scrape_failures": "Requests to schedulers and workers that failed.",
+    "records_dropped": "Records that didn't fit into memory while the database was away.",
+    "batches_refused": "Batches that the database refused for their data.",
+    "write_failures": "Times that the database was away, or failed.",
+}
+
+
+class Observatory(Collector):
+    """Asks Redis and the database at each scrape; leaves out what doesn't answer."""
+
+    def collect(self) -> Iterator[Metric]:
+        try:
+            client = beats.connect()
+            living = beats.collectors(client)
+            waiting = beats.queue_length(client)
+            age = beats.beat_age(client)
+        except redis.RedisError:
+            living, waiting, age = [], None, None
+        yield GaugeMetricFamily("observatory_collectors", "Collectors that live.", len(living))
+        if waiting is not None:
+            yield GaugeMetricFamily("observatory_celery_queue_length", "Celery tasks that wait.", waiting)
+        if age is not None:
+            yield GaugeMetricFamily("observatory_celery_beat_age_seconds", "Since Celery's last beat.", age)
+        yield from collector_metrics(living)
+        yield from stored_metrics()
+        yield from alert_metrics()
+
+
+def collector_metrics(living: list[dict[str, Any]]) -> Iterator[Metric]:
+    """Of the collectors' heartbeats (observatory.collect.collector.counters)."""
+    for name, text in COUNTERS.items():
+        family = CounterMetricFamily(f"observatory_collector_{name}", text, labels=["collector"])
+        for beat in living:
+            family.add_metric([beat["id"]], beat.get(name, 0))
+        yield family
+    rows = CounterMetricFamily("observatory_rows", "Rows stored, by kind.", labels=["collector", "kind"])
+    lag = HistogramMetricFamily(
+        "observatory_lag_seconds", "From a span's end to its commit, oldest of a batch.", labels=["collector"]
+    )
+    queue = GaugeMetricFamily(
+        "observatory_collector_queue", "Records that wait to be stored.", labels=["collector"]
+    )
+    for beat in living:
+        for kind, count in beat.get("rows", {}).items():
+            rows.add_metric([beat["id"], kind], count)
+        buckets = [(bound, count) for bound, count in beat["lag"]["buckets"].items()]
+        lag.add_metric([beat["id"]], buckets, beat["lag"]["sum"])
+        queue.add_metric([beat["id"]], beat.get("queue", 0))
+    yield rows
+    yield lag
+    yield queue
+
+
+def stored_metrics() -> Iterator[Metric]:
+    """How much the store holds, by the statistics' estimates."""
+    family = GaugeMetricFamily("observatory_stored_rows", "About how many rows are stored.", labels=["table"])
+    try:
+        with connect() as connection:
+            for table, count in counts(connection).items():
+                family.add_metric([table], count)
+    except psycopg.Error:
+        return
+    yield family
+
+
+def alert_metrics() -> Iterator[Metric]:
+    """How far rules are evaluated, and what becomes of what they raise."""
+    lag = GaugeMetricFamily(
+        "observatory_alerts_lag_seconds", "Of data that rules aren't evaluated over yet, at most."
+    )
+    alerts = GaugeMetricFamily("observatory_alerts", "Alerts that aren't resolved.", labels=["state"])
+    deliveries = GaugeMetricFamily("observatory_deliveries", "What channels are told.", labels=["state"])
+    try:
+        lag.add_metric([], health.lag())
+        for state, count in health.open_alerts().items():
+            alerts.add_metric([state], count)
+        for state, count in health.deliveries().items():
+            deliveries.add_metric([state], count)
+    except DatabaseError:
+        return
+    yield lag
+    yield alerts
+    yield deliveries
+
+
+registry = CollectorRegistry()
+registry.register(Observatory())

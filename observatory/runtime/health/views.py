@@ -1,0 +1,52 @@
+"""What machines ask: is it alive, is it ready, how does it do."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from observatory.runtime.health.components import ready
+from observatory.runtime.health.own_metrics import registry
+
+
+@login_not_required
+def healthz(request: HttpRequest) -> HttpResponse:
+    """200 while this process answers at all."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@login_not_required
+def readyz(request: HttpRequest) -> JsonResponse:
+    """200 when requests can be served, else 503; says which part isn't ready, and not why."""
+    parts = {finding.component: finding.fine for finding in ready()}
+    return JsonResponse(parts, status=200 if all(parts.values()) else 503)
+
+
+@login_not_required
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Our own metrics, to this machine and to who has OBSERVATORY_METRICS_TOKEN."""
+    if not _may_scrape(request):
+        return HttpResponse(
+            "Send `Authorization: Bearer` with OBSERVATORY_METRICS_TOKEN, or ask from this machine.\n",
+            status=403,
+            content_type="text/plain",
+        )
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_scrape(request: HttpRequest) -> bool:
+    token = settings.METRICS_TOKEN
+    if token:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        return hmac.compare_digest(given.encode(), token.encode())
+    try:
+        asker = ipaddress.ip_address(request.META.get("REMOTE_ADDR", ""))
+    except ValueError:
+        return False
+    # behind a proxy on this machine, everybody seems to ask from it
+    return asker.is_loopback and "X-Forwarded-For" not in request.headers

@@ -1,0 +1,284 @@
+"""The workers of a cluster: which lifetime of an address a record belongs to, and its lanes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+
+from observatory.store.ingest.validated import Times
+from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
+from observatory.wire.records import WorkerGone, WorkerSeen
+
+GRACE = 5.0
+"""seconds after its end that a worker's last records may be of: its end is seen from afar"""
+LARGEST_INT4 = 2**31 - 1
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    lifetime: Lifetime
+    thread: int
+    position: int
+    id: int = 0
+    """0 until it is stored"""
+
+    def item(self) -> dict[str, Any]:
+        """As docs/architecture.md shows a lane."""
+        return {"id": self.id, "worker": self.lifetime.id, "thread": self.thread, "position": self.position}
+
+
+@dataclass(slots=True, eq=False)
+class Lifetime:
+    """One worker process's lifetime. Times are seconds."""
+
+    address: str
+    started: float
+    name: str = ""
+    host: str = ""
+    nthreads: int = 0
+    memory_limit: int = 0
+    resources: str = "{}"
+    detail: str = "{}"
+    """JSON"""
+    status: str = "running"
+    ended: float = math.inf
+    end_reason: str = ""
+    position: int = 0
+    """0, 1, … within its cluster in the order in which workers were first seen"""
+    id: int = 0
+    """0 until it is stored"""
+    lanes: dict[int, Lane] = field(default_factory=dict)
+    """by thread"""
+
+    def item(self) -> dict[str, Any]:
+        """As docs/architecture.md shows a worker."""
+        return {
+            "id": self.id,
+            "address": self.address,
+            "name": self.name,
+            "host": self.host,
+            "nthreads": self.nthreads,
+            "memory_limit": self.memory_limit,
+            "started": self.started,
+            "ended": None if math.isinf(self.ended) else self.ended,
+            "end_reason": self.end_reason,
+            "status": self.status,
+            "position": self.position,
+        }
+
+    def take(self, seen: WorkerSeen) -> bool:
+        """Takes over what was seen; returns whether it is news."""
+        before = self._told()
+        self.name, self.host = clean_name(seen.name), clean_name(seen.host)
+        self.nthreads = min(max(seen.nthreads, 0), LARGEST_INT4)
+        self.memory_limit = min(max(seen.memory_limit, 0), LARGEST_INTEGER)
+        self.resources, self.status = clean_json(seen.resources), clean_name(seen.status)
+        if seen.detail:
+            self.detail = clean_json({**json.loads(self.detail), **seen.detail})
+        self.started = min(self.started, seen.time)
+        after = self._told()
+        return before != after
+
+    def _told(self) -> tuple[Any, ...]:
+        return (
+            self.name,
+            self.host,
+            self.nthreads,
+            self.memory_limit,
+            self.resources,
+            self.detail,
+            self.status,
+            self.started,
+        )
+
+
+class Workers:
+    """The lifetimes of one cluster's workers, by address. Addresses are cleaned ones."""
+
+    def __init__(self, cluster: int) -> None:
+        self.cluster = cluster
+        self._by_address: dict[str, list[Lifetime]] = {}
+        """each in order of start"""
+        self._changed: dict[int, Lifetime] = {}
+        self._new_lanes: list[Lane] = []
+
+    def __len__(self) -> int:
+        return len(self._by_address)
+
+    def load(self, connection: psycopg.Connection, addresses: Iterable[str]) -> None:
+        """Reads the lifetimes and lanes of the addresses that aren't known yet."""
+        unknown = sorted({address for address in addresses if address not in self._by_address})
+        if not unknown:
+            return
+        self._by_address.update((address, []) for address in unknown)
+        by_id: dict[int, Lifetime] = {}
+        for row in connection.execute(
+            """SELECT address, extract(epoch FROM started)::float8, name, host, nthreads, memory_limit,
+                      resources::text, detail::text, status,
+                      coalesce(extract(epoch FROM ended)::float8, 'Infinity'), end_reason, position, id
+               FROM worker WHERE cluster_id = %s AND address = ANY(%s) ORDER BY started, id""",
+            [self.cluster, unknown],
+        ):
+            by_id[row[-1]] = lifetime = Lifetime(*row)
+            self._by_address[lifetime.address].append(lifetime)
+        query = "SELECT id, worker_id, thread, position FROM lane WHERE worker_id = ANY(%s)"
+        for id, worker, thread, position in connection.execute(query, [list(by_id)]):
+            by_id[worker].lanes[thread] = Lane(by_id[worker], thread, position, id)
+
+    def seen(self, seen: WorkerSeen) -> None:
+        lifetimes = self._by_address[clean_name(seen.address)]
+        if lifetimes and math.isinf(lifetimes[-1].ended):
+            if lifetimes[-1].take(seen):
+                self._change(lifetimes[-1])
+        else:
+            self._open(clean_name(seen.address), seen.time).take(seen)
+
+    def gone(self, gone: WorkerGone) -> None:
+        for lifetime in self._by_address[clean_name(gone.address)][-1:]:
+            if math.isinf(lifetime.ended):
+                lifetime.ended, lifetime.end_reason = (
+                    max(gone.time, lifetime.started),
+                    clean_name(gone.reason),
+                )
+                lifetime.status = "closed"
+                self._change(lifetime)
+
+    def find(self, address: str, time: float) -> Lifetime | None:
+        """The lifetime that a record of `time` belongs to."""
+        lifetimes = self._by_address[address]
+        for lifetime in reversed(lifetimes):
+            if lifetime.started <= time < lifetime.ended:
+                return lifetime
+        for lifetime in reversed(lifetimes):
+            if time < lifetime.ended + GRACE:
+                return lifetime
+        return None
+
+    def at(self, address: str, time: float) -> Lifetime:
+        """The lifetime that a record of `time` belongs to; opens one where there is none."""
+        lifetime = self.find(address, time) or self._open(address, time)
+        if time < lifetime.started and lifetime is self._by_address[address][0]:
+            # a worker is first seen a little after it started
+            lifetime.started = time
+            self._change(lifetime)
+        return lifetime
+
+    def lane(self, lifetime: Lifetime, thread: int) -> Lane:
+        lane = lifetime.lanes.get(thread)
+        if lane is None:
+            lane = lifetime.lanes[thread] = Lane(lifetime, thread, len(lifetime.lanes))
+            self._new_lanes.append(lane)
+        return lane
+
+    def save(self, connection: psycopg.Connection) -> Saved:
+        """Stores what is new or changed."""
+        changed = list(self._changed.values())
+        self._changed = {}
+        new = [lifetime for lifetime in changed if not lifetime.id]
+        # closed ones first: an address has one open lifetime
+        self._update(connection, [lifetime for lifetime in changed if lifetime.id])
+        self._insert(connection, new)
+        lanes, self._new_lanes = self._new_lanes, []
+        self._insert_lanes(connection, lanes)
+        return Saved(changed, len(new), lanes)
+
+    def _open(self, address: str, time: float) -> Lifetime:
+        lifetime = Lifetime(address, time)
+        self._by_address[address].append(lifetime)
+        self._change(lifetime)
+        return lifetime
+
+    def _change(self, lifetime: Lifetime) -> None:
+        self._changed[id(lifetime)] = lifetime
+
+    def _update(self, connection: psycopg.Connection, lifetimes: list[Lifetime]) -> None:
+        if lifetimes:
+            connection.cursor().executemany(
+                """UPDATE worker SET started = %s, name = %s, host = %s, nthreads = %s, memory_limit = %s,
+                       resources = %s, detail = %s, status = %s, ended = %s, end_reason = %s WHERE id = %s""",
+                [(*_values(lifetime), lifetime.id) for lifetime in lifetimes],
+            )
+
+    def _insert(self, connection: psycopg.Connection, lifetimes: list[Lifetime]) -> None:
+        if not lifetimes:
+            return
+        query = "SELECT coalesce(max(position) + 1, 0) FROM worker WHERE cluster_id = %s"
+        (first,) = connection.execute(query, [self.cluster]).fetchone() or (0,)
+        for position, lifetime in enumerate(lifetimes, first):
+            lifetime.position = position
+        cursor = connection.cursor()
+        cursor.executemany(
+            """INSERT INTO worker (started, name, host, nthreads, memory_limit, resources, detail, status,
+                   ended, end_reason, cluster_id, address, position)
+               VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+               RETURNING id""",
+            [
+                (*_values(lifetime), self.cluster, lifetime.address, lifetime.position)
+                for lifetime in lifetimes
+            ],
+            returning=True,
+        )
+        for lifetime, result in zip(lifetimes, cursor.results(), strict=True):
+            (lifetime.id,) = result.fetchone() or (0,)
+
+    def _insert_lanes(self, connection: psycopg.Connection, lanes: list[Lane]) -> None:
+        if not lanes:
+            return
+        by_place = {(lane.lifetime.id, lane.thread): lane for lane in lanes}
+        rows = connection.execute(
+            """INSERT INTO lane (cluster_id, worker_id, thread, position)
+               SELECT %s, * FROM unnest(%s::int[], %s::bigint[], %s::int[])
+               RETURNING id, worker_id, thread""",
+            [
+                self.cluster,
+                [lane.lifetime.id for lane in lanes],
+                [lane.thread for lane in lanes],
+                [lane.position for lane in lanes],
+            ],
+        )
+        for id, worker, thread in rows:
+            by_place[worker, thread].id = id
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What `Workers.save` stored."""
+
+    lifetimes: list[Lifetime]
+    """new or changed"""
+    opened: int
+    lanes: list[Lane]
+    """new"""
+
+
+def all_alive(lifetimes: Iterable[Lifetime], times: Times) -> bool:
+    """Whether each of the lifetimes holds each of the times: that is quickly seen, and usual."""
+    if not len(times):
+        return True
+    first, last = times.min(), times.max()
+    return all(lifetime.started <= first and last < lifetime.ended for lifetime in lifetimes)
+
+
+def _values(lifetime: Lifetime) -> tuple[Any, ...]:
+    return (
+        _time(lifetime.started),
+        lifetime.name,
+        lifetime.host,
+        lifetime.nthreads,
+        lifetime.memory_limit,
+        lifetime.resources,
+        lifetime.detail,
+        lifetime.status,
+        None if math.isinf(lifetime.ended) else _time(lifetime.ended),
+        lifetime.end_reason,
+    )
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,105 @@
+"""Interns the names of prefixes, groups and types: each is stored once a cluster, and referred to by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+import psycopg
+from distributed.utils import color_of
+from psycopg import sql
+
+from observatory.store.ingest.validated import Spans
+from observatory.store.texts import clean_name
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    id: int
+    text: str
+    """cleaned"""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix(Name):
+    def item(self) -> dict[str, Any]:
+        """As docs/architecture.md shows a prefix."""
+        return {"id": self.id, "name": self.text, "color": color_of(self.text)}
+
+
+class Names:
+    """The interned names of one cluster, by the text that came in."""
+
+    def __init__(self, cluster: int) -> None:
+        self.cluster = cluster
+        self.prefixes: dict[str, Name] = {}
+        self.groups: dict[str, Name] = {}
+        self.typenames: dict[str, Name] = {}
+
+    def __len__(self) -> int:
+        return len(self.prefixes) + len(self.groups) + len(self.typenames)
+
+    def intern(self, connection: psycopg.Connection, spans: Spans) -> list[Prefix]:
+        """Makes every name of `spans` known; returns the prefixes that are new to the store."""
+        if not len(spans):
+            return []
+        new_prefixes = self.intern_prefixes(connection, set(spans.prefixes))
+        self.intern_groups(connection, dict(zip(spans.groups, spans.prefixes, strict=True)))
+        typenames = set(spans.typenames) - self.typenames.keys()
+        if typenames:
+            columns: dict[str, dict[str, Any]] = {name: {} for name in map(clean_name, typenames)}
+            self._intern(connection, "typename", self.typenames, typenames, columns)
+        return new_prefixes
+
+    def intern_prefixes(self, connection: psycopg.Connection, wanted: AbstractSet[str]) -> list[Prefix]:
+        """Makes the prefixes known; returns those that are new to the store."""
+        prefixes = wanted - self.prefixes.keys()
+        if not prefixes:
+            return []
+        columns = {name: {"color": color_of(name)} for name in map(clean_name, prefixes)}
+        new = self._intern(connection, "prefix", self.prefixes, prefixes, columns)
+        return [Prefix(name.id, name.text) for name in new]
+
+    def intern_groups(self, connection: psycopg.Connection, prefix_of: Mapping[str, str]) -> None:
+        """Makes groups known, whose prefixes are."""
+        groups = prefix_of.keys() - self.groups.keys()
+        if groups:
+            columns = {
+                clean_name(group): {"prefix_id": self.prefixes[prefix_of[group]].id} for group in groups
+            }
+            self._intern(connection, "task_group", self.groups, groups, columns)
+
+    def _intern(
+        self,
+        connection: psycopg.Connection,
+        table: LiteralString,
+        known: dict[str, Name],
+        wanted: Iterable[str],
+        columns: Mapping[str, Mapping[str, Any]],
+    ) -> list[Name]:
+        """Adds the `wanted` texts to `known`; `columns` are the other columns of each cleaned name."""
+        ids = self._read(connection, table, list(columns))
+        missing = sorted(columns.keys() - ids.keys())
+        if missing:
+            others = list(columns[missing[0]])
+            statement = sql.SQL(
+                """INSERT INTO {table} ({columns}) VALUES ({values})
+                   ON CONFLICT (cluster_id, name) DO NOTHING"""
+            ).format(
+                table=sql.Identifier(table),
+                columns=sql.SQL(", ").join(map(sql.Identifier, ["cluster_id", "name", *others])),
+                values=sql.SQL(", ").join([sql.Placeholder()] * (2 + len(others))),
+            )
+            rows = [[self.cluster, name, *columns[name].values()] for name in missing]
+            connection.cursor().executemany(statement, rows)
+            ids |= self._read(connection, table, missing)
+        for text in wanted:
+            name = clean_name(text)
+            known[text] = Name(ids[name], name)
+        return [Name(ids[name], name) for name in missing]
+
+    def _read(self, connection: psycopg.Connection, table: str, names: list[str]) -> dict[str, int]:
+        query = sql.SQL("SELECT name, id FROM {} WHERE cluster_id = %s AND name = ANY(%s)")
+        return dict(connection.execute(query.format(sql.Identifier(table)), [self.cluster, names]).fetchall())

@@ -1,0 +1,165 @@
+"""Interns series: a metric and its labels, of one worker's lifetime or of the scheduler."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from observatory.store.ingest.lifetimes import Lifetime, Workers, all_alive
+from observatory.store.ingest.validated import Samples
+from observatory.store.texts import clean_json, clean_name
+from observatory.wire.layers import LAYER_OF_METRIC
+from observatory.wire.records import MetricType, Series
+
+LIFETIME = attrgetter("lifetime")
+
+
+@dataclass(slots=True, eq=False)
+class Known:
+    """A series that the writer met."""
+
+    series: Series
+    lifetime: Lifetime | None
+    """None: of the scheduler or the cluster"""
+    layer: str | None
+    """the series layer that draws it"""
+    id: int = 0
+    """0 until it is stored"""
+    first: int = 0
+    """the first of the cluster's series with its metric and labels, whichever worker's"""
+    time: float = math.nan
+    value: float = math.nan
+    """the sample before, for a counter's rate; nan when there was none"""
+
+    @property
+    def is_counter(self) -> bool:
+        return self.series.type is MetricType.COUNTER
+
+    @property
+    def identity(self) -> UUID:
+        """Stands for metric, labels and worker in the table's key, whatever their length."""
+        return series_identity(self.lifetime.id if self.lifetime else 0, self.metric, self.labels)
+
+    @property
+    def metric(self) -> str:
+        return clean_name(self.series.metric)
+
+    @property
+    def labels(self) -> str:
+        return clean_json(dict(self.series.labels))
+
+    def item(self) -> dict[str, Any]:
+        """As docs/architecture.md shows a series, but for its interval."""
+        return {
+            "id": self.id,
+            "worker": self.lifetime.id if self.lifetime else None,
+            "metric": self.metric,
+            "labels": json.loads(self.labels),
+        }
+
+
+class SeriesTable:
+    """The interned series of one cluster."""
+
+    def __init__(self, cluster: int) -> None:
+        self.cluster = cluster
+        self._by_object: dict[int, Known] = {}
+        """by id() of the Series: a source that keeps its Series makes their lookup cheap"""
+        self._by_value: dict[Series, Known] = {}
+        self._new: list[Known] = []
+        self._firsts: dict[tuple[str, str], int] = {}
+        """by metric and labels, of series that layers draw"""
+
+    def __len__(self) -> int:
+        return len(self._by_value)
+
+    def find(self, connection: psycopg.Connection, samples: Samples, workers: Workers) -> list[Known]:
+        """The series of each sample. Those that are new get their ids from `save`."""
+        # a Known keeps its Series: no other object has that id
+        known = list(map(self._by_object.get, map(id, samples.series)))
+        if None not in known:
+            found: list[Known] = known  # type: ignore[assignment]  # there is no None in it
+            lifetimes = set(map(LIFETIME, found)) - {None}
+            if all_alive(lifetimes, samples.times):
+                return found
+        workers.load(connection, map(clean_name, {series.worker for series in samples.series} - {""}))
+        return [
+            self._find(series, time, workers)
+            for series, time in zip(samples.series, samples.times.tolist(), strict=True)
+        ]
+
+    def save(self, connection: psycopg.Connection) -> list[Known]:
+        """Stores the new series (their lifetimes have to be stored); returns those that the store had not."""
+        new, self._new = self._new, []
+        by_identity: dict[UUID, list[Known]] = {}
+        for known in new:
+            by_identity.setdefault(known.identity, []).append(known)
+        ids = self._read(connection, list(by_identity))
+        missing = sorted(by_identity.keys() - ids.keys())
+        if missing:
+            firsts = [by_identity[identity][0] for identity in missing]
+            connection.execute(
+                """INSERT INTO series (cluster_id, identity, worker_id, metric, labels, type)
+                   SELECT %s, * FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::jsonb[], %s::smallint[])
+                   ON CONFLICT (cluster_id, identity) DO NOTHING""",
+                [
+                    self.cluster,
+                    missing,
+                    [known.lifetime.id if known.lifetime else None for known in firsts],
+                    [known.metric for known in firsts],
+                    [known.labels for known in firsts],
+                    [int(known.series.type) for known in firsts],
+                ],
+            )
+            ids |= self._read(connection, missing)
+        for identity, same in by_identity.items():
+            for known in same:
+                known.id = ids[identity]
+                known.first = self._first(connection, known) if known.layer else known.id
+        return [by_identity[identity][0] for identity in missing]
+
+    def _first(self, connection: psycopg.Connection, known: Known) -> int:
+        if known.lifetime is None:
+            return known.id
+        kind = (known.metric, known.labels)
+        if kind not in self._firsts:
+            row = connection.execute(
+                """SELECT min(id) FROM series WHERE cluster_id = %s AND metric = %s AND labels = %s::jsonb
+                   AND worker_id IS NOT NULL""",
+                [self.cluster, *kind],
+            ).fetchone()
+            self._firsts[kind] = row[0] if row else known.id
+        return self._firsts[kind]
+
+    def _find(self, series: Series, time: float, workers: Workers) -> Known:
+        lifetime = workers.at(clean_name(series.worker), time) if series.worker else None
+        known = self._by_value.get(series)
+        if known is None or known.lifetime is not lifetime:
+            if known is not None:
+                self._by_object.pop(id(known.series), None)
+            known = self._by_value[series] = Known(series, lifetime, LAYER_OF_METRIC.get(series.metric))
+            self._new.append(known)
+        elif known.series is not series:
+            self._by_object.pop(id(known.series), None)
+            known.series = series
+        self._by_object[id(series)] = known
+        return known
+
+    def _read(self, connection: psycopg.Connection, identities: list[UUID]) -> dict[UUID, int]:
+        if not identities:
+            return {}
+        query = "SELECT identity, id FROM series WHERE cluster_id = %s AND identity = ANY(%s)"
+        return dict(connection.execute(query, [self.cluster, identities]).fetchall())
+
+
+def series_identity(worker: int, metric: str, labels: str) -> UUID:
+    """Of cleaned ones; worker 0: the scheduler or the cluster."""
+    text = json.dumps([worker, metric, labels], separators=(",", ":"))
+    return UUID(bytes=hashlib.blake2b(text.encode(), digest_size=16).digest())

@@ -1,0 +1,109 @@
+"""Reads what rules on events are judged by: what happened when, to which worker, in a line of text each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg.rows import class_row
+
+from observatory.store.queries.timeline import instant
+
+MOST: LiteralString = "20000"
+"""rows that are read of a window: the newest"""
+LONGEST: LiteralString = "1000"
+"""characters of a text"""
+MICROSECONDS: LiteralString = "(extract(epoch FROM time) * 1000000)::bigint"
+
+WORKER: LiteralString = "LEFT JOIN worker ON worker.id = worker_id"
+NAME: LiteralString = "coalesce(nullif(worker.name, ''), worker.address, '')"
+STATUS: LiteralString = "coalesce(event.detail->>'status', event.detail->>'to', '')"
+"""a worker's new one, as agents and the collector tell it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    time: int
+    """microseconds"""
+    worker: int | None
+    name: str
+    """the worker's, or its address"""
+    kind: str
+    """of an event its kind, of an error its outcome; empty: a log line"""
+    count: int
+    """of tasks-erred: how many; else 1"""
+    level: int
+    """of log lines"""
+    status: str
+    """of worker-status: the new one"""
+    text: str
+
+
+_EVENTS: LiteralString = f"""
+    SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name, kind,
+        CASE WHEN kind = 'tasks-erred' AND jsonb_typeof(event.detail->'count') = 'number'
+             THEN least(greatest((event.detail->'count')::numeric, 0), 1000000000)::int ELSE 1 END AS count,
+        0 AS level, CASE kind WHEN 'worker-status' THEN {STATUS} ELSE '' END AS status,
+        left(coalesce(event.detail->>'message', ''), {LONGEST}) AS text
+    FROM event {WORKER} WHERE event.cluster_id = %(cluster)s AND kind = ANY(%(kinds)s)"""
+_WITHIN: LiteralString = "AND time >= %(start)s AND time < %(stop)s"
+
+
+def events(
+    connection: psycopg.Connection, cluster: int, kinds: Sequence[str], start: int, stop: int
+) -> list[Happened]:
+    """Those of [start, stop) (microseconds) in order of time; of more than MOST the newest."""
+    query: LiteralString = f"{_EVENTS} {_WITHIN} ORDER BY event.time DESC LIMIT {MOST}"
+    return _read(connection, query, _parameters(cluster, start, stop, kinds=list(kinds)))
+
+
+def last_statuses(connection: psycopg.Connection, cluster: int, oldest: int, before: int) -> list[Happened]:
+    """Each worker's last worker-status before an instant, and not before `oldest` (microseconds)."""
+    query: LiteralString = f"""SELECT DISTINCT ON (worker) * FROM ({_EVENTS} {_WITHIN}
+        AND worker_id IS NOT NULL) AS told ORDER BY worker, time DESC"""
+    return _read(connection, query, _parameters(cluster, oldest, before, kinds=["worker-status"]))
+
+
+def last_event(
+    connection: psycopg.Connection, cluster: int, kinds: Sequence[str], oldest: int, before: int
+) -> list[Happened]:
+    """The last event of `kinds` before an instant, not before `oldest` (microseconds), if there is one."""
+    query: LiteralString = f"{_EVENTS} {_WITHIN} ORDER BY event.time DESC LIMIT 1"
+    return _read(connection, query, _parameters(cluster, oldest, before, kinds=list(kinds)))
+
+
+def errors(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[Happened]:
+    """The tasks that failed for good in [start, stop) (microseconds), told one by one by an agent."""
+    query: LiteralString = f"""
+        SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name,
+            CASE exception_type WHEN 'KilledWorker' THEN 'killed' ELSE outcome END AS kind,
+            1 AS count, 0 AS level, '' AS status,
+            left(concat_ws(': ', nullif(exception_type, ''), nullif(message, '')), {LONGEST})
+                || ' (' || prefix.name || ')' AS text
+        FROM error JOIN prefix ON prefix.id = prefix_id {WORKER}
+        WHERE error.cluster_id = %(cluster)s AND outcome <> 'retried' {_WITHIN}
+        ORDER BY error.time DESC LIMIT {MOST}"""
+    return _read(connection, query, _parameters(cluster, start, stop))
+
+
+def log_lines(
+    connection: psycopg.Connection, cluster: int, level: int, start: int, stop: int
+) -> list[Happened]:
+    """The log lines of at least `level` in [start, stop) (microseconds)."""
+    query: LiteralString = f"""
+        SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name, '' AS kind,
+            1 AS count, level, '' AS status, left(message, {LONGEST}) AS text
+        FROM log {WORKER} WHERE log.cluster_id = %(cluster)s AND level >= %(level)s {_WITHIN}
+        ORDER BY log.time DESC LIMIT {MOST}"""
+    return _read(connection, query, _parameters(cluster, start, stop, level=level))
+
+
+def _read(connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]) -> list[Happened]:
+    with connection.cursor(row_factory=class_row(Happened)) as cursor:
+        return cursor.execute(query, parameters).fetchall()[::-1]
+
+
+def _parameters(cluster: int, start: int, stop: int, **others: Any) -> dict[str, Any]:
+    return {"cluster": cluster, "start": instant(start), "stop": instant(stop), **others}

@@ -1,0 +1,164 @@
+"""Reads what rules on metrics are judged by: workers' lifetimes, series and their samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+
+from observatory.store.queries.fetch import columns, packed_columns
+from observatory.store.queries.timeline import instant
+
+Array = npt.NDArray[Any]
+
+SAMPLE_TYPES: dict[LiteralString, str] = {"series": "int32", "time": "microseconds", "value": "float64"}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLifetime:
+    """Times are microseconds."""
+
+    id: int
+    name: str
+    """or its address, while nobody has told its name"""
+    nthreads: int
+    memory_limit: int
+    """bytes; 0: none"""
+    started: int
+    ended: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSeries:
+    id: int
+    metric: str
+    worker: int | None
+    """None: of the scheduler or the cluster"""
+    type: int
+    """MetricType"""
+    labels: Mapping[str, str]
+
+
+def workers_within(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int
+) -> list[WorkerLifetime]:
+    """The workers whose lifetime overlaps [start, stop) (microseconds), in order of their ids."""
+    rows = connection.execute(
+        """SELECT id, coalesce(nullif(name, ''), address), nthreads, memory_limit,
+               (extract(epoch FROM started) * 1000000)::bigint, (extract(epoch FROM ended) * 1000000)::bigint
+           FROM worker WHERE cluster_id = %s AND started < %s AND (ended IS NULL OR ended > %s)
+           ORDER BY id""",
+        [cluster, instant(stop), instant(start)],
+    )
+    return [WorkerLifetime(*row) for row in rows]
+
+
+def series_within(
+    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], start: int, stop: int
+) -> list[StoredSeries]:
+    """The series of `metrics`, in order of metric and id.
+
+    Those of workers whose lifetime doesn't overlap [start, stop) (microseconds) are left out.
+    """
+    rows = connection.execute(
+        """SELECT series.id, metric, worker_id, type, labels FROM series
+           LEFT JOIN worker ON worker.id = worker_id
+           WHERE series.cluster_id = %s AND metric = ANY(%s)
+             AND (worker_id IS NULL OR worker.started < %s AND (worker.ended IS NULL OR worker.ended > %s))
+           ORDER BY metric COLLATE "C", series.id""",
+        [cluster, list(metrics), instant(stop), instant(start)],
+    )
+    return [StoredSeries(*row) for row in rows]
+
+
+def samples_since(
+    connection: psycopg.Connection, cluster: int, starts: Mapping[int, int], stop: int
+) -> dict[str, Array]:
+    """The samples of series, each since its start in `starts` (microseconds by id) until before `stop`.
+
+    Columns of SAMPLE_TYPES, in no order.
+    """
+    if not starts:
+        return _none()
+    return packed_columns(
+        connection,
+        """SELECT series_id AS series, time, value
+           FROM unnest(%(ids)s::int[], %(starts)s::timestamptz[]) AS wanted (id, start)
+           CROSS JOIN LATERAL (
+               SELECT series_id, time, value FROM sample
+               WHERE series_id = wanted.id AND cluster_id = %(cluster)s
+                 AND time >= wanted.start AND time >= %(first)s AND time < %(stop)s
+           ) AS told""",
+        {
+            "ids": list(starts),
+            "starts": [instant(start) for start in starts.values()],
+            "cluster": cluster,
+            "first": instant(min(starts.values())),
+            "stop": instant(stop),
+        },
+        SAMPLE_TYPES,
+    )
+
+
+def samples_before(
+    connection: psycopg.Connection, cluster: int, starts: Mapping[int, int], oldest: int
+) -> dict[str, Array]:
+    """The last sample of each series before its start in `starts` (microseconds by id), none before `oldest`.
+
+    Columns of SAMPLE_TYPES.
+    """
+    if not starts:
+        return _none()
+    return columns(
+        connection,
+        """SELECT series_id, time, value
+           FROM unnest(%(ids)s::int[], %(starts)s::timestamptz[]) AS wanted (id, start)
+           CROSS JOIN LATERAL (
+               SELECT series_id, time, value FROM sample
+               WHERE series_id = wanted.id AND cluster_id = %(cluster)s
+                 AND time < wanted.start AND time < %(last)s AND time >= %(oldest)s
+               ORDER BY time DESC LIMIT 1
+           ) AS told""",
+        {
+            "ids": list(starts),
+            "starts": [instant(start) for start in starts.values()],
+            "cluster": cluster,
+            "last": instant(max(starts.values())),
+            "oldest": instant(oldest),
+        },
+        SAMPLE_TYPES,
+    )
+
+
+def count_samples(
+    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], start: int, stop: int, most: int
+) -> int:
+    """How many samples `metrics` have in [start, stop) (microseconds), counted up to `most`."""
+    row = connection.execute(
+        """SELECT count(*) FROM (
+               SELECT FROM series JOIN sample ON series_id = series.id
+               WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)
+                 AND sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
+               LIMIT %(most)s
+           ) AS counted""",
+        {
+            "cluster": cluster,
+            "metrics": list(metrics),
+            "start": instant(start),
+            "stop": instant(stop),
+            "most": most,
+        },
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _none() -> dict[str, Array]:
+    return {
+        "series": np.empty(0, np.int32),
+        "time": np.empty(0, np.int64),
+        "value": np.empty(0, np.float64),
+    }

@@ -1,0 +1,131 @@
+"""Reads what a cluster's state was at an instant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, LiteralString
+
+import psycopg
+
+from observatory.store.maintenance.keyframes import SUMMED, parameters
+from observatory.store.queries.timeline import instant
+from observatory.wire.records import Action
+
+PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A prefix' tasks that had been computed at the instant."""
+
+    prefix: int
+    name: str
+    color: str
+    tasks: int
+    seconds: float
+    """of computation"""
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """A worker in its lifetime at the instant; `status` is the last that was heard of it."""
+
+    id: int
+    status: str
+    nthreads: int
+    memory_limit: int
+    running: int
+    """lanes with a span over the instant"""
+
+
+@dataclass(frozen=True, slots=True)
+class LastSample:
+    """A series' last sample at or before the instant."""
+
+    metric: str
+    labels: dict[str, str]
+    worker: int | None
+    value: float
+
+
+def done(connection: psycopg.Connection, cluster: int, at: int) -> list[Done]:
+    """By prefix, in order of name; `at` in microseconds."""
+    rows = connection.execute(
+        f"""SELECT prefix.id, name, color, coalesce(tasks, 0), coalesce(seconds, 0)
+            FROM prefix LEFT JOIN ({SUMMED}) AS counted ON prefix = prefix.id
+            WHERE cluster_id = %(cluster)s ORDER BY name""",
+        parameters(connection, cluster, at),
+    ).fetchall()
+    return [Done(*row) for row in rows]
+
+
+def alive(connection: psycopg.Connection, cluster: int, at: int) -> list[Alive]:
+    """The workers whose lifetime the instant lies in, in order of their start."""
+    rows = connection.execute(
+        """WITH running AS MATERIALIZED (
+               SELECT DISTINCT lane_id FROM span
+               WHERE cluster_id = %(cluster)s AND start <= %(at)s AND stop > %(at)s AND action = %(compute)s
+           )
+           SELECT worker.id, worker.status, nthreads, memory_limit, count(running.lane_id)
+           FROM worker
+           LEFT JOIN (lane JOIN running ON lane_id = lane.id) ON lane.worker_id = worker.id
+           WHERE worker.cluster_id = %(cluster)s AND worker.started <= %(at)s
+             AND (worker.ended IS NULL OR worker.ended > %(at)s)
+           GROUP BY worker.id ORDER BY worker.started, worker.id""",
+        {"cluster": cluster, "at": instant(at), "compute": int(Action.COMPUTE)},
+    ).fetchall()
+    return [Alive(*row) for row in rows]
+
+
+def last_rates(
+    connection: psycopg.Connection, cluster: int, metric: str, at: int, not_older: float
+) -> dict[int, float]:
+    """By worker, how fast a counter grew between its last two samples, at most `not_older` seconds ago."""
+    rows = connection.execute(
+        """SELECT worker_id,
+               (newest.value - before.value) / extract(epoch FROM newest.time - before.time)::float8
+           FROM series
+           CROSS JOIN LATERAL (
+               SELECT time, value FROM sample
+               WHERE sample.series_id = series.id AND time <= %(at)s AND time > %(oldest)s
+               ORDER BY time DESC LIMIT 1
+           ) AS newest
+           CROSS JOIN LATERAL (
+               SELECT time, value FROM sample
+               WHERE sample.series_id = series.id AND time < newest.time AND time > %(oldest)s
+               ORDER BY time DESC LIMIT 1
+           ) AS before
+           WHERE cluster_id = %(cluster)s AND metric = %(metric)s AND worker_id IS NOT NULL
+             AND newest.value >= before.value""",
+        {
+            "cluster": cluster,
+            "metric": metric,
+            "at": instant(at),
+            "oldest": instant(at) - timedelta(seconds=not_older),
+        },
+    ).fetchall()
+    return dict(rows)
+
+
+def last_samples(
+    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], at: int, not_older: float
+) -> list[LastSample]:
+    """Of each series of `metrics` the last sample at or before `at`, at most `not_older` seconds ago."""
+    query: LiteralString = """
+        SELECT metric, labels, worker_id, value FROM series
+        CROSS JOIN LATERAL (
+            SELECT value FROM sample
+            WHERE sample.series_id = series.id AND sample.cluster_id = %(cluster)s
+              AND time <= %(at)s AND time > %(oldest)s
+            ORDER BY time DESC LIMIT 1
+        ) AS newest
+        WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)"""
+    parameters: dict[str, Any] = {
+        "cluster": cluster,
+        "metrics": list(metrics),
+        "at": instant(at),
+        "oldest": instant(at) - timedelta(seconds=not_older),
+    }
+    return [LastSample(*row) for row in connection.execute(query, parameters).fetchall()]

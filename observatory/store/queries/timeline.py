@@ -1,0 +1,289 @@
+"""Reads what the charts draw: spans, samples and events of a piece of a cluster's timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, LiteralString
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from psycopg.rows import class_row
+
+from observatory.store.keys import decode_key
+from observatory.store.queries.extents import COLUMNS, Extent
+from observatory.store.queries.fetch import columns
+from observatory.wire.layers import BAND
+
+Array = npt.NDArray[Any]
+Item = dict[str, Any]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SPAN_TYPES = {
+    "lane": "int32",
+    "prefix": "int32",
+    "action": "int16",
+    "start": "microseconds",
+    "stop": "microseconds",
+}
+
+PROFILE_TYPES = {
+    "time": "microseconds",
+    "worker": "int32",
+    "prefix": "int32",
+    "source": "int16",
+    "stack": "int32",
+    "count": "int64",
+}
+
+OVERLAPS: LiteralString = "cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s"
+WITHIN: LiteralString = "cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s"
+OF_LANES: LiteralString = "(%(lanes)s::int[] IS NULL OR lane_id = ANY(%(lanes)s))"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What ids stand for, as docs/architecture.md shows them; series without their interval."""
+
+    workers: list[Item]
+    lanes: list[Item]
+    prefixes: list[Item]
+    series: list[Item]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSeries:
+    id: int
+    metric: str
+    type: int
+    """MetricType"""
+    first: int
+    """the first of the cluster's series with its metric and labels, whichever worker's"""
+
+
+@contextmanager
+def snapshot(connection: psycopg.Connection) -> Iterator[None]:
+    """What is read within it is of one moment: the rows are those of the batches that the extent counts."""
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield
+
+
+def extent(connection: psycopg.Connection, cluster: int) -> Extent | None:
+    """None before the first batch."""
+    row = connection.execute(f"SELECT {COLUMNS} FROM extent WHERE cluster_id = %s", [cluster]).fetchone()
+    return None if row is None else Extent.of(row)
+
+
+def names(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Names:
+    """Every worker, lane and prefix of the cluster, and the series of `metrics`."""
+    return Names(
+        _items(
+            connection,
+            """SELECT id, address, name, host, nthreads, memory_limit,
+                   extract(epoch FROM started)::float8 AS started, extract(epoch FROM ended)::float8 AS ended,
+                   end_reason, status, position
+               FROM worker WHERE cluster_id = %s ORDER BY started, id""",
+            [cluster],
+        ),
+        _items(
+            connection,
+            """SELECT id, worker_id AS worker, thread, position FROM lane
+               WHERE cluster_id = %s ORDER BY worker_id, position""",
+            [cluster],
+        ),
+        _items(connection, "SELECT id, name, color FROM prefix WHERE cluster_id = %s ORDER BY id", [cluster]),
+        _items(
+            connection,
+            """SELECT id, worker_id AS worker, metric, labels FROM series
+               WHERE cluster_id = %s AND metric = ANY(%s) ORDER BY id""",
+            [cluster, list(metrics)],
+        ),
+    )
+
+
+def lanes_of_band(connection: psycopg.Connection, cluster: int, band: int) -> list[int] | None:
+    """The lanes of the workers of a band (wire/layers.py); None where one band holds all of them."""
+    further = connection.execute(
+        "SELECT FROM worker WHERE cluster_id = %s AND position >= %s LIMIT 1", [cluster, BAND]
+    ).fetchone()
+    if further is None:
+        return None if band == 0 else []
+    rows = connection.execute(
+        """SELECT lane.id FROM lane JOIN worker ON worker.id = worker_id
+           WHERE worker.cluster_id = %s AND worker.position >= %s AND worker.position < %s""",
+        [cluster, band * BAND, (band + 1) * BAND],
+    )
+    return [lane for (lane,) in rows]
+
+
+def spans(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, lanes: Sequence[int] | None = None
+) -> dict[str, Array]:
+    """The spans of `lanes` (None: all) that overlap [start, stop) (microseconds) as columns of SPAN_TYPES."""
+    return columns(
+        connection,
+        f"SELECT lane_id, prefix_id, action, start, stop FROM span WHERE {OVERLAPS} AND {OF_LANES}",
+        {**_window(cluster, start, stop), "lanes": lanes},
+        SPAN_TYPES,
+    )
+
+
+def long_spans(
+    connection: psycopg.Connection,
+    cluster: int,
+    start: int,
+    stop: int,
+    shortest: int,
+    lanes: Sequence[int] | None = None,
+) -> list[tuple[Any, ...]]:
+    """Spans of at least `shortest` microseconds that overlap [start, stop), in order of their start.
+
+    Rows: lane, prefix, action, status, start, stop (seconds), nbytes, key, typename.
+    """
+    return _whole_spans(
+        connection,
+        f"{OF_LANES} AND stop - start >= %(shortest)s ORDER BY start, lane_id",
+        {
+            **_window(cluster, start, stop),
+            "shortest": timedelta(microseconds=shortest),
+            "lanes": None if lanes is None else list(lanes),
+        },
+    )
+
+
+def span_at(connection: psycopg.Connection, cluster: int, lane: int, at: int) -> tuple[Any, ...] | None:
+    """The shortest span of a lane at an instant (microseconds), as a row of `long_spans`."""
+    found = _whole_spans(
+        connection,
+        "lane_id = %(lane)s ORDER BY stop - start LIMIT 1",
+        {**_window(cluster, at, at + 1), "lane": lane},
+    )
+    return found[0] if found else None
+
+
+def samples(
+    connection: psycopg.Connection, cluster: int, series: Sequence[int], start: int, stop: int
+) -> dict[str, Array]:
+    """The samples of `series` with start ≤ time < stop (microseconds): series, time (µs), value; sorted."""
+    return columns(
+        connection,
+        f"""SELECT series_id, time, value FROM sample
+            WHERE {WITHIN} AND series_id = ANY(%(series)s) ORDER BY series_id, time""",
+        {**_window(cluster, start, stop), "series": list(series)},
+        {"series": "int32", "time": "microseconds", "value": "float64"},
+    )
+
+
+def layer_series(
+    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], band: int | None
+) -> list[LayerSeries]:
+    """The cluster's series of `metrics` in order of id, of the workers of a band (None: of all).
+
+    What is told of the scheduler or the cluster belongs to the first band.
+    """
+    with connection.cursor(row_factory=class_row(LayerSeries)) as cursor:
+        return cursor.execute(
+            """SELECT series.id, metric, type,
+                   min(series.id) OVER (PARTITION BY metric, labels, worker_id IS NULL) AS first
+               FROM series LEFT JOIN worker ON worker.id = worker_id
+               WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)
+                 AND (%(band)s::int IS NULL OR coalesce(worker.position, 0) / %(size)s = %(band)s)
+               ORDER BY series.id""",
+            {"cluster": cluster, "metrics": list(metrics), "band": band, "size": BAND},
+        ).fetchall()
+
+
+def events(
+    connection: psycopg.Connection,
+    cluster: int,
+    start: int,
+    stop: int,
+    limit: int | None = None,
+    without: Sequence[str] = (),
+) -> list[tuple[float, int | None, str, dict[str, Any]]]:
+    """The first `limit` events with start ≤ time < stop (microseconds): time (s), worker, kind, detail."""
+    return connection.execute(
+        f"""SELECT extract(epoch FROM time)::float8, worker_id, kind, detail FROM event
+            WHERE {WITHIN} AND kind <> ALL(%(without)s) ORDER BY time, kind LIMIT %(limit)s""",
+        {**_window(cluster, start, stop), "limit": limit, "without": list(without)},
+    ).fetchall()
+
+
+def kinds_of_events(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, more_than: int
+) -> list[str]:
+    """The kinds that there are more than so many events of."""
+    rows = connection.execute(
+        f"SELECT kind FROM event WHERE {WITHIN} GROUP BY kind HAVING count(*) > %(more)s",
+        {**_window(cluster, start, stop), "more": more_than},
+    )
+    return [kind for (kind,) in rows]
+
+
+def counts_of_events(
+    connection: psycopg.Connection,
+    cluster: int,
+    start: int,
+    stop: int,
+    kinds: Sequence[str],
+    first: int,
+    level: int,
+) -> dict[tuple[int, str], int]:
+    """How many events of `kinds` there are, by bin of 2^level microseconds from `first` on, and kind."""
+    rows = connection.execute(
+        f"""SELECT ((extract(epoch FROM time) * 1000000)::bigint - %(first)s) >> %(level)s, kind, count(*)
+            FROM event WHERE {WITHIN} AND kind = ANY(%(kinds)s) GROUP BY 1, 2""",
+        {**_window(cluster, start, stop), "first": first, "level": level, "kinds": list(kinds)},
+    )
+    return {(bin, kind): count for bin, kind, count in rows}
+
+
+def profile(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """The rows of profiles with start ≤ time < stop (microseconds) as columns of PROFILE_TYPES.
+
+    A worker of -1 is the scheduler, a prefix of 0 none.
+    """
+    return columns(
+        connection,
+        f"""SELECT time, coalesce(worker_id, -1), coalesce(prefix_id, 0), source, stack_id, count FROM profile
+            WHERE {WITHIN}""",
+        _window(cluster, start, stop),
+        PROFILE_TYPES,
+    )
+
+
+def _whole_spans(
+    connection: psycopg.Connection, condition: LiteralString, parameters: dict[str, Any]
+) -> list[tuple[Any, ...]]:
+    rows = connection.execute(
+        f"""SELECT lane_id, span.prefix_id, action, status, extract(epoch FROM start)::float8,
+                extract(epoch FROM stop)::float8, nbytes, key_rest, task_group.name, typename.name
+            FROM span
+            JOIN task_group ON task_group.id = group_id JOIN typename ON typename.id = typename_id
+            WHERE span.{OVERLAPS} AND {condition}""",
+        parameters,
+    ).fetchall()
+    return [(*row[:7], decode_key(row[7], row[8]), row[9]) for row in rows]
+
+
+def _items(connection: psycopg.Connection, query: LiteralString, parameters: Sequence[Any]) -> list[Item]:
+    cursor = connection.execute(query, parameters)
+    labels = [column.name for column in cursor.description or ()]
+    return [dict(zip(labels, row, strict=True)) for row in cursor]
+
+
+def _window(cluster: int, start: int, stop: int) -> dict[str, Any]:
+    return {"cluster": cluster, "start": instant(start), "stop": instant(stop)}
+
+
+def instant(microseconds: int) -> datetime:
+    return EPOCH + timedelta(microseconds=int(np.clip(microseconds, 0, 4_102_444_800_000_000)))
+
+
+def microseconds(time: datetime) -> int:
+    """The other way round, exactly."""
+    return (time - EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,127 @@
+"""A window of a cluster, read row by row: what a file holds that another Observatory can store as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import sql
+
+from observatory.store.transfer.extract_tables import DIMENSIONS, RECORDS, Column, Table, Type
+from observatory.wire.blocks import Block, number_column, text_column
+from observatory.wire.blocks import Column as BlockColumn
+
+MOST_ROWS = 100_000
+"""of a block"""
+MOST_TEXT = 4_000_000
+"""characters of a block after which no more rows are added: no reader refuses it, however they are escaped"""
+FETCHED, FETCHED_LONG = 10_000, 500
+"""rows at a time; of tables with long texts"""
+
+Row = tuple[Any, ...]
+
+OVERLAPS: LiteralString = "started < %(stop)s AND (ended IS NULL OR ended > %(start)s)"
+ENDED: LiteralString = "CASE WHEN ended < %(stop)s THEN extract(epoch FROM ended)::float8 ELSE 0 END"
+REASON: LiteralString = "CASE WHEN ended < %(stop)s THEN end_reason ELSE '' END"
+STATUS: LiteralString = "CASE WHEN ended >= %(stop)s THEN 'running' ELSE status END"
+OF_WORKERS = {"ended": ENDED, "end_reason": REASON, "status": STATUS}
+"""what became of a worker after the window isn't told"""
+
+
+@dataclass(slots=True)
+class Extract:
+    """Reads the window [start, stop) of a cluster; use it in one snapshot (timeline.snapshot).
+
+    The records come first, then the rows of other tables that they refer to, and the workers of that time.
+    """
+
+    connection: psycopg.Connection
+    cluster: int
+    start: datetime
+    stop: datetime
+    without: frozenset[str] = frozenset()
+    """tables that are left out"""
+    emptied: frozenset[tuple[str, str]] = frozenset()
+    """(table, column) of texts that are left out"""
+    _wanted: dict[str, set[int]] = field(default_factory=dict)
+    """ids by table"""
+
+    def tables(self) -> list[Table]:
+        """In the order in which they have to be read."""
+        return [table for table in (*RECORDS, *reversed(DIMENSIONS)) if table.name not in self.without]
+
+    def read(self, table: Table) -> Iterator[Block]:
+        """The table's rows in blocks."""
+        names = [column.name for column in table.columns]
+        for rows in _blocks(self._rows(table)):
+            values = dict(zip(names, zip(*rows, strict=True), strict=True))
+            for column in table.columns:
+                if column.refers:
+                    self._wanted.setdefault(column.refers, set()).update(set(values[column.name]) - {0})
+                if (table.name, column.name) in self.emptied:
+                    values[column.name] = ("",) * len(rows)
+            columns = [_block_column(column, values[column.name]) for column in table.columns]
+            yield Block(table.name, len(rows), {column.name: column for column in columns})
+
+    def _rows(self, table: Table) -> Iterator[list[Row]]:
+        parameters = {
+            "cluster": self.cluster,
+            "start": self.start,
+            "stop": self.stop,
+            "ids": sorted(self._wanted.get(table.name, ())),
+        }
+        fetched = FETCHED_LONG if table.is_of_long_texts else FETCHED
+        with self.connection.cursor(name="extract", binary=True) as cursor:
+            cursor.execute(_query(table), parameters)
+            while rows := cursor.fetchmany(fetched):
+                yield rows
+
+
+def _query(table: Table) -> sql.Composed:
+    columns = sql.SQL(", ").join(_read(table, column) for column in table.columns)
+    if table.stop:
+        condition, order = "start < %(stop)s AND stop > %(start)s", "start"
+    elif table.time:
+        condition, order = "time >= %(start)s AND time < %(stop)s", "time"
+    elif table.name == "worker":
+        condition, order = f"(id = ANY(%(ids)s) OR {OVERLAPS})", "position"
+    else:
+        condition, order = "id = ANY(%(ids)s)", "id"
+    return sql.SQL("SELECT {} FROM {} WHERE cluster_id = %(cluster)s AND {} ORDER BY {}").format(
+        columns, sql.Identifier(table.name), sql.SQL(condition), sql.Identifier(order)
+    )
+
+
+def _read(table: Table, column: Column) -> sql.Composed | sql.SQL:
+    if table.name == "worker" and column.name in OF_WORKERS:
+        return sql.SQL(OF_WORKERS[column.name])
+    name = sql.Identifier(column.name)
+    if column.type is Type.TIME:
+        return sql.SQL("extract(epoch FROM {})::float8").format(name)
+    if column.type in (Type.OBJECT, Type.JSON, Type.UUID):
+        return sql.SQL("{}::text").format(name)
+    return sql.SQL("coalesce({}, 0)").format(name) if column.is_optional else sql.Composed([name])
+
+
+def _blocks(fetched: Iterable[list[Row]]) -> Iterator[list[Row]]:
+    """The rows, MOST_ROWS at a time, or fewer where their texts are long."""
+    rows: list[Row] = []
+    text = 0
+    for row in chain.from_iterable(fetched):
+        rows.append(row)
+        text += sum([len(value) for value in row if type(value) is str])
+        if len(rows) >= MOST_ROWS or text >= MOST_TEXT:
+            yield rows
+            rows, text = [], 0
+    if rows:
+        yield rows
+
+
+def _block_column(column: Column, values: Iterable[Any]) -> BlockColumn:
+    if column.type.column == "text":
+        return text_column(column.name, values)
+    return number_column(column.name, column.type.column, values)

@@ -1,0 +1,270 @@
+"""Stores what extracts.py read, here or elsewhere, as a new cluster: row by row as it was, with ids of ours.
+
+What comes is a file's, so that nothing in it is believed: numbers are held against their limits, references
+have to lead somewhere, texts are cleaned as any others.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from typing import Any, LiteralString
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from distributed.utils import color_of
+from psycopg import sql
+
+from observatory.store.engines import choose
+from observatory.store.ingest.extent_update import SETTLING
+from observatory.store.ingest.series import series_identity
+from observatory.store.keys import GROUP
+from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.stacks import identity
+from observatory.store.texts import clean_json, clean_name
+from observatory.store.transfer.extract_tables import DIMENSIONS, Column, Table, Type
+from observatory.wire.blocks import Block
+from observatory.wire.kinds import MAXIMUM_LONG_LENGTH
+from observatory.wire.records import Action, clean_key, clean_text, is_time
+
+MOST_DAYS = 400
+"""on which records of one cluster lie: each day needs partitions of its own"""
+MOST_NAMED = 2_000_000
+"""rows of a table that others refer to"""
+PARTITIONED = {table.name: table for table in TIME_SERIES}
+
+Values = dict[str, list[Any]]
+
+
+class LoadError(ValueError):
+    """Rows that can't be stored; the message says which and why."""
+
+
+class Loader:
+    """Stores tables, in the order of extract_tables.TABLES, inside of a transaction on `connection`.
+
+    `preparing` is another connection: partitions are made outside of that transaction.
+    """
+
+    def __init__(self, connection: psycopg.Connection, preparing: psycopg.Connection, cluster: int) -> None:
+        self.connection = connection
+        self.preparing = preparing
+        self.cluster = cluster
+        self._engine = choose(preparing)
+        self._days: set[date] = set()
+        self._ids: dict[str, dict[int, int]] = {table.name: {0: 0} for table in DIMENSIONS}
+        """ours by those in the file"""
+        self.first, self.last = float("inf"), 0.0
+        self.spans = self.tasks = self.errors = 0
+
+    def load(self, table: Table, block: Block) -> None:
+        """Stores the rows of a block. Raises LoadError."""
+        if not block.rows:
+            return
+        values = {column.name: self._values(table, column, block) for column in table.columns}
+        try:
+            if table.time:
+                self._prepare(table, values[table.time])
+                self._count(table, values)
+            else:
+                values |= self._named(table, values)
+            self._copy(table.name, block.rows, values, {column.name: column for column in table.columns})
+        except (psycopg.errors.IntegrityError, psycopg.errors.DataError) as error:
+            reason = str(error.diag.message_primary)
+            raise LoadError(f"the rows of {table.name} can't be stored: {reason}") from None
+
+    def close(self, stop: float, has_agent: bool) -> None:
+        """Says how much there is of the cluster, of which nothing is told after `stop` (seconds)."""
+        first, last = (self.first, self.last) if self.last else (0.0, 0.0)
+        self.connection.execute(
+            """INSERT INTO extent
+                   (cluster_id, first, last, committed, sequence, spans, tasks, errors, workers)
+               VALUES (%(cluster)s, to_timestamp(%(first)s), to_timestamp(%(last)s),
+                   to_timestamp(%(committed)s), 1, %(spans)s, %(tasks)s, %(errors)s, %(workers)s)""",
+            {
+                "cluster": self.cluster,
+                "first": first,
+                "last": last,
+                # nothing more comes: all tiles of it are closed
+                "committed": max(last, stop) + 2 * SETTLING,
+                "spans": self.spans,
+                "tasks": self.tasks,
+                "errors": self.errors,
+                "workers": len(self._ids["worker"]) - 1,
+            },
+        )
+        if has_agent:
+            self.connection.execute(
+                """INSERT INTO agent (id, cluster_id, sequence, is_joint, since, last)
+                   VALUES (%s, %s, 0, false, to_timestamp(%s), to_timestamp(%s))""",
+                [uuid.uuid4(), self.cluster, first, last],
+            )
+
+    def _values(self, table: Table, column: Column, block: Block) -> list[Any]:
+        found = block.columns.get(column.name)
+        if found is None or found.type != column.type.column:
+            raise LoadError(f"{table.name} has no column {column.name} of type {column.type.column}")
+        where = f"{table.name}.{column.name}"
+        if found.values is not None:
+            clean = CLEAN[column.type]
+            try:
+                texts = [clean(text) for text in found.values]
+            except (ValueError, RecursionError):
+                raise LoadError(f"{where} holds what is no {column.type.value[0]}") from None
+            return [texts[index] for index in np.frombuffer(found.data, "<u4").tolist()]
+        numbers = np.frombuffer(found.data, NUMPY[column.type])
+        if column.name != "id" and column.refers:
+            return self._referred(where, column, numbers.tolist())
+        if column.type is Type.TIME:
+            return self._times(where, column, numbers)
+        if column.type in (Type.INTEGER, Type.LONG):
+            outside = (numbers < column.least) | (numbers > column.most)
+            if outside.any():
+                number = int(numbers[np.argmax(outside)])
+                raise LoadError(f"{where} is {number} in a row: it goes from {column.least} to {column.most}")
+        return list(numbers.tolist())
+
+    def _referred(self, where: str, column: Column, references: Sequence[int]) -> list[Any]:
+        ids = self._ids[column.refers]
+        missing = set(references) - ids.keys()
+        if missing or (not column.is_optional and 0 in references):
+            named = min(missing, default=0)
+            raise LoadError(f"{where} refers to {column.refers} {named}, which the file hasn't")
+        return [ids[reference] or None for reference in references]
+
+    def _times(self, where: str, column: Column, seconds: npt.NDArray[np.float64]) -> list[datetime | None]:
+        times: list[datetime | None] = []
+        for value in seconds.tolist():
+            if value == 0 and column.is_optional:
+                times.append(None)
+            elif is_time(value):
+                times.append(datetime.fromtimestamp(value, UTC))
+            else:
+                raise LoadError(f"{where} is {value} in a row: that is no time between 2000 and 2100")
+        return times
+
+    def _prepare(self, table: Table, times: Sequence[datetime]) -> None:
+        days = {time.date() for time in times}
+        self._days |= days
+        if len(self._days) > MOST_DAYS:
+            raise LoadError(f"its records lie on more than {MOST_DAYS} days")
+        self._engine.prepare(self.preparing, PARTITIONED[table.name], sorted(days))
+
+    def _count(self, table: Table, values: Values) -> None:
+        starts, stops = values[table.time], values[table.stop or table.time]
+        if table.stop and any(start > stop for start, stop in zip(starts, stops, strict=True)):
+            raise LoadError(f"a row of {table.name} stops before its start")
+        self.first = min(self.first, min(starts).timestamp())
+        self.last = max(self.last, max(stops).timestamp())
+        if table.name == "span":
+            self.spans += len(starts)
+            self.tasks += values["action"].count(Action.COMPUTE)
+        elif table.name == "error":
+            self.errors += sum(outcome != "retried" for outcome in values["outcome"])
+        elif table.name == "event":
+            counts = (json.loads(detail).get("count") for detail in _of_kind(values, "tasks-erred"))
+            self.errors += sum(count for count in counts if isinstance(count, int) and 0 <= count < 2**31)
+
+    def _named(self, table: Table, values: Values) -> Values:
+        """Gives the rows ids of ours; returns the columns with them, and those that the file doesn't hold."""
+        known, given = self._ids[table.name], values["id"]
+        if len(known) + len(given) > MOST_NAMED:
+            raise LoadError(f"there are more than {MOST_NAMED} rows of {table.name}")
+        if min(given) < 1 or len(set(given)) < len(given) or not known.keys().isdisjoint(given):
+            raise LoadError(f"an id of {table.name} is there twice, or none")
+        before = len(known) - 1
+        ids = self._new_ids(table.name, len(given))
+        known.update(zip(given, ids, strict=True))
+        return {"id": ids, **DERIVED.get(table.name, _nothing)(values, before)}
+
+    def _new_ids(self, table: LiteralString, count: int) -> list[int]:
+        rows = self.connection.execute(
+            "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", [table, count]
+        )
+        return [id for (id,) in rows]
+
+    def _copy(self, table: LiteralString, rows: int, values: Values, columns: dict[str, Column]) -> None:
+        statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
+            sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, ["cluster_id", *values]))
+        )
+        with self.connection.cursor() as cursor, cursor.copy(statement) as copy:
+            for row in zip([self.cluster] * rows, *values.values(), strict=True):
+                copy.write_row(row)
+
+
+def new_cluster_id(connection: psycopg.Connection) -> int:
+    """The id of a cluster that is to be made when its records are stored."""
+    row = connection.execute("SELECT nextval(pg_get_serial_sequence('clusters_cluster', 'id'))").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _of_kind(values: Values, kind: str) -> list[str]:
+    return [detail for found, detail in zip(values["kind"], values["detail"], strict=True) if found == kind]
+
+
+def _key(rest: str) -> str:
+    return GROUP.join(map(clean_key, rest.split(GROUP, 1)))
+
+
+def _object(text: str) -> str:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError("no object")
+    return clean_json(value)
+
+
+def _json(text: str) -> str:
+    value = json.loads(text)
+    if not isinstance(value, dict | list):
+        raise ValueError("neither an object nor a list")
+    return clean_json(value)
+
+
+CLEAN: dict[Type, Callable[[str], Any]] = {
+    Type.NAME: clean_name,
+    Type.TEXT: clean_text,
+    Type.LONG_TEXT: lambda text: clean_text(text, MAXIMUM_LONG_LENGTH),
+    Type.KEY: _key,
+    Type.OBJECT: _object,
+    Type.JSON: _json,
+    Type.UUID: uuid.UUID,
+}
+NUMPY = {
+    Type.TIME: "<f8",
+    Type.REAL: "<f8",
+    Type.INTEGER: "<i4",
+    Type.LONG: "<i8",
+    Type.REFERENCE: "<i4",
+}
+
+
+def _nothing(values: Values, before: int) -> Values:
+    return {}
+
+
+def _of_workers(values: Values, before: int) -> Values:
+    return {"position": list(range(before, before + len(values["id"])))}
+
+
+def _of_prefixes(values: Values, before: int) -> Values:
+    return {"color": list(map(color_of, values["name"]))}
+
+
+def _of_series(values: Values, before: int) -> Values:
+    rows = zip(values["worker_id"], values["metric"], values["labels"], strict=True)
+    return {"identity": [series_identity(worker or 0, metric, labels) for worker, metric, labels in rows]}
+
+
+def _of_stacks(values: Values, before: int) -> Values:
+    return {"identity": list(map(identity, values["frames"]))}
+
+
+DERIVED: dict[str, Callable[[Values, int], Values]] = {
+    "worker": _of_workers,
+    "prefix": _of_prefixes,
+    "series": _of_series,
+    "stack": _of_stacks,
+}
