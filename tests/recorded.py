@@ -14,7 +14,8 @@ import psycopg
 from observatory.store.engines import choose
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import encode_keys
-from observatory.store.schema.time_series import RECORDED
+from observatory.store.schema.time_series import table_of
+from observatory.wire.kinds import KINDS
 from observatory.wire.records import (
     ROLES,
     TASK_STATES,
@@ -198,8 +199,8 @@ class Recorded:
         return int(row[0])
 
     def _insert(self, table: str, **columns: Any) -> None:
-        if table in RECORDED:
-            choose(self.connection).prepare(self.connection, RECORDED[table], [at(0).date()])
+        if table in KINDS:
+            choose(self.connection).prepare(self.connection, table_of(table), [at(0).date()])
         names, places = ", ".join(columns), ", ".join(["%s"] * len(columns))
         statement = f"INSERT INTO {table} ({names}) VALUES ({places})"
         self.connection.execute(statement.encode(), list(columns.values()))

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from observatory.store.keys import names_of
-from observatory.wire.kinds import KINDS, Type
+from observatory.wire.kind import Type
+from observatory.wire.kinds import KINDS
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerSeen
 
 PAUSE = 1.0

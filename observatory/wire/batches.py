@@ -17,7 +17,8 @@ from typing import Any
 
 from observatory.wire.blocks import TYPECODES, Block, BlockError, Buffer, Column, decode, encode
 from observatory.wire.head import VERSION, Head
-from observatory.wire.kinds import KINDS, MAXIMUM_NAME_LENGTH, Field, Kind, Type
+from observatory.wire.kind import MAXIMUM_NAME_LENGTH, Field, Kind, Type
+from observatory.wire.kinds import KINDS
 from observatory.wire.records import clean_key, clean_text, is_time
 
 HEAD = "batch"

@@ -60,6 +60,9 @@ class MetricType(IntEnum):
 TASK_STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
 """Task states on the scheduler (`distributed.scheduler.ALL_TASK_STATES`). The position is the stored code."""
 
+SOURCES = ("task", "event-loop")
+"""what a profile is of, as the store numbers it"""
+
 ROLES = ("scheduler", "worker", "nanny")
 """Roles of the processes that log. The position is the stored code."""
 

@@ -11,7 +11,7 @@ from observatory.agent.configuration import Configuration, read_configuration
 from observatory.agent.delivery.batch import Batch, Part, batch_of, divided
 from observatory.agent.delivery.sender import Cluster
 from observatory.wire.head import Head
-from observatory.wire.kinds import Importance
+from observatory.wire.kind import Importance
 from tests.agent.receiving import TOKEN
 
 AGENT = "ab" * 16

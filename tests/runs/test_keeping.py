@@ -23,7 +23,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries import timeline
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.time_series import time_series
 from observatory.wire.blocks import PREFIX
 from observatory.wire.records import Batch, Event, Sample, Series
 from tests.store.test_retention import each, recorded
@@ -68,7 +68,7 @@ def make_run(cluster: Cluster, start: float, stop: float | None, **fields: Any) 
 
 def counts(connection: psycopg.Connection, cluster: Cluster) -> dict[str, int]:
     found = {}
-    for table in TIME_SERIES:
+    for table in time_series():
         row = connection.execute(
             f"SELECT count(*) FROM {table.name} WHERE cluster_id = %s", [cluster.pk]
         ).fetchone()

@@ -12,7 +12,7 @@ import pytest
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retained_windows import Window, holes, joined
 from observatory.store.maintenance.retention import retain
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.time_series import time_series
 from observatory.wire.records import Batch, Event
 from tests.store.test_retention import DAY, each, recorded
 
@@ -55,7 +55,7 @@ def stored(rows: Rows, cluster: int) -> dict[str, list[tuple[Any, ...]]]:
             rows(f"SELECT * FROM {table.name} WHERE cluster_id = %s", cluster),
             key=lambda row: (row[0], str(row)),
         )
-        for table in TIME_SERIES
+        for table in time_series()
     }
 
 

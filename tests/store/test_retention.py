@@ -14,7 +14,7 @@ from observatory.store.ingest.client_runs import note
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster, retain
 from observatory.store.schema.dimensions import DIMENSIONS
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.time_series import time_series
 from observatory.wire.records import Batch, Event, OpenedRun, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -52,13 +52,13 @@ def recorded(times: list[float]) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def each(count: int) -> dict[str, int]:
-    return {table.name: count for table in TIME_SERIES}
+    return {table.name: count for table in time_series()}
 
 
 def _counts(rows: Rows, cluster: int) -> dict[str, int]:
     return {
         table.name: rows(f"SELECT count(*) FROM {table.name} WHERE cluster_id = %s", cluster)[0][0]
-        for table in TIME_SERIES
+        for table in time_series()
     }
 
 
@@ -101,7 +101,7 @@ def test_partitions_that_are_made_ahead_take_records(connection: psycopg.Connect
     make_partitions()
     if choose(connection).name == "plain":
         tomorrow = datetime.now(UTC).date() + timedelta(days=1)
-        for table in TIME_SERIES:
+        for table in time_series():
             assert rows("SELECT to_regclass(%s) IS NOT NULL", f"{table.name}_{tomorrow:%Y%m%d}") == [(True,)]
 
 
@@ -134,7 +134,7 @@ def test_a_project_that_keeps_less_loses_its_own_rows_only(
         for id in (cluster, other):
             writer.write(_batch(id, times, make))
         retained = retain({cluster: 7, other: 30}, longest=30, now=datetime.fromtimestamp(now, UTC))
-        assert retained.deleted == 2 * len(TIME_SERIES)
+        assert retained.deleted == 2 * len(time_series())
         assert _counts(rows, cluster) == each(2)
         assert _counts(rows, other) == each(4)
     finally:
@@ -162,7 +162,7 @@ def test_rows_that_were_compressed_are_deleted_too(
         pytest.skip("this database has no TimescaleDB: nothing is compressed")
     times = [now - 10 * DAY - second for second in range(2_000)]
     writer.write(_batch(cluster, [*times, now - 1], make))
-    for table in TIME_SERIES:
+    for table in time_series():
         connection.execute(
             """SELECT compress_chunk(chunk)
                FROM show_chunks(%s::regclass, older_than => interval '5 days') chunk""",
@@ -193,7 +193,7 @@ def test_deleting_a_cluster_leaves_nothing_of_it(
             connection.execute("INSERT INTO late VALUES (%s, now())", [id])
             note(connection, id, [OpenedRun(uuid4(), now, now, "running", "etl", {}, "", "", "")])
         delete_cluster(cluster)
-        for table in (*DIMENSIONS, *(table.name for table in TIME_SERIES)):
+        for table in (*DIMENSIONS, *(table.name for table in time_series())):
             assert rows(f"SELECT count(*) FROM {table} WHERE cluster_id = %s", cluster) == [(0,)], table
             assert rows(f"SELECT count(*) > 0 FROM {table} WHERE cluster_id = %s", other) == [(True,)], table
         committed = writer.write(_batch(cluster, [now], make))

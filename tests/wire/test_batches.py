@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from observatory.wire.batches import STEP, BatchError, decode_batch, decode_rows, encode_head, encode_rows
 from observatory.wire.blocks import decode, encode
 from observatory.wire.head import Head
-from observatory.wire.kinds import KINDS, Kind, Type
+from observatory.wire.kind import Kind, Type
+from observatory.wire.kinds import KINDS
 
 HEAD = Head("ab" * 16, 7, "Scheduler-1", "a cluster", "tcp://10.0.0.1:8786", 1.7e9, 1.7e9, 0.0)
 TRANSITION = KINDS["transition"]

@@ -20,7 +20,8 @@ from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.post import Outcome, Post
 from observatory.agent.delivery.spool import Spool, left_behind, owner_of
 from observatory.wire.head import Head
-from observatory.wire.kinds import KINDS, Importance
+from observatory.wire.kind import Importance
+from observatory.wire.kinds import KINDS
 
 log = logging.getLogger("distributed.observatory")
 

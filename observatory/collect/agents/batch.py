@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 from observatory.store.keys import names_of
-from observatory.store.schema.time_series import RECORDED
 from observatory.wire.batches import decode_rows
 from observatory.wire.blocks import Block
 from observatory.wire.head import Head
@@ -59,7 +58,7 @@ def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Bat
     for name, block in blocks.items():
         rows, unreadable = decode_rows(block)
         refused += unreadable
-        if name in RECORDED:
+        if name not in READERS:
             batch.rows[name] = rows
         else:
             made = [record for row in rows if (record := READERS[name](row)) is not None]

@@ -24,7 +24,7 @@ from observatory.exchange.bundles.manifest import (
 )
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.imports.refusal import Refused
-from observatory.store.transfer.extract_tables import Table
+from observatory.store.schema.dimensions import Table
 from observatory.store.transfer.extracts import MOST_ROWS, Extract
 from observatory.wire.blocks import PREFIX, Block, BlockError, decode, encode
 

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from observatory.exchange.imports.refusal import Refused
 from observatory.runs.models import LONGEST_NAME
 from observatory.runs.tags import clean_tags
-from observatory.store.transfer.extract_tables import TABLES
-from observatory.wire.kinds import MAXIMUM_LONG_LENGTH
+from observatory.store.transfer.extract_tables import tables
+from observatory.wire.kind import MAXIMUM_LONG_LENGTH
 
 FORMAT = "dask-observatory-bundle"
 VERSION = 1
@@ -79,7 +79,7 @@ def read_manifest(text: bytes) -> Manifest:
         raise Refused(f"This reads bundles of version {VERSION}, and the file is of {manifest.version}.")
     if manifest.run.stop <= manifest.run.start:
         raise Refused("The bundle's run stops before its start.")
-    if unknown := manifest.parts.keys() - {table.name for table in TABLES}:
+    if unknown := manifest.parts.keys() - {table.name for table in tables()}:
         raise Refused(f"The bundle has parts that aren't known: {', '.join(sorted(unknown))[:200]}.")
     try:
         manifest.run.tags = clean_tags(manifest.run.tags)

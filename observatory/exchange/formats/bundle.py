@@ -16,13 +16,7 @@ from observatory.store.connection import connect
 from observatory.store.ingest.agents import reported
 from observatory.store.queries.timeline import snapshot
 from observatory.store.transfer.extracts import Extract
-
-WITHOUT = {Part.LOGS: {"log"}, Part.CODE: {"profile"}}
-"""the tables that hold what a scope doesn't show"""
-EMPTIED = {
-    Part.CODE: {("computation", "code")},
-    Part.TRACEBACKS: {("error", "message"), ("error", "traceback")},
-}
+from observatory.wire.kinds import stored_kinds
 
 
 class BundleFormat:
@@ -32,15 +26,20 @@ class BundleFormat:
     content_type = "application/zip"
 
     def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
-        hidden = [part for part in Part if part not in scope.parts]
+        hidden = {str(part) for part in Part if part not in scope.parts}
         with connect() as connection, snapshot(connection):
             extract = Extract(
                 connection,
                 scope.cluster.pk,
                 _moment(scope.start),
                 _moment(scope.stop),
-                without=frozenset().union(*(WITHOUT.get(part, ()) for part in hidden)),
-                emptied=frozenset().union(*(EMPTIED.get(part, ()) for part in hidden)),
+                without=frozenset(kind.name for kind in stored_kinds() if kind.part in hidden),
+                emptied=frozenset(
+                    (kind.name, column.name)
+                    for kind in stored_kinds()
+                    for column in kind.columns
+                    if column.part in hidden
+                ),
             )
             cluster = _cluster_facts(scope.cluster, reported(connection, scope.cluster.pk))
             write_bundle(extract, _run_facts(scope, title), cluster, _notes(scope), file, progress)

@@ -25,7 +25,7 @@ from observatory.exchange.imports.unpacking import head_of
 from observatory.runs.figures import count
 from observatory.runs.models import Run
 from observatory.store.connection import connect
-from observatory.store.transfer.extract_tables import TABLES
+from observatory.store.transfer.extract_tables import tables
 from observatory.store.transfer.loading import Loader, LoadError, new_cluster_id
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _import_bundle(path: Path, destination: Destination, progress: Progress) -> 
             with connection.transaction():
                 loader = Loader(connection, preparing, cluster)
                 rows = 0
-                for table in TABLES:
+                for table in tables():
                     for block in bundle.read(table):
                         loader.load(table, block)
                         rows += block.rows

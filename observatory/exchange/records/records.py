@@ -10,21 +10,14 @@ from typing import IO, TYPE_CHECKING
 
 import psycopg
 
-from observatory.replay.scope import Part, Scope
+from observatory.replay.scope import Scope
 from observatory.store.connection import reading
 from observatory.store.queries import timeline
-from observatory.store.queries.record_kinds import RECORD_KINDS, ColumnType, RecordKind
-from observatory.store.queries.records import Row, Wanted, read
+from observatory.store.queries.records import RecordKind, Row, Wanted, read, record_kinds
+from observatory.wire.columns import ValueType
 
 if TYPE_CHECKING:  # the formats import this module
     from observatory.exchange.formats.base import Progress
-
-KINDS_OF_PART = {"log": Part.LOGS, "profile": Part.CODE, "stack": Part.CODE}
-COLUMNS_OF_PART = {
-    ("computation", "code"): Part.CODE,
-    ("error", "message"): Part.TRACEBACKS,
-    ("error", "traceback"): Part.TRACEBACKS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +28,26 @@ class Shown:
     columns: list[str]
 
     @property
-    def types(self) -> dict[str, ColumnType]:
+    def types(self) -> dict[str, ValueType]:
         return self.kind.types(self.columns)
 
 
 def shown(scope: Scope) -> list[Shown]:
-    """What the scope shows of each kind of records."""
+    """The kinds of records that the scope shows, with the columns that it shows of each."""
     return [
-        Shown(kind, [name for name in kind.columns if _shows(scope, COLUMNS_OF_PART.get((kind.name, name)))])
-        for kind in RECORD_KINDS.values()
-        if _shows(scope, KINDS_OF_PART.get(kind.name))
+        Shown(kind, [name for name, column in kind.columns.items() if _shows(scope, column.part)])
+        for kind in record_kinds().values()
+        if _shows(scope, kind.part)
     ]
 
 
 def shown_kind(scope: Scope, name: str) -> Shown | None:
-    """None for a kind that there isn't, or that the scope doesn't show."""
+    """None for an unknown kind, and for one that the scope doesn't show."""
     return next((found for found in shown(scope) if found.kind.name == name), None)
 
 
-def _shows(scope: Scope, part: Part | None) -> bool:
-    return part is None or part in scope.parts
+def _shows(scope: Scope, part: str) -> bool:
+    return not part or part in scope.parts
 
 
 class Reader:

@@ -14,13 +14,13 @@ from observatory.store.ingest.lifetimes import Workers
 from observatory.store.ingest.names import Names, Prefix
 from observatory.store.ingest.validated import Accepted
 from observatory.store.keys import GROUP, names_of
-from observatory.store.schema.time_series import RECORDED
+from observatory.store.schema.time_series import table_of
 from observatory.store.stacks import Stacks
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
-from observatory.wire.kinds import KINDS, Type
-from observatory.wire.records import ROLES, TASK_STATES, clean_key
+from observatory.wire.kind import Type
+from observatory.wire.kinds import KINDS
+from observatory.wire.records import ROLES, SOURCES, TASK_STATES, clean_key
 
-SOURCES = ("task", "event-loop")
 UNKNOWN_SOURCE = 255
 NOT_A_WORKER, NO_PREFIX = -1, 0
 """of a profile's rows: the scheduler's, the event loop's"""
@@ -76,7 +76,7 @@ class Recorder:
             names, made = MAKERS[kind](self, rows)
             with (
                 self.connection.cursor() as cursor,
-                cursor.copy(f"COPY {RECORDED[kind].name} (cluster_id, {names}) FROM STDIN") as copy,
+                cursor.copy(f"COPY {table_of(kind).name} (cluster_id, {names}) FROM STDIN") as copy,
             ):
                 for row in made:
                     copy.write_row((self.cluster, *row))

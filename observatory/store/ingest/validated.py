@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from observatory.store.schema.time_series import EVENT, RECORDED, SAMPLE, SPAN, TimeSeries
+from observatory.store.schema.time_series import TimeSeries, table_of
 from observatory.store.texts import LARGEST_INTEGER
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
@@ -89,8 +89,12 @@ class Accepted:
 
     def days(self) -> Iterator[tuple[TimeSeries, list[date]]]:
         """The days (UTC) that each table gets records of."""
-        tables = [(SPAN, self.spans.starts), (SAMPLE, self.samples.times), (EVENT, self.happened)]
-        tables += [(RECORDED[kind], self.times_of(kind)) for kind in self.rows]
+        tables = [
+            (table_of("span"), self.spans.starts),
+            (table_of("sample"), self.samples.times),
+            (table_of("event"), self.happened),
+        ]
+        tables += [(table_of(kind), self.times_of(kind)) for kind in self.rows]
         for table, times in tables:
             if len(times):
                 yield table, [datetime.fromtimestamp(day * DAY, UTC).date() for day in _days(times)]

@@ -18,7 +18,7 @@ from observatory.store.engines import Engine, choose
 from observatory.store.maintenance.retained_windows import Window, holes_between, is_kept, joined
 from observatory.store.queries.timeline import microseconds
 from observatory.store.schema.dimensions import DIMENSIONS
-from observatory.store.schema.time_series import TIME_SERIES, TimeSeries
+from observatory.store.schema.time_series import TimeSeries, time_series
 
 STEP = timedelta(hours=1)
 """rows of a cluster are deleted by so much of its time in one transaction"""
@@ -44,7 +44,7 @@ def retain(days: Mapping[int, int], longest: int, now: datetime, kept: Sequence[
         engine = choose(connection)
         oldest = now - timedelta(days=longest)
         windows = joined(kept)
-        dropped = sum(engine.drop_before(connection, table, oldest, windows) for table in TIME_SERIES)
+        dropped = sum(engine.drop_before(connection, table, oldest, windows) for table in time_series())
         deleted = 0
         of = {cluster: list(found) for cluster, found in groupby(windows, lambda window: window.cluster)}
         for cluster, retained in sorted(days.items()):
@@ -69,7 +69,7 @@ def delete_cluster(cluster_id: int) -> None:
             row = connection.execute(f"{query} FOR UPDATE", [cluster_id]).fetchone()
             if row:
                 engine.allow_deletes(connection)
-                for table in TIME_SERIES:
+                for table in time_series():
                     _delete_between(connection, table, cluster_id, row[0], row[1] + STEP)
             for name in DIMENSIONS:
                 connection.execute(f"DELETE FROM {name} WHERE cluster_id = %s", [cluster_id])
@@ -95,7 +95,7 @@ def _delete_before(
         with connection.transaction():
             engine.allow_deletes(connection)
             deleted += sum(
-                _delete_between(connection, table, cluster, start, stop, kept) for table in TIME_SERIES
+                _delete_between(connection, table, cluster, start, stop, kept) for table in time_series()
             )
         start = stop
     return deleted
@@ -109,7 +109,7 @@ def _has_rows(
         sql.SQL("EXISTS (SELECT FROM {} WHERE {})").format(
             sql.Identifier(table.name), _to_delete(table, cluster, start, stop, kept)
         )
-        for table in TIME_SERIES
+        for table in time_series()
     ]
     return connection.execute(sql.SQL("SELECT {}").format(sql.SQL(" OR ").join(queries))).fetchone() == (
         True,

@@ -11,7 +11,7 @@ import psycopg
 from django.db import connection as django_connection
 
 from observatory.store.engines import choose
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.time_series import time_series
 
 COLUMNS = "cluster_id, first, last, committed, version, sequence, spans, tasks, errors, workers"
 
@@ -74,4 +74,4 @@ def extent_of(connection: psycopg.Connection, cluster: int) -> Extent:
 def counts(connection: psycopg.Connection) -> dict[str, int]:
     """About how many rows each time-series table holds (the statistics' estimates)."""
     engine = choose(connection)
-    return {table.name: engine.estimate(connection, table) for table in TIME_SERIES}
+    return {table.name: engine.estimate(connection, table) for table in time_series()}
