@@ -40,9 +40,10 @@ from observatory.collect.scheduler.identity import Problems  # noqa: E402
 from observatory.collect.stream.messages import read_message  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
 from observatory.store.engines import choose  # noqa: E402
+from observatory.store.ingest.batch import Batch  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.store.maintenance.retention import delete_cluster  # noqa: E402
-from observatory.wire.records import Batch, Sample, Series, Span, WorkerSeen  # noqa: E402
+from observatory.wire.records import Sample, Series, Span, WorkerSeen  # noqa: E402
 
 DATABASE = "observatory_benchmark"
 WRITTEN, BARE = 1, 2
@@ -99,7 +100,7 @@ async def record(
                 message = await asyncio.wait_for(socket.receive(), 30)
                 records = read_message(message.data, time.time(), Problems("benchmark"))
                 if time.monotonic() - flushed > FLUSH:
-                    spans.append(Batch(WRITTEN))
+                    spans.append(Batch.of(WRITTEN))
                     flushed = time.monotonic()
                 spans[-1].spans += [record for record in records if isinstance(record, Span)]
                 seen = sum(len(batch.spans) for batch in spans)
@@ -117,7 +118,7 @@ async def scrape(session: aiohttp.ClientSession, base: str, workers: dict[str, A
         pages[address] = f"http://{worker['host']}:{worker['services']['dashboard']}/metrics"
     start = time.time() - 5.0 * SCRAPES
     for number in range(SCRAPES):
-        batch = Batch(WRITTEN)
+        batch = Batch.of(WRITTEN)
         for worker, url in pages.items():
             async with session.get(url) as answer:
                 page = await answer.text()
@@ -170,7 +171,7 @@ def compare(
                 writer.write(batch)
 
         # the workers are seen first and the names interned, as they are but for a cluster's first seconds
-        writer.write(Batch(WRITTEN, workers=workers))
+        writer.write(Batch.of(WRITTEN, workers=workers))
         write()
         rows = stored_rows(f"SELECT {names} FROM {table} WHERE cluster_id = %s", WRITTEN, sizes)
         for number in range(ROUNDS):

@@ -138,7 +138,7 @@ def store(server: Observatory) -> tuple[dict[int, int], dict[str, Any]]:
         spans = 0
         with Writer() as writer:
             for batch in multiplied(run, cluster.pk, tasks, start):
-                spans += len(batch.spans)
+                spans += batch.count("span")
                 committed = writer.write(batch)
         stored = time.perf_counter()
         Cluster.objects.filter(pk=cluster.pk).update(ended=datetime.fromtimestamp(committed.extent.last, UTC))

@@ -53,8 +53,8 @@ def store() -> dict[str, Any]:
     spans = samples = 0
     with Writer() as writer:
         for batch in multiplied(run, CLUSTER, TASKS, start, kinds=OF_AGENTS):
-            spans += len(batch.spans)
-            samples += len(batch.samples)
+            spans += batch.count("span")
+            samples += batch.count("sample")
             extent = writer.write(batch).extent
     hours = (extent.last - extent.first) / 3600
     return {

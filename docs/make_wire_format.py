@@ -62,8 +62,8 @@ def page() -> str:
     for type in Type:
         parts.append(f"| {type.label} | {TYPES[type.name]} | {type.limit or ''} |\n")
     parts.append(
-        "\nA longer text is cut. A row is refused, and counted in the answer, if a time is not between 2000 and\n"
-        "2100, a number is not finite, or a JSON field does not hold a JSON object or list.\n"
+        "\nA longer text is cut. A row is refused, and counted in the answer, if a time is not between 2000\n"
+        "and 2100, a number is not finite, or a JSON field does not hold a JSON object or list.\n"
     )
     for kind in KINDS.values():
         dropped = ("first", "after samples", "last")[kind.importance]

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from observatory.store.ingest.batch import Batch
 from observatory.store.keys import names_of
 from observatory.wire.kind import Type
 from observatory.wire.kinds import KINDS
-from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerSeen
+from observatory.wire.records import Action, Event, Sample, Series, Span, Status, WorkerSeen
 
 PAUSE = 1.0
 """seconds between two copies"""
@@ -26,23 +27,32 @@ class Recording:
     """All records of a run; times are seconds since its start."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
-        self.spans = sorted((s for batch in batches for s in batch.spans), key=lambda span: span.stop)
+        self.spans = sorted(map(_span_of, _rows(batches, "span")), key=lambda span: span.stop)
         self.start = min(span.start for span in self.spans)
         self.length = self.spans[-1].stop - self.start + PAUSE
         inside = (self.start, self.start + self.length)
-        self.samples = [s for batch in batches for s in batch.samples if inside[0] <= s.time < inside[1]]
-        self.events = [e for batch in batches for e in batch.events if inside[0] <= e.time < inside[1]]
         self.rows = {
             kind: [
-                row
-                for batch in batches
-                for row in batch.rows.get(kind, ())
-                if inside[0] <= row[KINDS[kind].time_index] < inside[1]
+                row for row in _rows(batches, kind) if inside[0] <= row[KINDS[kind].time_index] < inside[1]
             ]
             for kind in KINDS
         }
+        self.samples = [Sample(series, time, value) for time, value, series in self.rows["sample"]]
+        self.events = [Event(*row) for row in self.rows["event"]]
         self.workers = list({w.address: w for batch in batches for w in batch.workers}.values())
         self.tasks = sum(span.action == Action.COMPUTE for span in self.spans)
+
+
+def _rows(batches: Sequence[Batch], kind: str) -> list[tuple[Any, ...]]:
+    return [row for batch in batches if kind in batch.records for row in batch.records[kind].rows()]
+
+
+def _span_of(row: tuple[Any, ...]) -> Span:
+    worker, thread, key, action, start, stop, nbytes, typename, status = row
+    prefix, group = names_of(key)
+    return Span(
+        worker, thread, key, prefix, group, Action(action), start, stop, nbytes, typename, Status(status)
+    )
 
 
 def multiplied(
@@ -59,7 +69,7 @@ def multiplied(
     """
     copies = math.ceil(tasks / run.tasks)
     beside = min(most_beside, copies)
-    yield Batch(
+    yield Batch.of(
         cluster, workers=[_worker(worker, copy, start) for copy in range(beside) for worker in run.workers]
     )
     for after in range(math.ceil(copies / beside)):
@@ -96,7 +106,7 @@ def _copies(
             ]
             for kind in kinds
         }
-        yield Batch(cluster, [], spans, samples, events, committed=last + shift, rows=rows)
+        yield Batch.of(cluster, [], spans, samples, events, committed=last + shift, rows=rows)
 
 
 def _row(kind: str, row: tuple[Any, ...], shift: float, after: int, copy: int) -> tuple[Any, ...]:

@@ -16,8 +16,8 @@ from distributed import Client, LocalCluster
 
 import observatory.agent
 from observatory.collect.agents.batch import batch_of
+from observatory.store.ingest.batch import Batch
 from observatory.wire.batches import decode_batch
-from observatory.wire.records import Batch
 
 WORKERS, THREADS = 4, 2
 ARRAYS, CHUNKS = 3, 30

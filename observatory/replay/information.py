@@ -13,7 +13,7 @@ from observatory.replay.tiles.levels import BINS, LATEST, MAXIMUM_LEVEL, MINIMUM
 from observatory.replay.tiles.narrowing import narrow_extent
 from observatory.replay.tiles.tiles import extent_meta, nothing, over_all
 from observatory.store.connection import reading
-from observatory.store.ingest.agents import reported
+from observatory.store.ingest import agents
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
 from observatory.wire.blocks import decode
@@ -28,7 +28,7 @@ def information(scope: Scope) -> dict[str, Any]:
     cluster = scope.cluster
     with reading() as connection:
         extent = timeline.extent(connection, cluster.pk) or nothing(cluster)
-        has_agent = reported(connection, cluster.pk)
+        has_agent = agents.has_agent(connection, cluster.pk)
     meta = extent_meta(extent, cluster)
     target = cluster.target
     known: dict[str, Any] = {

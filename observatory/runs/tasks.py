@@ -20,7 +20,7 @@ from observatory.runs.keeping import kept_windows
 from observatory.runs.models import Run, Search
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import reading
-from observatory.store.ingest.client_runs import noted
+from observatory.store.ingest.client_runs import clusters_with_client_runs
 from observatory.store.ingest.late import note_since
 from observatory.store.maintenance.retention import delete_cluster, retain
 from observatory.store.queries.extents import extents, unknown_clusters
@@ -38,7 +38,7 @@ DEFAULT_DAYS = 30
 @shared_task  # type: ignore[untyped-decorator]
 def find_runs() -> None:
     """Looks at what is new in the clusters' timelines, then counts the figures of the runs that changed."""
-    told = noted()
+    told = clusters_with_client_runs()
     going_on = Run.objects.filter(stop=None).values("cluster")
     wanted = Q(ended=None) | Q(ended__gt=now() - LATELY) | Q(search=None) | Q(pk__in=going_on)
     clusters = Cluster.objects.filter(wanted | Q(pk__in=told)).select_related("project")

@@ -98,6 +98,8 @@ class Kind:
     """each row gets a UUID as `id`"""
     reading: tuple[str, ...] = ()
     """the columns that people read, in order; by default those of the fields in the order of the fields"""
+    clips_stop: bool = False
+    """a record that ends before its start is stored without length; otherwise it is refused"""
     indexes: tuple[Index, ...] = ()
     """of the table; by default one of cluster and time"""
     segment_by: tuple[str, ...] = ("cluster_id",)

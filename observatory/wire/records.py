@@ -1,4 +1,4 @@
-"""The records that every source yields and the one writer stores.
+"""The words and values of records, and single records of the sources that make one at a time.
 
 Times are seconds since the epoch on the scheduler's clock. Durations are seconds, sizes bytes.
 """
@@ -9,11 +9,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
-
-if TYPE_CHECKING:
-    from observatory.wire.head import Head
 
 MAXIMUM_KEY_LENGTH = 2_000
 MAXIMUM_TEXT_LENGTH = 10_000
@@ -175,12 +172,12 @@ class WorkerGone:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedRun:
-    """A client opened a run, or ended it."""
+class ClientRun:
+    """The start or the end of a run in client code."""
 
     run: UUID
     time: float
-    """when the scheduler learned of it"""
+    """when the scheduler was informed"""
     start: float
     outcome: str
     """one of wire.runs.OUTCOMES"""
@@ -191,35 +188,6 @@ class OpenedRun:
     code: str
     exception_type: str
     """of what ended it, or "" """
-
-
-@dataclass(slots=True)
-class Batch:
-    """Records of one cluster that are committed together."""
-
-    cluster: int
-    """primary key of the cluster"""
-    workers: list[WorkerSeen] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
-    samples: list[Sample] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    gone: list[WorkerGone] = field(default_factory=list)
-    runs: list[OpenedRun] = field(default_factory=list)
-    committed: float = 0.0
-    """everything of this cluster before this time is in the store once this batch is; 0: says nothing"""
-
-    errors: int = 0
-    """tasks that erred since the batch before, as far as the source can tell"""
-
-    head: Head | None = None
-    """of an agent's batch; None: it was scraped"""
-
-    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
-    """by kind: what only an agent tells, in the order of the kind's fields (kinds.py)"""
-
-    def __len__(self) -> int:
-        known = len(self.workers) + len(self.spans) + len(self.samples) + len(self.events) + len(self.gone)
-        return known + len(self.runs) + sum(map(len, self.rows.values()))
 
 
 def clean_text(text: str, limit: int = MAXIMUM_TEXT_LENGTH) -> str:

@@ -13,8 +13,9 @@ from observer import read
 
 from observatory.collect.collector.counters import Figures
 from observatory.collect.collector.outbox import Flusher, Outbox
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.committed import Committed
-from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 
 pytestmark = pytest.mark.usefixtures("store")
 

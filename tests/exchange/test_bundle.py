@@ -19,13 +19,13 @@ from observatory.exchange.imports.import_file import import_file
 from observatory.exchange.imports.refusal import AlreadyHere
 from observatory.replay.scope import ALL_PARTS, Part, Scope
 from observatory.runs.models import Note, Run
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.run_figures import figures
 from observatory.store.schema.dimensions import Table
 from observatory.store.transfer import extracts
 from observatory.store.transfer.extract_tables import record_tables, tables
 from observatory.wire.blocks import BlockError, decode, encode, number_column
-from observatory.wire.records import Batch
 from tests.exchange.everything import START, STOP
 from tests.exchange.files import Store, export, moment
 from tests.world import World
@@ -207,7 +207,7 @@ def test_long_texts_make_short_blocks_that_can_be_read_again(
     long = "🙂" * 100_000  # 12 bytes each in the block's header
     rows = [(START + index, "scheduler", "", 20, "x", str(index), long[index:], 1) for index in range(50)]
     with Writer() as writer:
-        writer.write(Batch(world.ended.pk, rows={"log": rows}))
+        writer.write(Batch.of(world.ended.pk, rows={"log": rows}))
     run = Run.objects.create(cluster=world.ended, name="long", start=moment(START), stop=moment(STOP))
     path = export(run, tmp_path / "long")
     with Bundle(path) as bundle:

@@ -9,9 +9,10 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import Page
 
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.wire.records import Action, Batch, MetricType, Sample, Series, Span, WorkerSeen
+from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerSeen
 from tests.world import STARTED, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -38,7 +39,7 @@ def large(transactional_db: None, world: World) -> Iterator[str]:
         series = Series("observatory_worker_memory_bytes", (("type", "process"),), address, MetricType.GAUGE)
         samples += [Sample(series, START + second, 1e6 * (number + 1)) for second in range(40)]
     with Writer() as writer:
-        writer.write(Batch(world.ended.pk, workers, spans, samples, committed=START + 100))
+        writer.write(Batch.of(world.ended.pk, workers, spans, samples, committed=START + 100))
     yield f"/clusters/{world.ended.pk}/"
     delete_cluster(world.ended.pk)
 

@@ -14,9 +14,10 @@ import pytest
 from django.test import Client
 
 from observatory.clusters.models import Cluster
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
-from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.replay.conftest import LEVEL
 
 A, B = "tcp://127.0.0.1:1", "tcp://127.0.0.1:2"
@@ -33,7 +34,7 @@ def _fill(writer: Writer, cluster: Cluster, now: float) -> None:
         "dask_scheduler_prefix_state_totals_total", (("state", "waiting"), ("task_prefix_name", "inc"))
     )
     writer.write(
-        Batch(
+        Batch.of(
             cluster.pk,
             workers=[
                 WorkerSeen(A, "a", "127.0.0.1", 2, 1000, now),
@@ -106,7 +107,7 @@ def test_an_open_tile_is_asked_for_again_and_a_closed_one_never(
     _fill(writer, cluster, now)
     url = _tile_url(cluster, "spans", now + 5, version=1)
     assert member.get(url)["Cache-Control"] == "private, no-cache"
-    writer.write(Batch(cluster.pk, committed=time.time() + 3600))
+    writer.write(Batch.of(cluster.pk, committed=time.time() + 3600))
     assert "immutable" in member.get(url)["Cache-Control"]
     assert "immutable" not in member.get(_tile_url(cluster, "spans", now + 5, version=7))["Cache-Control"]
 
@@ -118,11 +119,11 @@ def test_a_closed_tile_is_built_once_and_not_sent_again_to_who_has_it(
     url = _tile_url(cluster, "spans", now + 5, version=1)
     member.get(url)
     assert _kept(direct, cluster) == 0
-    writer.write(Batch(cluster.pk, committed=now + 1500))
+    writer.write(Batch.of(cluster.pk, committed=now + 1500))
     closed = member.get(url)
     assert _kept(direct, cluster) == 1
     direct.execute("DELETE FROM span WHERE cluster_id = %s", [cluster.pk])
-    writer.write(Batch(cluster.pk, committed=now + 1600))
+    writer.write(Batch.of(cluster.pk, committed=now + 1600))
     again = member.get(url, headers={"If-None-Match": closed["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert "immutable" in again["Cache-Control"]
@@ -152,7 +153,7 @@ def test_what_is_stored_after_a_cluster_was_said_to_have_ended_is_in_its_last_ti
     assert "immutable" not in before["Cache-Control"]
     assert member.get(url, headers={"If-None-Match": before["ETag"]}).status_code == 304
     assert _kept(direct, cluster) == 1
-    writer.write(Batch(cluster.pk, spans=[_span("inc-3", now + 13, now + 19)]))
+    writer.write(Batch.of(cluster.pk, spans=[_span("inc-3", now + 13, now + 19)]))
     assert "inc-3" in _blocks(member, url)["span"].list("key")
 
 
@@ -164,8 +165,8 @@ def test_a_cluster_that_goes_on_after_its_end_has_all_in_its_closed_tiles(
     url = _tile_url(cluster, "spans", now + 5, version=1)
     _blocks(member, url)
     Cluster.objects.update(ended=None)
-    writer.write(Batch(cluster.pk, spans=[_span("inc-3", now + 30, now + 40)], committed=now + 45))
-    writer.write(Batch(cluster.pk, committed=now + 1500))
+    writer.write(Batch.of(cluster.pk, spans=[_span("inc-3", now + 30, now + 40)], committed=now + 45))
+    writer.write(Batch.of(cluster.pk, committed=now + 1500))
     assert "inc-3" in _blocks(member, url)["span"].list("key")
     assert "immutable" in member.get(url)["Cache-Control"]
 
@@ -174,10 +175,10 @@ def test_a_span_that_arrives_late_makes_a_new_version_of_the_past(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
-    writer.write(Batch(cluster.pk, committed=time.time() + 3600))
+    writer.write(Batch.of(cluster.pk, committed=time.time() + 3600))
     url = _tile_url(cluster, "spans", now + 5, version=1)
     before = _blocks(member, url)["span"].rows
-    writer.write(Batch(cluster.pk, spans=[_span("inc-3", now + 1, now + 30, B)]))
+    writer.write(Batch.of(cluster.pk, spans=[_span("inc-3", now + 1, now + 30, B)]))
     assert _blocks(member, url)["span"].rows == before + 1
     assert "immutable" not in member.get(url)["Cache-Control"]
     assert "immutable" in member.get(_tile_url(cluster, "spans", now + 5, version=2))["Cache-Control"]
@@ -219,8 +220,8 @@ def test_the_state_at_any_instant_is_what_counting_the_records_gives(
         key = f"{random.choice(('inc', 'sum', 'mean'))}-{number}"
         spans.append(_span(key, start, stop, random.choice((A, B)), random.choice(actions)))
     seen = [WorkerSeen(A, "a", "h", 2, 1000, now), WorkerSeen(B, "b", "h", 3, 0, now)]
-    writer.write(Batch(cluster.pk, workers=seen, spans=spans, committed=now + 3600))
-    writer.write(Batch(cluster.pk, gone=[WorkerGone(B, now + 18, "removed")]))
+    writer.write(Batch.of(cluster.pk, workers=seen, spans=spans, committed=now + 3600))
+    writer.write(Batch.of(cluster.pk, gone=[WorkerGone(B, now + 18, "removed")]))
     for at in (now + 0.5, now + 9.123, spans[7].stop, now + 21, now + 30):
         computed = [span for span in spans if span.action == Action.COMPUTE]
         done = [span for span in computed if span.stop <= at]
@@ -249,7 +250,7 @@ def test_tasks_by_state_are_the_last_that_was_said_and_nothing_once_that_is_old(
         Sample(count("dask_scheduler_tasks", "memory"), now, 2),
         Sample(count("dask_scheduler_tasks", "queued"), now, 9),
     ]
-    writer.write(Batch(cluster.pk, samples=samples))
+    writer.write(Batch.of(cluster.pk, samples=samples))
     assert _at(member, cluster, now + 0.5)["tasks"] == {"memory": 3, "queued": 9}
     assert _at(member, cluster, now + 1)["tasks"] == {"memory": 4, "queued": 9}
     assert _at(member, cluster, now + 10)["tasks"] == {"memory": 2, "queued": 9}
@@ -263,10 +264,10 @@ def test_what_runs_now_is_what_workers_say_for_its_spans_come_at_its_end(
     executing = Series("dask_worker_tasks", (("state", "executing"),), A)
     resting = Series("dask_worker_tasks", (("state", "memory"),), B)
     samples = [Sample(executing, now + 20, 2.0), Sample(resting, now + 20, 5.0)]
-    writer.write(Batch(cluster.pk, samples=samples, committed=now + 22))
+    writer.write(Batch.of(cluster.pk, samples=samples, committed=now + 22))
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [2, 0]
     assert [worker["running"] for worker in _at(member, cluster, now + 30)["workers"]] == [0, 0]
-    writer.write(Batch(cluster.pk, committed=now + 60))
+    writer.write(Batch.of(cluster.pk, committed=now + 60))
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [0, 0]
 
 
@@ -277,7 +278,7 @@ def test_a_worker_that_has_nothing_to_do_executes_nothing_whatever_its_last_hear
     executing = Series("observatory_worker_tasks", (("state", "executing"),), A)
     processing = Series("observatory_worker_processing_tasks", (), A)
     samples = [Sample(executing, now + 20, 2.0), Sample(processing, now + 21, 0.0)]
-    writer.write(Batch(cluster.pk, samples=samples, committed=now + 22))
+    writer.write(Batch.of(cluster.pk, samples=samples, committed=now + 22))
     assert [worker["running"] for worker in _at(member, cluster, now + 20.5)["workers"]] == [2, 0]
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [0, 0]
 

@@ -23,20 +23,12 @@ from observatory.replay.tiles.levels import Place
 from observatory.replay.tiles.profiles import FINEST
 from observatory.replay.tiles.pyramid import count_spans
 from observatory.replay.tiles.tiles import BASE, tile
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import LAYERS
-from observatory.wire.records import (
-    Action,
-    Batch,
-    Event,
-    MetricType,
-    Sample,
-    Series,
-    Span,
-    WorkerSeen,
-)
+from observatory.wire.records import Action, Event, MetricType, Sample, Series, Span, WorkerSeen
 
 WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
 """in two bands"""
@@ -78,7 +70,7 @@ def filled(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
     events += [Event(now + n * 0.4, "worker-lost", "", {}) for n in range(600)]
     seen = [WorkerSeen(worker, "w", "h", 2, 1000, now) for worker in WORKERS]
     rows = {"profile": list(profiles(random, now))}
-    writer.write(Batch(cluster.pk, seen, spans, samples, events, committed=now + SECONDS, rows=rows))
+    writer.write(Batch.of(cluster.pk, seen, spans, samples, events, committed=now + SECONDS, rows=rows))
     return spans
 
 
@@ -105,7 +97,7 @@ def built(
 ) -> Cluster:
     """A cluster whose tiles are partly closed; all closed; or left open by its end."""
     if request.param == "closed":
-        writer.write(Batch(cluster.pk, committed=now + 100_000))
+        writer.write(Batch.of(cluster.pk, committed=now + 100_000))
     if request.param == "ended":
         Cluster.objects.update(ended=cluster.started)
         cluster.refresh_from_db()
@@ -275,7 +267,7 @@ def test_where_there_are_many_spans_finer_tiles_are_built_ahead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tiles, "MANY", 100)
-    writer.write(Batch(cluster.pk, committed=now + 100_000))
+    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
     build(direct, cluster)
     rows = direct.execute(
         "SELECT level, index, body FROM tile WHERE cluster_id = %s AND layer = 'spans' AND level <= %s",
@@ -320,10 +312,10 @@ def test_the_state_is_the_same_with_keyframes_and_without(
 def test_a_late_span_changes_the_tiles_and_the_states_after_it(
     cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
-    writer.write(Batch(cluster.pk, committed=now + 100_000))
+    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
     build(direct, cluster)
     late = Span(WORKERS[0], 1, "late-1", "late", "late", Action.COMPUTE, now + 10, now + 12, 8, "int")
-    writer.write(Batch(cluster.pk, spans=[late]))
+    writer.write(Batch.of(cluster.pk, spans=[late]))
     build(direct, cluster)
     for layers in ([Layer("spans"), Layer("spans", 1)], [Layer("prefixes")]):
         for level in (BASE, BASE + 5):
@@ -347,11 +339,11 @@ def test_a_late_profile_row_is_seen_in_its_tile(
         found = level_of(direct, cluster, PROFILE, level, now)
         return sum(count for _, blocks in found for (count,) in rows(blocks.get("profile"), "count"))
 
-    writer.write(Batch(cluster.pk, committed=now + 100_000))
+    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
     build(direct, cluster)
     before = seen(BASE)
     late = (now + 10, WORKERS[0], "task", "late", "late\tlate.py\t1", 1_000)
-    writer.write(Batch(cluster.pk, rows={"profile": [late]}))
+    writer.write(Batch.of(cluster.pk, rows={"profile": [late]}))
     build(direct, cluster)
     for level in (BASE, BASE + 5):
         assert seen(level) == before + 1_000
@@ -377,14 +369,14 @@ def test_while_nothing_closes_a_cluster_costs_one_look(
 
     build(direct, cluster)
     assert looks() == 1
-    writer.write(Batch(cluster.pk, committed=now + SECONDS + 40))
+    writer.write(Batch.of(cluster.pk, committed=now + SECONDS + 40))
     assert looks() > 1
     assert looks() == 1
     Cluster.objects.update(ended=cluster.started)
     cluster.refresh_from_db()
     assert looks() > 1
     assert looks() == 1
-    writer.write(Batch(cluster.pk, events=[Event(now + SECONDS, "topic", "", {})]))
+    writer.write(Batch.of(cluster.pk, events=[Event(now + SECONDS, "topic", "", {})]))
     assert looks() > 1
 
 

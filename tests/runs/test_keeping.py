@@ -19,13 +19,14 @@ from observatory.runs.keeping import kept_windows
 from observatory.runs.models import Permalink, Run
 from observatory.runs.tasks import enforce_retention
 from observatory.store.connection import connect
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries import timeline
 from observatory.store.schema.time_series import time_series
 from observatory.wire.blocks import PREFIX
-from observatory.wire.records import Batch, Event, Sample, Series
+from observatory.wire.records import Event, Sample, Series
 from tests.store.test_retention import each, recorded
 
 DAY = 86_400.0
@@ -48,7 +49,7 @@ def record(writer: Writer, cluster: Cluster, start: float, seconds: int, make: A
     times = [start + second for second in range(seconds)]
     memory = Series(MEMORY, (("type", "process"),), make.address)
     writer.write(
-        Batch(
+        Batch.of(
             cluster.pk,
             spans=[make.span(time, key=f"inc-{time}") for time in times],
             samples=[Sample(memory, time, time % 97) for time in times],

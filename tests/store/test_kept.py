@@ -9,11 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retained_windows import Window, holes, joined
 from observatory.store.maintenance.retention import retain
 from observatory.store.schema.time_series import time_series
-from observatory.wire.records import Batch, Event
+from observatory.wire.records import Event
 from tests.store.test_retention import DAY, each, recorded
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -38,7 +39,7 @@ def window(cluster: int, start: float, stop: float) -> Window:
 
 def write(writer: Writer, cluster: int, times: list[float], make: Any) -> None:
     writer.write(
-        Batch(
+        Batch.of(
             cluster,
             spans=[make.span(time, worker="tcp://w:1") for time in times],
             samples=[make.sample(time, value=time, worker="tcp://w:1") for time in times],
@@ -108,7 +109,7 @@ def test_what_overlaps_the_window_is_kept_though_it_began_days_before(
         make.span(noon + 9, key="lasts beyond it", stop=noon + DAY),
         make.span(noon + 10, key="begins when it ends", stop=noon + 11),
     ]
-    writer.write(Batch(cluster, spans=spans))
+    writer.write(Batch.of(cluster, spans=spans))
     retain({cluster: 30}, 30, moment(now), [window(cluster, noon, noon + 10)])
     keys = rows("SELECT key_rest FROM span WHERE cluster_id = %s ORDER BY start", cluster)
     assert keys == [("lasts into it",), ("lasts beyond it",)]

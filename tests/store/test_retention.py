@@ -10,12 +10,13 @@ import psycopg
 import pytest
 
 from observatory.store.engines import choose
-from observatory.store.ingest.client_runs import note
+from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.client_runs import store_client_runs
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster, retain
 from observatory.store.schema.dimensions import DIMENSIONS
 from observatory.store.schema.time_series import time_series
-from observatory.wire.records import Batch, Event, OpenedRun, WorkerGone
+from observatory.wire.records import ClientRun, Event, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 
@@ -23,7 +24,7 @@ DAY = 86_400.0
 
 
 def _batch(cluster: int, times: list[float], make: Any) -> Batch:
-    return Batch(
+    return Batch.of(
         cluster,
         spans=[make.span(time, worker="tcp://w:1") for time in times],
         samples=[make.sample(time, worker="tcp://w:1") for time in times],
@@ -171,7 +172,7 @@ def test_rows_that_were_compressed_are_deleted_too(
     compressed = rows("SELECT count(*) FROM timescaledb_information.chunks WHERE is_compressed")
     assert compressed[0][0] >= 3
     late = make.span(times[-1], key="late")
-    writer.write(Batch(cluster, spans=[late]))
+    writer.write(Batch.of(cluster, spans=[late]))
     assert _counts(rows, cluster) == {**each(2_001), "span": 2_002}
     retain({cluster: 7}, longest=30, now=datetime.fromtimestamp(now, UTC))
     assert _counts(rows, cluster) == each(1)
@@ -191,7 +192,9 @@ def test_deleting_a_cluster_leaves_nothing_of_it(
             )
             connection.execute("INSERT INTO hole VALUES (%s, now(), now())", [id])
             connection.execute("INSERT INTO late VALUES (%s, now())", [id])
-            note(connection, id, [OpenedRun(uuid4(), now, now, "running", "etl", {}, "", "", "")])
+            store_client_runs(
+                connection, id, [ClientRun(uuid4(), now, now, "running", "etl", {}, "", "", "")]
+            )
         delete_cluster(cluster)
         for table in (*DIMENSIONS, *(table.name for table in time_series())):
             assert rows(f"SELECT count(*) FROM {table} WHERE cluster_id = %s", cluster) == [(0,)], table
@@ -206,7 +209,7 @@ def test_a_cluster_without_records_can_be_deleted(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     writer.write(
-        Batch(cluster, workers=[make.worker(now)], gone=[WorkerGone(make.address, now + 1, "removed")])
+        Batch.of(cluster, workers=[make.worker(now)], gone=[WorkerGone(make.address, now + 1, "removed")])
     )
     delete_cluster(cluster)
     delete_cluster(cluster)
@@ -230,5 +233,5 @@ def test_extents_are_given_for_clusters_that_have_one(
 ) -> None:
     from observatory.store.queries.extents import extents
 
-    committed = writer.write(Batch(cluster, spans=[make.span(now)], committed=now + 1, errors=2))
+    committed = writer.write(Batch.of(cluster, spans=[make.span(now)], committed=now + 1, errors=2))
     assert extents([cluster, cluster + 1]) == {cluster: committed.extent}

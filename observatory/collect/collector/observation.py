@@ -16,7 +16,7 @@ from observatory.collect.scheduler.identity import Counts, Identity
 from observatory.collect.stream.stolen_stream import Silence
 from observatory.collect.workers.limits import Erred, SeriesLimit
 from observatory.collect.workers.membership import Membership, Record
-from observatory.wire.records import Event, Sample, Series, Span, WorkerGone, clean_text, is_time
+from observatory.wire.records import Event, Series, Span, WorkerGone, clean_text, is_time
 
 MAXIMUM_DESCRIBED = 2_000
 """metrics of a cluster whose meaning is kept"""
@@ -64,7 +64,7 @@ class Observation:
 
     def sample(self, series: Series, moment: float, value: float) -> None:
         if self.limit.admits(series):
-            self.outbox.add(Sample(series, moment, value))
+            self.outbox.add_sample(series, moment, value)
         elif not self.has_refused:
             self.has_refused = True
             message = f"the limit of {self.limit.limit} series is reached: new ones are refused"

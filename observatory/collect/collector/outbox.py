@@ -1,8 +1,8 @@
-"""Records on their way into the store: a bounded queue in memory and the thread that writes it.
+"""The queue of records of a target in memory, and the thread that writes it into the store.
 
-While the database is away records are kept up to CAPACITY; beyond it the oldest samples go first, then the
-oldest spans, and what goes is counted. A batch that the database refuses for its data is dropped, so that it
-doesn't block all that follow.
+While the database is unavailable up to CAPACITY records are kept. Beyond it the oldest samples are dropped
+first, then the oldest spans; dropped records are counted. A batch that the database refuses for its data is
+dropped, so that it doesn't block the ones after it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import psycopg
 
 from observatory.collect.collector.cancellation import heed_cancellation
 from observatory.collect.collector.counters import Figures
+from observatory.store.ingest.batch import Batch, BatchBuilder, Record
 from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.writer import Writer
-from observatory.wire.records import Batch, Event, Sample, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import Series, WorkerGone, WorkerSeen
 
 logger = logging.getLogger(__name__)
 
@@ -28,10 +29,8 @@ CAPACITY = 200_000
 LARGEST_BATCH = 20_000
 FLUSH_INTERVAL = 0.2
 QUIET_INTERVAL = 1.0
-"""seconds between two batches that say only how far everything is stored"""
+"""seconds between two batches without records, which only move `committed`"""
 LONGEST_WAIT = 5.0
-
-Record = Span | Sample | Event | WorkerSeen | WorkerGone
 
 
 class Outbox:
@@ -41,13 +40,13 @@ class Outbox:
         self.figures = figures
         self.capacity = capacity
         self.cluster: int | None = None
-        self.batches: deque[Batch] = deque()
+        self.batches: deque[BatchBuilder] = deque()
         self.length = 0
         self.gone: set[str] = set()
         """addresses of workers whose end is in the newest batch"""
 
     def open(self, cluster: int) -> None:
-        """What is added from now on is of this cluster."""
+        """Records that are added from now on belong to this cluster."""
         self.cluster = cluster
         self._next()
 
@@ -56,34 +55,34 @@ class Outbox:
 
     def _next(self) -> None:
         if self.cluster is not None:
-            self.batches.append(Batch(self.cluster))
+            self.batches.append(BatchBuilder(self.cluster))
             self.gone.clear()
 
     def add(self, record: Record) -> None:
         if self.cluster is None:
             return
-        if not self.batches or len(self.batches[-1]) >= LARGEST_BATCH:
-            self._next()
         if isinstance(record, WorkerSeen) and record.address in self.gone:
             # the address starts another lifetime, which can't be in the batch that ends one
             self._next()
-        self._append(self.batches[-1], record)
+        self._newest().add(record)
+        if isinstance(record, WorkerGone):
+            self.gone.add(record.address)
+        self._added()
+
+    def add_sample(self, series: Series, time: float, value: float) -> None:
+        if self.cluster is not None:
+            self._newest().samples.add(series, time, value)
+            self._added()
+
+    def _newest(self) -> BatchBuilder:
+        if not self.batches or len(self.batches[-1]) >= LARGEST_BATCH:
+            self._next()
+        return self.batches[-1]
+
+    def _added(self) -> None:
         self.length += 1
         if self.length > self.capacity:
-            self._make_room()
-
-    def _append(self, batch: Batch, record: Record) -> None:
-        if isinstance(record, Span):
-            batch.spans.append(record)
-        elif isinstance(record, Sample):
-            batch.samples.append(record)
-        elif isinstance(record, Event):
-            batch.events.append(record)
-        elif isinstance(record, WorkerSeen):
-            batch.workers.append(record)
-        else:
-            batch.gone.append(record)
-            self.gone.add(record.address)
+            self._drop_oldest()
 
     def erred(self, count: int) -> None:
         """Counts tasks that erred into the newest batch."""
@@ -92,12 +91,12 @@ class Outbox:
                 self._next()
             self.batches[-1].errors += count
 
-    def take(self, committed: float) -> Batch | None:
-        """The oldest batch; `committed` goes with the newest: all before it is in what was added."""
+    def take(self, committed: float) -> BatchBuilder | None:
+        """The oldest batch; the newest gets `committed`: all records before it were added."""
         if not self.batches:
             if self.cluster is None or not committed:
                 return None
-            return Batch(self.cluster, committed=committed)
+            return BatchBuilder(self.cluster, committed)
         batch = self.batches.popleft()
         self.length -= len(batch)
         if not self.batches:
@@ -106,8 +105,8 @@ class Outbox:
                 batch.committed = committed
         return batch
 
-    def _make_room(self) -> None:
-        """Drops the oldest samples; where there are none, the oldest spans; else the oldest batch."""
+    def _drop_oldest(self) -> None:
+        """Drops the oldest samples; if there are none, the oldest spans; otherwise the oldest batch."""
         for kind in ("samples", "spans"):
             for batch in self.batches:
                 records = getattr(batch, kind)
@@ -120,7 +119,7 @@ class Outbox:
     def _dropped(self, count: int) -> None:
         self.length -= count
         self.figures.records_dropped += count
-        logger.error("%d records were dropped: the database has been away for too long", count)
+        logger.error("%d records were dropped: the database has been unavailable for too long", count)
 
 
 class Flusher:
@@ -142,8 +141,8 @@ class Flusher:
         self.publish = publish
         self.writer = Writer()
         self.thread = ThreadPoolExecutor(1, "writer")
-        self.unwritten: Batch | None = None
-        """a batch that the database didn't take yet: the very same has to be tried again"""
+        self.unwritten: BatchBuilder | None = None
+        """a batch that the database did not take yet: the same one has to be tried again"""
         self.wrote_at = 0.0
 
     async def run(self) -> None:
@@ -155,9 +154,9 @@ class Flusher:
             wait = FLUSH_INTERVAL if stored else min(LONGEST_WAIT, wait * 2)
 
     async def flush(self) -> bool:
-        """Writes what is there now. False when the database didn't take it, or we may not write now.
+        """Writes the records that are queued now. False if the database fails, or writing is not allowed.
 
-        What comes meanwhile waits for the next time: a steady stream would be written record by record.
+        Records that are added meanwhile wait: a steady stream would be written record by record.
         """
         for _ in range(max(1, len(self.outbox.batches) + (self.unwritten is not None))):
             if not self.may_write():
@@ -171,23 +170,23 @@ class Flusher:
             self.unwritten = None
         return True
 
-    def _take(self) -> Batch | None:
+    def _take(self) -> BatchBuilder | None:
         batch = self.outbox.take(self.committed_until())
         quiet = batch is not None and not len(batch) and not batch.errors
         if quiet and time.monotonic() - self.wrote_at < QUIET_INTERVAL:
             return None
         return batch
 
-    async def _write(self, batch: Batch) -> bool:
+    async def _write(self, batch: BatchBuilder) -> bool:
         figures = self.outbox.figures
         try:
             loop = asyncio.get_running_loop()
-            committed = await loop.run_in_executor(self.thread, self.writer.write, batch)
+            committed = await loop.run_in_executor(self.thread, lambda: self.writer.write(batch.batch))
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             # class 54 is a limit that the batch's data exceeds, for ever
             if not (error.sqlstate or "").startswith("54"):
                 figures.write_failures += 1
-                logger.warning("the database doesn't take records now: %s", str(error).strip()[:300])
+                logger.warning("the database does not take records: %s", str(error).strip()[:300])
                 return False
             self._refused(batch, error)
             return True
@@ -195,22 +194,21 @@ class Flusher:
             self._refused(batch, error)
             return True
         self.wrote_at = time.monotonic()
-        self._count(batch)
+        self._count(batch.batch)
         await self.publish(batch.cluster, committed)
         return True
 
-    def _refused(self, batch: Batch, error: Exception) -> None:
+    def _refused(self, batch: BatchBuilder, error: Exception) -> None:
         self.outbox.figures.batches_refused += 1
         logger.error("a batch of %d records was refused and is dropped", len(batch), exc_info=error)
 
     def _count(self, batch: Batch) -> None:
         rows = self.outbox.figures.rows
-        rows["span"] += len(batch.spans)
-        rows["sample"] += len(batch.samples)
-        rows["event"] += len(batch.events)
+        for kind in ("span", "sample", "event"):
+            rows[kind] += batch.count(kind)
         rows["worker"] += len(batch.workers)
-        if batch.spans:
-            self.outbox.figures.lagged(self.now() - min(span.stop for span in batch.spans))
+        if "span" in batch.records:
+            self.outbox.figures.lagged(self.now() - float(batch.records["span"].stops.min()))
 
     def close(self) -> None:
         """Waits for the batch that is being written."""

@@ -13,7 +13,7 @@ from observatory.exchange.formats.base import Progress
 from observatory.replay.scope import Part, Scope
 from observatory.runs.models import Note, Run
 from observatory.store.connection import connect
-from observatory.store.ingest.agents import reported
+from observatory.store.ingest.agents import has_agent
 from observatory.store.queries.timeline import snapshot
 from observatory.store.transfer.extracts import Extract
 from observatory.wire.kinds import stored_kinds
@@ -41,7 +41,7 @@ class BundleFormat:
                     if column.part in hidden
                 ),
             )
-            cluster = _cluster_facts(scope.cluster, reported(connection, scope.cluster.pk))
+            cluster = _cluster_facts(scope.cluster, has_agent(connection, scope.cluster.pk))
             write_bundle(extract, _run_facts(scope, title), cluster, _notes(scope), file, progress)
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from observatory.clusters.models import Cluster
 from observatory.runs.discovery.finding import AN_INSTANT, drop_found_in
 from observatory.runs.models import Run
-from observatory.store.ingest.client_runs import taken
-from observatory.wire.records import OpenedRun
+from observatory.store.ingest.client_runs import take_client_runs
+from observatory.wire.records import ClientRun
 from observatory.wire.runs import RUNNING
 
 EXCEPTION = "exception"
@@ -17,11 +17,11 @@ EXCEPTION = "exception"
 
 def take_up(cluster: Cluster) -> None:
     """Makes the runs that clients told of since the last time; call it in a transaction."""
-    for told in taken(cluster.pk):
+    for told in take_client_runs(cluster.pk):
         drop_found_in(_take_up(cluster, told))
 
 
-def _take_up(cluster: Cluster, told: OpenedRun) -> Run:
+def _take_up(cluster: Cluster, told: ClientRun) -> Run:
     run, _ = Run.objects.get_or_create(
         cluster=cluster,
         code_id=told.run,

@@ -53,6 +53,7 @@ KIND = Kind(
         ),
         Field("count", Type.COUNT, "number of keys", "", "Worker.transfer_incoming_log keys"),
     ),
+    clips_stop=True,
     reading=(
         "start",
         "stop",
