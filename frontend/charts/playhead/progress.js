@@ -1,5 +1,6 @@
 // Progress at the playhead: of each prefix, how many of its tasks were done.
 
+import { formatCount } from "../../formatting.js";
 import { PlotlyChart } from "../drawing/plotly_chart.js";
 import { plain } from "../drawing/plotly.js";
 import { theme } from "../drawing/theme.js";
@@ -72,7 +73,7 @@ function weight(row) {
 
 /** @param {State["progress"][number]} row */
 function words(row) {
-  const erred = row.erred ? ` · ${row.erred.toLocaleString("en")} erred` : "";
-  const of = row.total === null ? "" : ` / ${weight(row).toLocaleString("en")}`;
-  return `${row.done.toLocaleString("en")}${of}${erred}`;
+  const erred = row.erred ? ` · ${formatCount(row.erred)} erred` : "";
+  const of = row.total === null ? "" : ` / ${formatCount(weight(row))}`;
+  return `${formatCount(row.done)}${of}${erred}`;
 }

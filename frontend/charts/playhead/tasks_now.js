@@ -1,5 +1,6 @@
 // Tasks by state at the playhead.
 
+import { formatCount } from "../../formatting.js";
 import { stateColors } from "../drawing/palette.js";
 import { PlotlyChart } from "../drawing/plotly_chart.js";
 import { theme } from "../drawing/theme.js";
@@ -31,7 +32,7 @@ function figure(state) {
         orientation: "h",
         y: names,
         x: counts,
-        text: counts.map((count) => count.toLocaleString("en")),
+        text: counts.map((count) => formatCount(count)),
         textposition: "outside",
         cliponaxis: false,
         marker: { color: names.map((name) => (name === "erred" ? colors.text : stateColors[name])) },
@@ -45,6 +46,6 @@ function figure(state) {
       xaxis: { visible: false, rangemode: "tozero", fixedrange: true, range: [0, Math.max(1, ...counts)] },
       yaxis: { autorange: "reversed", fixedrange: true, ticklen: 0 },
     },
-    rows: /** @type {[string, string][]} */ (names.map((name, at) => [name, counts[at].toLocaleString("en")])),
+    rows: /** @type {[string, string][]} */ (names.map((name, at) => [name, formatCount(counts[at])])),
   };
 }

@@ -1,8 +1,9 @@
 // What people write from the timeline: a run cut out of it, and notes on it.
 
+import { formatDuration } from "../../formatting.js";
 import { element } from "../../element.js";
 import { send } from "../../sending.js";
-import { formatDate, formatDuration, formatTime } from "../../timeline/times.js";
+import { formatDate, formatTime } from "../../timeline/times.js";
 import { FormDialog } from "./form_dialog.js";
 
 /** @typedef {import("../../types.js").Context} Context */

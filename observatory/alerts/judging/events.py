@@ -28,10 +28,10 @@ from observatory.alerts.judging.steps import SECOND, Integers, Steps, keys_of
 from observatory.alerts.judging.verdicts import CLUSTER, Level, Subject
 from observatory.alerts.rules.conditions import By, EventCondition, Happening
 from observatory.alerts.silences.matchers import pattern
+from observatory.clusters.formatting import format_duration
 from observatory.comparison.slower import slower_than_before
 from observatory.runs.discovery.finding import PLAIN_CLOSE, is_working
 from observatory.runs.models import Run
-from observatory.runs.summary import duration_words
 from observatory.store.queries.alert_events import Happened, last_event, last_statuses
 from observatory.store.queries.timeline import extent, instant
 
@@ -205,5 +205,6 @@ def _slower_runs(readings: Readings, condition: EventCondition) -> Iterator[Coun
         slower = slower_than_before(run)
         if slower is not None and run.stop is not None:
             stop = round(run.stop.timestamp() * SECOND)
-            text = f"{run.name} took {duration_words(slower.seconds)}, usually {duration_words(slower.usual)}"
+            took, usual = format_duration(slower.seconds), format_duration(slower.usual)
+            text = f"{run.name} took {took}, usually {usual}"
             yield Counted(None, "", stop, stop + window, 1, text)

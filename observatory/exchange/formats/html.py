@@ -13,6 +13,7 @@ from typing import IO
 from django.conf import settings
 from django.template.loader import render_to_string
 
+from observatory.clusters.formatting import format_duration
 from observatory.config.static.bundle import bundle
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.formats.report import report_of
@@ -31,7 +32,12 @@ class Html:
 
     def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
         report = report_of(scope, progress)
-        theme, loader, modules, style = _text("theme.js"), _text("report_loader.js"), _modules(), _style()
+        theme, loader, modules, style = (
+            _text("site/theme.js"),
+            _text("report/loader.js"),
+            _modules(),
+            _style(),
+        )
         context = {
             "title": title,
             "scope": scope,
@@ -43,9 +49,9 @@ class Html:
             "loader": loader,
             "modules": _base64(gzip.compress(modules.encode(), 9, mtime=0)),
             "entries": [(path, _base64(packed)) for path, packed in report.entries.items()],
-            "shortest": None if report.is_complete else _duration(SHORT * 2**report.level / 1e6),
+            "shortest": None if report.is_complete else format_duration(SHORT * 2**report.level / 1e6),
             "has_notes": "/notes" in report.entries,
-            "step": _duration(report.step),
+            "step": format_duration(report.step),
         }
         file.write(render_to_string("exchange/report.html", context).encode())
         progress(1.0)
@@ -53,7 +59,7 @@ class Html:
 
 @cache
 def _modules() -> str:
-    return bundle(FRONTEND / "pages" / "report.js", FRONTEND)
+    return bundle(FRONTEND / "pages" / "report" / "report.js", FRONTEND)
 
 
 @cache
@@ -73,7 +79,3 @@ def _hash(text: str) -> str:
 
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
