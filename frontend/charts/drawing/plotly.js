@@ -7,7 +7,7 @@ import { theme } from "./theme.js";
  *   purge: (element: HTMLElement) => void}} Plotly
  */
 
-const SOURCE = new URL("../../vendor/plotly.min.js", import.meta.url).href;
+const SOURCE = new URL("../../../vendor/plotly.min.js", import.meta.url).href;
 
 /** @type {Promise<Plotly>|null} */
 let loading = null;
