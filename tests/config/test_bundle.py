@@ -59,7 +59,9 @@ def test_our_modules_can_be_bundled(entry: str) -> None:
     assert "const $frontend_element = (() => {" in bundle(settings.BASE_DIR / entry, settings.BASE_DIR)
 
 
-def test_the_timeline_is_drawn_from_its_bundle_without_plotly(page: Page, world: World, complaints: list[str]) -> None:
+def test_the_timeline_is_drawn_from_its_bundle_without_plotly(
+    page: Page, world: World, complaints: list[str]
+) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     made = bundle(settings.BASE_DIR / BUNDLED[0], settings.BASE_DIR)
