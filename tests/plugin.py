@@ -1,0 +1,15 @@
+"""The pytest plugin that starts the services. pyproject.toml names it: pytest-django reads the settings before
+any conftest.py is loaded."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import services
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    services.stop()
+
+
+services.start(**services.NOT_DURABLE, **services.SMALL)
