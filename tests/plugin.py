@@ -1,5 +1,7 @@
-"""The pytest plugin that starts the services. pyproject.toml names it: pytest-django reads the settings before
-any conftest.py is loaded."""
+"""The pytest plugin that starts the services.
+
+Named in pyproject.toml: pytest-django reads the settings before any conftest.py is loaded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The PostgreSQL and Valkey of the tests and the benchmarks: embedded ones, unless the environment names others."""
+"""PostgreSQL and Valkey for tests and benchmarks: embedded ones, unless the environment names others."""
 
 from __future__ import annotations
 
