@@ -143,7 +143,7 @@ def test_an_alert_has_a_page_with_its_course_its_meaning_and_who_was_told(world:
     page = text_of(world.client("viewer"), f"/alerts/{alert.pk}/")
     for words in (
         "the condition held",
-        "it fired, after 10 s, at 0.93",
+        "it fired, after 10.0 s, at 0.93",
         "what memory pressure means",
         "what to do about memory pressure",
         "Slack #ops was told that it fires",

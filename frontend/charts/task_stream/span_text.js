@@ -1,8 +1,9 @@
 // What the task stream's tooltip says.
 
+import { ACTIONS } from "../../contract.js";
 import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
-import { ACTIONS, ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
+import { ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
 
 /** @typedef {import("./lane_hit.js").Hit} Hit */
 /** @typedef {import("./lane_hit.js").SpanHit} SpanHit */
