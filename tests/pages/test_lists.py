@@ -179,7 +179,7 @@ def test_an_owner_sets_retention_what_ends_a_run_and_members(world: World) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [("zzz", "Nobody has this user name"), ("viewer", "is a member already")]
+    ("name", "reason"), [("zzz", "No active user has this name"), ("viewer", "This user is already a member")]
 )
 def test_who_cannot_be_added_is_told_at_the_field(world: World, name: str, reason: str) -> None:
     answer = world.client("owner").post("/projects/alpha/members/", {"username": name, "role": "viewer"})

@@ -85,9 +85,9 @@ def test_the_list_shows_what_is_asked_for(world: World, query: str, names: list[
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("shortest=5+parsecs", "“5 parsecs” is no duration"),
+        ("shortest=5+parsecs", "“5 parsecs” is not a duration"),
         ("tag=%3Dx", "has no name"),
-        ("since=yesterday", "Write a date and a time"),
+        ("since=yesterday", "Enter a date and time"),
         ("outcome=splendid", "not one of the available choices"),
     ],
 )

@@ -123,7 +123,7 @@ def parse_duration(text: str) -> float:
         match = AMOUNT.match(text, place)
         size = SECONDS.get(match[2].lower()) if match else None
         if match is None or size is None:
-            raise ValidationError(f"“{text}” isn't a duration. Examples: 90 s, 5 min, 1.5 h, 2 d.")
+            raise ValidationError(f"“{text}” is not a duration. Examples: 90 s, 5 min, 1.5 h, 2 d.")
         total, place = total + float(match[1]) * size, match.end()
     if total > 1e9:
         raise ValidationError("The duration must be at most 30 years.")
