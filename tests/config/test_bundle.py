@@ -72,5 +72,5 @@ def test_the_timeline_is_drawn_from_its_bundle(page: Page, world: World, complai
     page.wait_for_function("() => window.Plotly")
     modules = [url for url in asked if "/frontend/" in url and url.endswith(".js")]
     # what stands in every header is in no bundle
-    assert {url.rsplit("/", 1)[1] for url in modules} == {"cluster.js", "theme.js", "alert_flag.js"}
+    assert {url.rsplit("/", 1)[1] for url in modules} == {"cluster.js", "theme.js", "flag.js"}
     assert complaints == []
