@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
-from asgiref.sync import sync_to_async
-from django.db import close_old_connections
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -15,8 +13,6 @@ from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.scheduler.identity import Identity
 from observatory.wire.head import Head
 
-P = ParamSpec("P")
-R = TypeVar("R")
 PROVISIONAL = "unnamed:"
 """how the id of a scheduler starts that can't say its own yet"""
 STARTING_UP = 30.0
@@ -28,19 +24,7 @@ MOST_HELPS = 20_000
 """metrics whose meaning is kept, of all clusters"""
 
 
-async def in_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """function(…) in Django's thread, its connection given back to the pool. Raises django.db.Error."""
-
-    def call() -> R:
-        try:
-            return function(*args, **kwargs)
-        finally:
-            close_old_connections()
-
-    return await sync_to_async(call)()
-
-
-def moment(seconds: float) -> datetime:
+def to_datetime(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -72,7 +56,7 @@ def agents_cluster(project: Project, head: Head) -> Cluster:
         ended=None,
         address=head.address,
         scheduler_id__startswith=PROVISIONAL,
-        started__gte=moment(head.started - STARTING_UP),
+        started__gte=to_datetime(head.started - STARTING_UP),
     )
     if (scraped := unnamed.order_by("-started").first()) is not None:
         scraped.scheduler_id = scheduler_id
@@ -84,8 +68,8 @@ def agents_cluster(project: Project, head: Head) -> Cluster:
         defaults={
             "name": head.name[:100] or head.scheduler_id[:100],
             "address": head.address,
-            "started": moment(head.started),
-            "last_seen": moment(head.since),
+            "started": to_datetime(head.started),
+            "last_seen": to_datetime(head.since),
         },
     )
     return cluster
@@ -93,7 +77,7 @@ def agents_cluster(project: Project, head: Head) -> Cluster:
 
 def heard_agent(cluster: Cluster, newest: float, is_last: bool) -> None:
     """Notes an agent's batch, whose newest record is of the time `newest`, and whether the cluster lives."""
-    seen = max(cluster.last_seen, moment(newest))
+    seen = max(cluster.last_seen, to_datetime(newest))
     fields: dict[str, Any] = {"last_seen": seen, "agent_heard": timezone.now()}
     if is_last:
         fields |= {"ended": seen, "end_reason": "the scheduler closed"}
@@ -116,8 +100,8 @@ def _fields(target: Target, address: str, started: float) -> dict[str, Any]:
         "target": target,
         "name": target.name,
         "address": address,
-        "started": moment(started),
-        "last_seen": moment(started),
+        "started": to_datetime(started),
+        "last_seen": to_datetime(started),
         "identity_interval": target.identity_interval,
         "metrics_interval": target.metrics_interval,
     }
@@ -135,7 +119,7 @@ def unnamed_cluster_of(target: Target, address: str, started: float) -> tuple[Cl
             project_id=target.project_id,
             ended=None,
             address=address,
-            started__gte=moment(started - STARTING),
+            started__gte=to_datetime(started - STARTING),
         )
         .order_by("-started")
         .first()
@@ -157,7 +141,7 @@ def name_cluster(cluster: Cluster, identity: Identity) -> bool:
     if others.exclude(pk=cluster.pk).exists():
         return False
     cluster.scheduler_id = identity.scheduler_id
-    cluster.started = moment(identity.started)
+    cluster.started = to_datetime(identity.started)
     cluster.save(update_fields=["scheduler_id", "started"])
     return True
 
@@ -179,7 +163,7 @@ def end_abandoned() -> None:
 
 
 def end_cluster(cluster: int, ended: float, reason: str) -> None:
-    Cluster.objects.filter(pk=cluster).update(ended=moment(ended), end_reason=reason)
+    Cluster.objects.filter(pk=cluster).update(ended=to_datetime(ended), end_reason=reason)
 
 
 def reopen_cluster(cluster: int) -> None:
@@ -189,7 +173,7 @@ def reopen_cluster(cluster: int) -> None:
 def saw_cluster(cluster: int, last_seen: float, target: Target) -> None:
     """Notes that the cluster's scheduler answered, and how often it is asked."""
     Cluster.objects.filter(pk=cluster).update(
-        last_seen=moment(last_seen),
+        last_seen=to_datetime(last_seen),
         identity_interval=target.identity_interval,
         metrics_interval=target.metrics_interval,
     )

@@ -15,16 +15,16 @@ from urllib.parse import quote, urlencode
 
 import pytest
 import redis
-from dask_processes import Scheduler, scheduler
 from django.conf import settings
 from django.db.models.functions import Now
-from observer import eventually, make_target, read
 
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector.collector import HEARTBEAT
+from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
-from observatory.collect.collector.registry import in_database
 from observatory.store.connection import parameters
+from tests.collect.dask_processes import Scheduler, scheduler
+from tests.collect.observer import eventually, make_target, read
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -112,13 +112,13 @@ async def test_another_collector_takes_over_within_15_s_from_one_that_is_killed(
             client.gather(client.map(lambda x: x, range(20), pure=False))
 
     with scheduler(workers=1) as dask:
-        await in_database(make_target, dask.url)
+        await run_in_django_thread(make_target, dask.url)
         with collector() as first:
-            victim = await eventually(lambda: in_database(holder), 30)
-            await eventually(lambda: in_database(Target.objects.filter(stream="receiving").exists))
+            victim = await eventually(lambda: run_in_django_thread(holder), 30)
+            await eventually(lambda: run_in_django_thread(Target.objects.filter(stream="receiving").exists))
             with collector() as second:
                 await eventually(lambda: asyncio.sleep(0, heartbeats() == 2), 30)
-                assert await in_database(holder) == victim
+                assert await run_in_django_thread(holder) == victim
                 victim_pid = int(victim.split(":")[1])
                 survivor = second if victim_pid == first.pid else first
                 os.kill(victim_pid, signal.SIGKILL)
@@ -128,14 +128,14 @@ async def test_another_collector_takes_over_within_15_s_from_one_that_is_killed(
                 assert time.monotonic() - killed < 15
                 await asyncio.to_thread(work, dask)
                 await eventually(lambda: read("SELECT 1 FROM span WHERE action = 0 HAVING count(*) >= 20"))
-                assert await in_database(Cluster.objects.count) == 1
+                assert await run_in_django_thread(Cluster.objects.count) == 1
                 survivor.terminate()
                 assert await asyncio.to_thread(survivor.wait, 15) == 0
-                assert await in_database(Target.objects.filter(lease_holder="").exists)
+                assert await run_in_django_thread(Target.objects.filter(lease_holder="").exists)
 
 
 async def taken_over(victim: str) -> bool:
-    now = await in_database(holder)
+    now = await run_in_django_thread(holder)
     return bool(now) and now != victim
 
 
@@ -152,10 +152,10 @@ def heartbeats() -> int:
 
 async def test_collectors_share_targets() -> None:
     with scheduler() as one, scheduler() as other:
-        await in_database(make_target, one.url)
-        await in_database(make_target, other.url)
+        await run_in_django_thread(make_target, one.url)
+        await run_in_django_thread(make_target, other.url)
         with collector(), collector():
-            await eventually(lambda: in_database(holders_are, 2), 40)
+            await eventually(lambda: run_in_django_thread(holders_are, 2), 40)
 
 
 def holders_are(count: int) -> bool:
