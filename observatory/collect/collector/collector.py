@@ -23,6 +23,7 @@ from observatory.collect.collector import registry
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.lease import RENEWAL, Leases, enabled_targets
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.http.fetch import HttpClient
@@ -31,8 +32,6 @@ logger = logging.getLogger(__name__)
 
 TABLE_INTERVAL = 1.0
 """seconds between two looks at the table of targets"""
-HEARTBEAT_LIFETIME = 15
-HEARTBEAT = "observatory:collector:"
 WORKER_REQUESTS = 256
 """requests to workers that run at the same time, of all targets together"""
 OPEN_FILES = 65_536
