@@ -12,7 +12,7 @@ from observatory.alerts.rules.metric_help import DESCRIBED, OURS, Described
 from observatory.alerts.rules.units import unit_of_metric
 from observatory.alerts.silences.matchers import Matcher, match_all
 from observatory.clusters.models import Cluster, MetricHelp
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.queries import known_metrics as store
 from observatory.store.queries.known_metrics import RecentBin, SeenSeries
 from observatory.wire.records import MetricType
@@ -64,7 +64,7 @@ class Recent:
 def known_metrics(projects: Iterable[int] | None = None) -> list[Metric]:
     """The metrics of the newest clusters (None: of all projects) and ours, sorted by name."""
     clusters = list(_newest(projects)[:MOST_CLUSTERS])
-    with reading() as connection:
+    with read_connection() as connection:
         examples: dict[str, list[int]] = {}
         found = store.metric_names(connection, clusters)
         newness = {cluster: place for place, cluster in enumerate(clusters)}
@@ -78,7 +78,7 @@ def known_metrics(projects: Iterable[int] | None = None) -> list[Metric]:
 
 def known_metric(name: str) -> Metric | None:
     """None: no cluster ever had it, and it isn't ours or Dask's."""
-    with reading() as connection:
+    with read_connection() as connection:
         clusters = store.clusters_with(connection, list(_newest(None)), name)[:MOST_EXAMPLES]
         seen = store.seen_series(connection, [(cluster, name) for cluster in clusters])
     if not seen and name not in DESCRIBED:
@@ -90,7 +90,7 @@ def recent(
     metric: str, matchers: Sequence[Matcher], clusters: Sequence[int], seconds: float = 3600
 ) -> Recent:
     """What the metric was in the last `seconds` of these clusters, in BINS pieces."""
-    with reading() as connection:
+    with read_connection() as connection:
         stop = store.last_time(connection, clusters)
         of_metric = store.series_of(connection, clusters, metric, MOST_SERIES * 20)
         series = [id for id, labels, worker in of_metric if match_all(matchers, _labels(labels, worker))]
