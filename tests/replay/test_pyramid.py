@@ -16,7 +16,8 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.replay.tasks import build_cluster
-from observatory.replay.tiles.builder import BASE_LEVEL, get_tile, tiles
+from observatory.replay.tiles import builder
+from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
 from observatory.replay.tiles.from_children import count_spans
 from observatory.replay.tiles.from_rows import tile_from_rows
 from observatory.replay.tiles.layers import Layer, layers_for
@@ -251,7 +252,7 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
     bodies = {}
     extent = read_extent(direct, built.pk)
     assert extent is not None
-    top = tiles.whole(extent.first, extent.last)
+    top = builder.covering_tile_ids(extent.first, extent.last)
     for layer in LAYERS_THERE:
         bodies[layer] = [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top]
     read: list[TileId] = []
@@ -260,13 +261,13 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
         read.append(tile_id)
         return tile_from_rows(connection, scope, layer, tile_id)
 
-    monkeypatch.setattr(tiles, "tile_from_rows", count_and_read)
+    monkeypatch.setattr(builder, "tile_from_rows", count_and_read)
     for layer in LAYERS_THERE:
         assert [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top] == bodies[layer]
     extent = read_extent(direct, built.pk)
     assert extent is not None
     if built.is_live:
-        assert all(not tiles.is_closed(tile_id, extent.committed, Scope(built)) for tile_id in read)
+        assert all(not builder.is_closed(tile_id, extent.committed, Scope(built)) for tile_id in read)
     else:
         assert not read
 
@@ -279,22 +280,22 @@ def test_where_there_are_many_spans_finer_tiles_are_built_ahead(
     now: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tiles, "MANY", 100)
+    monkeypatch.setattr(builder, "MANY_SPANS", 100)
     writer.write(Batch(cluster.pk, committed=now + 100_000))
     build_cluster(direct, cluster)
     rows = direct.execute(
         "SELECT level, index, body FROM tile WHERE cluster_id = %s AND layer = 'spans' AND level <= %s",
-        [cluster.pk, tiles.BASE],
+        [cluster.pk, builder.BASE_LEVEL],
     ).fetchall()
     built = {TileId(level, index): count_spans(gzip.decompress(body)) for level, index, body in rows}
-    assert min(tile_id.level for tile_id in built) < tiles.BASE - 1
+    assert min(tile_id.level for tile_id in built) < builder.BASE_LEVEL - 1
     assert sum(spans <= 100 for spans in built.values()) > 0
     for tile_id, spans in built.items():
         assert any(child in built for child in tile_id.children) == (spans > 100), tile_id
 
 
 def test_building_again_builds_nothing(built: Cluster, direct: psycopg.Connection) -> None:
-    assert sum(tiles.prepare_all(direct, built, layer) for layer in LAYERS_THERE) == 0
+    assert sum(builder.build_cluster_tiles(direct, built, layer) for layer in LAYERS_THERE) == 0
 
 
 def test_the_state_is_the_same_with_keyframes_and_without(
