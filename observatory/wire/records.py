@@ -57,8 +57,11 @@ class MetricType(IntEnum):
     COUNTER = 2
 
 
-STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
-"""a task's states on the scheduler (`distributed.scheduler.ALL_TASK_STATES`), as the store numbers them"""
+TASK_STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
+"""Task states on the scheduler (`distributed.scheduler.ALL_TASK_STATES`). The position is the stored code."""
+
+ROLES = ("scheduler", "worker", "nanny")
+"""Roles of the processes that log. The position is the stored code."""
 
 
 @dataclass(frozen=True, slots=True)

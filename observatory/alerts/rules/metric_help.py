@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from observatory.wire.records import MetricType
+from observatory.wire.records import TASK_STATES, MetricType
 
 GAUGE, COUNTER = MetricType.GAUGE, MetricType.COUNTER
 
@@ -34,7 +34,7 @@ def _cluster(help: str, labels: Labels | None = None, type: MetricType = GAUGE) 
 MEMORY = {"type": ("process", "managed", "unmanaged", "spilled")}
 READ_WRITE = {"direction": ("read", "write")}
 IN_OUT = {"direction": ("incoming", "outgoing")}
-STATES = {"state": ("waiting", "queued", "no-worker", "processing", "memory", "erred", "released")}
+STATES = {"state": tuple(state for state in TASK_STATES if state != "forgotten")}
 PREFIX: Labels = {"task_prefix_name": ()}
 SPILL = {"activity": ("memory_read", "disk_read", "disk_write", "pickle", "unpickle")}
 LEVEL: Labels = {"cost_multiplier": ()}

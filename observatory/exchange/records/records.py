@@ -6,11 +6,10 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import psycopg
 
-from observatory.exchange.formats.base import Progress
 from observatory.replay.scope import Scope, Section
 from observatory.store.connection import read_connection
 from observatory.store.queries import timeline
@@ -18,6 +17,9 @@ from observatory.store.queries.extents import read_extent
 from observatory.store.queries.record_kinds import RECORD_KINDS, ColumnType, RecordKind
 from observatory.store.queries.records import Row, Wanted, read
 from observatory.store.times import to_microseconds
+
+if TYPE_CHECKING:  # the formats import this module
+    from observatory.exchange.formats.base import Progress
 
 KINDS_OF_PART = {"log": Section.LOGS, "profile": Section.CODE, "stack": Section.CODE}
 COLUMNS_OF_PART = {
