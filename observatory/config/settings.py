@@ -30,7 +30,7 @@ HTTPS = PUBLIC_URL.startswith("https://")
 
 INSTALLED_APPS = [
     "unfold",  # before the admin, whose templates it replaces
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # config/urls.py loads the admin classes
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

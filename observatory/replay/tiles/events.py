@@ -13,20 +13,10 @@ from observatory.replay.scope import Scope, Section
 from observatory.replay.tiles.levels import TileId
 from observatory.store.queries import timeline
 from observatory.wire.blocks import encode, number_column, text_column
+from observatory.wire.event_kinds import NEVER_BINNED
 
 MAXIMUM_OF_KIND = 500
 """events of one kind that a tile has as themselves"""
-NEVER_COUNTED = frozenset(
-    {
-        "scheduler-unreachable",
-        "scheduler-reachable",
-        "stream-lost",
-        "stream-resumed",
-        "records-dropped",
-        "worker-lost",
-    }
-)
-"""a gap is drawn from each, or each has to be found"""
 
 DROPPED = "records-dropped"
 STRUCTURAL = ("worker-", "scheduler-", "stream-", DROPPED)
@@ -82,7 +72,7 @@ def event_blocks_from_rows(connection: psycopg.Connection, scope: Scope, tile_id
     """The blocks of the tile at `tile_id`, of rows."""
     window = (scope.cluster.pk, *scope.clip(tile_id))
     kinds = timeline.frequent_event_kinds(connection, *window, MAXIMUM_OF_KIND)
-    counted = sorted(set(kinds) - NEVER_COUNTED)
+    counted = sorted(set(kinds) - NEVER_BINNED)
     rows = list(_rows(timeline.events(connection, *window, without=counted)))
     bins = (tile_id.start, tile_id.level)
     counts = timeline.count_events(connection, *window, counted, *bins) if counted else {}
@@ -95,7 +85,7 @@ def event_blocks_from_children(rows: Sequence[Row], counts: Counts, tile_id: Til
     counted = {kind for _, kind in counts} | {
         kind for kind, number in each.items() if number > MAXIMUM_OF_KIND
     }
-    counted -= NEVER_COUNTED
+    counted -= NEVER_BINNED
     total = Counter(counts)
     for time, _, kind, _, _ in rows:
         if kind in counted:
