@@ -24,7 +24,7 @@ HEAD = "batch"
 STEP = 2_000
 PAUSE = 5e-5
 """seconds: before Python 3.11 who sleeps for none has the interpreter back before anybody else wakes up"""
-MAXIMUM_CONTAINERS = 200_000
+MAXIMUM_CONTAINERS = 100_000
 """JSON objects and lists in a column: more take more memory and time than a batch may"""
 AGENT = re.compile(r"[0-9a-f]{32}")
 
