@@ -9,9 +9,9 @@ from django.http import HttpRequest
 
 from observatory.clusters import access
 from observatory.clusters.models import Cluster
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.queries.extents import extents
-from observatory.store.queries.task_stories import agent_report
+from observatory.store.queries.task_history import agent_coverage
 
 
 def get_cluster(request: HttpRequest, cluster_id: int) -> Cluster:
@@ -32,5 +32,5 @@ def frame(cluster: Cluster, tab: str) -> dict[str, Any]:
 
 def record_frame(cluster: Cluster, tab: str) -> dict[str, Any]:
     """`frame` and the agent's report; without an agent, pages of records say why they are empty."""
-    with reading() as connection:
-        return {**frame(cluster, tab), "agent": agent_report(connection, cluster.pk)}
+    with read_connection() as connection:
+        return {**frame(cluster, tab), "agent": agent_coverage(connection, cluster.pk)}

@@ -12,8 +12,8 @@ from observatory.clusters.models import Cluster
 from observatory.pages.clusters.frame import get_cluster, record_frame
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.pages.site.query import format_position, parse_position, parse_time, query_text
-from observatory.store.connection import reading
-from observatory.store.queries.logs import Line, LogFilter, Mark, lines_after, lines_before
+from observatory.store.connection import read_connection
+from observatory.store.queries.logs import LogCursor, LogFilter, LogLine, lines_after, lines_before
 from observatory.wire.records import ROLES
 
 LINES = 200
@@ -40,7 +40,7 @@ def log_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
 
 
 def _csv(cluster: Cluster, wanted: LogFilter) -> HttpResponse:
-    with reading() as connection:
+    with read_connection() as connection:
         lines = lines_before(connection, cluster.pk, wanted, MOST_ROWS + 1)
     header = ("time", "level", "role", "worker", "address", "pid", "logger", "message", "traceback")
     rows = (
@@ -62,7 +62,7 @@ def _csv(cluster: Cluster, wanted: LogFilter) -> HttpResponse:
 
 def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, Any]:
     older, newer = _position(request, "older"), _position(request, "newer")
-    with reading() as connection:
+    with read_connection() as connection:
         if newer is not None:
             found = lines_after(connection, cluster, wanted, LINES + 1, newer)
             lines = found[-LINES:]
@@ -82,11 +82,11 @@ def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, A
     }
 
 
-def _edge(lines: list[Line]) -> str:
+def _edge(lines: list[LogLine]) -> str:
     return format_position(lines[0].time, lines[0].place) if lines else ""
 
 
-def _position(request: HttpRequest, name: str) -> Mark | None:
+def _position(request: HttpRequest, name: str) -> LogCursor | None:
     position = parse_position(request.GET.get(name, ""))
     try:
         return position and (position[0], min(max(int(position[1]), -(2**63)), 2**63 - 1))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from django.http import HttpRequest
 
 from observatory.runs.window import EARLIEST, LATEST
-from observatory.store.queries.timeline import EPOCH, microseconds
+from observatory.store.times import EPOCH, from_microseconds, to_microseconds
 
 LONGEST_TEXT = 500
 POSITION = re.compile(r"(\d{1,16})_(.{1,40})")
@@ -33,7 +33,7 @@ def parse_time(text: str) -> datetime | None:
 
 def format_position(time: datetime, place: object) -> str:
     """The position of a row in a list by time; `place` orders rows of the same time."""
-    return f"{microseconds(time)}_{place}"
+    return f"{to_microseconds(time)}_{place}"
 
 
 def parse_position(text: str) -> tuple[datetime, str] | None:
@@ -41,5 +41,5 @@ def parse_position(text: str) -> tuple[datetime, str] | None:
     match = POSITION.fullmatch(text)
     if match is None:
         return None
-    time = EPOCH + timedelta(microseconds=int(match[1]))
+    time = from_microseconds(int(match[1]))
     return (time, match[2]) if EARLIEST < time < LATEST else None
