@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PORT ?= 8000
 
-.PHONY: demo run test lint types bench requirements screenshot browser
+.PHONY: demo run test lint bench requirements screenshot browser wheel
 
 demo: $(VENV)/installed
 	@$(RUN) manage.py up --demo --port $(PORT)
@@ -27,10 +27,14 @@ bench: $(VENV)/installed-dev browser
 screenshot: $(VENV)/installed-dev browser
 	$(RUN) docs/make_screenshot.py
 
+wheel: $(VENV)/installed
+	$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+# The versions that are pinned now stay, as long as they fit: delete the files first to upgrade everything.
 requirements:
 	$(VENV)/bin/pip install --quiet uv
 	$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --no-header --no-emit-index-url \
-		pyproject.toml -o requirements.txt
+		--all-extras pyproject.toml -o requirements.txt
 	$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --no-header --no-emit-index-url \
 		--group dev -c requirements.txt -o requirements-dev.txt
 
