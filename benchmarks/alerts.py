@@ -30,8 +30,9 @@ import django
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 if not os.environ.get("DATABASE_URL"):
-    from tests import services  # starts them, and says in the environment where they are
+    from tests import services
 
+    services.start()
     atexit.register(services.stop)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 django.setup()

@@ -220,7 +220,6 @@ def measure(browser: Browser, server: Observatory, clusters: dict[int, int], rep
             used.close()
     _, _, page, used = opened(browser, urls[TASKS], READY, state)
     page.wait_for_function(SETTLED)
-    page.wait_for_function("() => window.Plotly")  # it comes after the rows, and takes a second to be read
     info = page.evaluate(
         "() => { const { info } = window.observatory.context; return [info.first, info.last]; }"
     )

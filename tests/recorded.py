@@ -14,10 +14,10 @@ import psycopg
 from observatory.store.engines import choose
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import encode_keys
-from observatory.store.queries.logs import ROLES
 from observatory.store.schema.time_series import RECORDED
 from observatory.wire.records import (
-    STATES,
+    ROLES,
+    TASK_STATES,
     Action,
     Batch,
     Event,
@@ -92,8 +92,8 @@ class Recorded:
             "transition",
             time=at(time),
             cluster_id=self.cluster,
-            start=STATES.index(start),
-            finish=STATES.index(finish),
+            start=TASK_STATES.index(start),
+            finish=TASK_STATES.index(finish),
             worker_id=self.workers.get(worker),
             stimulus=f"because-{time}",
             **self._key(key, group),

@@ -14,10 +14,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from observatory.wire.records import ROLES
+
 MAXIMUM_MESSAGE = 10_000
 MAXIMUM_TRACEBACK = 100_000
-ROLES = ("scheduler", "nanny", "worker")
-"""who has a record that nothing else decides: the first that there is"""
 
 
 @dataclass(eq=False)

@@ -33,7 +33,7 @@ HTTPS = PUBLIC_URL.startswith("https://")
 
 INSTALLED_APPS = [
     "unfold",  # before the admin, whose templates it replaces
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # config/urls.py loads the admin classes
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -174,13 +174,7 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],
         "script-src": ["'self'"],
-        # Plotly adds an empty <style> that it fills by CSSOM, which no policy forbids, and one for its maps.
-        # The latter's hash is of this version: tests/pages/test_in_chromium.py fails with another's.
-        "style-src": [
-            "'self'",
-            "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
-            "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
-        ],
+        "style-src": ["'self'"],
         "img-src": ["'self'", "data:"],
         "font-src": ["'self'"],
         "connect-src": ["'self'"],
@@ -191,7 +185,17 @@ CONTENT_SECURITY_POLICY = {
 }
 # What the admin's pages may do beside it, for staff: django-unfold writes its behaviour into its templates as
 # expressions, which Alpine evaluates, and Alpine sets what they say of an element's style as an attribute.
-ADMIN_POLICY = {"script-src": ["'unsafe-eval'"], "style-src-attr": ["'unsafe-inline'"]}
+# Plotly, which draws the trial of an alert rule there, adds an empty <style> that it fills by CSSOM, and one
+# for its maps. The latter's hash belongs to this version of Plotly: tests/pages/test_in_chromium.py fails
+# with another version.
+ADMIN_POLICY = {
+    "script-src": ["'unsafe-eval'"],
+    "style-src": [
+        "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
+        "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
+    ],
+    "style-src-attr": ["'unsafe-inline'"],
+}
 
 IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20
 METRICS_TOKEN = text("OBSERVATORY_METRICS_TOKEN", "")

@@ -178,7 +178,11 @@ _KINDS = (
         "Something that happened once.",
         Field("time", _TIME, "when", "s", "time of the hook"),
         Field(
-            "kind", _NAME, "one of EVENT_KINDS (wire/records.py)", "", "the hook, or the action in the event"
+            "kind",
+            _NAME,
+            "one of EVENT_KINDS (wire/event_kinds.py)",
+            "",
+            "the hook, or the action in the event",
         ),
         Field("worker", _NAME, "address, or empty", "", "the hook's worker"),
         Field("detail", _JSON, "object; its `message` is for people", "", "SchedulerPlugin.log_event msg"),

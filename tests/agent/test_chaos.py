@@ -15,12 +15,12 @@ from distributed import Client, LocalCluster, Scheduler, wait
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 import observatory.agent
+from observatory.wire.records import TASK_STATES
 from tests.browser.observatory import Observatory
 
 PART = 1_000
 KILLS = 5
 KEY = "replace(key_rest, chr(1), task_group.name)"
-STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
 
 
 class Recorder(SchedulerPlugin):
@@ -102,7 +102,7 @@ def test_every_record_is_stored_once_though_the_server_was_killed_five_times(ser
         with ThreadPoolExecutor(1) as thread:
             tasks = work(client, thread.submit(disturb, server))
 
-    states = ", ".join(f"'{state}'" for state in STATES)
+    states = ", ".join(f"'{state}'" for state in TASK_STATES)
     named = f"(ARRAY[{states}])[start + 1], (ARRAY[{states}])[finish + 1], stimulus"
     transitions = stored(server, f"{KEY}, {named}", "transition")
     assert not recorder.transitions - transitions, "some are missing"

@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from observer import eventually, make_target, read
 
 from observatory.clusters.models import Cluster, Target
-from observatory.collect.collector.collector import HEARTBEAT
+from observatory.collect.collector.heartbeat import HEARTBEAT
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.registry import in_database
 from observatory.store.connection import parameters

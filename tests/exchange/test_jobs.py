@@ -22,7 +22,7 @@ from observatory.exchange.formats import FORMATS
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.imports.destination import Destination
 from observatory.exchange.imports.import_file import import_file
-from observatory.exchange.jobs.jobs import folder, jobs
+from observatory.exchange.jobs import folder, jobs
 from observatory.exchange.models import Job
 from observatory.exchange.tasks import sweep_jobs, work
 from observatory.replay.scope import Scope

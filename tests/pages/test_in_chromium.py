@@ -60,8 +60,8 @@ def test_what_the_timeline_needs_first_is_asked_for_at_once_and_once(page: Page,
     assert [asked.count(question) for question in questions] == [1, 1]
 
 
-def test_plotly_draws_within_the_policy(page: Page, complaints: list[str]) -> None:
-    page.goto("/clusters/")
+def test_plotly_draws_within_the_policy_of_the_pages_that_use_it(page: Page, complaints: list[str]) -> None:
+    page.goto("/admin/alerts/rule/add/")
     module = f"{settings.STATIC_URL}frontend/charts/drawing/plotly.js"
     positions = page.evaluate(DRAW, [module, {"width": 400, "height": 200, "title": {"text": "tasks"}}])
     assert set(positions) == {"absolute"}, "its own style rules aren't in force"

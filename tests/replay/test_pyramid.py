@@ -16,12 +16,13 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.replay.tasks import build
+from observatory.replay.tiles import tiles
 from observatory.replay.tiles.base import of_rows
 from observatory.replay.tiles.layers import Layer, layers_of
 from observatory.replay.tiles.levels import Place
 from observatory.replay.tiles.profiles import FINEST
 from observatory.replay.tiles.pyramid import count_spans
-from observatory.replay.tiles.tiles import BASE, tile, tiles
+from observatory.replay.tiles.tiles import BASE, tile
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
 from observatory.wire.blocks import Block, decode

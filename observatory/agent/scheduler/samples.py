@@ -17,6 +17,7 @@ from tornado.ioloop import PeriodicCallback
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.scheduler.shuffles import Shuffles
 from observatory.agent.worker.profiles import Profiles
+from observatory.wire.records import TASK_STATES
 
 GAUGE, COUNTER = 1, 2
 SLOW = 5
@@ -24,7 +25,7 @@ SLOW = 5
 MAXIMUM_SPANS = 100
 """newest spans whose metrics are told one by one"""
 MEMORY = ("process", "managed", "unmanaged", "spilled")
-STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred")
+STATES = tuple(state for state in TASK_STATES if state != "forgotten")
 
 
 class Sampler:

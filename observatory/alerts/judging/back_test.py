@@ -24,7 +24,7 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.clusters.models import Cluster
 from observatory.store.connection import reading
-from observatory.store.ingest.intervals import TOLD_WHEN_CHANGED
+from observatory.store.ingest.intervals import SENT_ON_CHANGE
 from observatory.store.queries.alert_series import count_samples, series_within
 from observatory.store.queries.extents import seconds
 from observatory.store.queries.timeline import snapshot
@@ -119,7 +119,7 @@ def _length(
     window = round((start - past) * SECOND), round(stop * SECOND)
     metrics = sorted({selector.metric for selector in selectors})
     samples = count_samples(connection, cluster.pk, metrics, *window, MOST_SAMPLES + 1)
-    for metric in TOLD_WHEN_CHANGED.intersection(metrics):
+    for metric in SENT_ON_CHANGE.intersection(metrics):
         samples += round(len(series_within(connection, cluster.pk, [metric], *window)) * (stop - start))
     if samples > MOST_SAMPLES:
         raise BackTestError(

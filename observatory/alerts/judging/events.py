@@ -21,12 +21,13 @@ from operator import attrgetter
 
 import numpy as np
 
-from observatory.alerts.judging.happened import ERRORS, LOGS, SOURCES
 from observatory.alerts.judging.measured import ENDLESS
 from observatory.alerts.judging.readings import Readings
 from observatory.alerts.judging.steps import SECOND, Integers, Steps, keys_of
 from observatory.alerts.judging.verdicts import CLUSTER, Level, Subject
-from observatory.alerts.rules.conditions import By, EventCondition, Happening
+from observatory.alerts.rules import events
+from observatory.alerts.rules.conditions import By, EventCondition
+from observatory.alerts.rules.events import ERRORS, LOGS
 from observatory.alerts.silences.matchers import pattern
 from observatory.comparison.slower import slower_than_before
 from observatory.runs.discovery.finding import PLAIN_CLOSE, is_working
@@ -123,21 +124,21 @@ def _counted(readings: Readings, condition: EventCondition) -> Iterator[Counted]
     """In order of start."""
     happened = readings.happened
     match condition.event:
-        case Happening.TASK_ERRED:
+        case events.TASK_ERRED.name:
             erred = [*happened.of(ERRORS), *happened.of("tasks-erred")]
             yield from _each(sorted(erred, key=attrgetter("time")), condition)
-        case Happening.KILLED_WORKER:
+        case events.KILLED_WORKER.name:
             yield from _each((each for each in happened.of(ERRORS) if each.kind == "killed"), condition)
-        case Happening.LOG:
+        case events.LOG.name:
             lines = happened.of(LOGS)
             yield from _each((line for line in lines if line.level >= condition.level), condition)
-        case Happening.WORKER_PAUSED:
+        case events.WORKER_PAUSED.name:
             yield from sorted(_paused(readings), key=attrgetter("start"))
-        case Happening.UNREACHABLE:
+        case events.UNREACHABLE.name:
             yield from _unreachable(readings)
-        case Happening.ENDED_WITH_ERRORS:
+        case events.ENDED_WITH_ERRORS.name:
             yield from _ended(readings, condition)
-        case Happening.RUN_SLOWER:
+        case events.RUN_SLOWER.name:
             yield from _slower_runs(readings, condition)
         case kind:
             yield from _each(happened.of(kind), condition)
@@ -166,7 +167,7 @@ def _paused(readings: Readings) -> Iterator[Counted]:
 
 
 def _unreachable(readings: Readings) -> Iterator[Counted]:
-    kinds = SOURCES[Happening.UNREACHABLE]
+    kinds = events.UNREACHABLE.sources
     before = last_event(readings.connection, readings.cluster.pk, kinds, readings.began, readings.start)
     within = [each for kind in kinds for each in readings.happened.of(kind) if each.time >= readings.start]
     since: Happened | None = None

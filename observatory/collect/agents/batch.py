@@ -13,9 +13,9 @@ from observatory.store.keys import names_of
 from observatory.store.schema.time_series import RECORDED
 from observatory.wire.batches import decode_rows
 from observatory.wire.blocks import Block
+from observatory.wire.event_kinds import EVENT_KINDS
 from observatory.wire.head import Head
 from observatory.wire.records import (
-    EVENT_KINDS,
     Action,
     Batch,
     Event,

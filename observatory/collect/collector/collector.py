@@ -22,6 +22,7 @@ from observatory.clusters.models import Target
 from observatory.collect.collector import registry
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.lease import RENEWAL, Leases, enabled_targets
 from observatory.collect.collector.registry import in_database
 from observatory.collect.collector.watcher import Shared, Watcher
@@ -31,8 +32,6 @@ logger = logging.getLogger(__name__)
 
 TABLE_INTERVAL = 1.0
 """seconds between two looks at the table of targets"""
-HEARTBEAT_LIFETIME = 15
-HEARTBEAT = "observatory:collector:"
 WORKER_REQUESTS = 256
 """requests to workers that run at the same time, of all targets together"""
 MOST_FILES = 65_536

@@ -19,7 +19,8 @@ from distributed.utils import key_split_group
 
 from observatory.collect.http.fetch import Client, Failure, FetchError, failure_of
 from observatory.collect.scheduler.identity import MAXIMUM_NAME, Problems, integer, number, text
-from observatory.wire.records import EVENT_KINDS, Action, Event, Span, Status, clean_key, clean_text, is_time
+from observatory.wire.event_kinds import EVENT_KINDS
+from observatory.wire.records import Action, Event, Span, Status, clean_key, clean_text, is_time
 
 MAXIMUM_MESSAGE = 4 * 2**20
 MAXIMUM_MESSAGES = 10_000
@@ -66,7 +67,7 @@ def read_object(page: Any, now: float) -> Span | Event | None:
     if kind is None:
         return None
     client = text(page, "client", MAXIMUM_NAME)
-    detail = {"message": EVENT_KINDS[kind], **({"client": client} if client else {})}
+    detail = {"message": EVENT_KINDS[kind].sentence, **({"client": client} if client else {})}
     return Event(now, kind, text(page, "worker", MAXIMUM_NAME), detail)
 
 

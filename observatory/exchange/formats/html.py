@@ -31,7 +31,12 @@ class Html:
 
     def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
         report = report_of(scope, progress)
-        theme, loader, modules, style = _text("theme.js"), _text("report_loader.js"), _modules(), _style()
+        theme, loader, modules, style = (
+            _text("site/theme.js"),
+            _text("report/loader.js"),
+            _modules(),
+            _style(),
+        )
         context = {
             "title": title,
             "scope": scope,
@@ -53,7 +58,7 @@ class Html:
 
 @cache
 def _modules() -> str:
-    return bundle(FRONTEND / "pages" / "report.js", FRONTEND)
+    return bundle(FRONTEND / "pages" / "report" / "report.js", FRONTEND)
 
 
 @cache

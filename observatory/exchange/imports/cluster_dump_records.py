@@ -25,7 +25,7 @@ from observatory.exchange.imports.agent_rows import (
 )
 from observatory.exchange.imports.cluster_dumps import Dump
 from observatory.exchange.imports.refusal import Refused
-from observatory.wire.records import STATES, Action, Status, is_time
+from observatory.wire.records import TASK_STATES, Action, Status, is_time
 
 SHOWN = re.compile(r"<\w+ '?(.+?)'?(?:,| \S+>|>)", re.DOTALL)
 """how Dask shows a task or a worker: <TaskState 'inc-1' memory>, <WorkerState 'tcp://…', name: 0, …>"""
@@ -188,7 +188,7 @@ class _Reader:
     def _states(self) -> None:
         """How many tasks are in each state, and what the cluster has, at the end."""
         states = Counter(as_text(task.get("state")) for task in self.tasks.values())
-        for state in STATES[:-1]:
+        for state in TASK_STATES[:-1]:
             self._sample("observatory_cluster_tasks", states[state], state=state)
         self._sample("observatory_cluster_workers", len(self.workers), state="total")
         threads = sum(as_count(worker.get("nthreads")) for worker in self.workers.values())

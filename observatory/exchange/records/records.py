@@ -6,16 +6,18 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import psycopg
 
-from observatory.exchange.formats.base import Progress
 from observatory.replay.scope import Part, Scope
 from observatory.store.connection import reading
 from observatory.store.queries import timeline
 from observatory.store.queries.record_kinds import RECORD_KINDS, ColumnType, RecordKind
 from observatory.store.queries.records import Row, Wanted, read
+
+if TYPE_CHECKING:  # the formats import this module
+    from observatory.exchange.formats.base import Progress
 
 KINDS_OF_PART = {"log": Part.LOGS, "profile": Part.CODE, "stack": Part.CODE}
 COLUMNS_OF_PART = {

@@ -12,7 +12,8 @@ from observatory.clusters.models import Cluster
 from observatory.pages.clusters.frame import cluster_of, mark_in, mark_of, moment, record_frame, words
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.store.connection import reading
-from observatory.store.queries.logs import ROLES, Line, LogFilter, Mark, lines_after, lines_before
+from observatory.store.queries.logs import Line, LogFilter, Mark, lines_after, lines_before
+from observatory.wire.records import ROLES
 
 LINES = 200
 """on one page"""

@@ -13,20 +13,10 @@ from observatory.replay.scope import Part, Scope
 from observatory.replay.tiles.levels import Place
 from observatory.store.queries import timeline
 from observatory.wire.blocks import encode, number_column, text_column
+from observatory.wire.event_kinds import NEVER_BINNED
 
 MOST_OF_KIND = 500
 """events of one kind that a tile has as themselves"""
-NEVER_COUNTED = frozenset(
-    {
-        "scheduler-unreachable",
-        "scheduler-reachable",
-        "stream-lost",
-        "stream-resumed",
-        "records-dropped",
-        "worker-lost",
-    }
-)
-"""a gap is drawn from each, or each has to be found"""
 
 DROPPED = "records-dropped"
 STRUCTURAL = ("worker-", "scheduler-", "stream-", DROPPED)
@@ -81,7 +71,7 @@ def events_of_rows(connection: psycopg.Connection, scope: Scope, place: Place) -
     """The blocks of the tile at `place`, of rows."""
     window = (scope.cluster.pk, *scope.of(place))
     kinds = timeline.kinds_of_events(connection, *window, MOST_OF_KIND)
-    counted = sorted(set(kinds) - NEVER_COUNTED)
+    counted = sorted(set(kinds) - NEVER_BINNED)
     rows = list(_rows(timeline.events(connection, *window, without=counted)))
     bins = (place.start, place.level)
     counts = timeline.counts_of_events(connection, *window, counted, *bins) if counted else {}
@@ -92,7 +82,7 @@ def events_of_children(rows: Sequence[Row], counts: Counts, place: Place) -> byt
     """The blocks of the tile at `place`, of the events and counts (by bins of `place`) of those below it."""
     each = Counter(kind for _, _, kind, _, _ in rows)
     counted = {kind for _, kind in counts} | {kind for kind, number in each.items() if number > MOST_OF_KIND}
-    counted -= NEVER_COUNTED
+    counted -= NEVER_BINNED
     total = Counter(counts)
     for time, _, kind, _, _ in rows:
         if kind in counted:

@@ -18,16 +18,15 @@ from observatory.store.schema.time_series import RECORDED
 from observatory.store.stacks import Stacks
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
 from observatory.wire.kinds import KINDS, Type
-from observatory.wire.records import STATES, clean_key
+from observatory.wire.records import ROLES, TASK_STATES, clean_key
 
-ROLES = ("scheduler", "worker", "nanny")
 SOURCES = ("task", "event-loop")
 UNKNOWN_SOURCE = 255
 NOT_A_WORKER, NO_PREFIX = -1, 0
 """of a profile's rows: the scheduler's, the event loop's"""
 GROUP_FIELDS = {"group_dependency": ("group", "depends_on")}
 """fields of type key that hold the name of a group"""
-STATE_CODES = {state: code for code, state in enumerate(STATES)}
+STATE_CODES = {state: code for code, state in enumerate(TASK_STATES)}
 LARGEST_INT2, LARGEST_INT4 = 2**15 - 1, 2**31 - 1
 
 Columns = tuple[Any, ...]

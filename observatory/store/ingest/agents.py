@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 
 from observatory.store.engines import Engine
-from observatory.store.ingest.validated import COLLECTORS_EVENTS
 from observatory.store.maintenance.keyframes import drop_keyframes
+from observatory.wire.event_kinds import FROM_COLLECTOR
 from observatory.wire.head import Head
 from observatory.wire.records import Action
 
@@ -85,7 +85,7 @@ def take_over(connection: psycopg.Connection, engine: Engine, cluster: int, sinc
         "since": moment,
         "earliest": moment - LONGEST_SPAN,
         "compute": int(Action.COMPUTE),
-        "kept": list(COLLECTORS_EVENTS),
+        "kept": list(FROM_COLLECTOR),
         "microseconds": int(since * 1e6),
     }
     connection.execute(

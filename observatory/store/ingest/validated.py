@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from observatory.store.schema.time_series import EVENT, RECORDED, SAMPLE, SPAN, TimeSeries
 from observatory.store.texts import LARGEST_INTEGER
+from observatory.wire.event_kinds import FROM_COLLECTOR
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import (
@@ -31,7 +32,6 @@ Timed = TypeVar("Timed", Sample, Event, WorkerSeen, WorkerGone, OpenedRun)
 
 OURS = "observatory_"
 """what the names of metrics begin with that an agent and the collector both tell"""
-COLLECTORS_EVENTS = ("scheduler-unreachable", "scheduler-reachable", "series-refused", "cluster-ended")
 EARLIEST = 946_684_800.0
 """as wire.records.is_time"""
 DAY = 86_400
@@ -102,7 +102,7 @@ class Accepted:
 
     def by_stock(self) -> Accepted:
         """What of a scraped batch no agent tells: what the collector alone sees, Prometheus' own metrics."""
-        kept = [event for event in self.events if event.kind in COLLECTORS_EVENTS]
+        kept = [event for event in self.events if event.kind in FROM_COLLECTOR]
         series, times, values = self.samples.series, self.samples.times, self.samples.values
         scraped = [index for index, known in enumerate(series) if not known.metric.startswith(OURS)]
         return replace(

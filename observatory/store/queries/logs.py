@@ -9,8 +9,8 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.rows import class_row
 
-ROLES = ("scheduler", "worker", "nanny")
-"""as the store numbers them"""
+from observatory.wire.records import ROLES
+
 MAXIMUM_TRACEBACK: LiteralString = "20000"
 """characters of one that a list of lines has"""
 

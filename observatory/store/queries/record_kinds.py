@@ -8,13 +8,12 @@ from enum import Enum
 from typing import LiteralString
 
 from observatory.store.ingest.agent_rows import SOURCES
-from observatory.store.queries.logs import ROLES
-from observatory.wire.records import STATES, Action, MetricType, Status
+from observatory.wire.records import ROLES, TASK_STATES, Action, MetricType, Status
 
 NAMES: Mapping[str, Sequence[str]] = {
     "actions": [action.label for action in Action],
     "statuses": [status.name.lower() for status in Status],
-    "states": STATES,
+    "states": TASK_STATES,
     "roles": ROLES,
     "sources": SOURCES,
     "directions": ("incoming", "outgoing"),

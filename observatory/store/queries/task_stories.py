@@ -11,7 +11,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from observatory.store.keys import GROUP_OF_KEY, OF_KEY, key_parameters
-from observatory.wire.records import STATES, Action
+from observatory.wire.records import TASK_STATES, Action
 
 Row = TypeVar("Row")
 
@@ -235,6 +235,6 @@ def _parameters(cluster: int, key: str, limit: int) -> dict[str, Any]:
         "cluster": cluster,
         **key_parameters(key),
         "limit": limit,
-        "states": list(STATES),
+        "states": list(TASK_STATES),
         "actions": [action.label for action in Action],
     }

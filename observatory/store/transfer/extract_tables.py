@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import LiteralString
 
-from observatory.wire.records import STATES, Action, Status
+from observatory.wire.records import TASK_STATES, Action, Status
 
 INT2, INT4, INT8 = 2**15, 2**31, 2**63
 
@@ -144,8 +144,8 @@ RECORDS = (
             GROUP,
             KEY,
             WORKER,
-            _integer("start", len(STATES) - 1, -1),
-            _integer("finish", len(STATES) - 1, -1),
+            _integer("start", len(TASK_STATES) - 1, -1),
+            _integer("finish", len(TASK_STATES) - 1, -1),
             *_columns(Type.NAME, "stimulus"),
         ),
         "time",

@@ -14,6 +14,7 @@ NAME = "demo"
 class Command(BaseCommand):
     help = "Adds the demo's scheduler as a target, or updates the address of the demo's target."
     is_internal = True
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("url")
