@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PORT ?= 8000
 
-.PHONY: demo run test lint bench requirements screenshot browser wheel
+.PHONY: demo run test lint bench requirements docs screenshot browser wheel
 
 demo: $(VENV)/installed
 	@$(RUN) manage.py up --demo --port $(PORT)
@@ -23,6 +23,13 @@ lint: $(VENV)/installed-dev node_modules/installed
 
 bench: $(VENV)/installed-dev browser
 	$(RUN) -m benchmarks.measuring.table
+
+# Generated documents and parts of documents.
+docs: $(VENV)/installed-dev
+	$(RUN) docs/make_module_tables.py
+	$(RUN) docs/make_wire_format.py
+	$(RUN) docs/make_metrics.py
+	$(RUN) docs/make_ready_made_rules.py
 
 screenshot: $(VENV)/installed-dev browser
 	$(RUN) docs/make_screenshot.py
