@@ -22,7 +22,7 @@ from observatory import __version__
 from observatory.alerts.evaluation import health
 from observatory.runtime.health import heartbeats as beats
 from observatory.store.connection import connect
-from observatory.store.queries.extents import counts
+from observatory.store.queries.extents import row_estimates
 
 COUNTERS = {
     "scrapes": "Requests to schedulers and workers.",
@@ -85,7 +85,7 @@ def stored_metrics() -> Iterator[Metric]:
     family = GaugeMetricFamily("observatory_stored_rows", "About how many rows are stored.", labels=["table"])
     try:
         with connect() as connection:
-            for table, count in counts(connection).items():
+            for table, count in row_estimates(connection).items():
                 family.add_metric([table], count)
     except psycopg.Error:
         return
