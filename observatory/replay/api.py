@@ -1,4 +1,4 @@
-"""What a timeline asks for, of a cluster or of a window: docs/architecture.md, "HTTP, for the page"."""
+"""What a timeline asks for, of a cluster or of a window: docs/architecture/http.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""*cluster* and *lanes* of docs/architecture.md: what the page has to know before it draws."""
+"""*cluster* and *lanes* of docs/architecture/http.md: what the page has to know before it draws."""
 
 from __future__ import annotations
 

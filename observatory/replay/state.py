@@ -33,7 +33,7 @@ RECENT = 1.5
 
 
 def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str, Any]:
-    """*state* of docs/architecture.md; `at` in microseconds on the scheduler's clock. Needs a snapshot.
+    """*state* of docs/architecture/http.md; `at` in microseconds on the scheduler's clock. Needs a snapshot.
 
     Of a window it is the state at an instant in it, and the progress since its start.
     """

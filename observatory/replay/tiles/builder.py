@@ -2,7 +2,7 @@
 
 Up to the level BASE they are made of rows, above it of the two below them: what a tile costs doesn't depend
 on how many rows it covers. Below BASE those are built ahead that are made of many rows.
-docs/architecture.md, "Time, levels and tiles".
+docs/architecture/replay.md.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _pack(body: bytes, level: int) -> bytes:
 
 
 def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
-    """docs/architecture.md, "Time, levels and tiles"."""
+    """docs/architecture/replay.md."""
     return min(tile_id.stop, scope.stop) / 1e6 < committed - SETTLING
 
 

@@ -44,7 +44,7 @@ OF_LANES: LiteralString = "(%(lanes)s::int[] IS NULL OR lane_id = ANY(%(lanes)s)
 
 @dataclass(frozen=True, slots=True)
 class Dimensions:
-    """What ids stand for, as docs/architecture.md shows them; series without their interval."""
+    """What ids stand for, as docs/architecture/http.md shows them; series without their interval."""
 
     workers: list[Item]
     lanes: list[Item]
