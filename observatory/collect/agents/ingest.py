@@ -20,7 +20,7 @@ from observatory.clusters.models import Cluster, IngestToken
 from observatory.collect.agents.batch import batch_of
 from observatory.collect.agents.body import BodyError, read_body
 from observatory.collect.collector import registry
-from observatory.collect.workers.limits import SeriesLimit
+from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publication import publish_sync

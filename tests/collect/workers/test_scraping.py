@@ -8,14 +8,15 @@ import socket
 import time
 
 import pytest
-from dask_processes import Scheduler, scheduler
-from observer import event_kinds, eventually, observed, read
 
 from observatory.clusters.models import Cluster, Target
-from observatory.collect.collector.collector import MOST_FILES, allow_many_files
-from observatory.collect.collector.registry import in_database
-from observatory.collect.workers.limits import Erred, SeriesLimit
+from observatory.collect.collector.collector import OPEN_FILES, raise_open_files_limit
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.wire.records import Series
+from tests.collect.dask_processes import Scheduler, scheduler
+from tests.collect.observer import event_kinds, eventually, observed, read
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -42,15 +43,15 @@ async def test_one_broken_worker_endpoint_delays_no_other() -> None:
             await asyncio.sleep(6)
             seconds = time.monotonic() - started
             assert await scrapes(healthy) - before > seconds / 0.5 * 0.6
-            await eventually(lambda: asyncio.sleep(0, watcher.shared.figures.scrape_failures))
+            await eventually(lambda: asyncio.sleep(0, watcher.shared.counters.scrape_failures))
 
 
 def test_a_collector_may_keep_a_connection_to_each_of_a_thousand_workers() -> None:
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, most))
     try:
-        allow_many_files()
-        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (min(MOST_FILES, most), most)
+        raise_open_files_limit()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (min(OPEN_FILES, most), most)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
 
@@ -66,13 +67,13 @@ async def test_series_beyond_the_limit_are_refused_visibly_and_the_known_ones_go
     with scheduler(workers=1) as dask:
         async with observed(dask.url, series_limit=40) as watcher:
             await eventually(lambda: refused_events(), 20)
-            await eventually(lambda: in_database(Target.objects.filter(series_refused__gt=0).exists))
+            await eventually(lambda: run_in_django_thread(Target.objects.filter(series_refused__gt=0).exists))
             assert (await read("SELECT count(*) FROM series"))[0][0] <= 40
             newest = (await read("SELECT max(time) FROM sample"))[0][0]
             await eventually(lambda: read("SELECT 1 FROM sample WHERE time > %s LIMIT 1", newest))
-            assert watcher.observation.limit.refused
+            assert watcher.observation.series_limit.refused
             assert (await event_kinds()).count("series-refused") == 1
-            assert (await in_database(Target.objects.get)).series_count == 40
+            assert (await run_in_django_thread(Target.objects.get)).series_count == 40
 
 
 async def refused_events() -> bool:
@@ -109,14 +110,14 @@ async def test_erred_tasks_are_counted_although_the_event_stream_is_silent_about
 
 
 def test_two_sources_of_erred_tasks_are_not_added_up() -> None:
-    erred = Erred(fresh=True)
+    erred = ErredTaskCount(fresh=True)
     assert erred.counted(3) == 3
     assert erred.scraped(5) == 2
     assert erred.counted(5) == 0
     assert erred.counted(0) == 0
     assert erred.scraped(5) == 0
     assert erred.scraped(6) == 1
-    known = Erred(fresh=False)
+    known = ErredTaskCount(fresh=False)
     assert known.counted(10) == 0
     assert known.scraped(100) == 0
     assert known.scraped(101) == 1
@@ -141,16 +142,16 @@ async def test_a_scheduler_that_is_too_busy_to_say_its_id_is_observed_all_the_sa
             await eventually(
                 lambda: has("SELECT 1 FROM series WHERE metric = 'observatory_worker_cpu_percent'", 1)
             )
-            assert watcher.asker.failures < 6
+            assert watcher.identity_poller.failures < 6
             await busy
             await eventually(lambda: named(), 30)
-        (cluster,) = await in_database(lambda: list(Cluster.objects.all()))
+        (cluster,) = await run_in_django_thread(lambda: list(Cluster.objects.all()))
         assert cluster.scheduler_id.startswith("Scheduler-")
         assert await read("SELECT name, nthreads FROM worker") == [("w0", 2)]
 
 
 async def named() -> bool:
-    return await in_database(Cluster.objects.filter(scheduler_id__startswith="Scheduler-").exists)
+    return await run_in_django_thread(Cluster.objects.filter(scheduler_id__startswith="Scheduler-").exists)
 
 
 async def has(query: str, value: int) -> bool:

@@ -13,8 +13,8 @@ import pytest
 
 from observatory.agent.delivery.spool import Spool, owner_of
 from tests.agent.batches import real, transition
-from tests.agent.misbehaving import Server, serving
-from tests.agent.receiving import TOKEN
+from tests.agent.fake_server import TOKEN
+from tests.agent.faulty_server import FaultyServer, faulty_server
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,8 +42,8 @@ time.sleep(60)
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as server:
+def server() -> Iterator[FaultyServer]:
+    with faulty_server() as server:
         yield server
 
 
@@ -60,7 +60,7 @@ def agent(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     )
 
 
-def flush(server: Server, folder: Path) -> subprocess.CompletedProcess[str]:
+def flush(server: FaultyServer, folder: Path) -> subprocess.CompletedProcess[str]:
     return agent("flush", "--url", server.url, "--token", TOKEN, "--spool-directory", str(folder))
 
 
@@ -71,7 +71,7 @@ def leave(folder: Path, url: str, token: str = TOKEN, name: str = "gone", batche
     spool.close()
 
 
-def test_what_a_killed_agent_kept_is_sent_once(server: Server, tmp_path: Path) -> None:
+def test_what_a_killed_agent_kept_is_sent_once(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     command = [sys.executable, "-c", KILLED, server.url, TOKEN, str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
@@ -96,7 +96,7 @@ def test_what_a_killed_agent_kept_is_sent_once(server: Server, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_tells_what_it_sent_and_what_is_left(server: Server, tmp_path: Path) -> None:
+def test_it_tells_what_it_sent_and_what_is_left(server: FaultyServer, tmp_path: Path) -> None:
     leave(tmp_path, server.url, name="one")
     leave(tmp_path, server.url, name="two", batches=2)
     server.behaviours = ["well", "failing"]
@@ -108,13 +108,13 @@ def test_it_tells_what_it_sent_and_what_is_left(server: Server, tmp_path: Path) 
     assert "status 500" in done.stderr
 
 
-def test_a_newer_token_sends_what_was_kept_under_an_older_one(server: Server, tmp_path: Path) -> None:
+def test_a_newer_token_sends_what_was_kept_under_an_older_one(server: FaultyServer, tmp_path: Path) -> None:
     leave(tmp_path, server.url, token="an older token")
     assert flush(server, tmp_path).returncode == 0
     assert len(server.received.rows["transition"]) == 3
 
 
-def test_what_is_for_another_server_stays(server: Server, tmp_path: Path) -> None:
+def test_what_is_for_another_server_stays(server: FaultyServer, tmp_path: Path) -> None:
     leave(tmp_path, "http://elsewhere")
     done = flush(server, tmp_path)
     assert done.returncode == 0
@@ -122,7 +122,7 @@ def test_what_is_for_another_server_stays(server: Server, tmp_path: Path) -> Non
     assert (tmp_path / "gone").exists()
 
 
-def test_it_takes_the_agents_settings(server: Server, tmp_path: Path) -> None:
+def test_it_takes_the_agents_settings(server: FaultyServer, tmp_path: Path) -> None:
     leave(tmp_path, server.url)
     done = agent(
         "flush",

@@ -23,7 +23,7 @@ REASONS = (
 """distributed.scheduler.Scheduler.remove_worker's stimulus_id"""
 
 
-class Lifecycle:
+class WorkerLifetimes:
     """Rows of kinds `worker`, `gone` and `event`."""
 
     def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:

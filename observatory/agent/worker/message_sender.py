@@ -1,4 +1,4 @@
-"""Takes a journal's messages to the scheduler, over Dask's own comms."""
+"""Takes a wal's messages to the scheduler, over Dask's own comms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tornado.ioloop import PeriodicCallback
 
-from observatory.agent.worker.write_ahead_log import Journal
+from observatory.agent.worker.write_ahead_log import WriteAheadLog
 
 INTERVAL = 0.5
 TIMEOUT = 20.0
@@ -20,15 +20,15 @@ URGENT = 0.1
 CLOSING = 3.0
 
 
-class Courier:
+class MessageSender:
     """One call at a time; one that isn't answered is made again."""
 
     def __init__(
-        self, server: Any, journal: Journal, address: Callable[[], str], gather: Callable[[], None]
+        self, server: Any, wal: WriteAheadLog, address: Callable[[], str], gather: Callable[[], None]
     ) -> None:
-        """`gather` puts into the journal what there is to tell at each tick."""
+        """`gather` puts into the wal what there is to tell at each tick."""
         self.server = server
-        self.journal = journal
+        self.wal = wal
         self.address = address
         self.gather = gather
         self.failures = 0
@@ -42,11 +42,11 @@ class Courier:
         self._callback.start()
 
     def hurry(self) -> None:
-        """Something urgent is in the journal; of any thread."""
+        """Something urgent is in the wal; of any thread."""
         now = time.monotonic()
         if now - self._urgent > URGENT:
             self._urgent = now
-            self.journal.seal(self.address())
+            self.wal.seal(self.address())
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 self.server.loop.add_callback(self._tick, False)
 
@@ -59,13 +59,13 @@ class Courier:
     async def stop(self) -> None:
         self._callback.stop()
         await self.flush()
-        self.journal.close()
+        self.wal.close()
 
     async def _tick(self, gathers: bool = True) -> None:
         try:
             if gathers:
                 self.gather()
-            self.journal.seal(self.address())
+            self.wal.seal(self.address())
         except Exception:  # the worker goes on
             self.failures += 1
         if time.monotonic() < self._not_before:
@@ -74,7 +74,7 @@ class Courier:
             await self._send()
 
     async def _send(self) -> None:
-        while (message := self.journal.first()) is not None:
+        while (message := self.wal.first()) is not None:
             try:
                 call = self.server.scheduler.observatory_records(**vars(message))
                 answer = await asyncio.wait_for(call, TIMEOUT)
@@ -88,4 +88,4 @@ class Courier:
                 self._pause = min(LONGEST, self._pause * 2)
                 return
             self._pause = INTERVAL
-            self.journal.done(message)
+            self.wal.done(message)

@@ -14,7 +14,7 @@ import pytest
 from distributed import Client, LocalCluster, wait
 
 import observatory.agent
-from tests.agent.receiving import TOKEN, Receiving, receiving
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +25,9 @@ def client() -> Iterator[Client]:
 
 
 @pytest.fixture
-def received(client: Client) -> Iterator[Receiving]:
+def received(client: Client) -> Iterator[FakeServer]:
     client.wait_for_workers(2, timeout=30)
-    with receiving() as received:
+    with fake_server() as received:
         observatory.agent.register(
             client, url=received.url, token=TOKEN, name="tests", flush_interval="100ms"
         )
@@ -45,7 +45,7 @@ def eventually(found: Callable[[], Any], seconds: float = 15) -> Any:
     return result
 
 
-def events(received: Receiving, kind: str) -> list[dict[str, Any]]:
+def events(received: FakeServer, kind: str) -> list[dict[str, Any]]:
     return [row for row in received.rows["event"] if row["kind"] == kind]
 
 
@@ -73,7 +73,7 @@ def sleep_with(data: bytes, number: int) -> int:
 
 
 def test_each_attempt_of_a_failing_task_is_told_with_its_traceback(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     future = client.submit(fail, 1, retries=2, pure=False)
     wait(future)
@@ -93,7 +93,7 @@ def test_each_attempt_of_a_failing_task_is_told_with_its_traceback(
 
 
 def test_tasks_that_fail_with_another_are_counted_not_told_as_errors(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     failing = client.submit(fail_after, 1.0, pure=False)
     dependents = [client.submit(increment, failing, pure=False) for _ in range(4)]
@@ -105,7 +105,7 @@ def test_tasks_that_fail_with_another_are_counted_not_told_as_errors(
 
 
 def test_counts_by_state_and_memory_by_prefix_are_those_of_the_scheduler(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     held = client.map(increment, range(30), pure=False)
     wait(held)
@@ -123,7 +123,7 @@ def test_counts_by_state_and_memory_by_prefix_are_those_of_the_scheduler(
     eventually(lambda: latest(memory) == 0)
 
 
-def test_the_clusters_memory_is_told_as_often_as_its_workers(client: Client, received: Receiving) -> None:
+def test_the_clusters_memory_is_told_as_often_as_its_workers(client: Client, received: FakeServer) -> None:
     held = client.submit(bytes, 5_000_000, pure=False)
     wait(held)
     series = '["observatory_cluster_memory_bytes", {"type": "managed"}'
@@ -139,7 +139,7 @@ def test_the_clusters_memory_is_told_as_often_as_its_workers(client: Client, rec
 
 
 def test_a_graph_is_told_with_its_edges_annotations_and_priorities(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     with dask.annotate(priority=7, retries=3):
         first = dask.delayed(increment)(1, dask_key_name="first-of-all")
@@ -159,7 +159,7 @@ def test_a_graph_is_told_with_its_edges_annotations_and_priorities(
 
 
 def test_work_that_is_stolen_is_told_from_request_to_confirmation(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     first = sorted(client.scheduler_info()["workers"])[0]
     needed = client.scatter([bytes(1000 + number) for number in range(100)], workers=[first])
@@ -173,7 +173,7 @@ def test_work_that_is_stolen_is_told_from_request_to_confirmation(
     assert confirmed <= {row["key"] for row in requests}
 
 
-def test_what_is_logged_to_a_topic_is_an_event_whatever_it_is(client: Client, received: Receiving) -> None:
+def test_what_is_logged_to_a_topic_is_an_event_whatever_it_is(client: Client, received: FakeServer) -> None:
     client.log_event("<img onerror=alert(1)>", {"number": float("nan"), "many": ["x" * 100] * 1000})
     [event] = eventually(
         lambda: [e for e in events(received, "topic") if "onerror" in e["detail"]["message"]]
@@ -193,7 +193,7 @@ def test_what_is_logged_to_a_topic_is_an_event_whatever_it_is(client: Client, re
     ],
     ids=["html", "not printable", "tuple", "10 MB", "bytes", "number"],
 )
-def test_a_key_of_any_kind_does_no_harm(client: Client, received: Receiving, key: Any) -> None:
+def test_a_key_of_any_kind_does_no_harm(client: Client, received: FakeServer, key: Any) -> None:
     if isinstance(key, bytes | int):
         graph = {key: (increment, 1)}
         try:
@@ -216,7 +216,7 @@ def raise_hostile() -> None:
     raise Hostile("x" * 10_000_000)
 
 
-def test_an_exception_that_cannot_be_shown_does_no_harm(client: Client, received: Receiving) -> None:
+def test_an_exception_that_cannot_be_shown_does_no_harm(client: Client, received: FakeServer) -> None:
     future = client.submit(raise_hostile, pure=False)
     wait(future, timeout=30)
     future.cancel()
@@ -225,7 +225,7 @@ def test_an_exception_that_cannot_be_shown_does_no_harm(client: Client, received
 
 
 def test_a_failing_hook_is_logged_once_and_stops_nothing(
-    client: Client, received: Receiving, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    client: Client, received: FakeServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = client.cluster.scheduler.plugins[observatory.agent.NAME]
 
@@ -240,7 +240,7 @@ def test_a_failing_hook_is_logged_once_and_stops_nothing(
     assert len([record for record in caplog.records if record.name == "distributed.observatory"]) == 1
 
 
-def test_adaptive_scaling_is_told_when_its_target_changes(client: Client, received: Receiving) -> None:
+def test_adaptive_scaling_is_told_when_its_target_changes(client: Client, received: FakeServer) -> None:
     async def ask() -> None:
         await client.scheduler.adaptive_target(target_duration="1s")
         await client.scheduler.adaptive_target(target_duration="1s")
@@ -252,7 +252,7 @@ def test_adaptive_scaling_is_told_when_its_target_changes(client: Client, receiv
 
 
 def test_a_p2p_shuffle_is_told_from_its_beginning_to_its_end_with_its_progress(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     def moved() -> list[float]:
         series = '["observatory_shuffle_bytes"'
@@ -277,7 +277,7 @@ def test_a_p2p_shuffle_is_told_from_its_beginning_to_its_end_with_its_progress(
     assert max(moved()) > 1_000_000
 
 
-def test_a_paused_worker_a_retired_one_and_a_new_one_are_told(client: Client, received: Receiving) -> None:
+def test_a_paused_worker_a_retired_one_and_a_new_one_are_told(client: Client, received: FakeServer) -> None:
     cluster = client.cluster
     retired = sorted(client.scheduler_info()["workers"])[0]
     client.sync(cluster.scheduler.retire_workers, workers=[retired])
@@ -299,7 +299,7 @@ def test_a_paused_worker_a_retired_one_and_a_new_one_are_told(client: Client, re
 def test_unregistering_leaves_the_scheduler_as_it_was(client: Client) -> None:
     scheduler = client.cluster.scheduler
     handlers = dict(scheduler.handlers), dict(scheduler.stream_handlers), set(scheduler.plugins)
-    with receiving() as received:
+    with fake_server() as received:
         observatory.agent.register(client, url=received.url, token=TOKEN)
         observatory.agent.register(client, url=received.url, token=TOKEN)
         assert client.submit(increment, 1, pure=False).result() == 2

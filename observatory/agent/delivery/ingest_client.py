@@ -28,7 +28,7 @@ class Outcome(Enum):
     """this batch will never be taken"""
 
 
-class Post:
+class IngestClient:
     """For one thread."""
 
     def __init__(self, configuration: Configuration) -> None:

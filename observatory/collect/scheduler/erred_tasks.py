@@ -1,39 +1,9 @@
-"""The limit on the series of a target, and the count of tasks that erred."""
+"""The number of tasks that erred."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 
-from observatory.wire.records import Series
-
-MAXIMUM_REFUSED = 1_000_000
-"""refused series that are told apart; beyond it they are only refused"""
-
-
-class SeriesLimit:
-    """Lets series in up to a limit; those that are in stay in. A worker that goes makes room."""
-
-    def __init__(self, limit: int, known: Iterable[Series] = ()) -> None:
-        self.limit = limit
-        self.known = set(known)
-        self.refused: set[int] = set()
-        """hashes of the refused series"""
-
-    def admits(self, series: Series) -> bool:
-        if series in self.known:
-            return True
-        if len(self.known) < self.limit:
-            self.known.add(series)
-            return True
-        if len(self.refused) < MAXIMUM_REFUSED:
-            self.refused.add(hash(series))
-        return False
-
-    def forget(self, worker: str) -> None:
-        self.known = {series for series in self.known if series.worker != worker}
-
-
-class Erred:
+class ErredTaskCount:
     """How many tasks erred, from two sources that each miss some.
 
     counts.json tells how many are in that state: it falls when they are forgotten, and misses those that came

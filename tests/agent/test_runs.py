@@ -24,14 +24,14 @@ from observatory.clusters import tokens
 from observatory.clusters.models import Project
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
-from tests.agent.receiving import TOKEN, Receiving, receiving
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def received() -> Iterator[Receiving]:
-    with receiving() as received:
+def received() -> Iterator[FakeServer]:
+    with fake_server() as received:
         yield received
 
 
@@ -55,14 +55,14 @@ def client() -> Iterator[Client]:
 
 
 @pytest.fixture
-def observed(client: Client, received: Receiving, tmp_path: Path) -> Client:
+def observed(client: Client, received: FakeServer, tmp_path: Path) -> Client:
     observatory.agent.register(
         client, url=received.url, token=TOKEN, spool_directory=str(tmp_path), flush_interval=0.1
     )
     return client
 
 
-def told(received: Receiving, count: int) -> list[dict[str, Any]]:
+def told(received: FakeServer, count: int) -> list[dict[str, Any]]:
     """The first rows of kind `run`."""
     deadline = time.monotonic() + 20
     while len(received.rows["run"]) < count:
@@ -76,7 +76,7 @@ def nightly_report(**arguments: Any) -> None:
         pass
 
 
-def test_a_run_is_told_when_it_begins_and_when_it_ends(observed: Client, received: Receiving) -> None:
+def test_a_run_is_told_when_it_begins_and_when_it_ends(observed: Client, received: FakeServer) -> None:
     before = time.time()
     with observatory.run("nightly etl", tags={"git": "3f2a1c", "attempt": 3}):
         assert [row["outcome"] for row in told(received, 1)] == ["running"]
@@ -91,7 +91,7 @@ def test_a_run_is_told_when_it_begins_and_when_it_ends(observed: Client, receive
     assert begun["start"] <= span["start"] <= span["stop"] <= ended["time"]
 
 
-def test_an_exception_marks_the_run_and_goes_on(observed: Client, received: Receiving) -> None:
+def test_an_exception_marks_the_run_and_goes_on(observed: Client, received: FakeServer) -> None:
     with pytest.raises(KeyError), observatory.run("etl"):
         raise KeyError("gone")
     assert [(row["outcome"], row["exception_type"]) for row in told(received, 2)] == [
@@ -101,14 +101,14 @@ def test_an_exception_marks_the_run_and_goes_on(observed: Client, received: Rece
 
 
 def test_a_script_that_ends_itself_well_has_a_run_that_ended_well(
-    observed: Client, received: Receiving
+    observed: Client, received: FakeServer
 ) -> None:
     with pytest.raises(SystemExit), observatory.run("etl"):
         sys.exit(0)
     assert told(received, 2)[1]["outcome"] == "finished"
 
 
-def test_it_takes_the_place_of_a_performance_report(observed: Client, received: Receiving) -> None:
+def test_it_takes_the_place_of_a_performance_report(observed: Client, received: FakeServer) -> None:
     def job() -> None:
         nightly_report(stacklevel=2, mode="inline", storage_options={})
 
@@ -122,7 +122,7 @@ def test_it_takes_the_place_of_a_performance_report(observed: Client, received: 
 
 
 def test_async_with_works_with_a_client_of_the_loop_and_with_one_of_another_thread(
-    observed: Client, received: Receiving
+    observed: Client, received: FakeServer
 ) -> None:
     async def work() -> None:
         async with observatory.run("of another thread", client=observed):
@@ -142,13 +142,13 @@ def test_async_with_works_with_a_client_of_the_loop_and_with_one_of_another_thre
     ]
 
 
-def test_runs_within_each_other_are_each_told(observed: Client, received: Receiving) -> None:
+def test_runs_within_each_other_are_each_told(observed: Client, received: FakeServer) -> None:
     with observatory.run("outer"), observatory.run("inner"):
         pass
     assert [row["name"] for row in told(received, 4)] == ["outer", "inner", "inner", "outer"]
 
 
-def test_a_client_that_is_killed_leaves_no_run_open(observed: Client, received: Receiving) -> None:
+def test_a_client_that_is_killed_leaves_no_run_open(observed: Client, received: FakeServer) -> None:
     script = f"""
 import os, observatory
 from distributed import Client
@@ -183,7 +183,7 @@ class Unspeakable:
     ],
 )
 def test_whatever_is_given_is_cut_and_cleaned_and_fails_nothing(
-    observed: Client, received: Receiving, arguments: dict[str, Any]
+    observed: Client, received: FakeServer, arguments: dict[str, Any]
 ) -> None:
     with observatory.run(**arguments):
         pass
@@ -195,7 +195,7 @@ def test_whatever_is_given_is_cut_and_cleaned_and_fails_nothing(
     assert received.refused == 0
 
 
-def test_the_scheduler_refuses_what_is_no_run(observed: Client, received: Receiving) -> None:
+def test_the_scheduler_refuses_what_is_no_run(observed: Client, received: FakeServer) -> None:
     scheduler: Any = observed.scheduler
     for message in (
         {"run": "no id", "outcome": "running"},

@@ -6,14 +6,14 @@ import asyncio
 from collections import Counter
 
 import pytest
-from dask_processes import Scheduler, scheduler
 from distributed.diagnostics.task_stream import TaskStreamPlugin
 from distributed.utils import key_split_group
-from observer import eventually, observed, read
 
 from observatory.clusters.models import Target
 from observatory.store.keys import decode_key
 from observatory.wire.records import Action
+from tests.collect.dask_processes import Scheduler, scheduler
+from tests.collect.observer import eventually, observed, read
 
 pytestmark = pytest.mark.usefixtures("store")
 

@@ -16,7 +16,7 @@ import pytest
 from distributed import Client, LocalCluster, wait
 
 import observatory.agent
-from tests.agent.receiving import TOKEN, Receiving, receiving
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def client() -> Iterator[Client]:
 
 
 @pytest.fixture
-def received(client: Client) -> Iterator[Receiving]:
-    with receiving() as received:
+def received(client: Client) -> Iterator[FakeServer]:
+    with fake_server() as received:
         settings: dict[str, Any] = {"flush_interval": "100ms", "loggers": {"my_package": "DEBUG"}}
         observatory.agent.register(client, url=received.url, token=TOKEN, **settings)
         yield received
@@ -53,12 +53,12 @@ def say_and_die(number: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def said(received: Receiving) -> Counter[str]:
+def said(received: FakeServer) -> Counter[str]:
     return Counter(row["message"] for row in received.rows["log"] if row["message"].startswith("number "))
 
 
 def test_a_message_whose_answer_is_lost_is_sent_again_and_told_once(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     scheduler = client.cluster.scheduler
     take, lost = scheduler.handlers["observatory_records"], []
@@ -78,7 +78,7 @@ def test_a_message_whose_answer_is_lost_is_sent_again_and_told_once(
 
 
 def test_the_last_words_of_a_killed_worker_are_told_with_how_it_ended(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     address = sorted(client.scheduler_info()["workers"])[0]
     pid = client.run(os.getpid, workers=[address])[address]
@@ -102,7 +102,7 @@ def test_the_last_words_of_a_killed_worker_are_told_with_how_it_ended(
 
 
 def test_the_users_own_loggers_are_told_where_they_were_asked_for(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     calls = [
         ("my_package.part", 10),
@@ -117,7 +117,7 @@ def test_the_users_own_loggers_are_told_where_they_were_asked_for(
     assert set(said(received)) == {"number 0", "number 3"}
 
 
-def test_a_worker_that_joins_later_tells_of_itself_too(client: Client, received: Receiving) -> None:
+def test_a_worker_that_joins_later_tells_of_itself_too(client: Client, received: FakeServer) -> None:
     client.cluster.scale(3)
     client.wait_for_workers(3, timeout=30)
     client.run(say, "distributed.worker", 30, 5)
@@ -128,7 +128,7 @@ def test_a_worker_that_joins_later_tells_of_itself_too(client: Client, received:
     assert {row["detail"]["versions"]["distributed"] for row in workers.values()} == {_version()}
 
 
-def test_a_worker_tells_how_full_its_disk_is(client: Client, received: Receiving) -> None:
+def test_a_worker_tells_how_full_its_disk_is(client: Client, received: FakeServer) -> None:
     usage = shutil.disk_usage(client.cluster.workers[0].local_directory)
 
     def told() -> dict[str, float]:
@@ -146,7 +146,7 @@ def test_a_worker_tells_how_full_its_disk_is(client: Client, received: Receiving
 
 
 def test_the_scheduler_tells_how_many_tasks_finished_and_what_they_took(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     wait(client.map(time.sleep, [0.1] * 5, pure=False))
 
@@ -159,7 +159,7 @@ def test_the_scheduler_tells_how_many_tasks_finished_and_what_they_took(
 
 
 def test_every_line_of_the_schedulers_process_is_told_once_though_nannies_are_in_it(
-    client: Client, received: Receiving
+    client: Client, received: FakeServer
 ) -> None:
     for number in range(20):
         say("distributed.scheduler", 30, number)

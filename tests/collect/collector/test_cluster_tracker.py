@@ -7,18 +7,19 @@ import signal
 import time
 
 import pytest
-from dask_processes import scheduler
 from django.utils import timezone
-from observer import event_kinds, eventually, make_target, observed, read, watching
 
 from observatory.clusters.models import Cluster
-from observatory.collect.collector.registry import end_abandoned, in_database
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.registry import end_abandoned
+from tests.collect.dask_processes import scheduler
+from tests.collect.observer import event_kinds, eventually, make_target, observed, read, watching
 
 pytestmark = pytest.mark.usefixtures("store")
 
 
 async def clusters() -> list[Cluster]:
-    return await in_database(lambda: list(Cluster.objects.order_by("started")))
+    return await run_in_django_thread(lambda: list(Cluster.objects.order_by("started")))
 
 
 async def test_a_new_scheduler_is_a_new_cluster_and_the_old_one_ended_when_it_was_last_seen() -> None:
@@ -68,7 +69,7 @@ async def test_a_scheduler_that_refuses_connections_has_ended_when_it_was_last_s
 
 
 async def ended_cluster() -> Cluster | None:
-    return await in_database(Cluster.objects.exclude(ended=None).first)
+    return await run_in_django_thread(Cluster.objects.exclude(ended=None).first)
 
 
 async def test_a_scheduler_that_hangs_is_a_gap_and_goes_on_as_the_same_cluster() -> None:
@@ -109,8 +110,8 @@ async def test_a_cluster_that_was_thought_gone_is_opened_again_when_its_schedule
         async with observed(dask.url):
             await eventually(clusters)
         (cluster,) = await clusters()
-        await in_database(lambda: Cluster.objects.update(ended=cluster.started, end_reason="gone"))
-        target = await in_database(lambda: Cluster.objects.get().target)
+        await run_in_django_thread(lambda: Cluster.objects.update(ended=cluster.started, end_reason="gone"))
+        target = await run_in_django_thread(lambda: Cluster.objects.get().target)
         async with watching(target):
             await eventually(lambda: has_event("scheduler-reachable"))
             (again,) = await clusters()
@@ -127,7 +128,7 @@ async def test_a_cluster_that_an_earlier_collector_left_open_ends_when_nobody_an
         dask.kill()
         (cluster,) = await clusters()
         assert cluster.ended is None
-        async with watching(await in_database(lambda: Cluster.objects.get().target)):
+        async with watching(await run_in_django_thread(lambda: Cluster.objects.get().target)):
             ended = await eventually(ended_cluster, 20)
             assert ended.ended == ended.last_seen
             await eventually(lambda: read("SELECT 1 FROM worker WHERE end_reason = 'cluster-ended'"))

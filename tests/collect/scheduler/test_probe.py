@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from dask_processes import free_port, scheduler
 
-from observatory.collect.http.fetch import Client, Failure, FetchError
+from observatory.collect.http.fetch import Failure, FetchError, HttpClient
 from observatory.collect.scheduler.probe import ProbeError, probe, probe_target
+from tests.collect.dask_processes import free_port, scheduler
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -72,7 +72,7 @@ async def test_a_server_that_does_not_answer_times_out() -> None:
         await asyncio.sleep(30)
         return web.Response()
 
-    async with server(hang) as url, Client() as client:
+    async with server(hang) as url, HttpClient() as client:
         with pytest.raises(FetchError, match="didn't answer") as error:
             await client.get(url, 100, timeout=0.3)
         assert error.value.failure is Failure.TIMEOUT
@@ -86,7 +86,7 @@ async def test_a_redirect_is_not_followed_by_a_request_nor_by_the_event_stream()
         raise web.HTTPFound("/elsewhere")
 
     assert "redirects are not followed" in await refusal(redirect)
-    async with server(redirect) as url, Client() as client:
+    async with server(redirect) as url, HttpClient() as client:
         with pytest.raises(FetchError, match="redirects are not followed"):
             await client.session.ws_connect(f"{url}/eventstream".replace("http", "ws"))
     assert "/elsewhere" not in followed
@@ -129,7 +129,7 @@ async def test_a_body_that_is_too_long_is_not_read_to_its_end() -> None:
         while True:
             await response.write(b"x" * 2**16)
 
-    async with server(endless) as url, Client() as client:
+    async with server(endless) as url, HttpClient() as client:
         with pytest.raises(FetchError, match="longer than 1 MB"):
             await client.get(url, 2**20)
 
@@ -142,7 +142,7 @@ async def test_a_compressed_body_is_refused() -> None:
 
 
 async def test_a_name_of_this_machine_is_resolved_for_targets_alone() -> None:
-    async with server(answering("{}")) as url, Client() as client:
+    async with server(answering("{}")) as url, HttpClient() as client:
         named = url.replace("127.0.0.1", "localhost")
         with pytest.raises(FetchError):
             await client.get(named, 100)

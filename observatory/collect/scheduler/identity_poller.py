@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from observatory.collect.http.fetch import IDENTITY_LIMIT, Client, FetchError
+from observatory.collect.http.fetch import IDENTITY_LIMIT, FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Counts, Identity, IdentityError, Problems, read_identity
 from observatory.collect.scheduler.workers_page import read_workers_page
@@ -21,10 +21,10 @@ FIRST_WAIT = 5.0
 LONGEST_WAIT = 60.0
 
 
-class Asker:
+class IdentityPoller:
     """Asks one target. For one task."""
 
-    def __init__(self, client: Client, target: str, clock: SchedulerClock, problems: Problems) -> None:
+    def __init__(self, client: HttpClient, target: str, clock: SchedulerClock, problems: Problems) -> None:
         self.client = client
         self.target = target
         self.clock = clock

@@ -8,8 +8,9 @@ import signal
 import time
 
 import pytest
-from dask_processes import Scheduler, scheduler
-from observer import eventually, observed, read
+
+from tests.collect.dask_processes import Scheduler, scheduler
+from tests.collect.observer import eventually, observed, read
 
 pytestmark = pytest.mark.usefixtures("store")
 

@@ -18,7 +18,7 @@ from observatory.wire.kinds import KINDS
 TOKEN = "a token of the tests"
 
 
-class Receiving:
+class FakeServer:
     """Batches in the order in which they came first, each once."""
 
     def __init__(self, url: str) -> None:
@@ -47,7 +47,7 @@ class Receiving:
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    receiving: Receiving
+    receiving: FakeServer
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -70,9 +70,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def receiving() -> Iterator[Receiving]:
+def fake_server() -> Iterator[FakeServer]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    received = Receiving(f"http://127.0.0.1:{server.server_address[1]}")
+    received = FakeServer(f"http://127.0.0.1:{server.server_address[1]}")
     server.RequestHandlerClass = type("Bound", (Handler,), {"receiving": received})
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -15,22 +15,22 @@ from typing import Any
 
 import pytest
 
-from observatory.agent.delivery.post import Outcome, Post
+from observatory.agent.delivery.ingest_client import IngestClient, Outcome
 from observatory.wire.batches import decode_batch
 from tests.agent.batches import configuration, head, real, sample, transition
-from tests.agent.misbehaving import Server, serving
-from tests.agent.receiving import Handler, Receiving
+from tests.agent.fake_server import FakeServer, Handler
+from tests.agent.faulty_server import FaultyServer, faulty_server
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as server:
+def server() -> Iterator[FaultyServer]:
+    with faulty_server() as server:
         yield server
 
 
 @pytest.fixture
-def post(server: Server, tmp_path: Path) -> Iterator[Post]:
-    post = Post(configuration(server.url, tmp_path))
+def post(server: FaultyServer, tmp_path: Path) -> Iterator[IngestClient]:
+    post = IngestClient(configuration(server.url, tmp_path))
     yield post
     post.close()
 
@@ -39,7 +39,9 @@ def body(sequence: int, rows: int = 3) -> bytes:
     return real(sequence, {"transition": [transition(number) for number in range(rows)]}).body()
 
 
-def test_a_stored_batch_is_acknowledged_and_the_connection_kept(server: Server, post: Post) -> None:
+def test_a_stored_batch_is_acknowledged_and_the_connection_kept(
+    server: FaultyServer, post: IngestClient
+) -> None:
     for number in (1, 2, 3):
         assert post.send(body(number)) is Outcome.ACKNOWLEDGED
     assert len(server.received.rows["transition"]) == 9
@@ -60,7 +62,9 @@ def test_observatory_reads_what_is_sent_though_each_part_is_compressed_by_itself
     assert {kind: block.rows for kind, block in blocks.items()} == dict.fromkeys([*rows, "dropped"], 1)
 
 
-def test_a_kept_connection_that_the_server_closed_is_opened_again_at_once(server: Server, post: Post) -> None:
+def test_a_kept_connection_that_the_server_closed_is_opened_again_at_once(
+    server: FaultyServer, post: IngestClient
+) -> None:
     server.behaviours = ["hanging-up", "well"]
     assert post.send(body(1)) is Outcome.ACKNOWLEDGED
     assert post.send(body(2)) is Outcome.ACKNOWLEDGED
@@ -83,7 +87,7 @@ def test_a_kept_connection_that_the_server_closed_is_opened_again_at_once(server
     ],
 )
 def test_what_goes_wrong_is_told_and_the_next_batch_is_sent_all_the_same(
-    server: Server, post: Post, behaviour: str, outcome: Outcome, said: str
+    server: FaultyServer, post: IngestClient, behaviour: str, outcome: Outcome, said: str
 ) -> None:
     server.behaviours = [behaviour]
     assert post.send(body(1)) is outcome
@@ -93,7 +97,7 @@ def test_what_goes_wrong_is_told_and_the_next_batch_is_sent_all_the_same(
     assert post.send(body(2)) is Outcome.ACKNOWLEDGED
 
 
-def test_the_server_says_how_long_to_leave_it_alone(server: Server, post: Post) -> None:
+def test_the_server_says_how_long_to_leave_it_alone(server: FaultyServer, post: IngestClient) -> None:
     server.behaviours = ["busy"]
     post.send(body(1))
     assert post.wait == 7.0
@@ -101,14 +105,16 @@ def test_the_server_says_how_long_to_leave_it_alone(server: Server, post: Post) 
     assert post.wait == 0.0
 
 
-def test_an_answer_that_comes_before_the_body_was_read_is_heard(server: Server, post: Post) -> None:
+def test_an_answer_that_comes_before_the_body_was_read_is_heard(
+    server: FaultyServer, post: IngestClient
+) -> None:
     server.behaviour = "too-large-early"
     more_than_sockets_hold = os.urandom(30_000_000)
     assert post.send(more_than_sockets_hold) is Outcome.REFUSED
     assert "too large" in post.said
 
 
-def test_nobody_there_is_told_without_an_exception(server: Server, post: Post) -> None:
+def test_nobody_there_is_told_without_an_exception(server: FaultyServer, post: IngestClient) -> None:
     server.stop()
     assert post.send(body(1)) is Outcome.RETRY
     assert "ConnectionRefusedError" in post.said
@@ -117,7 +123,7 @@ def test_nobody_there_is_told_without_an_exception(server: Server, post: Post) -
 def test_a_host_that_swallows_connections_is_given_up_after_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("observatory.agent.delivery.post.CONNECT_TIMEOUT", 0.3)
+    monkeypatch.setattr("observatory.agent.delivery.ingest_client.CONNECT_TIMEOUT", 0.3)
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -127,18 +133,21 @@ def test_a_host_that_swallows_connections_is_given_up_after_seconds(
             one.setblocking(False)
             one.connect_ex(address)
         began = time.monotonic()
-        assert Post(configuration(f"http://127.0.0.1:{address[1]}", tmp_path)).send(b"x") is Outcome.RETRY
+        assert (
+            IngestClient(configuration(f"http://127.0.0.1:{address[1]}", tmp_path)).send(b"x")
+            is Outcome.RETRY
+        )
         assert time.monotonic() - began < 3
         for one in waiting:
             one.close()
 
 
 def test_a_server_that_doesnt_answer_is_given_up(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("observatory.agent.delivery.post.TIMEOUT", 0.2)
+    monkeypatch.setattr("observatory.agent.delivery.ingest_client.TIMEOUT", 0.2)
     server.behaviour, server.delay = "slow", 1.0
-    post = Post(configuration(server.url, tmp_path))
+    post = IngestClient(configuration(server.url, tmp_path))
     assert post.send(body(1)) is Outcome.RETRY
     assert "timed out" in post.said
 
@@ -153,12 +162,12 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def secure(certificate: Path) -> Iterator[Receiving]:
+def secure(certificate: Path) -> Iterator[FakeServer]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, certificate.with_name("key.pem"))
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    received = Receiving(f"https://localhost:{server.server_address[1]}")
+    received = FakeServer(f"https://localhost:{server.server_address[1]}")
     server.RequestHandlerClass = type("Bound", (Handler,), {"receiving": received})
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield received
@@ -168,21 +177,21 @@ def secure(certificate: Path) -> Iterator[Receiving]:
 
 @pytest.mark.parametrize(("verify", "outcome"), [(True, Outcome.RETRY), (False, Outcome.ACKNOWLEDGED)])
 def test_a_certificate_that_nobody_knows_is_refused_unless_that_is_asked_for(
-    secure: Receiving, tmp_path: Path, verify: Any, outcome: Outcome
+    secure: FakeServer, tmp_path: Path, verify: Any, outcome: Outcome
 ) -> None:
-    post = Post(configuration(secure.url, tmp_path, verify=verify))
+    post = IngestClient(configuration(secure.url, tmp_path, verify=verify))
     assert post.send(body(1)) is outcome
     assert ("CERTIFICATE_VERIFY_FAILED" in post.said) == verify
     post.close()
 
 
 def test_a_certificate_to_trust_can_be_named_and_is_for_its_host_alone(
-    secure: Receiving, certificate: Path, tmp_path: Path
+    secure: FakeServer, certificate: Path, tmp_path: Path
 ) -> None:
-    post = Post(configuration(secure.url, tmp_path, verify=str(certificate)))
+    post = IngestClient(configuration(secure.url, tmp_path, verify=str(certificate)))
     assert post.send(body(1)) is Outcome.ACKNOWLEDGED
     post.close()
-    post = Post(
+    post = IngestClient(
         configuration(secure.url.replace("localhost", "127.0.0.1"), tmp_path, verify=str(certificate))
     )
     assert post.send(body(1)) is Outcome.RETRY

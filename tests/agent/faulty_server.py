@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from observatory.wire.batches import decode_batch
-from tests.agent.receiving import TOKEN, Handler, Receiving
+from tests.agent.fake_server import TOKEN, FakeServer, Handler
 
 
-class Misbehaving(Handler):
+class FaultyHandler(Handler):
     server: Any
 
     def setup(self) -> None:
@@ -26,7 +26,7 @@ class Misbehaving(Handler):
         self.server.owner.connections.append(self.connection)
 
     def do_POST(self) -> None:
-        owner: Server = self.server.owner
+        owner: FaultyServer = self.server.owner
         owner.asked += 1
         behaviour = owner.behaviours.pop(0) if owner.behaviours else owner.behaviour
         getattr(self, f"_{behaviour.replace('-', '_')}")()
@@ -118,7 +118,7 @@ class Misbehaving(Handler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
 
-class Server:
+class FaultyServer:
     """Its port stays its own while it is down."""
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class Server:
         self._address = ("127.0.0.1", 0)
         self._server: http.server.ThreadingHTTPServer | None = None
         self.start()
-        self.received = Receiving(f"http://127.0.0.1:{self._address[1]}")
+        self.received = FakeServer(f"http://127.0.0.1:{self._address[1]}")
         self._bind()
 
     @property
@@ -141,7 +141,7 @@ class Server:
         return self.received.url
 
     def start(self) -> None:
-        self._server = server = http.server.ThreadingHTTPServer(self._address, Misbehaving)
+        self._server = server = http.server.ThreadingHTTPServer(self._address, FaultyHandler)
         server.owner = self  # type: ignore[attr-defined]
         self._address = server.server_address[:2]  # type: ignore[assignment]
         if hasattr(self, "received"):
@@ -150,7 +150,7 @@ class Server:
 
     def _bind(self) -> None:
         assert self._server is not None
-        bound = type("Bound", (Misbehaving,), {"receiving": self.received})
+        bound = type("Bound", (FaultyHandler,), {"receiving": self.received})
         self._server.RequestHandlerClass = bound
 
     def stop(self) -> None:
@@ -167,8 +167,8 @@ class Server:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
-    server = Server()
+def faulty_server() -> Iterator[FaultyServer]:
+    server = FaultyServer()
     try:
         yield server
     finally:

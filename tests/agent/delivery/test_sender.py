@@ -18,13 +18,13 @@ from observatory.agent.delivery.spool import Spool, owner_of
 from observatory.wire.batches import STEP
 from observatory.wire.kinds import Importance
 from tests.agent.batches import AGENT, CLUSTER, configuration, head, real, sample, transition
-from tests.agent.misbehaving import Server, serving
-from tests.agent.receiving import TOKEN
+from tests.agent.fake_server import TOKEN
+from tests.agent.faulty_server import FaultyServer, faulty_server
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as server:
+def server() -> Iterator[FaultyServer]:
+    with faulty_server() as server:
         yield server
 
 
@@ -35,7 +35,7 @@ def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("observatory.agent.delivery.sender.FORBIDDEN_WAIT", 0.1)
 
 
-def sender_to(server: Server, folder: Path, buffer: Buffer | None = None, **given: Any) -> Sender:
+def sender_to(server: FaultyServer, folder: Path, buffer: Buffer | None = None, **given: Any) -> Sender:
     sender = Sender(configuration(server.url, folder, **given), CLUSTER, buffer or Buffer())
     sender.start()
     return sender
@@ -49,11 +49,11 @@ def eventually(found: Callable[[], Any], seconds: float = 20) -> Any:
     return what
 
 
-def keys(server: Server) -> list[int]:
+def keys(server: FaultyServer) -> list[int]:
     return [int(row["key"].removeprefix("inc-"), 16) for row in server.received.rows["transition"]]
 
 
-def test_rows_arrive_in_order_and_as_they_were(server: Server, tmp_path: Path) -> None:
+def test_rows_arrive_in_order_and_as_they_were(server: FaultyServer, tmp_path: Path) -> None:
     sender = sender_to(server, tmp_path)
     append = sender.buffer.appender("transition")
     rows = [transition(number) for number in range(25_000)]
@@ -68,7 +68,7 @@ def test_rows_arrive_in_order_and_as_they_were(server: Server, tmp_path: Path) -
     assert not (tmp_path / "spool" / sender.agent).exists()
 
 
-def test_only_the_last_batch_says_that_it_is(server: Server, tmp_path: Path) -> None:
+def test_only_the_last_batch_says_that_it_is(server: FaultyServer, tmp_path: Path) -> None:
     sender = sender_to(server, tmp_path)
     eventually(lambda: len(server.received.heads) > 2)
     sender.close(10)
@@ -77,7 +77,7 @@ def test_only_the_last_batch_says_that_it_is(server: Server, tmp_path: Path) -> 
 
 
 def test_an_agent_that_leaves_a_cluster_that_goes_on_doesnt_say_it_ended(
-    server: Server, tmp_path: Path
+    server: FaultyServer, tmp_path: Path
 ) -> None:
     sender = sender_to(server, tmp_path)
     sender.buffer.appender("transition")(transition(1))
@@ -86,7 +86,7 @@ def test_an_agent_that_leaves_a_cluster_that_goes_on_doesnt_say_it_ended(
     assert not any(head.is_last for head in server.received.heads)
 
 
-def test_everything_before_committed_was_told_by_then(server: Server, tmp_path: Path) -> None:
+def test_everything_before_committed_was_told_by_then(server: FaultyServer, tmp_path: Path) -> None:
     sender = sender_to(server, tmp_path)
     append = sender.buffer.appender("transition")
     told: list[tuple[float, int]] = []
@@ -117,7 +117,7 @@ def test_everything_before_committed_was_told_by_then(server: Server, tmp_path: 
     "behaviour", ["failing", "forbidding", "cutting-requests", "cutting-answers", "somebody-else", "slow"]
 )
 def test_an_unacknowledged_batch_is_sent_again_and_stored_once(
-    server: Server, tmp_path: Path, behaviour: str
+    server: FaultyServer, tmp_path: Path, behaviour: str
 ) -> None:
     server.delay = 0.05
     server.behaviours = [behaviour] * 4
@@ -133,7 +133,7 @@ def test_an_unacknowledged_batch_is_sent_again_and_stored_once(
 
 
 def test_a_server_that_misbehaves_at_random_gets_everything_once_and_in_order(
-    server: Server, tmp_path: Path
+    server: FaultyServer, tmp_path: Path
 ) -> None:
     chance = random.Random(7)
     bad = ["failing", "cutting-requests", "cutting-answers", "slow", "busy", "hanging-up"]
@@ -157,7 +157,7 @@ def test_a_server_that_misbehaves_at_random_gets_everything_once_and_in_order(
 
 
 def test_while_the_server_is_down_memory_and_disk_hold_and_all_comes_when_it_is_back(
-    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     server.stop()
@@ -181,7 +181,7 @@ def test_while_the_server_is_down_memory_and_disk_hold_and_all_comes_when_it_is_
     assert not any(TOKEN in message for message in caplog.messages)
 
 
-def test_what_there_was_no_room_for_is_told_to_the_last_record(server: Server, tmp_path: Path) -> None:
+def test_what_there_was_no_room_for_is_told_to_the_last_record(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     sender = sender_to(server, tmp_path, memory_limit=30_000, spool_limit=60_000)
     for number in range(60):
@@ -208,7 +208,7 @@ def test_what_there_was_no_room_for_is_told_to_the_last_record(server: Server, t
     assert dropped["event"] == 0
 
 
-def test_while_nobody_listens_idle_batches_dont_pile_up(server: Server, tmp_path: Path) -> None:
+def test_while_nobody_listens_idle_batches_dont_pile_up(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     sender = sender_to(server, tmp_path)
     eventually(lambda: len(sender.backlog) == 1)
@@ -219,7 +219,7 @@ def test_while_nobody_listens_idle_batches_dont_pile_up(server: Server, tmp_path
 
 
 def test_of_a_batch_that_the_server_refuses_it_gets_what_it_takes(
-    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.refuses = lambda blocks: "sample" in blocks
     sender = sender_to(server, tmp_path)
@@ -238,7 +238,9 @@ def test_of_a_batch_that_the_server_refuses_it_gets_what_it_takes(
     assert sender.backlog.memory == 0
 
 
-def test_a_batch_that_is_refused_in_whole_doesnt_hold_up_the_next(server: Server, tmp_path: Path) -> None:
+def test_a_batch_that_is_refused_in_whole_doesnt_hold_up_the_next(
+    server: FaultyServer, tmp_path: Path
+) -> None:
     server.behaviours = ["refusing"] * 2
     sender = sender_to(server, tmp_path)
     sender.buffer.appender("transition")(transition(1))
@@ -249,7 +251,7 @@ def test_a_batch_that_is_refused_in_whole_doesnt_hold_up_the_next(server: Server
     assert len(sender.backlog) == 0
 
 
-def test_rows_that_cant_be_encoded_cost_themselves_alone(server: Server, tmp_path: Path) -> None:
+def test_rows_that_cant_be_encoded_cost_themselves_alone(server: FaultyServer, tmp_path: Path) -> None:
     class Unhashable:
         __hash__ = None  # type: ignore[assignment]
 
@@ -282,7 +284,7 @@ def test_rows_that_cant_be_encoded_cost_themselves_alone(server: Server, tmp_pat
     assert sender.failures == 0
 
 
-def test_what_workers_had_to_drop_is_told_too(server: Server, tmp_path: Path) -> None:
+def test_what_workers_had_to_drop_is_told_too(server: FaultyServer, tmp_path: Path) -> None:
     sender = sender_to(server, tmp_path)
     for moment in (10.0, 20.0):
         sender.buffer.appender("dropped")([1.7e9 + moment, 1.7e9 + moment + 1, "log", 5, "spool-full"])
@@ -292,7 +294,7 @@ def test_what_workers_had_to_drop_is_told_too(server: Server, tmp_path: Path) ->
     assert min(row["first"] for row in told) == 1.7e9 + 10
 
 
-def test_no_batch_is_larger_than_a_server_takes(server: Server, tmp_path: Path) -> None:
+def test_no_batch_is_larger_than_a_server_takes(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     sender = sender_to(server, tmp_path, memory_limit="500 MB")
     append = sender.buffer.appender("log")
@@ -312,7 +314,7 @@ def test_no_batch_is_larger_than_a_server_takes(server: Server, tmp_path: Path) 
 
 
 def test_over_the_buffers_limit_the_least_important_rows_are_told_as_dropped(
-    server: Server, tmp_path: Path
+    server: FaultyServer, tmp_path: Path
 ) -> None:
     buffer = Buffer(limit=1000)
     for number in range(1500):
@@ -328,7 +330,7 @@ def test_over_the_buffers_limit_the_least_important_rows_are_told_as_dropped(
 
 @pytest.mark.parametrize("state", ["down", "slow"])
 def test_closing_takes_bounded_time_and_leaves_the_rest_in_the_spool(
-    server: Server, tmp_path: Path, state: str, caplog: pytest.LogCaptureFixture
+    server: FaultyServer, tmp_path: Path, state: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     if state == "down":
         server.stop()
@@ -343,7 +345,7 @@ def test_closing_takes_bounded_time_and_leaves_the_rest_in_the_spool(
     assert "python -m observatory.agent flush" in caplog.text
 
 
-def test_what_an_agent_left_behind_is_sent_by_the_next_one(server: Server, tmp_path: Path) -> None:
+def test_what_an_agent_left_behind_is_sent_by_the_next_one(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     gone = sender_to(server, tmp_path, memory_limit=5000)
     for number in range(20_000):
@@ -363,7 +365,7 @@ def test_what_an_agent_left_behind_is_sent_by_the_next_one(server: Server, tmp_p
     assert [head.sequence for head in by_gone] == sorted(head.sequence for head in by_gone)
 
 
-def test_another_projects_spool_isnt_sent_into_this_one(server: Server, tmp_path: Path) -> None:
+def test_another_projects_spool_isnt_sent_into_this_one(server: FaultyServer, tmp_path: Path) -> None:
     other = Spool(tmp_path / "spool" / AGENT, 10**6, owner_of(server.url, "another project's token"))
     other.add(real(1, {"transition": [transition(1)]}))
     other.close()
@@ -374,7 +376,7 @@ def test_another_projects_spool_isnt_sent_into_this_one(server: Server, tmp_path
     assert (tmp_path / "spool" / AGENT).exists()
 
 
-def test_without_a_place_for_a_spool_it_reports_all_the_same(server: Server, tmp_path: Path) -> None:
+def test_without_a_place_for_a_spool_it_reports_all_the_same(server: FaultyServer, tmp_path: Path) -> None:
     (tmp_path / "spool").touch()
     server.behaviours = ["failing"] * 3
     sender = sender_to(server, tmp_path, memory_limit=0)
@@ -388,7 +390,7 @@ def test_without_a_place_for_a_spool_it_reports_all_the_same(server: Server, tmp
 
 
 def test_an_error_in_the_agents_own_thread_is_logged_once_and_the_thread_goes_on(
-    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender = sender_to(server, tmp_path)
     with monkeypatch.context() as patched:
@@ -400,7 +402,7 @@ def test_an_error_in_the_agents_own_thread_is_logged_once_and_the_thread_goes_on
     assert sum("agent failed" in message for message in caplog.messages) == 1
 
 
-def test_a_forked_child_sends_and_writes_nothing(server: Server, tmp_path: Path) -> None:
+def test_a_forked_child_sends_and_writes_nothing(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     sender = sender_to(server, tmp_path)
     sender.buffer.appender("transition")(transition(1))

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from django.conf import settings
-from observer import read
 
-from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.outbox import Flusher, Outbox
 from observatory.store.ingest.committed import Committed
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
+from tests.collect.observer import read
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -34,8 +34,8 @@ class Output:
     """An outbox with its flusher on the test's database."""
 
     def __init__(self) -> None:
-        self.figures = Figures()
-        self.outbox = Outbox(self.figures)
+        self.counters = Counters()
+        self.outbox = Outbox(self.counters)
         self.outbox.open(CLUSTER)
         self.published: list[Committed] = []
         self.allowed = True
@@ -61,8 +61,8 @@ async def test_records_are_stored_then_published(output: Output) -> None:
     assert await output.flusher.flush()
     assert await read("SELECT spans, errors FROM extent") == [(1, 3)]
     assert output.published[0].extent.tasks == 1
-    assert output.figures.rows == {"span": 1, "sample": 1, "event": 0, "worker": 1}
-    assert output.figures.as_json()["lag"]["count"] == 1
+    assert output.counters.rows == {"span": 1, "sample": 1, "event": 0, "worker": 1}
+    assert output.counters.as_json()["lag"]["count"] == 1
 
 
 async def test_what_comes_while_a_batch_is_written_waits_for_the_next_one(output: Output) -> None:
@@ -97,8 +97,8 @@ async def test_records_wait_while_the_database_is_away_and_are_stored_once_when_
     monkeypatch.setitem(settings.DATABASES, "default", there)
     assert await output.flusher.flush()
     assert await read("SELECT count(*) FROM span") == [(2,)]
-    assert output.figures.write_failures == 2
-    assert output.figures.records_dropped == 0
+    assert output.counters.write_failures == 2
+    assert output.counters.records_dropped == 0
 
 
 async def test_a_commit_whose_connection_is_killed_is_tried_again_and_stored_once(output: Output) -> None:
@@ -127,7 +127,7 @@ def test_what_does_not_fit_drops_the_oldest_samples_first_then_spans(output: Out
         outbox.add(Sample(Series("a"), now + 20 + number, 0))
     assert outbox.length == 30
     outbox.add(span(now))
-    assert output.figures.records_dropped == 10
+    assert output.counters.records_dropped == 10
     assert [len(batch.samples) for batch in outbox.batches] == [0, 9]
     for _ in range(10):
         outbox.add(span(now))
@@ -149,7 +149,7 @@ async def test_a_batch_that_the_database_refuses_is_dropped_and_the_next_is_stor
     output.outbox.open(CLUSTER)
     output.outbox.add(span(now - 2))
     assert await output.flusher.flush()
-    assert output.figures.batches_refused == 1
+    assert output.counters.batches_refused == 1
     assert await read("SELECT count(*) FROM span") == [(1,)]
     assert "refused" in caplog.text
 

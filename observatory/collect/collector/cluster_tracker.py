@@ -10,13 +10,14 @@ from typing import Any
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector import registry
 from observatory.collect.collector.claims import Claims
+from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.observation import Observation
 from observatory.collect.collector.outbox import Outbox
-from observatory.collect.collector.registry import in_database, is_unnamed
-from observatory.collect.scheduler.asking import Asker
+from observatory.collect.collector.registry import is_unnamed
+from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Identity
-from observatory.collect.workers.limits import SeriesLimit
+from observatory.collect.scheduler.identity_poller import IdentityPoller
 from observatory.store.ingest.resumption import known_series, open_workers
 from observatory.wire.records import Event, WorkerGone
 
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 ANOTHER = "another scheduler answers at its address"
 
 
-class Succession:
+class ClusterTracker:
     """The clusters of one target: at most one is observed at a time. For one task."""
 
     def __init__(
@@ -34,14 +35,14 @@ class Succession:
         claims: Claims,
         clock: SchedulerClock,
         outbox: Outbox,
-        asker: Asker,
+        identity_poller: IdentityPoller,
         process_start: Callable[[], Awaitable[float | None]],
     ) -> None:
         self.target = target
         self.claims = claims
         self.clock = clock
         self.outbox = outbox
-        self.asker = asker
+        self.identity_poller = identity_poller
         self.process_start = process_start
         self.observation: Observation | None = None
         self.confirmed = False
@@ -74,18 +75,18 @@ class Succession:
                 self.confirmed = True
                 return
             await self.end(ANOTHER)
-        await self._begin(*await in_database(registry.cluster_of, self.target, identity))
+        await self._begin(*await run_in_django_thread(registry.cluster_of, self.target, identity))
 
     async def _is_observed(self, cluster: Cluster, identity: Identity) -> bool:
         """Whether the scheduler is that of the observed cluster, which gets its id if it had none."""
         if is_unnamed(cluster):
-            return await in_database(registry.name_cluster, cluster, identity)
+            return await run_in_django_thread(registry.name_cluster, cluster, identity)
         return cluster.scheduler_id == identity.scheduler_id
 
     async def _follow_unnamed(self, identity: Identity) -> None:
         """The scheduler can't say its id now: is it the one that was observed?"""
         known = self.observation
-        if (known is not None and self.confirmed) or self.asker.failures < 2:
+        if (known is not None and self.confirmed) or self.identity_poller.failures < 2:
             return
         started = await self.process_start()
         if known is not None:
@@ -94,7 +95,7 @@ class Succession:
                 self.confirmed = True
                 return
             await self.end(ANOTHER)
-        found = await in_database(
+        found = await run_in_django_thread(
             registry.unnamed_cluster_of, self.target, identity.address, started or self.clock.now()
         )
         await self._begin(*found)
@@ -114,7 +115,7 @@ class Succession:
         for address in await asyncio.to_thread(open_workers, cluster.pk):
             observation.membership.remember(address, self.clock.now())
         if cluster.ended is not None:
-            await in_database(registry.reopen_cluster, cluster.pk)
+            await run_in_django_thread(registry.reopen_cluster, cluster.pk)
         if self.ends.pop(cluster.pk, None) is not None or cluster.ended is not None:
             self.untold_ends.discard(cluster.pk)
             observation.event("scheduler-reachable", self.clock.now(), "the scheduler answers again")
@@ -124,7 +125,7 @@ class Succession:
 
     async def _tidy(self, reason: str, but: int | None = None) -> None:
         """Ends the clusters that earlier collectors left open: their schedulers are gone."""
-        for cluster in await in_database(registry.alive, self.target):
+        for cluster in await run_in_django_thread(registry.alive, self.target):
             if cluster.pk == but:
                 continue
             last_seen = cluster.last_seen.timestamp()
@@ -146,7 +147,7 @@ class Succession:
         observation.event("cluster-ended", ended, reason)
         self.observation = None
         self.confirmed = False
-        self.asker.failures = 0
+        self.identity_poller.failures = 0
         logger.info("%s: %s ended: %s", self.target.url, observation.cluster.scheduler_id, reason)
         await self._ended(observation.cluster.pk, ended, reason)
 
@@ -166,5 +167,5 @@ class Succession:
         """Tells the database which clusters ended, as far as it doesn't know. Raises django.db.Error."""
         for cluster in list(self.untold_ends):
             end = self.ends[cluster]
-            await in_database(registry.end_cluster, cluster, end["ended"], end["end_reason"])
+            await run_in_django_thread(registry.end_cluster, cluster, end["ended"], end["end_reason"])
             self.untold_ends.discard(cluster)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from dask_processes import scheduler
-from observer import eventually, observed, read
 
 from observatory.clusters.models import Cluster, Target
-from observatory.collect.collector.registry import in_database
+from observatory.collect.collector.database import run_in_django_thread
+from tests.collect.dask_processes import scheduler
+from tests.collect.observer import eventually, observed, read
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -44,5 +44,5 @@ async def test_a_running_cluster_is_recorded_with_workers_spans_and_samples() ->
             await eventually(lambda: read(seconds))
             help = "SELECT 1 FROM clusters_metrichelp WHERE name = 'dask_worker_threads' AND help > ''"
             await eventually(lambda: read(help))
-    cluster = await in_database(Cluster.objects.get)
+    cluster = await run_in_django_thread(Cluster.objects.get)
     assert cluster.scheduler_id.startswith("Scheduler-")

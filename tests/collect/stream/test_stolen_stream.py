@@ -8,12 +8,12 @@ import time
 
 import aiohttp
 import pytest
-from dask_processes import Scheduler, scheduler
-from observer import event_kinds, eventually, make_target, observed, read, watching
 
 from observatory.clusters.models import Project, Target
-from observatory.collect.collector.registry import in_database
-from observatory.collect.stream.stolen_stream import FIRST_WAIT, Patience, Silence
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.stream.stolen_stream import FIRST_WAIT, ResubscribeBackoff, StolenStreamDetector
+from tests.collect.dask_processes import Scheduler, scheduler
+from tests.collect.observer import event_kinds, eventually, make_target, observed, read, watching
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -36,7 +36,7 @@ async def test_a_stolen_stream_is_noticed_and_taken_back() -> None:
             async with aiohttp.ClientSession() as thief, thief.ws_connect(f"{dask.url}/eventstream"):
                 await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.STOLEN))
                 assert await eventually(
-                    lambda: in_database(Target.objects.filter(stream=Target.Stream.STOLEN).exists)
+                    lambda: run_in_django_thread(Target.objects.filter(stream=Target.Stream.STOLEN).exists)
                 )
                 await eventually(
                     lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.RECEIVING)
@@ -68,9 +68,9 @@ async def test_failing_tasks_and_scattered_data_are_not_taken_for_a_theft() -> N
 
 async def test_two_targets_of_ours_with_one_scheduler_do_not_fight_for_its_stream() -> None:
     with scheduler(workers=1) as dask:
-        first = await in_database(make_target, dask.url)
-        other = await in_database(Project.objects.create, name="Other", slug="other")
-        second = await in_database(
+        first = await run_in_django_thread(make_target, dask.url)
+        other = await run_in_django_thread(Project.objects.create, name="Other", slug="other")
+        second = await run_in_django_thread(
             lambda: Target.objects.create(
                 project=other, name="same", url=dask.url, identity_interval=0.5, metrics_interval=1
             )
@@ -85,7 +85,7 @@ async def test_two_targets_of_ours_with_one_scheduler_do_not_fight_for_its_strea
 
 
 def test_thefts_that_follow_each_other_are_answered_ever_later() -> None:
-    patience = Patience()
+    patience = ResubscribeBackoff()
     now, waits = 0.0, []
     for _ in range(8):
         waits.append(patience.wait(now))
@@ -99,7 +99,7 @@ def test_thefts_that_follow_each_other_are_answered_ever_later() -> None:
 
 
 def test_a_counter_that_rises_together_with_messages_is_no_silence() -> None:
-    silence = Silence()
+    silence = StolenStreamDetector()
     silence.opened(10)
     silence.counted_seconds({"inc": 1.0}, 11, 11.1)
     silence.heard(12)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from observatory.agent.worker import write_ahead_log as journal
-from observatory.agent.worker.write_ahead_log import Journal, left_by, path_for
+from observatory.agent.worker import write_ahead_log as wal
+from observatory.agent.worker.write_ahead_log import WriteAheadLog, left_by, path_for
 
 WORKER = "tcp://127.0.0.1:4001"
 
@@ -19,12 +19,12 @@ def line(number: int) -> tuple[Any, ...]:
     return (1e9 + number, "worker", WORKER, 20, "distributed.worker", f"line {number}", "", 1)
 
 
-def numbers_in(messages: list[journal.Message]) -> list[str]:
+def numbers_in(messages: list[wal.Message]) -> list[str]:
     return [row[5] for message in messages for row in message.records["log"]]
 
 
 def test_rows_stay_until_they_are_acknowledged() -> None:
-    kept = Journal()
+    kept = WriteAheadLog()
     kept.append("log", line(1))
     kept.seal(WORKER)
     first = kept.first()
@@ -35,7 +35,7 @@ def test_rows_stay_until_they_are_acknowledged() -> None:
 
 
 def test_messages_are_numbered_and_have_no_more_rows_of_a_kind_than_a_scheduler_takes_at_once() -> None:
-    kept = Journal()
+    kept = WriteAheadLog()
     for number in range(4_500):
         kept.append("log", line(number))
     kept.seal(WORKER)
@@ -47,8 +47,8 @@ def test_messages_are_numbered_and_have_no_more_rows_of_a_kind_than_a_scheduler_
 
 
 def test_what_a_killed_process_left_is_found_whole_but_for_an_unfinished_line(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    dying = Journal(path)
+    path = tmp_path / "wal.jsonl"
+    dying = WriteAheadLog(path)
     for number in range(3):
         dying.append("log", line(number))
         dying.seal(WORKER)
@@ -61,8 +61,8 @@ def test_what_a_killed_process_left_is_found_whole_but_for_an_unfinished_line(tm
 
 
 def test_the_file_is_private_and_gone_at_a_peaceful_end(tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "journal.jsonl"
-    kept = Journal(path)
+    path = tmp_path / "folder" / "wal.jsonl"
+    kept = WriteAheadLog(path)
     kept.append("log", line(1))
     kept.seal(WORKER)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -72,8 +72,8 @@ def test_the_file_is_private_and_gone_at_a_peaceful_end(tmp_path: Path) -> None:
 
 
 def test_the_file_holds_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
-    kept = Journal(path)
+    path = tmp_path / "wal.jsonl"
+    kept = WriteAheadLog(path)
     kept.append("log", line(1))
     kept.seal(WORKER)
     kept.done(kept.first())  # type: ignore[arg-type]
@@ -83,8 +83,8 @@ def test_the_file_holds_nothing_that_was_acknowledged(tmp_path: Path) -> None:
 
 
 def test_what_is_over_the_limit_is_counted_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "MAXIMUM_ROWS", 10)
-    kept = Journal()
+    monkeypatch.setattr(wal, "MAXIMUM_ROWS", 10)
+    kept = WriteAheadLog()
     for number in range(25):
         kept.append("log", line(number))
     kept.seal(WORKER)
@@ -95,9 +95,9 @@ def test_what_is_over_the_limit_is_counted_and_told(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_file_has_a_limit_and_memory_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "MAXIMUM_FILE", 1_000)
-    path = tmp_path / "journal.jsonl"
-    kept = Journal(path)
+    monkeypatch.setattr(wal, "MAXIMUM_FILE", 1_000)
+    path = tmp_path / "wal.jsonl"
+    kept = WriteAheadLog(path)
     for number in range(100):
         kept.append("log", line(number))
         kept.seal(WORKER)
@@ -111,7 +111,7 @@ def test_the_file_has_a_limit_and_memory_goes_on(tmp_path: Path, monkeypatch: py
 
 def test_where_no_file_can_be_made_memory_is_enough(tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("")
-    kept = Journal(tmp_path / "a file" / "journal.jsonl")
+    kept = WriteAheadLog(tmp_path / "a file" / "wal.jsonl")
     kept.append("log", line(1))
     kept.seal(WORKER)
     assert kept.failures == 1
@@ -120,7 +120,7 @@ def test_where_no_file_can_be_made_memory_is_enough(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "null\n", "[]\n", json.dumps({"origin": "x"}) + "\n", "\x00\xff\n"])
 def test_a_damaged_file_is_no_message(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "journal.jsonl"
+    path = tmp_path / "wal.jsonl"
     path.write_bytes(text.encode("latin-1"))
     assert list(left_by(path)) == []
 
