@@ -83,9 +83,9 @@ def contract_module() -> str:
 def constants() -> dict[str, tuple[Any, str]]:
     """Constants of the server that the browser needs, each with its meaning."""
     from observatory.exchange.formats.report import BINS_AN_INTERVAL, FINEST_PROFILE
-    from observatory.replay.api import MOST_STACKS
+    from observatory.replay.api import MAXIMUM_STACKS
     from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
-    from observatory.replay.tiles.profiles import FINEST
+    from observatory.replay.tiles.profiles import MAXIMUM_BINS
     from observatory.runs.models import LONGEST_NAME, Note
     from observatory.store.ingest.extent_update import SETTLING
     from observatory.wire.blocks import MAXIMUM_ROWS
@@ -100,11 +100,11 @@ def constants() -> dict[str, tuple[Any, str]]:
             FINEST_PROFILE,
             "Level of the finest tiles of the profile that pages request.",
         ),
-        "PROFILE_BINS": (FINEST, "Bins in a tile of the profile."),
+        "PROFILE_BINS": (MAXIMUM_BINS, "Bins in a tile of the profile."),
         "BINS_PER_INTERVAL": (BINS_AN_INTERVAL, "Bins of a series' finest tiles between two of its samples."),
         "SETTLING": (SETTLING, "Seconds behind `committed` after which a tile is closed."),
         "MAXIMUM_ROWS": (MAXIMUM_ROWS, "Rows that a block may have."),
-        "MAXIMUM_STACKS": (MOST_STACKS, "Stacks in one request."),
+        "MAXIMUM_STACKS": (MAXIMUM_STACKS, "Stacks in one request."),
         "ALL_WORKERS": (ALL, "Suffix of the layers of all workers together: `memory.all`."),
         "ACTIONS": ([action.label for action in Action], "Names of the actions of spans, by their number."),
         "STATUSES": (

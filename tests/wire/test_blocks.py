@@ -90,7 +90,9 @@ def _header(rows: int = 1, **column: object) -> bytes:
         (_header(type="q"), "unknown type"),
         (_header(type=[]), "can't be read|unknown type"),
         (_header(type="text", values=[]), "refers"),
-        (b"[" * 100_000, "can't be read"),
+        (b"[" * 9_000, "can't be read"),
+        (b"[" * 100_000, "more than 10000 objects and lists"),
+        (b'{"rows": ' + b"9" * 5_000 + b"}", "can't be read"),
     ],
 )
 def test_a_header_that_lies_is_refused_with_the_reason(header: bytes, reason: str) -> None:
