@@ -12,14 +12,15 @@ demo: $(VENV)/installed
 run: $(VENV)/installed
 	@$(RUN) manage.py up --port $(PORT)
 
-test: $(VENV)/installed-dev browser
+test: $(VENV)/installed-dev node_modules/installed browser
+	npm test --silent
 	$(RUN) -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
 lint: $(VENV)/installed-dev node_modules/installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	node_modules/.bin/tsc --project tsconfig.json
+	npm run --silent types
 	$(RUN) -m observatory.config.contract --check
 
 # The browser's contract with the server: columns of blocks, shared constants, types of the API.
