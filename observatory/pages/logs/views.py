@@ -83,7 +83,7 @@ def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, A
 
 
 def _edge(lines: list[LogLine]) -> str:
-    return format_position(lines[0].time, lines[0].place) if lines else ""
+    return format_position(lines[0].time, lines[0].hash) if lines else ""
 
 
 def _position(request: HttpRequest, name: str) -> LogCursor | None:
