@@ -20,8 +20,9 @@ Line = dict[str, Any]
 
 HEAD = """# Benchmarks
 
-Written by `make bench`, which runs every script in `benchmarks/`. Each script measures a claim against a peer or
-a limit in the same run. It can be run by itself and prints one JSON line, with more details than this page.
+Written by `make bench`, which runs every script in `benchmarks/`. Each script measures a claim against a
+peer or a limit in the same run, can be run by itself, and prints one JSON line with more details than this
+page.
 
 | script | measurement | compared with | limit | measured | reached |
 | --- | --- | --- | --- | --- | --- |
