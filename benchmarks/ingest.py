@@ -33,8 +33,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 if not os.environ.get("DATABASE_URL"):
-    from tests import services  # starts them, and says in the environment where they are
+    from tests import services
 
+    services.start()
     atexit.register(services.stop)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 django.setup()
@@ -43,7 +44,7 @@ from django.db import connection as django_connection  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from benchmarks.ingesting.bare_copy import BareCopy  # noqa: E402
-from benchmarks.measuring.results import Result, tell  # noqa: E402
+from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.runs.recording import record_bodies  # noqa: E402
 from observatory.clusters import tokens  # noqa: E402
 from observatory.clusters.models import Project  # noqa: E402
@@ -66,7 +67,7 @@ WRITTEN, BARE = 1, 2
 """clusters"""
 TASKS = 10_000
 SCRAPES = 40
-ROUNDS = 9
+ROUNDS, ROUNDS_OF_AGENT = 9, 5
 FLUSH = 1.0
 """seconds of recording in a batch of spans"""
 RATIO_TO_COPY = 0.8
@@ -147,11 +148,13 @@ def seconds(action: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def pairwise(write: Callable[[], None], copy: Callable[[], None], rows: int) -> dict[str, Any]:
+def pairwise(
+    write: Callable[[], None], copy: Callable[[], None], rows: int, rounds: int = ROUNDS
+) -> dict[str, Any]:
     """Rows per second of both ways, and the median of the rounds' ratios."""
     written: list[float] = []
     bare: list[float] = []
-    for number in range(ROUNDS):
+    for number in range(rounds):
         both = [(written, write), (bare, copy)]
         for times, action in both if number % 2 else reversed(both):
             times.append(seconds(action))
@@ -220,7 +223,7 @@ def compare_agents(bodies: Sequence[bytes], kinds: Sequence[str]) -> dict[str, A
         bare = [BareCopy(connection, kind, WRITTEN, BARE, batches.sizes(kind)) for kind in kinds]
         rows = sum(map(len, chain.from_iterable(copy.batches for copy in bare)))
         if len(kinds) == 1:
-            found = pairwise(lambda: batches.write(writer, kinds), bare[0].copy, rows)
+            found = pairwise(lambda: batches.write(writer, kinds), bare[0].copy, rows, ROUNDS_OF_AGENT)
         else:
             # in as many transactions: a batch of all kinds in each
             waiting = [list(copy.batches) for copy in bare]
@@ -250,7 +253,7 @@ def processor_per_span(bodies: Sequence[bytes]) -> dict[str, float]:
     client = Client(headers={"Authorization": f"Bearer {tokens.make(project, 'benchmark', None)[1]}"})
     batches = AgentsBatches(bodies)
     spans, records, used = 0, 0, 0.0
-    for number in range(ROUNDS):
+    for number in range(ROUNDS_OF_AGENT):
         batches.agent, batches.numbers = uuid4().hex, count(1)
         for body in batches.bodies:
             head, blocks = decode_batch(body)
@@ -374,7 +377,7 @@ def main() -> int:
         store = database()
     finally:
         django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
-    return tell("ingest", results, ("psycopg", "numpy", "distributed"), **measured, store=store)
+    return print_results("ingest", results, ("psycopg", "numpy", "distributed"), **measured, store=store)
 
 
 if __name__ == "__main__":

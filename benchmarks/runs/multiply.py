@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from observatory.store.ingest.batch import Batch
-from observatory.store.keys import names_of
+from observatory.store.keys import split_key
 from observatory.wire.kind import Type
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import Action, Event, Sample, Series, Span, Status, WorkerSeen
@@ -49,7 +49,7 @@ def _rows(batches: Sequence[Batch], kind: str) -> list[tuple[Any, ...]]:
 
 def _span_of(row: tuple[Any, ...]) -> Span:
     worker, thread, key, action, start, stop, nbytes, typename, status = row
-    prefix, group = names_of(key)
+    prefix, group = split_key(key)
     return Span(
         worker, thread, key, prefix, group, Action(action), start, stop, nbytes, typename, Status(status)
     )
@@ -115,7 +115,7 @@ def _row(kind: str, row: tuple[Any, ...], shift: float, after: int, copy: int) -
         if field.type is Type.TIME:
             value += shift
         elif field.type is Type.KEY:
-            value = _key(value, names_of(value)[1], after, copy)
+            value = _key(value, split_key(value)[1], after, copy)
         elif field.name in ADDRESSES and value:
             value = _address(value, copy)
         moved.append(value)

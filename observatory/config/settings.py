@@ -7,9 +7,11 @@ from typing import Any
 
 from observatory.config.administration import UNFOLD as UNFOLD
 from observatory.config.environment import (
+    PACKAGE_DIR,
     boolean,
     data_dir,
     database,
+    frontend_dir,
     number,
     redis_url,
     secret_key,
@@ -18,8 +20,9 @@ from observatory.config.environment import (
 )
 from observatory.config.static.version import is_collected, static_version
 
-BASE_DIR = Path(__file__).resolve().parent.parent.parent
-DATA_DIR = data_dir(BASE_DIR)
+DATA_DIR = data_dir()
+
+FRONTEND_DIR = frontend_dir()
 
 SECRET_KEY = secret_key(DATA_DIR)
 DEBUG = boolean("OBSERVATORY_DEBUG", False)
@@ -30,7 +33,7 @@ HTTPS = PUBLIC_URL.startswith("https://")
 
 INSTALLED_APPS = [
     "unfold",  # before the admin, whose templates it replaces
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # config/urls.py loads the admin classes
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -72,7 +75,7 @@ ASGI_APPLICATION = "observatory.config.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "observatory"],  # a page's template lies beside its view
+        "DIRS": [PACKAGE_DIR],  # a page's template lies beside its view
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -81,6 +84,11 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "observatory.pages.site.context.navigation",
             ],
+            "builtins": ["observatory.pages.site.formatting"],
+            "libraries": {
+                subject: f"observatory.pages.{subject}.tags"
+                for subject in ("alerts", "clusters", "comparison", "runs", "site")
+            },
         },
     },
 ]
@@ -171,13 +179,7 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],
         "script-src": ["'self'"],
-        # Plotly adds an empty <style> that it fills by CSSOM, which no policy forbids, and one for its maps.
-        # The latter's hash is of this version: tests/pages/test_in_chromium.py fails with another's.
-        "style-src": [
-            "'self'",
-            "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
-            "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
-        ],
+        "style-src": ["'self'"],
         "img-src": ["'self'", "data:"],
         "font-src": ["'self'"],
         "connect-src": ["'self'"],
@@ -188,7 +190,17 @@ CONTENT_SECURITY_POLICY = {
 }
 # What the admin's pages may do beside it, for staff: django-unfold writes its behaviour into its templates as
 # expressions, which Alpine evaluates, and Alpine sets what they say of an element's style as an attribute.
-ADMIN_POLICY = {"script-src": ["'unsafe-eval'"], "style-src-attr": ["'unsafe-inline'"]}
+# Plotly, which draws the trial of an alert rule there, adds an empty <style> that it fills by CSSOM, and one
+# for its maps. The latter's hash belongs to this version of Plotly: tests/pages/test_in_chromium.py fails
+# with another version.
+ADMIN_POLICY = {
+    "script-src": ["'unsafe-eval'"],
+    "style-src": [
+        "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
+        "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
+    ],
+    "style-src-attr": ["'unsafe-inline'"],
+}
 
 IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20
 METRICS_TOKEN = text("OBSERVATORY_METRICS_TOKEN", "")
@@ -198,10 +210,10 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 
-STATIC_VERSION = static_version(BASE_DIR / "frontend")
+STATIC_VERSION = static_version(FRONTEND_DIR)
 STATIC_URL = f"/static/{STATIC_VERSION}/"
 STATIC_ROOT = Path(text("OBSERVATORY_STATIC_ROOT", str(DATA_DIR / "static")))
-STATICFILES_DIRS: list[Any] = [("frontend", BASE_DIR / "frontend")]
+STATICFILES_DIRS: list[Any] = [("frontend", FRONTEND_DIR)]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",

@@ -183,7 +183,8 @@ class Label:
 
     def columns(self, field: Field) -> Iterator[Column]:
         most = len(self.labels) - 1 if self.most < 0 else self.most
-        yield Column(field.name, ColumnType.SMALLINT, least=min(self.unknown, 0), most=most)
+        least = 0 if field.type is Type.CODE else min(self.unknown, 0)
+        yield Column(field.name, ColumnType.SMALLINT, least=least, most=most)
 
     def readings(self, field: Field) -> Iterator[Reading]:
         yield Reading(field.name, ValueType.TEXT, (field.name,), labels=self.labels)

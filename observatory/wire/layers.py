@@ -1,4 +1,4 @@
-"""The series layers: which metrics each draws. A new one is a line here and a chart in frontend/charts.
+"""The series layers of the timeline. The metrics that a layer draws name it as their `layer` (metrics.py).
 
 What is told of each worker comes in bands of 64 workers, in the order in which they were first seen: a page
 asks for those whose rows are in sight. The first band of a layer bears its name, the next ones are
@@ -7,25 +7,13 @@ asks for those whose rows are in sight. The first band of a layer bears its name
 
 from __future__ import annotations
 
-LAYERS: dict[str, tuple[str, ...]] = {
-    "memory": ("observatory_worker_memory_bytes",),
-    "cluster-memory": ("observatory_cluster_memory_bytes", "observatory_cluster_memory_limit_bytes"),
-    "cpu": ("observatory_worker_cpu_percent",),
-    "gil": (
-        "dask_worker_gil_contention_seconds_total",
-        "dask_scheduler_gil_contention_seconds_total",
-        "observatory_worker_gil_contention_ratio",
-    ),
-    "event-loop": (
-        "observatory_worker_event_loop_interval_seconds",
-        "dask_worker_tick_duration_maximum_seconds",
-        "dask_scheduler_tick_duration_maximum_seconds",
-    ),
-    "states": ("observatory_cluster_tasks", "dask_scheduler_tasks"),
-    "cluster": ("observatory_cluster_workers", "observatory_cluster_threads"),
-}
+from observatory.wire.metrics import METRICS
 
-LAYER_OF_METRIC: dict[str, str] = {metric: layer for layer, metrics in LAYERS.items() for metric in metrics}
+LAYER_OF_METRIC = {metric.name: metric.layer for metric in METRICS.values() if metric.layer}
+LAYERS: dict[str, tuple[str, ...]] = {
+    layer: tuple(name for name, of in LAYER_OF_METRIC.items() if of == layer)
+    for layer in dict.fromkeys(LAYER_OF_METRIC.values())
+}
 
 SPANS, PREFIXES, EVENTS, PROFILE = "spans", "prefixes", "events", "profile"
 OF_WORKERS = (SPANS, "memory", "cpu", "gil", "event-loop")

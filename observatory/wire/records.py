@@ -108,7 +108,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened once. `kind` is one of EVENT_KINDS."""
+    """Something that happened once. `kind` is one of EVENT_KINDS (event_kinds.py)."""
 
     time: float
     kind: str
@@ -116,31 +116,6 @@ class Event:
     """address, or "" """
     detail: Mapping[str, Any] = field(default_factory=dict)
     """JSON-able; `message` in it is shown to people"""
-
-
-EVENT_KINDS: dict[str, str] = {
-    "worker-added": "a worker joined",
-    "worker-removed": "a worker left in order (closed or retired)",
-    "worker-lost": "a worker went away without saying so",
-    "worker-status": "a worker's status changed (running, paused, closing …)",
-    "client-added": "a client connected",
-    "client-removed": "a client disconnected",
-    "graph-updated": "a client submitted tasks",
-    "restarted": "the cluster was restarted (`Client.restart`)",
-    "scheduler-unreachable": "the scheduler stopped answering: what follows is a gap",
-    "scheduler-reachable": "the scheduler answers again",
-    "stream-lost": "the event stream closed or went silent while tasks went on: the task stream has a gap",
-    "stream-resumed": "the event stream is being received again",
-    "series-refused": "the limit on series of the target was reached: new ones are refused",
-    "tasks-erred": "the number of erred tasks rose",
-    "cluster-ended": "the cluster ended, or was last seen at this moment",
-    "agent-started": "the agent began to report: from here on everything is known",
-    "worker-restarted": "a nanny started its worker's process anew, since it ended or was killed",
-    "adaptive-target": "adaptive scaling asked for another number of workers",
-    "shuffle": "a P2P shuffle began or ended",
-    "topic": "something was logged to one of Dask's topics (`log_event`)",
-    "records-dropped": "the agent had no room for records, or the server refused them: what follows is a gap",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +171,8 @@ def clean_text(text: str, limit: int = MAXIMUM_TEXT_LENGTH) -> str:
         text = text[: limit - 1] + "…"
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in " \n\t" else "�" for c in text)
+    unprintable = {ord(c): "�" for c in set(text) if not c.isprintable() and c not in " \n\t"}
+    return text.translate(unprintable)
 
 
 def clean_key(key: str) -> str:

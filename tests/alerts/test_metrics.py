@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.alerts.rules.known_metrics import known_metric, known_metrics, recent, unit_of
-from observatory.alerts.rules.metric_help import DESCRIBED, OURS
+from observatory.alerts.rules.known_metrics import known_metric, known_metrics, recent
+from observatory.alerts.rules.units import unit_of_metric, unit_of_name
 from observatory.alerts.silences.matchers import parse_matchers
 from observatory.clusters.models import Cluster, MetricHelp, Project
+from observatory.wire.metrics import METRICS, OBSERVATORY_METRICS, Metric
 from observatory.wire.records import MetricType
 from tests.alerts.conftest import Tell
 
@@ -17,7 +18,7 @@ MEMORY = "observatory_worker_memory_bytes"
 
 def test_ours_are_there_before_anything_was_seen(db: None) -> None:
     names = [metric.name for metric in known_metrics()]
-    assert names == sorted(OURS)
+    assert names == sorted(OBSERVATORY_METRICS)
     assert all(metric.help and (metric.of_workers or metric.of_cluster) for metric in known_metrics())
 
 
@@ -97,7 +98,7 @@ def test_without_series_there_is_nothing_to_draw(cluster: Cluster, tell: Tell) -
     [
         ("observatory_worker_memory_bytes", "bytes"),
         ("dask_worker_spill_bytes_total", "bytes"),
-        ("observatory_worker_host_disk_bytes_per_second", "bytes per second"),
+        ("observatory_worker_host_disk_bytes_per_second", "bytes/s"),
         ("observatory_worker_disk_ratio", "ratio"),
         ("observatory_worker_cpu_percent", "percent"),
         ("dask_worker_latency_seconds", "seconds"),
@@ -105,9 +106,10 @@ def test_without_series_there_is_nothing_to_draw(cluster: Cluster, tell: Tell) -
     ],
 )
 def test_the_unit_is_in_the_name(name: str, unit: str) -> None:
-    assert unit_of(name) == unit
+    assert unit_of_metric(name) == unit
 
 
-def test_what_is_described_is_named_as_its_type_asks() -> None:
-    for name, described in DESCRIBED.items():
-        assert name.endswith("_total") == (described.type is COUNTER), name
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_the_name_of_a_declared_metric_says_its_type_and_unit(metric: Metric) -> None:
+    assert metric.name.endswith("_total") == (metric.type is COUNTER)
+    assert unit_of_name(metric.name) == metric.unit

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from observatory.alerts.models import Condition, Rule
-from observatory.alerts.rules.conditions import By, Function, Happening
+from observatory.alerts.rules.conditions import By, Function
+from observatory.alerts.rules.events import LOG, TASK_ERRED, UNREACHABLE, WORKER_PAUSED
 from observatory.alerts.rules.specs import spec_of
 from observatory.alerts.rules.validation import problems
 from tests.alerts.judging.conftest import MEMORY, Stored, stored
@@ -49,7 +50,7 @@ def test_what_can_work_has_no_problems() -> None:
             clear_threshold=0.7,
         ),
         metric(TASKS, labels='state="processing"', by=By.CLUSTER),
-        event(Happening.LOG, level=30, pattern="out of (memory|disk)"),
+        event(LOG.name, level=30, pattern="out of (memory|disk)"),
     )
     assert said(*conditions, message="{worker} of {cluster}: {value} > {threshold} {labels} {text}") == []
     assert len(spec_of(Rule(name="r"), conditions).conditions) == 3
@@ -76,7 +77,7 @@ def test_labels_that_are_none_and_expressions_that_are_none() -> None:
     assert refused(metric(labels="type=process")) == (0, "labels")
     assert refused(metric(labels='type=~"(process"')) == (0, "labels")
     assert refused(metric(labels='worker=~"(?=gpu)"')) == (0, "labels")
-    assert refused(event(Happening.LOG, pattern="[")) == (0, "pattern")
+    assert refused(event(LOG.name, pattern="[")) == (0, "pattern")
 
 
 @pytest.mark.django_db
@@ -152,11 +153,11 @@ def test_events_that_never_happen_and_what_means_nothing_of_them() -> None:
     assert refused(event("sunrise")) == (0, "event")
     assert refused(event("")) == (0, "event")
     assert refused(event("worker-lost", level=30)) == (0, "level")
-    assert refused(event(Happening.WORKER_PAUSED, pattern="x")) == (0, "pattern")
-    assert refused(event(Happening.TASK_ERRED, window_seconds=0)) == (0, "window_seconds")
-    assert refused(event(Happening.TASK_ERRED, count=0)) == (0, "count")
-    assert refused(event(Happening.WORKER_PAUSED, count=2)) == (0, "count")
-    assert said(event(Happening.WORKER_PAUSED, count=2, by=By.CLUSTER, window_seconds=0)) == []
+    assert refused(event(WORKER_PAUSED.name, pattern="x")) == (0, "pattern")
+    assert refused(event(TASK_ERRED.name, window_seconds=0)) == (0, "window_seconds")
+    assert refused(event(TASK_ERRED.name, count=0)) == (0, "count")
+    assert refused(event(WORKER_PAUSED.name, count=2)) == (0, "count")
+    assert said(event(WORKER_PAUSED.name, count=2, by=By.CLUSTER, window_seconds=0)) == []
     assert refused(event("worker-lost", by=By.SERIES)) == (0, "by")
 
 
@@ -168,7 +169,7 @@ def test_conditions_that_have_nothing_in_common() -> None:
     assert refused(metric(), metric(by=By.SERIES)) == (1, "by")
     assert said(metric(by=By.SERIES), metric()) == []
     assert refused(metric(by=By.SERIES), metric(TASKS, by=By.SERIES)) == (1, "metric")
-    assert said(metric(), event(Happening.UNREACHABLE)) == []
+    assert said(metric(), event(UNREACHABLE.name)) == []
 
 
 @pytest.mark.django_db

@@ -15,28 +15,29 @@ import pytest
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
-from observatory.replay.tasks import build
-from observatory.replay.tiles import tiles
-from observatory.replay.tiles.base import of_rows
-from observatory.replay.tiles.layers import Layer, layers_of
-from observatory.replay.tiles.levels import Place
-from observatory.replay.tiles.profiles import FINEST
-from observatory.replay.tiles.pyramid import count_spans
-from observatory.replay.tiles.tiles import BASE, tile
+from observatory.replay.tasks import build_cluster
+from observatory.replay.tiles import builder
+from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
+from observatory.replay.tiles.from_children import count_spans
+from observatory.replay.tiles.from_rows import tile_from_rows
+from observatory.replay.tiles.layers import Layer, layers_for
+from observatory.replay.tiles.levels import TileId
+from observatory.replay.tiles.profiles import MAXIMUM_BINS
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
+from observatory.store.queries.extents import read_extent
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import LAYERS
 from observatory.wire.records import Action, Event, MetricType, Sample, Series, Span, WorkerSeen
 
 WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
 """in two bands"""
-LAYERS_THERE = layers_of(len(WORKERS))
+LAYERS_THERE = layers_for(len(WORKERS))
 PROFILE = Layer("profile")
 SECONDS = 300
 TOPICS = 3_000
-LEVELS = range(BASE - 2, BASE + 9)
+LEVELS = range(BASE_LEVEL - 2, BASE_LEVEL + 9)
 
 
 @pytest.fixture
@@ -101,18 +102,21 @@ def built(
     if request.param == "ended":
         Cluster.objects.update(ended=cluster.started)
         cluster.refresh_from_db()
-    build(direct, cluster)
+    build_cluster(direct, cluster)
     return cluster
 
 
 def level_of(direct: psycopg.Connection, cluster: Cluster, layer: Layer, level: int, now: float) -> list[Any]:
-    """(place, blocks by kind) of each tile of a level that the cluster lies in."""
-    first, last = Place.at(level, round(now * 1e6)).index, Place.at(level, round((now + SECONDS) * 1e6)).index
+    """(tile_id, blocks by kind) of each tile of a level that the cluster lies in."""
+    first, last = (
+        TileId.at(level, round(now * 1e6)).index,
+        TileId.at(level, round((now + SECONDS) * 1e6)).index,
+    )
     found = []
     for index in range(first, last + 1):
-        place = Place(level, index)
-        body = tile(direct, Scope(cluster), layer, place).body
-        found.append((place, {block.kind: block for block in decode(body)}))
+        tile_id = TileId(level, index)
+        body = get_tile(direct, Scope(cluster), layer, tile_id).body
+        found.append((tile_id, {block.kind: block for block in decode(body)}))
     return found
 
 
@@ -133,7 +137,7 @@ def check_sums(
     seconds: dict[Any, float] = defaultdict(float)
     count: Counter[Any] = Counter()
     of_bands = [level_of(direct, built, Layer("spans", band), level, now) for band in (0, 1)]
-    for place, blocks in (one for found in of_bands for one in found):
+    for tile_id, blocks in (one for found in of_bands for one in found):
         for lane, prefix, action, busy, started in rows(
             blocks.get("busy"), "lane", "prefix", "action", "seconds", "count"
         ):
@@ -142,12 +146,12 @@ def check_sums(
         for lane, prefix, action, start, stop in rows(
             blocks.get("span"), "lane", "prefix", "action", "start", "stop"
         ):
-            inside = min(stop, place.stop / 1e6) - max(start, place.start / 1e6)
+            inside = min(stop, tile_id.stop / 1e6) - max(start, tile_id.start / 1e6)
             assert inside > 0
-            assert stop - start >= 2 * place.bin_width / 1e6 - 1e-6
+            assert stop - start >= 2 * tile_id.bin_width / 1e6 - 1e-6
             seconds[lane, prefix, action] += inside
-            count[lane, prefix, action] += start >= place.start / 1e6
-    names = timeline.names(direct, built.pk, [])
+            count[lane, prefix, action] += start >= tile_id.start / 1e6
+    names = timeline.dimensions(direct, built.pk, [])
     prefixes = {prefix["name"]: prefix["id"] for prefix in names.prefixes}
     workers = {worker["address"]: worker["id"] for worker in names.workers}
     lanes = {(lane["worker"], lane["thread"]): lane["id"] for lane in names.lanes}
@@ -176,10 +180,10 @@ def test_how_often_each_stack_was_seen_is_the_same_on_each_level(
     assert len(expected) > 500
     for level in LEVELS:
         seen: Counter[Any] = Counter()
-        for place, blocks in level_of(direct, built, PROFILE, level, now):
+        for tile_id, blocks in level_of(direct, built, PROFILE, level, now):
             columns = ("time", "worker", "prefix", "source", "stack", "count")
             for time, *what, count in rows(blocks.get("profile"), *columns):
-                assert place.start / 1e6 <= time < place.stop / 1e6
+                assert tile_id.start / 1e6 <= time < tile_id.stop / 1e6
                 seen[tuple(what)] += count
         assert seen == expected
 
@@ -187,32 +191,34 @@ def test_how_often_each_stack_was_seen_is_the_same_on_each_level(
 def test_a_tile_of_many_stacks_has_fewer_bins_and_loses_none(
     built: Cluster, direct: psycopg.Connection, now: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Place.at(BASE + 3, round((now + 100) * 1e6))
-    [fine] = [block for block in decode(of_rows(direct, Scope(built), PROFILE, place)) if block.rows]
-    monkeypatch.setattr("observatory.replay.tiles.profiles.MOST_ROWS", fine.rows // 2)
+    tile_id = TileId.at(BASE_LEVEL + 3, round((now + 100) * 1e6))
+    [fine] = [block for block in decode(tile_from_rows(direct, Scope(built), PROFILE, tile_id)) if block.rows]
+    monkeypatch.setattr("observatory.replay.tiles.profiles.MAXIMUM_ROWS", fine.rows // 2)
     direct.execute("DELETE FROM tile WHERE cluster_id = %s", [built.pk])
-    coarse = {block.kind: block for block in decode(tile(direct, Scope(built), PROFILE, place).body)}[
+    coarse = {block.kind: block for block in decode(get_tile(direct, Scope(built), PROFILE, tile_id).body)}[
         "profile"
     ]
-    assert coarse.meta["bins"] < fine.meta["bins"] == FINEST
+    assert coarse.meta["bins"] < fine.meta["bins"] == MAXIMUM_BINS
     assert 0 < coarse.rows <= fine.rows // 2
     assert sum(coarse.list("count")) == sum(fine.list("count"))
-    check_against_rows(built, direct, now, PROFILE, BASE + 3)
+    check_against_rows(built, direct, now, PROFILE, BASE_LEVEL + 3)
 
 
 @pytest.mark.parametrize("layer", LAYERS_THERE, ids=str)
 def test_a_tile_made_of_tiles_is_the_tile_made_of_rows(
     built: Cluster, direct: psycopg.Connection, now: float, layer: Layer
 ) -> None:
-    for level in (BASE + 1, BASE + 4, BASE + 8):
+    for level in (BASE_LEVEL + 1, BASE_LEVEL + 4, BASE_LEVEL + 8):
         check_against_rows(built, direct, now, layer, level)
 
 
 def check_against_rows(
     built: Cluster, direct: psycopg.Connection, now: float, layer: Layer, level: int
 ) -> None:
-    for place, blocks in level_of(direct, built, layer, level, now):
-        expected = {block.kind: block for block in decode(of_rows(direct, Scope(built), layer, place))}
+    for tile_id, blocks in level_of(direct, built, layer, level, now):
+        expected = {
+            block.kind: block for block in decode(tile_from_rows(direct, Scope(built), layer, tile_id))
+        }
         assert set(blocks) - {"extent"} == set(expected)
         for kind, block in expected.items():
             names = tuple(block.columns)
@@ -236,24 +242,24 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
     built: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bodies = {}
-    extent = timeline.extent(direct, built.pk)
+    extent = read_extent(direct, built.pk)
     assert extent is not None
-    top = tiles.whole(extent.first, extent.last)
+    top = builder.covering_tile_ids(extent.first, extent.last)
     for layer in LAYERS_THERE:
-        bodies[layer] = [tile(direct, Scope(built), layer, place).body for place in top]
-    read: list[Place] = []
+        bodies[layer] = [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top]
+    read: list[TileId] = []
 
-    def count_and_read(connection: Any, scope: Scope, layer: Layer, place: Place) -> bytes:
-        read.append(place)
-        return of_rows(connection, scope, layer, place)
+    def count_and_read(connection: Any, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
+        read.append(tile_id)
+        return tile_from_rows(connection, scope, layer, tile_id)
 
-    monkeypatch.setattr(tiles, "of_rows", count_and_read)
+    monkeypatch.setattr(builder, "tile_from_rows", count_and_read)
     for layer in LAYERS_THERE:
-        assert [tile(direct, Scope(built), layer, place).body for place in top] == bodies[layer]
-    extent = timeline.extent(direct, built.pk)
+        assert [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top] == bodies[layer]
+    extent = read_extent(direct, built.pk)
     assert extent is not None
     if built.is_live:
-        assert all(not tiles.is_closed(place, extent.committed, Scope(built)) for place in read)
+        assert all(not builder.is_closed(tile_id, extent.committed, Scope(built)) for tile_id in read)
     else:
         assert not read
 
@@ -266,22 +272,22 @@ def test_where_there_are_many_spans_finer_tiles_are_built_ahead(
     now: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tiles, "MANY", 100)
+    monkeypatch.setattr(builder, "MANY_SPANS", 100)
     writer.write(Batch.of(cluster.pk, committed=now + 100_000))
-    build(direct, cluster)
+    build_cluster(direct, cluster)
     rows = direct.execute(
         "SELECT level, index, body FROM tile WHERE cluster_id = %s AND layer = 'spans' AND level <= %s",
-        [cluster.pk, tiles.BASE],
+        [cluster.pk, builder.BASE_LEVEL],
     ).fetchall()
-    built = {Place(level, index): count_spans(gzip.decompress(body)) for level, index, body in rows}
-    assert min(place.level for place in built) < tiles.BASE - 1
+    built = {TileId(level, index): count_spans(gzip.decompress(body)) for level, index, body in rows}
+    assert min(tile_id.level for tile_id in built) < builder.BASE_LEVEL - 1
     assert sum(spans <= 100 for spans in built.values()) > 0
-    for place, spans in built.items():
-        assert any(child in built for child in place.children) == (spans > 100), place
+    for tile_id, spans in built.items():
+        assert any(child in built for child in tile_id.children) == (spans > 100), tile_id
 
 
 def test_building_again_builds_nothing(built: Cluster, direct: psycopg.Connection) -> None:
-    assert sum(tiles.prepare_all(direct, built, layer) for layer in LAYERS_THERE) == 0
+    assert sum(builder.build_cluster_tiles(direct, built, layer) for layer in LAYERS_THERE) == 0
 
 
 def test_the_state_is_the_same_with_keyframes_and_without(
@@ -313,18 +319,18 @@ def test_a_late_span_changes_the_tiles_and_the_states_after_it(
     cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
     writer.write(Batch.of(cluster.pk, committed=now + 100_000))
-    build(direct, cluster)
+    build_cluster(direct, cluster)
     late = Span(WORKERS[0], 1, "late-1", "late", "late", Action.COMPUTE, now + 10, now + 12, 8, "int")
     writer.write(Batch.of(cluster.pk, spans=[late]))
-    build(direct, cluster)
+    build_cluster(direct, cluster)
     for layers in ([Layer("spans"), Layer("spans", 1)], [Layer("prefixes")]):
-        for level in (BASE, BASE + 5):
+        for level in (BASE_LEVEL, BASE_LEVEL + 5):
             total = 0
-            for place, blocks in (
+            for tile_id, blocks in (
                 one for layer in layers for one in level_of(direct, cluster, layer, level, now)
             ):
                 total += sum(count for (count,) in rows(blocks.get("busy"), "count"))
-                total += sum(start >= place.start / 1e6 for (start,) in rows(blocks.get("span"), "start"))
+                total += sum(start >= tile_id.start / 1e6 for (start,) in rows(blocks.get("span"), "start"))
             assert total == len(filled) + 1
     for second, done in ((11, 0), (13, 1), (250, 1)):
         with timeline.snapshot(direct):
@@ -340,12 +346,12 @@ def test_a_late_profile_row_is_seen_in_its_tile(
         return sum(count for _, blocks in found for (count,) in rows(blocks.get("profile"), "count"))
 
     writer.write(Batch.of(cluster.pk, committed=now + 100_000))
-    build(direct, cluster)
-    before = seen(BASE)
+    build_cluster(direct, cluster)
+    before = seen(BASE_LEVEL)
     late = (now + 10, WORKERS[0], "task", "late", "late\tlate.py\t1", 1_000)
     writer.write(Batch.of(cluster.pk, rows={"profile": [late]}))
-    build(direct, cluster)
-    for level in (BASE, BASE + 5):
+    build_cluster(direct, cluster)
+    for level in (BASE_LEVEL, BASE_LEVEL + 5):
         assert seen(level) == before + 1_000
 
 
@@ -364,10 +370,10 @@ def test_while_nothing_closes_a_cluster_costs_one_look(
                 looked.append(query)
                 return execute(query, *arguments)
 
-        build(Counting(), cluster)  # type: ignore[arg-type]
+        build_cluster(Counting(), cluster)  # type: ignore[arg-type]
         return len(looked)
 
-    build(direct, cluster)
+    build_cluster(direct, cluster)
     assert looks() == 1
     writer.write(Batch.of(cluster.pk, committed=now + SECONDS + 40))
     assert looks() > 1
@@ -387,22 +393,22 @@ def test_no_event_is_left_out_on_any_level_and_those_of_which_there_are_many_are
         total: Counter[str] = Counter()
         themselves: Counter[str] = Counter()
         times: list[float] = []
-        for place, blocks in level_of(direct, built, Layer("events"), level, now):
+        for tile_id, blocks in level_of(direct, built, Layer("events"), level, now):
             themselves.update(kind for (kind,) in rows(blocks["event"], "kind"))
             for bin, kind, count in rows(blocks.get("event-count"), "bin", "kind", "count"):
                 total[kind] += count
-                times.append((place.start + (bin << level)) / 1e6)
+                times.append((tile_id.start + (bin << level)) / 1e6)
         assert total + themselves == {"restarted": 150, "topic": TOPICS, "worker-lost": 600}
         assert themselves["worker-lost"] == 600
         assert all(now - 2**level / 1e6 <= time < now + SECONDS for time in times)
-        assert (level < BASE) or total["topic"] > TOPICS / 2
+        assert (level < BASE_LEVEL) or total["topic"] > TOPICS / 2
 
 
 def test_all_workers_together_are_the_least_the_mean_and_the_most_of_each(
     built: Cluster, direct: psycopg.Connection, now: float
 ) -> None:
     """The scheduler's own series stays by itself."""
-    for level in (BASE, BASE + 4):
+    for level in (BASE_LEVEL, BASE_LEVEL + 4):
         of_bands: dict[int, list[tuple[float, float, float, int]]] = defaultdict(list)
         for band in (0, 1):
             for _, blocks in level_of(direct, built, Layer("memory", band), level, now):

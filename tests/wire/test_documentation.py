@@ -1,4 +1,4 @@
-"""docs/wire-format.md is what docs/make_wire_format.py writes from the code."""
+"""docs/wire-format.md and docs/metrics.md are what their scripts write from the code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from observatory.wire.kinds import KINDS
 ROOT = Path(__file__).parents[2]
 
 
-def maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_wire_format", ROOT / "docs/make_wire_format.py")
+def maker(name: str = "make_wire_format") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -40,3 +40,7 @@ def test_the_head_is_told_field_by_field() -> None:
 
 def test_types_are_told_apart_by_what_they_hold() -> None:
     assert len({type.value for type in Type}) == len(Type) == 10
+
+
+def test_the_page_of_metrics_is_up_to_date() -> None:
+    assert (ROOT / "docs/metrics.md").read_text() == maker("make_metrics").page(), "run docs/make_metrics.py"

@@ -1,4 +1,4 @@
-// Plotly.js, from the `plotly` wheel. It is large: it is fetched when the timeline has been drawn, and never waited for.
+// Plotly.js, from the `plotly` wheel. It is large, so it is fetched when the first chart needs it.
 
 import { theme } from "./theme.js";
 
@@ -7,16 +7,13 @@ import { theme } from "./theme.js";
  *   purge: (element: HTMLElement) => void}} Plotly
  */
 
-const SOURCE = new URL("../../vendor/plotly.min.js", import.meta.url).href;
+const SOURCE = new URL("../../../vendor/plotly.min.js", import.meta.url).href;
 
 /** @type {Promise<Plotly>|null} */
 let loading = null;
 
-/** @returns {Promise<Plotly>} rejects when it can't be fetched, and on a page that is a file of its own */
+/** @returns {Promise<Plotly>} rejects when it can't be fetched */
 export function loadPlotly() {
-  if (document.documentElement.dataset.alone !== undefined) {
-    return Promise.reject(new Error("Plotly isn't part of this file: lists stand in place of its charts"));
-  }
   loading ??= new Promise((resolve, reject) => {
     document.head.append(mapStyle());
     const script = document.createElement("script");
@@ -28,7 +25,7 @@ export function loadPlotly() {
   return loading;
 }
 
-/** Stands where Plotly would put the style of its maps, which we don't draw and the page's policy forbids. */
+/** A placeholder with the id of the style element that Plotly adds for maps, which we don't draw: Plotly skips it. */
 function mapStyle() {
   const placeholder = document.createElement("template");
   placeholder.id = "9f215cf04c5486422605d13261cb87401f4e7763b6296af81e98efbc0130da53";
@@ -38,7 +35,7 @@ function mapStyle() {
 export const config = { displayModeBar: false, responsive: false, doubleClick: false };
 
 /**
- * What all our Plotly charts share.
+ * The layout that all Plotly charts share.
  * @param {number} width
  * @param {number} height
  * @param {object} more

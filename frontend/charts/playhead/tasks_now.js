@@ -1,13 +1,12 @@
 // Tasks by state at the playhead.
 
+import { formatCount } from "../../formatting.js";
 import { stateColors } from "../drawing/palette.js";
-import { PlotlyChart } from "../drawing/plotly_chart.js";
-import { theme } from "../drawing/theme.js";
+import { BarList } from "./bar_list.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").State} State */
-
-const ROW = 20; // px
+/** @typedef {import("./bar_list.js").Bars} Bars */
 
 /** @type {Chart} */
 export const tasksNow = {
@@ -16,35 +15,21 @@ export const tasksNow = {
   place: "side",
   layers: [],
   help: "Tasks that the scheduler knew at the playhead, by state.",
-  create: (element) => new PlotlyChart(element, figure, "The scheduler's counts aren't known for this instant."),
+  create: (element) =>
+    new BarList(element, "bars-tasks", barsOf, "The scheduler's task counts at this time are unknown."),
 };
 
-/** @param {State} state */
-function figure(state) {
-  const names = Object.keys(stateColors).filter((name) => name in state.tasks);
-  const counts = names.map((name) => state.tasks[name]);
-  const colors = theme();
-  return {
-    traces: [
-      {
-        type: "bar",
-        orientation: "h",
-        y: names,
-        x: counts,
-        text: counts.map((count) => count.toLocaleString("en")),
-        textposition: "outside",
-        cliponaxis: false,
-        marker: { color: names.map((name) => (name === "erred" ? colors.text : stateColors[name])) },
-        hovertemplate: "%{x:,} %{y}<extra></extra>",
-      },
-    ],
-    height: names.length * ROW + 8,
-    layout: {
-      margin: { l: 74, r: 44, t: 2, b: 4 },
-      bargap: 0.35,
-      xaxis: { visible: false, rangemode: "tozero", fixedrange: true, range: [0, Math.max(1, ...counts)] },
-      yaxis: { autorange: "reversed", fixedrange: true, ticklen: 0 },
-    },
-    rows: /** @type {[string, string][]} */ (names.map((name, at) => [name, counts[at].toLocaleString("en")])),
-  };
+/**
+ * @param {State} state
+ * @returns {Bars}
+ */
+function barsOf({ tasks }) {
+  const names = Object.keys(stateColors).filter((name) => name in tasks);
+  const most = Math.max(1, ...names.map((name) => tasks[name]));
+  const rows = names.map((name) => {
+    const count = formatCount(tasks[name]);
+    const color = name === "erred" ? undefined : stateColors[name];
+    return { name, value: count, parts: [{ share: tasks[name] / most, title: `${count} ${name}`, color }] };
+  });
+  return { rows };
 }

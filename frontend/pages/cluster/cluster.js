@@ -162,7 +162,6 @@ class Page {
     const { dataset } = document.documentElement;
     if (!dataset.ready && !this.context.tiles.loading && this.frames > 1) {
       dataset.ready = "1";
-      document.dispatchEvent(new Event("drawn"));
     }
   }
 

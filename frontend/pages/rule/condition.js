@@ -11,8 +11,6 @@ import { MetricTold } from "./metric.js";
  *   labels: Record<string, string[]>}} Metric
  */
 
-const LASTING = ["worker-paused", "unreachable"];
-const WITHOUT_WORKER = ["unreachable", "ended-with-errors", "run-slower"];
 const MOST_OFFERED = 60;
 
 export class ConditionFields {
@@ -110,6 +108,8 @@ export class ConditionFields {
   /** The parts of the sentence that matter. */
   #shown() {
     const event = this.value("event");
+    const { lasting, ofCluster } = this.field("event").dataset;
+    const isLasting = namesOf(lasting).includes(event);
     const parts = {
       metric: !this.isEvent,
       event: this.isEvent,
@@ -119,9 +119,9 @@ export class ConditionFields {
       windowed: this.value("function") !== "value",
       "divisor-metric": this.value("divisor") === "metric",
       "divisor-attribute": this.value("divisor") === "attribute",
-      message: event !== "" && !LASTING.includes(event),
+      message: event !== "" && !isLasting,
       log: event === "log",
-      counted: event !== "" && !LASTING.includes(event) && !WITHOUT_WORKER.includes(event),
+      counted: event !== "" && !isLasting && !namesOf(ofCluster).includes(event),
     };
     return new Set(Object.entries(parts).flatMap(([name, is]) => (is ? [name] : [])));
   }
@@ -156,6 +156,11 @@ export class ConditionFields {
         value: metric,
       }));
   }
+}
+
+/** @param {string} [names] separated by spaces */
+function namesOf(names) {
+  return (names ?? "").split(" ");
 }
 
 /** @param {Metric} metric */

@@ -85,7 +85,7 @@ export class MetricTold {
       return;
     }
     const unit = is_rate ? `${metric.unit}/s` : metric.unit;
-    const write = (/** @type {number} */ value) => formatAmount(value, shortUnit(unit));
+    const write = (/** @type {number} */ value) => formatAmount(value, unit);
     const least = Math.min(...bins.map((bin) => bin.minimum));
     const most = Math.max(...bins.map((bin) => bin.maximum));
     const now = bins[bins.length - 1].mean;
@@ -94,12 +94,7 @@ export class MetricTold {
     this.#values.replaceChildren(sparkline(bins, words), element("p", "muted", element("b", "", words), ` ${of}`));
     if (!is_rate && this.#condition.value("threshold") === "" && this.#condition.value("divisor") === "") {
       // something to begin with: a line on the chart, to be moved
-      this.#condition.set("threshold", formatAmount(most, shortUnit(unit)));
+      this.#condition.set("threshold", formatAmount(most, unit));
     }
   }
-}
-
-/** As units.py has it. @param {string} unit */
-function shortUnit(unit) {
-  return unit.replace(" per second", "/s");
 }

@@ -18,13 +18,12 @@ from observatory.alerts.rules.conditions import (
     By,
     Comparison,
     Function,
-    Happening,
     MetricCondition,
     Selector,
 )
+from observatory.alerts.rules.events import DERIVED_EVENTS, RECORDED_EVENTS
 from observatory.alerts.rules.units import unit_of
 from observatory.alerts.rules.validation import MOST_CONDITIONS, problems
-from observatory.wire.records import EVENT_KINDS
 
 if TYPE_CHECKING:
     ConditionFormBase = forms.ModelForm[Condition]
@@ -37,9 +36,14 @@ else:
 PREFIX = "conditions"
 EVENTS = [
     ("", "…"),
-    *Happening.choices,
-    ("Events of the timeline", [(kind, meaning.split(" (")[0]) for kind, meaning in EVENT_KINDS.items()]),
+    *((event.name, event.label) for event in DERIVED_EVENTS),
+    ("Events of the timeline", [(event.name, event.label) for event in RECORDED_EVENTS]),
 ]
+EVENT_ATTRIBUTES = {
+    "data-lasting": " ".join(event.name for event in DERIVED_EVENTS if event.is_lasting),
+    "data-of-cluster": " ".join(event.name for event in DERIVED_EVENTS if event.is_of_cluster),
+}
+"""read by frontend/pages/rule/condition.js"""
 LEVELS = [(0, "any level"), (20, "INFO"), (30, "WARNING"), (40, "ERROR"), (50, "CRITICAL")]
 TYPED = ("metric", "labels", "divisor_metric", "divisor_labels", "pattern", "quantile", "count")
 CHOSEN = ("kind", "by", "aggregate", "divisor", "divisor_attribute", "comparison")
@@ -124,6 +128,7 @@ class ConditionForm(ConditionFormBase):
                 "autocomplete": "off",
                 "spellcheck": "false",
             }
+        self.fields["event"].widget.attrs |= EVENT_ATTRIBUTES
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

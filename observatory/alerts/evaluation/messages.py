@@ -13,19 +13,18 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
-    Happening,
     MetricCondition,
     RuleSpec,
     Selector,
 )
+from observatory.alerts.rules.events import RULE_EVENTS
 from observatory.alerts.rules.units import amount, unit_of
-from observatory.wire.records import EVENT_KINDS, clean_text
+from observatory.wire.records import clean_text
 
 LONGEST = 1000
 """characters of a message, as Alert's column has them"""
 LONGEST_PART = 300
 PLACEHOLDER = re.compile(r"\{(cluster|worker|value|threshold|labels|text)\}")
-LASTING = (Happening.WORKER_PAUSED, Happening.UNREACHABLE)
 
 
 def message(alert: Alert, spec: RuleSpec, text: str = "") -> str:
@@ -92,12 +91,11 @@ def _selector(selector: Selector) -> str:
 
 
 def _event(condition: EventCondition) -> str:
-    event = condition.event
-    words = str(Happening(event).label) if event in Happening.values else EVENT_KINDS.get(event, event)
-    words = words.split(" (")[0]
+    event = RULE_EVENTS[condition.event]
+    words = event.label.split(" (")[0]
     if condition.pattern:
         words += f" “{condition.pattern}”"
-    if condition.count > 1 and event not in LASTING:
+    if condition.count > 1 and not event.is_lasting:
         words += f", {condition.count} times or more within {amount(condition.window, 'seconds')}"
     return words
 

@@ -21,19 +21,21 @@ from operator import attrgetter
 
 import numpy as np
 
-from observatory.alerts.judging.happened import ERRORS, LOGS, SOURCES
 from observatory.alerts.judging.measured import ENDLESS
 from observatory.alerts.judging.readings import Readings
 from observatory.alerts.judging.steps import SECOND, Integers, Steps, keys_of
 from observatory.alerts.judging.verdicts import CLUSTER, Level, Subject
-from observatory.alerts.rules.conditions import By, EventCondition, Happening
+from observatory.alerts.rules import events
+from observatory.alerts.rules.conditions import By, EventCondition
+from observatory.alerts.rules.events import ERRORS, LOGS
 from observatory.alerts.silences.matchers import pattern
+from observatory.clusters.formatting import format_duration
 from observatory.comparison.slower import slower_than_before
 from observatory.runs.discovery.finding import PLAIN_CLOSE, is_working
 from observatory.runs.models import Run
-from observatory.runs.summary import duration_words
 from observatory.store.queries.alert_events import Happened, last_event, last_statuses
-from observatory.store.queries.timeline import extent, instant
+from observatory.store.queries.extents import read_extent
+from observatory.store.times import from_microseconds
 
 PAUSED = "paused"
 
@@ -123,21 +125,21 @@ def _counted(readings: Readings, condition: EventCondition) -> Iterator[Counted]
     """In order of start."""
     happened = readings.happened
     match condition.event:
-        case Happening.TASK_ERRED:
+        case events.TASK_ERRED.name:
             erred = [*happened.of(ERRORS), *happened.of("tasks-erred")]
             yield from _each(sorted(erred, key=attrgetter("time")), condition)
-        case Happening.KILLED_WORKER:
+        case events.KILLED_WORKER.name:
             yield from _each((each for each in happened.of(ERRORS) if each.kind == "killed"), condition)
-        case Happening.LOG:
+        case events.LOG.name:
             lines = happened.of(LOGS)
             yield from _each((line for line in lines if line.level >= condition.level), condition)
-        case Happening.WORKER_PAUSED:
+        case events.WORKER_PAUSED.name:
             yield from sorted(_paused(readings), key=attrgetter("start"))
-        case Happening.UNREACHABLE:
+        case events.UNREACHABLE.name:
             yield from _unreachable(readings)
-        case Happening.ENDED_WITH_ERRORS:
+        case events.ENDED_WITH_ERRORS.name:
             yield from _ended(readings, condition)
-        case Happening.RUN_SLOWER:
+        case events.RUN_SLOWER.name:
             yield from _slower_runs(readings, condition)
         case kind:
             yield from _each(happened.of(kind), condition)
@@ -166,7 +168,7 @@ def _paused(readings: Readings) -> Iterator[Counted]:
 
 
 def _unreachable(readings: Readings) -> Iterator[Counted]:
-    kinds = SOURCES[Happening.UNREACHABLE]
+    kinds = events.UNREACHABLE.sources
     before = last_event(readings.connection, readings.cluster.pk, kinds, readings.began, readings.start)
     within = [each for kind in kinds for each in readings.happened.of(kind) if each.time >= readings.start]
     since: Happened | None = None
@@ -185,7 +187,7 @@ def _ended(readings: Readings, condition: EventCondition) -> Iterator[Counted]:
     until = ended + round(condition.window * SECOND) if cluster.ended else ENDLESS
     if ended >= readings.stop or until <= readings.start:
         return
-    found = extent(readings.connection, cluster.pk)
+    found = read_extent(readings.connection, cluster.pk)
     if found is None:
         return
     if cluster.end_reason != PLAIN_CLOSE and is_working(readings.connection, cluster, found):
@@ -197,13 +199,14 @@ def _ended(readings: Readings, condition: EventCondition) -> Iterator[Counted]:
 def _slower_runs(readings: Readings, condition: EventCondition) -> Iterator[Counted]:
     window = round(condition.window * SECOND)
     runs = readings.cluster.runs.filter(
-        stop__gt=instant(readings.start - window),
-        stop__lt=instant(readings.stop),
+        stop__gt=from_microseconds(readings.start - window),
+        stop__lt=from_microseconds(readings.stop),
         outcome__in=(Run.Outcome.FINISHED, Run.Outcome.ERRED),
     )
     for run in runs.select_related("cluster").order_by("stop"):
         slower = slower_than_before(run)
         if slower is not None and run.stop is not None:
             stop = round(run.stop.timestamp() * SECOND)
-            text = f"{run.name} took {duration_words(slower.seconds)}, usually {duration_words(slower.usual)}"
+            took, usual = format_duration(slower.seconds), format_duration(slower.usual)
+            text = f"{run.name} took {took}, usually {usual}"
             yield Counted(None, "", stop, stop + window, 1, text)

@@ -8,22 +8,10 @@ from collections.abc import Iterable
 import psycopg
 
 from observatory.alerts.judging.steps import SECOND
-from observatory.alerts.rules.conditions import EventCondition, Happening
+from observatory.alerts.rules.conditions import EventCondition
+from observatory.alerts.rules.events import ERRORS, LOG, LOGS, RULE_EVENTS
 from observatory.store.queries import alert_events as happenings
 from observatory.store.queries.alert_events import Happened
-
-ERRORS = "errors"
-LOGS = "logs"
-SOURCES: dict[str, tuple[str, ...]] = {
-    # what is read for a Happening: kinds of events, the tables of errors and of log lines
-    Happening.TASK_ERRED: (ERRORS, "tasks-erred"),
-    Happening.KILLED_WORKER: (ERRORS,),
-    Happening.WORKER_PAUSED: ("worker-status",),
-    Happening.UNREACHABLE: ("scheduler-unreachable", "scheduler-reachable"),
-    Happening.ENDED_WITH_ERRORS: (),
-    Happening.LOG: (LOGS,),
-    Happening.RUN_SLOWER: (),
-}
 
 
 class HappenedReadings:
@@ -44,13 +32,13 @@ class HappenedReadings:
         wanted: dict[str, int] = {}
         for condition in conditions:
             since = self.start - round(condition.window * SECOND)
-            for source in SOURCES.get(condition.event, (condition.event,)):
+            for source in RULE_EVENTS[condition.event].sources:
                 is_read = source in self._since and since >= self._since[source]
                 if source == LOGS and is_read:
                     is_read = condition.level >= self._level
                 if not is_read:
                     wanted[source] = min(since, wanted.get(source, since), self._since.get(source, since))
-        levels = [condition.level for condition in conditions if condition.event == Happening.LOG]
+        levels = [condition.level for condition in conditions if condition.event == LOG.name]
         if LOGS in wanted:
             self._level = min([*levels, *([self._level] if LOGS in self._since else [])])
         self._since |= wanted

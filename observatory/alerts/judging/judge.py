@@ -18,7 +18,8 @@ from observatory.alerts.judging.metrics import levels_of, partners
 from observatory.alerts.judging.readings import Readings
 from observatory.alerts.judging.steps import SECOND, Floats, Integers, Steps, groups_of, joined, times_of
 from observatory.alerts.judging.verdicts import CLUSTER, Level, Subject, Verdict
-from observatory.alerts.rules.conditions import OF_CLUSTER, AnyCondition, By, EventCondition, NoData, RuleSpec
+from observatory.alerts.rules.conditions import AnyCondition, By, EventCondition, NoData, RuleSpec
+from observatory.alerts.rules.events import RULE_EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def _verdict(
 
 def _partner(subject: Subject, condition: AnyCondition, others: Sequence[Subject]) -> int | None:
     """The place of what belongs to the subject among those of a condition."""
-    happens = isinstance(condition, EventCondition) and condition.event in OF_CLUSTER
+    happens = isinstance(condition, EventCondition) and RULE_EVENTS[condition.event].is_of_cluster
     if condition.by == By.CLUSTER or happens:
         subject = CLUSTER
     elif condition.by == By.WORKER:

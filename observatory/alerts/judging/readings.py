@@ -33,7 +33,7 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.clusters.models import Cluster
-from observatory.store.ingest.intervals import TOLD_ALWAYS, TOLD_WHEN_CHANGED, Intervals
+from observatory.store.ingest.intervals import ALWAYS_SENT, SENT_ON_CHANGE, Intervals
 from observatory.store.queries.alert_series import (
     StoredSeries,
     WorkerLifetime,
@@ -87,8 +87,8 @@ class Readings:
 
     def stale(self, metric: str) -> int:
         """Microseconds that a sample of the metric holds."""
-        if metric in TOLD_WHEN_CHANGED:
-            metric = TOLD_ALWAYS
+        if metric in SENT_ON_CHANGE:
+            metric = ALWAYS_SENT
         return round(max(SHORTEST_STALE, MISSED * self._intervals.of(metric)) * SECOND)
 
     def ends(self, worker: int | None) -> int:
@@ -140,8 +140,8 @@ class Readings:
             for selector in (condition.selector, condition.divisor):
                 if isinstance(selector, Selector):
                     yield selector.metric, self._since_of(selector)
-                    if selector.metric in TOLD_WHEN_CHANGED:
-                        yield TOLD_ALWAYS, self._since_of(selector)
+                    if selector.metric in SENT_ON_CHANGE:
+                        yield ALWAYS_SENT, self._since_of(selector)
 
     def _since_of(self, selector: Selector) -> int:
         # what holds at the start was told `stale` before it, and so was what held a window before that
@@ -174,9 +174,9 @@ class Readings:
                 self.stale(metric),
             )
             first += len(group)
-        for metric in wanted.keys() & TOLD_WHEN_CHANGED:
+        for metric in wanted.keys() & SENT_ON_CHANGE:
             self._measured[metric] = _told_again(
-                self._measured[metric], self._measured[TOLD_ALWAYS], self.start
+                self._measured[metric], self._measured[ALWAYS_SENT], self.start
             )
 
     def _samples(
@@ -185,7 +185,7 @@ class Readings:
         """The places in `found`, times and values of their samples, in order, each time of a series once."""
         starts = {series.id: wanted[series.metric] for series in found}
         columns = [samples_since(self.connection, self.cluster.pk, starts, self.stop)]
-        kept = {series.id: wanted[series.metric] for series in found if series.metric in TOLD_WHEN_CHANGED}
+        kept = {series.id: wanted[series.metric] for series in found if series.metric in SENT_ON_CHANGE}
         if kept:
             before = samples_before(self.connection, self.cluster.pk, kept, self.began)
             # however long ago: it is told again since

@@ -21,8 +21,8 @@ from observatory.alerts.rules.conditions import (
     RuleSpec,
     Selector,
 )
-from observatory.alerts.rules.metric_help import DESCRIBED, OURS
 from observatory.alerts.silences.matchers import Matcher
+from observatory.wire.metrics import METRICS
 from observatory.wire.records import MetricType
 
 AGGREGATES = {
@@ -181,14 +181,14 @@ def _quoted(text: str) -> str:
 
 
 def _is_counter(metric: str) -> bool:
-    described = DESCRIBED.get(metric)
-    return described.type is MetricType.COUNTER if described else metric.endswith(COUNTED)
+    known = METRICS.get(metric)
+    return known.type is MetricType.COUNTER if known else metric.endswith(COUNTED)
 
 
 def _is_of_workers(metric: str) -> bool:
     """As far as it is known."""
-    described = OURS.get(metric) or DESCRIBED.get(metric)
-    return described is None or described.of_workers
+    known = METRICS.get(metric)
+    return known is None or known.of_workers
 
 
 def _duration(seconds: float) -> str:

@@ -51,22 +51,6 @@ class NoData(TextChoices):
     FIRE = "fire", "the condition holds"
 
 
-class Happening(TextChoices):
-    """What a rule can wait for that isn't a metric; beside these, each kind of wire.records.EVENT_KINDS."""
-
-    TASK_ERRED = "task-erred", "a task erred"
-    KILLED_WORKER = "killed-worker", "a task was given up since its workers died (KilledWorker)"
-    WORKER_PAUSED = "worker-paused", "a worker is paused"
-    UNREACHABLE = "unreachable", "the scheduler doesn't answer"
-    ENDED_WITH_ERRORS = "ended-with-errors", "the cluster ended with errors, or was lost"
-    LOG = "log", "a log line matches"
-    RUN_SLOWER = "run-slower", "a run was slower than those of its name before it"
-
-
-OF_CLUSTER = (Happening.UNREACHABLE, Happening.ENDED_WITH_ERRORS, Happening.RUN_SLOWER)
-"""what happens to a cluster as a whole, whatever the condition is of"""
-
-
 @dataclass(frozen=True, slots=True)
 class Selector:
     """Series: of a metric, with labels. `worker` in matchers is the worker's name."""
@@ -98,11 +82,11 @@ class MetricCondition:
 class EventCondition:
     """`count` or more of an event in the last `window` seconds.
 
-    Happenings that last (a worker is paused, the scheduler doesn't answer) hold as long as they last.
+    Lasting events (a worker is paused) hold as long as they last.
     """
 
     event: str
-    """a Happening, or one of EVENT_KINDS"""
+    """one of RULE_EVENTS"""
     by: By
     """WORKER or CLUSTER"""
     count: int = 1

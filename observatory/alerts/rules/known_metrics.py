@@ -1,4 +1,4 @@
-"""Which metrics there are to make rules of: those that were seen, and ours."""
+"""The metrics that rules can use: Observatory's own, and those that clusters have reported."""
 
 from __future__ import annotations
 
@@ -8,80 +8,72 @@ from datetime import timedelta
 
 from django.db.models import QuerySet
 
-from observatory.alerts.rules.metric_help import DESCRIBED, OURS, Described
 from observatory.alerts.rules.units import unit_of_metric
 from observatory.alerts.silences.matchers import Matcher, match_all
 from observatory.clusters.models import Cluster, MetricHelp
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.queries import known_metrics as store
 from observatory.store.queries.known_metrics import RecentBin, SeenSeries
+from observatory.wire.metrics import GAUGE, METRICS, OBSERVATORY_METRICS
 from observatory.wire.records import MetricType
 
-MOST_CLUSTERS = 100
-"""newest clusters whose metrics are offered"""
-MOST_EXAMPLES = 3
-"""clusters that a metric's labels are taken of"""
-MOST_LABELS, MOST_VALUES = 20, 50
+MAX_CLUSTERS = 100
+"""newest clusters whose metrics are listed"""
+MAX_EXAMPLES = 3
+"""clusters from which the labels of a metric are read"""
+MAX_LABELS, MAX_VALUES = 20, 50
 BINS = 60
-MOST_SERIES = 100
-"""that a small chart sums up"""
-UNITS = {
-    "bytes/s": "bytes per second",
-    "bytes": "bytes",
-    "seconds": "seconds",
-    "ratio": "ratio",
-    "percent": "percent",
-}
-"""how those of unit_of_metric are spelled out"""
+MAX_SERIES = 100
+"""series that a sparkline summarizes"""
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class KnownMetric:
     name: str
     type: MetricType
     help: str
     unit: str
-    """one of UNITS, or "" """
+    """as `units.unit_of_metric` returns it"""
     of_workers: bool
-    """some of its series are of workers"""
+    """some of its series belong to workers"""
     of_cluster: bool
-    """some are of the scheduler or the cluster"""
+    """some of its series belong to the scheduler or the cluster"""
     labels: Mapping[str, tuple[str, ...]]
-    """values that were seen, some of them"""
+    """some of the values that each label has had"""
 
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """What a metric was lately, over its series."""
+    """Recent values of a metric over its series."""
 
     bins: list[RecentBin]
     series: int
-    """how many were summed up, MOST_SERIES at most"""
+    """number of series in the bins, at most MAX_SERIES"""
     is_rate: bool
-    """of a counter: per second"""
+    """the bins hold a counter's rate per second"""
 
 
-def known_metrics(projects: Iterable[int] | None = None) -> list[Metric]:
-    """The metrics of the newest clusters (None: of all projects) and ours, sorted by name."""
-    clusters = list(_newest(projects)[:MOST_CLUSTERS])
-    with reading() as connection:
+def known_metrics(projects: Iterable[int] | None = None) -> list[KnownMetric]:
+    """Observatory's metrics and those of the newest clusters (None: of all projects), sorted by name."""
+    clusters = list(_newest(projects)[:MAX_CLUSTERS])
+    with read_connection() as connection:
         examples: dict[str, list[int]] = {}
         found = store.metric_names(connection, clusters)
         newness = {cluster: place for place, cluster in enumerate(clusters)}
         for cluster, name in sorted(found, key=lambda pair: newness[pair[0]]):
-            if len(with_it := examples.setdefault(name, [])) < MOST_EXAMPLES:
-                with_it.append(cluster)
-        pairs = [(cluster, name) for name, with_it in examples.items() for cluster in with_it]
+            if len(with_metric := examples.setdefault(name, [])) < MAX_EXAMPLES:
+                with_metric.append(cluster)
+        pairs = [(cluster, name) for name, with_metric in examples.items() for cluster in with_metric]
         seen = store.seen_series(connection, pairs)
-    return _metrics(set(examples) | set(OURS), seen)
+    return _metrics(set(examples) | set(OBSERVATORY_METRICS), seen)
 
 
-def known_metric(name: str) -> Metric | None:
-    """None: no cluster ever had it, and it isn't ours or Dask's."""
-    with reading() as connection:
-        clusters = store.clusters_with(connection, list(_newest(None)), name)[:MOST_EXAMPLES]
+def known_metric(name: str) -> KnownMetric | None:
+    """None if no cluster has reported the metric and it is neither Observatory's nor Dask's."""
+    with read_connection() as connection:
+        clusters = store.clusters_with(connection, list(_newest(None)), name)[:MAX_EXAMPLES]
         seen = store.seen_series(connection, [(cluster, name) for cluster in clusters])
-    if not seen and name not in DESCRIBED:
+    if not seen and name not in METRICS:
         return None
     return _metrics({name}, seen)[0]
 
@@ -89,23 +81,18 @@ def known_metric(name: str) -> Metric | None:
 def recent(
     metric: str, matchers: Sequence[Matcher], clusters: Sequence[int], seconds: float = 3600
 ) -> Recent:
-    """What the metric was in the last `seconds` of these clusters, in BINS pieces."""
-    with reading() as connection:
+    """The values of a metric in the last `seconds` of these clusters, in BINS bins."""
+    with read_connection() as connection:
         stop = store.last_time(connection, clusters)
-        of_metric = store.series_of(connection, clusters, metric, MOST_SERIES * 20)
+        of_metric = store.series_of(connection, clusters, metric, MAX_SERIES * 20)
         series = [id for id, labels, worker in of_metric if match_all(matchers, _labels(labels, worker))]
-        chosen = series[:: -(-len(series) // MOST_SERIES)] if series else []
+        chosen = series[:: -(-len(series) // MAX_SERIES)] if series else []
         bins = []
         if stop is not None and chosen:
             start, after = stop - timedelta(seconds=seconds), stop + timedelta(microseconds=1)
             bins = store.recent_bins(connection, chosen, start, after, BINS)
     known = known_metric(metric)
     return Recent(bins, len(chosen), known is not None and known.type is MetricType.COUNTER)
-
-
-def unit_of(name: str) -> str:
-    """Spelled out; "" where the name's ending tells none of UNITS."""
-    return UNITS.get(unit_of_metric(name), "")
 
 
 def _newest(projects: Iterable[int] | None) -> QuerySet[Cluster, int]:
@@ -115,7 +102,7 @@ def _newest(projects: Iterable[int] | None) -> QuerySet[Cluster, int]:
     return clusters.values_list("pk", flat=True)
 
 
-def _metrics(names: Iterable[str], seen: Iterable[SeenSeries]) -> list[Metric]:
+def _metrics(names: Iterable[str], seen: Iterable[SeenSeries]) -> list[KnownMetric]:
     by_name: dict[str, list[SeenSeries]] = {name: [] for name in names}
     for series in seen:
         by_name[series.metric].append(series)
@@ -123,29 +110,32 @@ def _metrics(names: Iterable[str], seen: Iterable[SeenSeries]) -> list[Metric]:
     return [_metric(name, helps.get(name, ""), by_name[name]) for name in sorted(by_name)]
 
 
-def _metric(name: str, help: str, seen: Sequence[SeenSeries]) -> Metric:
-    described = DESCRIBED.get(name, Described(help))
-    type = MetricType(seen[0].type) if seen else described.type
-    return Metric(
+def _metric(name: str, help: str, seen: Sequence[SeenSeries]) -> KnownMetric:
+    declared = METRICS.get(name)
+    type = MetricType(seen[0].type) if seen else MetricType.UNKNOWN
+    if type is MetricType.UNKNOWN:
+        type = declared.type if declared else GAUGE
+    of_workers, of_cluster = (declared.of_workers, not declared.of_workers) if declared else (False, False)
+    return KnownMetric(
         name=name,
-        type=type if type is not MetricType.UNKNOWN else described.type,
-        help=described.help,
-        unit=unit_of(name),
-        of_workers=described.of_workers or any(series.worker is not None for series in seen),
-        of_cluster=described.of_cluster or any(series.worker is None for series in seen),
-        labels=_values(described, seen),
+        type=type,
+        help=declared.help if declared else help,
+        unit=unit_of_metric(name),
+        of_workers=of_workers or any(series.worker is not None for series in seen),
+        of_cluster=of_cluster or any(series.worker is None for series in seen),
+        labels=_values(declared.labels if declared else {}, seen),
     )
 
 
-def _values(described: Described, seen: Iterable[SeenSeries]) -> dict[str, tuple[str, ...]]:
-    values: dict[str, dict[str, None]] = {
-        label: dict.fromkeys(known) for label, known in described.labels.items()
-    }
+def _values(
+    declared: Mapping[str, tuple[str, ...]], seen: Iterable[SeenSeries]
+) -> dict[str, tuple[str, ...]]:
+    values: dict[str, dict[str, None]] = {label: dict.fromkeys(known) for label, known in declared.items()}
     for series in seen:
         for label, value in _labels(series.labels, series.worker).items():
-            if label in values or len(values) < MOST_LABELS:
+            if label in values or len(values) < MAX_LABELS:
                 values.setdefault(label, {})
-                if len(values[label]) < MOST_VALUES:
+                if len(values[label]) < MAX_VALUES:
                     values[label][value] = None
     return {label: tuple(sorted(known)) for label, known in sorted(values.items())}
 

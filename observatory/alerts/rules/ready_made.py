@@ -21,11 +21,11 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
-    Happening,
     MetricCondition,
     NoData,
     Selector,
 )
+from observatory.alerts.rules.events import KILLED_WORKER, TASK_ERRED, UNREACHABLE, WORKER_PAUSED
 from observatory.alerts.silences.matchers import Matcher
 
 MINUTE, HOUR = 60.0, 3600.0
@@ -151,7 +151,7 @@ RULES = (
         "agent a cluster tells it only while it isn't busy.",
         "Look at its memory: if it doesn't fall by itself, results are too large or something leaks.",
         "{cluster}: {worker} is paused",
-        (EventCondition(Happening.WORKER_PAUSED, By.WORKER),),
+        (EventCondition(WORKER_PAUSED.name, By.WORKER),),
         10.0,
     ),
     ReadyMade(
@@ -173,7 +173,7 @@ RULES = (
         "Look at what the error's page shows of those workers' memory: most often the task needs more than "
         "they have.",
         "{cluster}: a task was given up (KilledWorker): {text}",
-        (EventCondition(Happening.KILLED_WORKER, By.CLUSTER, window=10 * MINUTE),),
+        (EventCondition(KILLED_WORKER.name, By.CLUSTER, window=10 * MINUTE),),
     ),
     ReadyMade(
         "task-errors",
@@ -183,7 +183,7 @@ RULES = (
         "Look at the errors by type; if they come from outside (a network, a store), let tasks retry "
         "(retries=).",
         "{cluster}: {value} tasks erred in five minutes: {text}",
-        (EventCondition(Happening.TASK_ERRED, By.CLUSTER, count=10, window=5 * MINUTE),),
+        (EventCondition(TASK_ERRED.name, By.CLUSTER, count=10, window=5 * MINUTE),),
     ),
     ReadyMade(
         "event-loop",
@@ -266,7 +266,7 @@ RULES = (
         "The scheduler of a target doesn't answer: it hangs, or its machine or the network does.",
         "Look at its log and its load; until it answers, all that it does is unknown.",
         "{cluster}: the scheduler doesn't answer",
-        (EventCondition(Happening.UNREACHABLE, By.CLUSTER),),
+        (EventCondition(UNREACHABLE.name, By.CLUSTER),),
         30.0,
     ),
     ReadyMade(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from observatory.alerts.rules.conditions import Attribute, Function, MetricCondition, Selector
+from observatory.wire.metrics import METRICS
 
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 SUFFIXES = ("bytes", "seconds", "ratio", "percent")
@@ -47,7 +48,14 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def unit_of_metric(name: str) -> str:
-    """As `unit_of` tells it, by how the name ends, as Prometheus names metrics."""
+    """The declared unit of Observatory's and Dask's metrics; of others, what the end of the name says."""
+    if name in METRICS:
+        return METRICS[name].unit
+    return unit_of_name(name)
+
+
+def unit_of_name(name: str) -> str:
+    """The unit by Prometheus' naming convention: `…_bytes_total` is in bytes."""
     name = name.removesuffix("_total")
     word = name.removesuffix("_per_second").rsplit("_", 1)[-1]
     unit = word if word in SUFFIXES else ""

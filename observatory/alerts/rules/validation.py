@@ -8,19 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from observatory.alerts.models import DAY, Condition, Rule
-from observatory.alerts.rules.conditions import OF_CLUSTER, Aggregate, By, Comparison, Function, Happening
-from observatory.alerts.rules.known_metrics import MOST_VALUES, Metric, known_metric
+from observatory.alerts.rules.conditions import Aggregate, By, Comparison, Function
+from observatory.alerts.rules.events import LOG, RULE_EVENTS, WORKER_PAUSED, RuleEvent
+from observatory.alerts.rules.known_metrics import MAX_VALUES, KnownMetric, known_metric
 from observatory.alerts.silences.matchers import Matcher, MatcherError, check_pattern, parse_matchers
-from observatory.wire.records import EVENT_KINDS
 
 MOST_CONDITIONS = 4
 PLACEHOLDERS = ("cluster", "worker", "value", "threshold", "labels", "text")
 MOST_NAMED = 8
 """values that a message names"""
-WITHOUT_PATTERN = (Happening.WORKER_PAUSED, Happening.UNREACHABLE, Happening.ENDED_WITH_ERRORS)
-ONCE = (Happening.UNREACHABLE, Happening.ENDED_WITH_ERRORS)
-"""what can't count twice at a time"""
-LASTING = (Happening.WORKER_PAUSED, Happening.UNREACHABLE)
 
 Found = Iterator[tuple[str, str]]
 """field and message of each problem"""
@@ -102,12 +98,12 @@ def _of_threshold(condition: Condition) -> Found:
         yield "clear_threshold", f"It is cleared {side} its threshold, {threshold:g}, or at it."
 
 
-def _of_subjects(condition: Condition, metric: Metric) -> Found:
+def _of_subjects(condition: Condition, metric: KnownMetric) -> Found:
     if condition.by == By.WORKER and not metric.of_workers:
         yield "by", f"No worker tells {metric.name}: choose the whole cluster, or each series."
 
 
-def _of_divisor(condition: Condition, metric: Metric) -> Found:
+def _of_divisor(condition: Condition, metric: KnownMetric) -> Found:
     match condition.divisor:
         case Condition.Divisor.ATTRIBUTE:
             if not condition.divisor_attribute:
@@ -126,12 +122,12 @@ def _of_divisor(condition: Condition, metric: Metric) -> Found:
                 yield from _of_same_labels("divisor_metric", metric, divisor, labels)
 
 
-def _is_of_all(metric: Metric) -> bool:
+def _is_of_all(metric: KnownMetric) -> bool:
     """Whether there is one series of it for the whole cluster."""
     return not metric.of_workers and not metric.labels
 
 
-def _of_same_labels(field: str, metric: Metric, other: Metric, labels: tuple[str, str]) -> Found:
+def _of_same_labels(field: str, metric: KnownMetric, other: KnownMetric, labels: tuple[str, str]) -> Found:
     """Series are joined to those with the same labels."""
     ours, theirs = (sorted({*each.labels} - {"worker"}) for each in (metric, other))
     advice = "choose each worker, or the whole cluster."
@@ -156,7 +152,7 @@ def _exact(labels: str) -> dict[str, str]:
     return {matcher.label: matcher.value for matcher in matchers if matcher.operator == "="}
 
 
-def _of_labels(field: str, text: str, metric: Metric) -> Found:
+def _of_labels(field: str, text: str, metric: KnownMetric) -> Found:
     try:
         matchers = parse_matchers(text)
     except MatcherError as error:
@@ -176,7 +172,7 @@ def _of_labels(field: str, text: str, metric: Metric) -> Found:
 
 def _may_match(matcher: Matcher, seen: Sequence[str]) -> bool:
     """Where not all values were seen, others may."""
-    if not seen or len(seen) >= MOST_VALUES:
+    if not seen or len(seen) >= MAX_VALUES:
         return True
     return any(matcher.matches({matcher.label: value}) for value in ("", *seen))
 
@@ -189,18 +185,18 @@ def _named(values: Sequence[str]) -> str:
 
 
 def _of_event(condition: Condition) -> Found:
-    event = condition.event
-    if event not in Happening.values and event not in EVENT_KINDS:
-        yield "event", f"Nothing called {event[:40]} ever happens." if event else "Choose what happens."
+    name, event = condition.event, RULE_EVENTS.get(condition.event)
+    if event is None:
+        yield "event", f"There is no event {name[:40]}." if name else "Choose an event."
         return
     if condition.by == By.SERIES:
         yield "by", "What happens is of each worker, or of the whole cluster."
-    if event not in LASTING:
+    if not event.is_lasting:
         yield from _of_window(condition)
-    yield from _of_count(condition)
-    if condition.level and event != Happening.LOG:
+    yield from _of_count(condition, event)
+    if condition.level and event is not LOG:
         yield "level", "Only log lines have a level."
-    if condition.pattern and event in WITHOUT_PATTERN:
+    if condition.pattern and not event.has_text:
         yield "pattern", "There is no text in it that a regular expression could be found in."
     elif condition.pattern:
         try:
@@ -209,12 +205,12 @@ def _of_event(condition: Condition) -> Found:
             yield "pattern", str(error)
 
 
-def _of_count(condition: Condition) -> Found:
+def _of_count(condition: Condition, event: RuleEvent) -> Found:
     if (condition.count or 0) < 1:
         yield "count", "It has to happen at least once."
-    elif condition.count > 1 and condition.event in ONCE:
+    elif condition.count > 1 and event.is_single:
         yield "count", "It happens once at a time: say 1."
-    elif condition.count > 1 and condition.event == Happening.WORKER_PAUSED and condition.by == By.WORKER:
+    elif condition.count > 1 and event is WORKER_PAUSED and condition.by == By.WORKER:
         yield "count", "A worker is paused once at a time: count those of the whole cluster."
 
 
@@ -237,5 +233,6 @@ def _of_join(first: Condition, other: Condition) -> Found:
 
 
 def _by(condition: Condition) -> str:
-    is_of_cluster = condition.kind == Condition.Kind.EVENT and condition.event in OF_CLUSTER
-    return By.CLUSTER if is_of_cluster else condition.by
+    if condition.kind == Condition.Kind.EVENT and RULE_EVENTS[condition.event].is_of_cluster:
+        return By.CLUSTER
+    return condition.by

@@ -15,10 +15,10 @@ from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.reading_blocks import records_of_block
 from observatory.store.ingest.records import Array, Coded, Records, Values, records_of_rows
 from observatory.wire.blocks import Block
+from observatory.wire.event_kinds import EVENT_KINDS
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import (
-    EVENT_KINDS,
     Action,
     ClientRun,
     MetricType,

@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 
-from observatory.collect.collector.cancellation import heed_cancellation
-from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.cancellation import raise_if_cancelled
+from observatory.collect.collector.counters import Counters
 from observatory.store.ingest.batch import Batch, BatchBuilder, Record
 from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.writer import Writer
@@ -36,8 +36,8 @@ LONGEST_WAIT = 5.0
 class Outbox:
     """The queue of one target. For one thread."""
 
-    def __init__(self, figures: Figures, capacity: int = CAPACITY) -> None:
-        self.figures = figures
+    def __init__(self, counters: Counters, capacity: int = CAPACITY) -> None:
+        self.counters = counters
         self.capacity = capacity
         self.cluster: int | None = None
         self.batches: deque[BatchBuilder] = deque()
@@ -118,7 +118,7 @@ class Outbox:
 
     def _dropped(self, count: int) -> None:
         self.length -= count
-        self.figures.records_dropped += count
+        self.counters.records_dropped += count
         logger.error("%d records were dropped: the database has been unavailable for too long", count)
 
 
@@ -150,7 +150,7 @@ class Flusher:
         while True:
             await asyncio.sleep(wait)
             stored = await self.flush()
-            heed_cancellation()
+            raise_if_cancelled()
             wait = FLUSH_INTERVAL if stored else min(LONGEST_WAIT, wait * 2)
 
     async def flush(self) -> bool:
@@ -178,14 +178,14 @@ class Flusher:
         return batch
 
     async def _write(self, batch: BatchBuilder) -> bool:
-        figures = self.outbox.figures
+        counters = self.outbox.counters
         try:
             loop = asyncio.get_running_loop()
             committed = await loop.run_in_executor(self.thread, lambda: self.writer.write(batch.batch))
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             # class 54 is a limit that the batch's data exceeds, for ever
             if not (error.sqlstate or "").startswith("54"):
-                figures.write_failures += 1
+                counters.write_failures += 1
                 logger.warning("the database does not take records: %s", str(error).strip()[:300])
                 return False
             self._refused(batch, error)
@@ -199,16 +199,16 @@ class Flusher:
         return True
 
     def _refused(self, batch: BatchBuilder, error: Exception) -> None:
-        self.outbox.figures.batches_refused += 1
+        self.outbox.counters.batches_refused += 1
         logger.error("a batch of %d records was refused and is dropped", len(batch), exc_info=error)
 
     def _count(self, batch: Batch) -> None:
-        rows = self.outbox.figures.rows
+        rows = self.outbox.counters.rows
         for kind in ("span", "sample", "event"):
             rows[kind] += batch.count(kind)
         rows["worker"] += len(batch.workers)
         if "span" in batch.records:
-            self.outbox.figures.lagged(self.now() - float(batch.records["span"].stops.min()))
+            self.outbox.counters.lagged(self.now() - float(batch.records["span"].stops.min()))
 
     def close(self) -> None:
         """Waits for the batch that is being written."""

@@ -11,9 +11,11 @@ from typing import IO, TYPE_CHECKING
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.queries import timeline
+from observatory.store.queries.extents import read_extent
 from observatory.store.queries.records import RecordKind, Row, Wanted, read, record_kinds
+from observatory.store.times import to_microseconds
 from observatory.wire.columns import ValueType
 
 if TYPE_CHECKING:  # the formats import this module
@@ -47,7 +49,7 @@ def shown_kind(scope: Scope, name: str) -> Shown | None:
 
 
 def _shows(scope: Scope, part: str) -> bool:
-    return not part or part in scope.parts
+    return not part or part in scope.sections
 
 
 class Reader:
@@ -56,7 +58,7 @@ class Reader:
     def __init__(self, connection: psycopg.Connection, scope: Scope) -> None:
         self.connection = connection
         self.scope = scope
-        extent = timeline.extent(connection, scope.cluster.pk)
+        extent = read_extent(connection, scope.cluster.pk)
         first, last = (round(extent.first * 1e6), round(extent.last * 1e6)) if extent else (0, 0)
         self.start, self.stop = max(scope.start, first), min(scope.stop, last + 1)
         """what there is of the window, in microseconds"""
@@ -69,13 +71,13 @@ class Reader:
             self.connection, found.kind, scope.cluster.pk, scope.start, scope.stop, found.columns, wanted
         ):
             yield rows
-            reached = timeline.microseconds(rows[-1][0]) - self.start
+            reached = to_microseconds(rows[-1][0]) - self.start
             progress(min(max(reached / length, 0.0), 1.0))
 
 
 @contextmanager
 def reader(scope: Scope) -> Iterator[Reader]:
-    with reading() as connection, timeline.snapshot(connection):
+    with read_connection() as connection, timeline.snapshot(connection):
         yield Reader(connection, scope)
 
 

@@ -8,13 +8,14 @@ arrived, is deleted with that batch.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import psycopg
 
 from observatory.store.engines import Engine
-from observatory.store.ingest.validated import COLLECTORS_EVENTS
 from observatory.store.maintenance.keyframes import drop_keyframes
+from observatory.store.times import from_seconds
+from observatory.wire.event_kinds import FROM_COLLECTOR
 from observatory.wire.head import Head
 from observatory.wire.records import Action
 
@@ -80,13 +81,13 @@ def delete_scraped(connection: psycopg.Connection, engine: Engine, cluster: int,
     """Deletes what was scraped since `since` (seconds) and is now reported by the agent; locks the extent."""
     connection.execute("SELECT FROM extent WHERE cluster_id = %s FOR UPDATE", [cluster])
     engine.allow_deletes(connection)
-    time = datetime.fromtimestamp(since, UTC)
+    time = from_seconds(since)
     parameters = {
         "cluster": cluster,
         "since": time,
         "earliest": time - LONGEST_SPAN,
         "compute": int(Action.COMPUTE),
-        "kept": list(COLLECTORS_EVENTS),
+        "kept": list(FROM_COLLECTOR),
         "microseconds": int(since * 1e6),
     }
     connection.execute(

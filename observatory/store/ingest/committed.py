@@ -100,7 +100,7 @@ class Committed:
     refused: int = 0
     """records with times or numbers that no table can hold"""
     workers: list[Item] = field(default_factory=list)
-    """new or changed, as docs/architecture shows a worker; the next three are new"""
+    """new or changed, as docs/architecture/http.md shows a worker; the next three are new"""
     lanes: list[Item] = field(default_factory=list)
     prefixes: list[Item] = field(default_factory=list)
     series: list[Item] = field(default_factory=list)

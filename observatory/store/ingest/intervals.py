@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TOLD_WHEN_CHANGED = frozenset(
-    {
-        "observatory_fine_performance_total",
-        "observatory_stealing_seconds_total",
-        "observatory_stealing_requests_total",
-    }
-)
-"""counters that agents tell only when they change (agent/scheduler/samples.py)"""
-TOLD_ALWAYS = "observatory_cluster_threads"
-"""what is told in every interval, whoever tells of a cluster"""
+from observatory.wire.metrics import METRICS
 
-SCRAPED = frozenset({"observatory_cluster_tasks_finished_total", "observatory_cluster_task_seconds_total"})
-"""what is told of the cluster as a whole by /metrics"""
+SENT_ON_CHANGE = frozenset(metric.name for metric in METRICS.values() if metric.is_sent_on_change)
+"""counters that agents send only when they change (agent/scheduler/samples.py)"""
+ALWAYS_SENT = "observatory_cluster_threads"
+"""a metric that agents and collectors send in every interval"""
+SCRAPED = frozenset(metric.name for metric in METRICS.values() if metric.is_scraped)
+"""metrics of the cluster that are read from /metrics"""
 
 
 @dataclass(frozen=True, slots=True)

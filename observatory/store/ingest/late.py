@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 import psycopg
 from django.db import connection as django_connection
 
 from observatory.store.ingest.validated import ValidatedBatch
+from observatory.store.times import from_seconds
 
 LATENESS = 3.5
 """seconds before `committed` until which records are not late: by then a collector has noticed that its
@@ -24,7 +25,7 @@ def note_late(connection: psycopg.Connection, batch: ValidatedBatch, committed_b
     if earliest < settled:
         connection.execute(
             "INSERT INTO late (cluster_id, since) VALUES (%s, %s)",
-            [batch.cluster, datetime.fromtimestamp(earliest, UTC)],
+            [batch.cluster, from_seconds(earliest)],
         )
 
 

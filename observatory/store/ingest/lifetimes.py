@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import psycopg
 
 from observatory.store.ingest.records import Array, Coded, Times
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
+from observatory.store.times import from_seconds
 from observatory.wire.records import WorkerGone, WorkerSeen
 
 GRACE = 5.0
@@ -30,7 +31,7 @@ class Lane:
     """0 until it is stored"""
 
     def item(self) -> dict[str, Any]:
-        """As docs/architecture shows a lane."""
+        """As docs/architecture/http.md shows a lane."""
         return {"id": self.id, "worker": self.lifetime.id, "thread": self.thread, "position": self.position}
 
 
@@ -58,7 +59,7 @@ class Lifetime:
     """by thread"""
 
     def item(self) -> dict[str, Any]:
-        """As docs/architecture shows a worker."""
+        """As docs/architecture/http.md shows a worker."""
         return {
             "id": self.id,
             "address": self.address,
@@ -295,4 +296,4 @@ def _values(lifetime: Lifetime) -> tuple[Any, ...]:
 
 
 def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+    return from_seconds(seconds)

@@ -1,4 +1,4 @@
-"""Publishes what was committed to open pages: the blocks of docs/architecture, over Channels."""
+"""Publishes what was committed to open pages: the blocks of docs/blocks.md, over Channels."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from observatory.wire.kind import Field, KeyReference, Kind, Type
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import clean_key
 
+MAXIMUM_CONTAINERS = 100_000
+"""JSON objects and lists in a column: more take more memory and time than a batch may"""
 EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 """seconds; as wire.records.is_time"""
 
@@ -50,13 +53,22 @@ def _read(kind: Kind, field: Field, block: Block) -> tuple[Values, Array | None]
         return numbers, np.isfinite(numbers) if field.type is Type.REAL else None
     coded = Coded(column.values, np.frombuffer(column.data, "<u4", block.rows).astype(np.int64))
     if field.type is Type.JSON:
-        parsed = coded.map(lambda text: _json(text, field.type.limit))
+        bounded = Coded(list(_bounded(coded.values)), coded.codes)
+        parsed = bounded.map(lambda text: _json(text, field.type.limit))
         return parsed, parsed.numbers(lambda value: value is not None, np.bool_)
     if isinstance(field.storage, KeyReference):
         return keys_of(coded), None
     if field.type is Type.KEY:
         return coded.map(clean_key), None
     return clean_values(coded, field.type.limit), None
+
+
+def _bounded(texts: Sequence[str]) -> Iterator[str]:
+    """JSON texts until they hold MAXIMUM_CONTAINERS objects and lists together; "" after that."""
+    containers = 0
+    for text in texts:
+        containers += text.count("[") + text.count("{")
+        yield text if containers <= MAXIMUM_CONTAINERS else ""
 
 
 def _json(text: str, limit: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from observatory.store.keys import clean_keys, names_of
+from observatory.store.keys import clean_keys, split_key
 from observatory.wire.blocks import Column
 from observatory.wire.kind import KeyReference, Kind, Type
 from observatory.wire.records import clean_text
@@ -77,7 +77,7 @@ class Keys(Coded):
     @classmethod
     def of_texts(cls, keys: Sequence[str], codes: npt.NDArray[np.int64]) -> Keys:
         """Of clean keys."""
-        names = [names_of(key) for key in keys]
+        names = [split_key(key) for key in keys]
         return cls(keys, codes, [prefix for prefix, _ in names], [group for _, group in names])
 
     def where(self, rows: Array) -> Keys:

@@ -13,7 +13,7 @@ from observatory.store.ingest.copying import Column, copy_columns, jsonb, nullab
 from observatory.store.ingest.known_cluster import KnownCluster
 from observatory.store.ingest.names import NewNames, Prefix
 from observatory.store.ingest.records import Array, Coded, Keys, Records, Values
-from observatory.store.keys import encode_keys, names_of
+from observatory.store.keys import encode_keys, split_key
 from observatory.store.texts import LARGEST_INTEGER, clean_json
 from observatory.wire.columns import BOUNDS, ColumnType
 from observatory.wire.kind import (
@@ -73,7 +73,7 @@ class References:
                         assert isinstance(values, Keys)
                         new.groups.update(zip(values.groups, values.prefixes, strict=True))
                     case NameReference(table="task_group"):
-                        new.groups.update((name, names_of(name)[0]) for name in _texts(values))
+                        new.groups.update((name, split_key(name)[0]) for name in _texts(values))
                     case NameReference(table="prefix"):
                         new.prefixes.update(name for name in _texts(values) if name)
                     case NameReference(table="typename"):

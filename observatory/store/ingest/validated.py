@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import TypeVar
 
 import numpy as np
@@ -13,6 +13,8 @@ from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.reading_blocks import EARLIEST
 from observatory.store.ingest.records import Array, Records, Times
 from observatory.store.schema.time_series import TimeSeries, table_of
+from observatory.store.times import from_seconds
+from observatory.wire.event_kinds import FROM_COLLECTOR
 from observatory.wire.head import Head
 from observatory.wire.records import ClientRun, Series, WorkerGone, WorkerSeen, is_time
 
@@ -20,7 +22,6 @@ Timed = TypeVar("Timed", WorkerSeen, WorkerGone, ClientRun)
 
 AGENTS_METRICS = "observatory_"
 """the prefix of the metrics that agents and the collector both report"""
-COLLECTORS_EVENTS = ("scheduler-unreachable", "scheduler-reachable", "series-refused", "cluster-ended")
 DAY = 86_400
 NO_TIMES: Times = np.empty(0)
 
@@ -43,7 +44,7 @@ class ValidatedBatch:
     def days(self) -> Iterator[tuple[TimeSeries, list[date]]]:
         """The days (UTC) that each table gets records of."""
         for kind, records in self.records.items():
-            days = [datetime.fromtimestamp(day * DAY, UTC).date() for day in _days(records.times)]
+            days = [from_seconds(day * DAY).date() for day in _days(records.times)]
             yield table_of(kind), days
 
     def count(self, kind: str) -> int:
@@ -61,7 +62,7 @@ class ValidatedBatch:
         kept: dict[str, Records] = {}
         if "event" in self.records:
             events = self.records["event"]
-            own = events.coded("kind").numbers(lambda kind: kind in COLLECTORS_EVENTS, np.bool_)
+            own = events.coded("kind").numbers(lambda kind: kind in FROM_COLLECTOR, np.bool_)
             kept["event"] = events.where(own)
         if "sample" in self.records:
             samples = self.records["sample"]

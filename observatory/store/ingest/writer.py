@@ -27,7 +27,7 @@ from observatory.store.ingest.late import note_late
 from observatory.store.ingest.live import live_events, live_profiles, live_samples, live_spans
 from observatory.store.ingest.references import References
 from observatory.store.ingest.validated import ValidatedBatch, validate
-from observatory.store.queries.extents import extent_of
+from observatory.store.queries.extents import read_extent
 
 FUTURE = 86_400.0
 """seconds ahead of our clock at which a record's time is taken for a mistake"""
@@ -149,7 +149,8 @@ class Writer:
         if batch.head is not None:
             registered = register(connection, batch.cluster, batch.head, newest(batch))
             if registered.already:
-                found = extent_of(connection, batch.cluster)
+                found = read_extent(connection, batch.cluster)
+                assert found is not None, "an agent's batch was stored"
                 return Committed(found, already=True, agent_rules=True), _transaction(connection)
             if registered.is_joint:
                 if registered.is_first:

@@ -10,8 +10,8 @@ from typing import Any
 
 import psycopg
 
-from observatory.store.queries.timeline import EPOCH, instant
 from observatory.store.schema.dimensions import REFERRED
+from observatory.store.times import EPOCH, from_microseconds
 from observatory.wire.columns import Column, ColumnType, Reading, ValueType
 from observatory.wire.kind import Kind
 from observatory.wire.kinds import stored_kinds
@@ -136,8 +136,8 @@ def _parameters(
 ) -> dict[str, Any]:
     return {
         "cluster": cluster,
-        "start": instant(start),
-        "stop": instant(stop),
+        "start": from_microseconds(start),
+        "stop": from_microseconds(stop),
         "wanted": list(wanted.values) if wanted else None,
         **kind.parameters,
     }

@@ -1,4 +1,4 @@
-"""The tables that hold no records in time. docs/architecture says what their columns mean.
+"""The tables that hold no records in time. docs/architecture/store.md says what their columns mean.
 
 They are made by the migrations. Those that a window of a cluster refers to are described column by column.
 """

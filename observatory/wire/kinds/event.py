@@ -13,7 +13,7 @@ KIND = Kind(
         Field(
             "kind",
             Type.NAME,
-            "one of EVENT_KINDS (wire/records.py)",
+            "one of EVENT_KINDS (wire/event_kinds.py)",
             "",
             "the hook, or the action in the event",
         ),

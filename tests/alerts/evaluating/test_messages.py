@@ -74,7 +74,7 @@ def test_further_conditions_and_what_happened_are_told() -> None:
         ' and observatory_worker_memory_bytes{type="process"} is above 1 GiB: ValueError: no'
     )
     assert said(EventCondition("worker-lost", By.WORKER), labels={"worker": "w1"}) == (
-        "etl, w1: a worker went away without saying so"
+        "etl, w1: a worker was lost"
     )
 
 

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from observatory.alerts.judging.firings import Firing
-from observatory.alerts.rules.conditions import By, EventCondition, Happening
+from observatory.alerts.rules.conditions import By, EventCondition
+from observatory.alerts.rules.events import (
+    ENDED_WITH_ERRORS,
+    KILLED_WORKER,
+    LOG,
+    RUN_SLOWER,
+    TASK_ERRED,
+    UNREACHABLE,
+    WORKER_PAUSED,
+)
 from observatory.runs.models import Run
 from observatory.wire.records import Event
 from tests.alerts.judging.conftest import START, Fired, Stored, above, rule
@@ -74,17 +83,17 @@ def test_errors_count_one_by_one_or_in_the_numbers_that_a_stock_scheduler_tells(
     recorded.error(1, "load-1", message="bad file", workers=["tcp://1"])
     recorded.error(2, "load-2", message="again", outcome="retried", workers=["tcp://1"])
     recorded.error(3, "load-3", "KilledWorker", "too often", outcome="killed")
-    erred = rule(event(Happening.TASK_ERRED))
+    erred = rule(event(TASK_ERRED.name))
     assert texts(stored.firings(erred, 0, 40)) == [
         ("w0", 1, 11, "ValueError: bad file (load)"),
         ("", 3, 13, "KilledWorker: too often (load)"),
     ]
-    killed = rule(event(Happening.KILLED_WORKER, by=By.CLUSTER))
+    killed = rule(event(KILLED_WORKER.name, by=By.CLUSTER))
     assert texts(stored.firings(killed, 0, 40)) == [("", 3, 13, "KilledWorker: too often (load)")]
     stored.event(20, "tasks-erred", message="7 tasks erred", count=7)
-    many = rule(event(Happening.TASK_ERRED, by=By.CLUSTER, count=7))
+    many = rule(event(TASK_ERRED.name, by=By.CLUSTER, count=7))
     assert stored.firings(many, 0, 40) == [("", Firing(20, 20, 30, 7, "7 tasks erred"))]
-    of_files = rule(event(Happening.TASK_ERRED, pattern="bad (file|disk)"))
+    of_files = rule(event(TASK_ERRED.name, pattern="bad (file|disk)"))
     assert texts(stored.firings(of_files, 0, 40)) == [("w0", 1, 11, "ValueError: bad file (load)")]
 
 
@@ -94,7 +103,7 @@ def test_log_lines_match_by_level_and_pattern(stored: Stored, recorded: Recorded
     recorded.log(2, "all is well", level=40, worker="tcp://1")
     recorded.log(3, "the disk is FULL", level=40, worker="tcp://1")
     recorded.log(4, "tcp://1 is out of memory", level=30)
-    warned = event(Happening.LOG, level=30, pattern=r"(?i)out of memory|disk.*full$")
+    warned = event(LOG.name, level=30, pattern=r"(?i)out of memory|disk.*full$")
     assert texts(stored.firings(rule(warned), 0, 40)) == [
         ("w0", 3, 13, "the disk is FULL"),
         ("", 4, 14, "tcp://1 is out of memory"),
@@ -103,7 +112,7 @@ def test_log_lines_match_by_level_and_pattern(stored: Stored, recorded: Recorded
 
 def test_no_line_of_a_log_keeps_a_pattern_busy(stored: Stored, recorded: Recorded) -> None:
     recorded.log(1, "a" * 500 + "b", level=30)
-    evil = event(Happening.LOG, pattern="(a+)+$")
+    evil = event(LOG.name, pattern="(a+)+$")
     assert stored.firings(rule(evil), 0, 40) == []
 
 
@@ -118,12 +127,12 @@ def test_a_paused_worker_holds_until_its_status_changes_or_it_leaves(stored: Sto
     )
     stored.event(8, "worker-status", "w2", message="w2 closes", status="closing_gracefully")
     stored.leaves("w1", 200)
-    paused = rule(event(Happening.WORKER_PAUSED), hold=60)
+    paused = rule(event(WORKER_PAUSED.name), hold=60)
     expected = [("w0", 65, 300, "w0 is paused"), ("w1", 67, 200, "w1 is paused")]
     assert texts(stored.firings(paused, 0, 400)) == expected
     assert texts(stored.firings(paused, 0, 6, 65, 100, 250, 350, 400)) == expected
     assert texts(stored.firings(paused, 150, 400)) == [("w0", 210, 300, "w0 is paused")]
-    two = rule(event(Happening.WORKER_PAUSED, by=By.CLUSTER, count=2))
+    two = rule(event(WORKER_PAUSED.name, by=By.CLUSTER, count=2))
     assert texts(stored.firings(two, 0, 100, 400)) == [("", 7, 200, "w1 is paused")]
 
 
@@ -131,7 +140,7 @@ def test_an_unreachable_scheduler_holds_until_it_answers_or_the_cluster_ends(sto
     stored.event(5, "scheduler-unreachable", message="no answer")
     stored.event(50, "scheduler-reachable", message="it answers")
     stored.event(70, "scheduler-unreachable", message="no answer again")
-    away = rule(event(Happening.UNREACHABLE, by=By.CLUSTER))
+    away = rule(event(UNREACHABLE.name, by=By.CLUSTER))
     expected = [("", 5, 50, "no answer"), ("", 70, None, "no answer again")]
     assert texts(stored.firings(away, 0, 100)) == expected
     assert texts(stored.firings(away, 0, 20, 60, 80, 100)) == expected
@@ -141,7 +150,7 @@ def test_an_unreachable_scheduler_holds_until_it_answers_or_the_cluster_ends(sto
 
 
 def test_a_cluster_that_ended_with_errors(stored: Stored) -> None:
-    ended = rule(event(Happening.ENDED_WITH_ERRORS, by=By.CLUSTER))
+    ended = rule(event(ENDED_WITH_ERRORS.name, by=By.CLUSTER))
     stored.samples({40: 3}, "observatory_cluster_tasks", state="processing")
     stored.ends(41)
     assert stored.firings(ended, 0, 100) == []
@@ -160,8 +169,8 @@ def test_a_run_that_is_slower_than_those_of_its_name_before(stored: Stored) -> N
     make_run(stored.cluster, "nightly", at=50, minutes=1.5)
     make_run(stored.cluster, "nightly", at=60, minutes=1.01)
     make_run(stored.cluster, "other", at=70, minutes=9)
-    slower = rule(event(Happening.RUN_SLOWER, by=By.CLUSTER, window=60))
-    said = "nightly took 1 min 30 s, usually 1 min 0 s"
+    slower = rule(event(RUN_SLOWER.name, by=By.CLUSTER, window=60))
+    said = "nightly took 1 min 30 s, usually 1 min"
     assert texts(stored.firings(slower, 0, 2000, 3100, 5000)) == [("", 3090, 3150, said)]
     lost = Run.objects.get(cluster=stored.cluster, start=stored.cluster.started + timedelta(minutes=50))
     lost.outcome = Run.Outcome.LOST
@@ -174,6 +183,6 @@ def test_an_event_can_be_joined_to_what_a_metric_says(stored: Stored) -> None:
         stored.worker(name)
         stored.samples({1: 90}, worker=name)
     stored.event(5, "worker-status", "w0", message="w0 is paused", status="paused")
-    paused = event(Happening.WORKER_PAUSED)
+    paused = event(WORKER_PAUSED.name)
     assert texts(stored.firings(rule(above(80), paused), 0, 30)) == [("w0", 5, 16, "")]
     assert texts(stored.firings(rule(paused, above(80)), 0, 10, 30)) == [("w0", 5, 16, "w0 is paused")]

@@ -22,11 +22,11 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
-    Happening,
     NoData,
     RuleSpec,
     Selector,
 )
+from observatory.alerts.rules.events import UNREACHABLE, WORKER_PAUSED
 from observatory.alerts.silences.matchers import parse_matchers
 from observatory.wire.records import Event, MetricType, Sample, Series, WorkerSeen
 from tests.alerts.judging.conftest import START, Stored, above, name_of, rule
@@ -175,7 +175,7 @@ def selectors() -> st.SearchStrategy[Selector]:
 
 
 def conditions() -> st.SearchStrategy[Any]:
-    happenings = [Happening.WORKER_PAUSED, Happening.UNREACHABLE, "worker-restarted"]
+    happenings = [WORKER_PAUSED.name, UNREACHABLE.name, "worker-restarted"]
     events = st.builds(
         EventCondition,
         st.sampled_from(happenings),

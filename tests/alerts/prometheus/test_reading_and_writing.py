@@ -19,12 +19,12 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
-    Happening,
     MetricCondition,
     NoData,
     RuleSpec,
     Selector,
 )
+from observatory.alerts.rules.events import WORKER_PAUSED
 from observatory.alerts.silences.matchers import Matcher, parse_matchers
 
 FILE = """
@@ -198,7 +198,7 @@ def test_what_prometheus_cannot_say_is_named_in_comments() -> None:
 
 
 def test_nothing_that_can_be_said_is_a_file_too() -> None:
-    paused = written(EventCondition(Happening.WORKER_PAUSED, By.WORKER))
+    paused = written(EventCondition(WORKER_PAUSED.name, By.WORKER))
     assert yaml.safe_load(paused) == {"groups": []}
     assert read_rules(paused).rules == []
 

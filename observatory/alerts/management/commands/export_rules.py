@@ -11,6 +11,7 @@ from observatory.alerts.prometheus.files import export_rules
 
 class Command(BaseCommand):
     help = "Writes the rules as Prometheus' alerting rules, to the standard output."
+    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", nargs="*", help="of a rule; none: all")

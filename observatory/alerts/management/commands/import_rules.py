@@ -13,6 +13,7 @@ from observatory.clusters.models import Project
 
 class Command(BaseCommand):
     help = "Makes rules of a file of Prometheus' alerting rules, and names what doesn't fit."
+    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", type=Path)

@@ -1,0 +1,73 @@
+// A list of names and counts, a bar each. It shows the state at the playhead.
+
+import { element } from "../../element.js";
+
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("../../types.js").State} State */
+
+/**
+ * A part of a bar: `share` of the bar's full width (0 to 1), `title` its tooltip. Without a colour it has the text's.
+ * @typedef {{share: number, title: string, color?: string, faint?: boolean}} BarPart
+ * @typedef {{name: string, value: string, parts: BarPart[]}} BarRow
+ * @typedef {{rows: BarRow[], note?: string}} Bars
+ */
+
+export class BarList {
+  #element;
+  #barsOf;
+  #empty;
+  #list;
+  #note = element("p", "chart-empty");
+  /** @type {State|null} */
+  #state = null;
+  #drawn = "";
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {string} name the list's class
+   * @param {(state: State) => Bars} barsOf
+   * @param {string} empty text for a state without rows
+   */
+  constructor(parent, name, barsOf, empty) {
+    this.#element = parent;
+    this.#barsOf = barsOf;
+    this.#empty = empty;
+    this.#list = element("dl", `bars ${name}`);
+    parent.append(this.#list, this.#note);
+  }
+
+  destroy() {
+    this.#element.replaceChildren();
+  }
+
+  /** @param {View} view */
+  draw({ state }) {
+    if (!state || state === this.#state) return;
+    this.#state = state;
+    const bars = this.#barsOf(state);
+    const content = JSON.stringify(bars);
+    if (content === this.#drawn) return;
+    this.#drawn = content;
+    this.#list.hidden = bars.rows.length === 0;
+    this.#list.replaceChildren(...bars.rows.map(rowElement));
+    this.#note.textContent = bars.rows.length ? (bars.note ?? "") : this.#empty;
+  }
+}
+
+/** @param {BarRow} row */
+function rowElement({ name, value, parts }) {
+  const term = element("dt", "", name);
+  term.title = name;
+  const bar = element("span", "bar", ...parts.filter((part) => part.share > 0).map(partElement));
+  bar.setAttribute("aria-hidden", "true");
+  return element("div", "bars-row", term, element("dd", "", element("span", "bar-value", value), bar));
+}
+
+/** @param {BarPart} part */
+function partElement({ share, title, color, faint }) {
+  const made = element("i", faint ? "is-faint" : "");
+  made.style.width = `${share * 100}%`;
+  if (color) made.style.backgroundColor = color;
+  made.title = title;
+  return made;
+}

@@ -1,0 +1,73 @@
+"""Kinds of events. To add one, add an entry here: decoding, rules, tiles and docs follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Gap(Enum):
+    """What is missing from the recording between an event that opens the gap and one that closes it."""
+
+    SCHEDULER = "scheduler"
+    """everything: the scheduler does not answer"""
+    STREAM = "stream"
+    """the task stream"""
+    RECORDS = "records"
+    """the records that the event's detail counts; the detail has the gap's bounds"""
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    name: str
+    sentence: str
+    """what happened, as people read it; a remark in parentheses may follow"""
+    opens: Gap | None = None
+    closes: Gap | None = None
+    is_failure: bool = False
+    """every one has to be found on the timeline: tiles never bin it"""
+    from_collector: bool = False
+    """only the collector reports it; an agent that takes over a cluster doesn't replace it"""
+
+    @property
+    def label(self) -> str:
+        """The sentence without its remark."""
+        return self.sentence.split(" (")[0]
+
+
+_KINDS = (
+    EventKind("worker-added", "a worker joined"),
+    EventKind("worker-removed", "a worker left in order (closed or retired)"),
+    EventKind("worker-lost", "a worker was lost (it disappeared without closing)", is_failure=True),
+    EventKind("worker-status", "a worker's status changed (running, paused, closing …)"),
+    EventKind("client-added", "a client connected"),
+    EventKind("client-removed", "a client disconnected"),
+    EventKind("graph-updated", "a client submitted tasks"),
+    EventKind("restarted", "the cluster was restarted (`Client.restart`)"),
+    EventKind(
+        "scheduler-unreachable", "the scheduler stopped answering", opens=Gap.SCHEDULER, from_collector=True
+    ),
+    EventKind(
+        "scheduler-reachable", "the scheduler answers again", closes=Gap.SCHEDULER, from_collector=True
+    ),
+    EventKind("stream-lost", "the event stream closed or stopped while tasks ran", opens=Gap.STREAM),
+    EventKind("stream-resumed", "the event stream is received again", closes=Gap.STREAM),
+    EventKind(
+        "series-refused",
+        "new series are refused (the target's limit on series was reached)",
+        from_collector=True,
+    ),
+    EventKind("tasks-erred", "the number of erred tasks rose"),
+    EventKind("cluster-ended", "the cluster ended (or was last seen at this time)", from_collector=True),
+    EventKind("agent-started", "the agent started reporting (the recording is complete from here on)"),
+    EventKind("worker-restarted", "a nanny restarted its worker's process (it ended or was killed)"),
+    EventKind("adaptive-target", "adaptive scaling requested another number of workers"),
+    EventKind("shuffle", "a P2P shuffle began or ended"),
+    EventKind("topic", "a message was logged to a Dask topic (`log_event`)"),
+    EventKind("records-dropped", "records were dropped by the agent or refused by the server", Gap.RECORDS),
+)
+
+EVENT_KINDS = {kind.name: kind for kind in _KINDS}
+NEVER_BINNED = frozenset(kind.name for kind in _KINDS if kind.is_failure or kind.opens or kind.closes)
+"""events that tiles show one by one, however many there are"""
+FROM_COLLECTOR = tuple(kind.name for kind in _KINDS if kind.from_collector)
