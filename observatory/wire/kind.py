@@ -85,7 +85,7 @@ class Field:
         return self.stored or _USUAL[self.type]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """A kind of record. Its name is that of its module; __init__.py of kinds/ sets it."""
 

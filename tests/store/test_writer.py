@@ -362,7 +362,7 @@ def test_a_batch_whose_commit_was_not_answered_is_stored_once(
     writer.write(Batch.of(cluster, spans=[make.span(now)]))
     backend, assured = _backend(writer), writer._connection
     assert assured is not None
-    thread = threading.Thread(target=writer.write, args=[Batch(cluster, spans=[make.span(now + 1)])])
+    thread = threading.Thread(target=writer.write, args=[Batch.of(cluster, spans=[make.span(now + 1)])])
     thread.start()
     for _ in range(200):
         query = "SELECT query = 'COMMIT' AND wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = %s"
@@ -423,6 +423,7 @@ def test_events_and_details_are_told_as_they_are_stored(writer: Writer, cluster:
     committed = writer.write(
         Batch.of(cluster, events=[Event(now, "restarted", "", {"message": "a\x00b"})], errors=3)
     )
-    assert committed.events[0].message == "a�b"
-    assert json.loads(committed.events[0].detail) == {"message": "a�b"}
+    assert committed.events is not None
+    assert committed.events.message.per_row() == ["a�b"]
+    assert [json.loads(detail) for detail in committed.events.detail.per_row()] == [{"message": "a�b"}]
     assert committed.extent.errors == 3

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 
@@ -35,12 +36,9 @@ class Registered:
     """records of the same cluster were scraped before"""
 
 
-def register(connection: psycopg.Connection, cluster: int, head: Head, newest: float) -> Registered:
-    """Registers the number of a batch; `newest` is the time of its newest record.
-
-    Raises ValueError if the agent reported of another cluster before.
-    """
-    row = connection.execute(
+def registration(cluster: int, head: Head, newest: float) -> tuple[str, dict[str, Any]]:
+    """The statement that registers the number of a batch; `newest` is the time of its newest record."""
+    return (
         """INSERT INTO agent (id, cluster_id, sequence, since, last, is_joint)
            SELECT %(id)s, %(cluster)s, %(sequence)s, to_timestamp(%(since)s), to_timestamp(%(last)s),
                   EXISTS (SELECT FROM extent WHERE cluster_id = %(cluster)s AND sequence > 0)
@@ -56,19 +54,22 @@ def register(connection: psycopg.Connection, cluster: int, head: Head, newest: f
             "since": head.since,
             "last": max(newest, head.since),
         },
-    ).fetchone()
+    )
+
+
+def registered(cursor: psycopg.Cursor, cluster: int, head: Head) -> Registered:
+    """The result of a registration. Raises ValueError if the agent reported of another cluster before."""
+    row = cursor.fetchone()
     if row is not None:
         return Registered(False, *row)
-    found = connection.execute("SELECT cluster_id FROM agent WHERE id = %s", [head.agent]).fetchone()
+    found = cursor.execute("SELECT cluster_id FROM agent WHERE id = %s", [head.agent]).fetchone()
     if found is not None and found[0] != cluster:
         raise ValueError("this agent reported of another cluster")
     return Registered(True)
 
 
-def lock_and_check_agent(connection: psycopg.Connection, cluster: int) -> bool:
-    """Whether an agent reported of the cluster. Locks the extent until the transaction ends."""
-    connection.execute("SELECT FROM extent WHERE cluster_id = %s FOR UPDATE", [cluster])
-    return has_agent(connection, cluster)
+LOCK = "SELECT FROM extent WHERE cluster_id = %s FOR UPDATE"
+"""locks the extent until the transaction ends"""
 
 
 def has_agent(connection: psycopg.Connection, cluster: int) -> bool:
@@ -79,7 +80,7 @@ def has_agent(connection: psycopg.Connection, cluster: int) -> bool:
 
 def delete_scraped(connection: psycopg.Connection, engine: Engine, cluster: int, since: float) -> None:
     """Deletes what was scraped since `since` (seconds) and is now reported by the agent; locks the extent."""
-    connection.execute("SELECT FROM extent WHERE cluster_id = %s FOR UPDATE", [cluster])
+    connection.execute(LOCK, [cluster])
     engine.allow_deletes(connection)
     time = from_seconds(since)
     parameters = {

@@ -60,7 +60,7 @@ def nullable(ids: Array) -> Column:
     if ids.all():
         return ids.astype(np.int32)
     values, codes = np.unique(ids, return_inverse=True)
-    encoded = _encoded([value.tobytes() for value in values.astype(">i4")], codes)
+    encoded = _encoded(values.astype(">i4").view("V4").tolist(), codes)
     return Encoded([NULL, *encoded.values[1:]], codes)
 
 
@@ -78,10 +78,11 @@ def copy_columns(
     statement = f"COPY {table} ({', '.join([*fixed, *encoded])}) FROM STDIN (FORMAT BINARY)"
     layout = _layout(fixed)
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        copy.write(SIGNATURE)
+        before = SIGNATURE
         for start in range(0, rows, PART):
-            copy.write(_part(slice(start, start + PART), len(columns), layout, fixed, encoded.values()))
-        copy.write(TRAILER)
+            part = _part(slice(start, start + PART), len(columns), layout, fixed, encoded.values())
+            copy.write(before + part if start + PART < rows else before + part + TRAILER)
+            before = b""
 
 
 def _layout(fixed: Mapping[str, Fixed]) -> np.dtype[np.void]:

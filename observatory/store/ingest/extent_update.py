@@ -55,11 +55,11 @@ class ExtentUpdate:
     """this transaction's id for pg_xact_status"""
 
 
-def update_extent(connection: psycopg.Connection, batch: ValidatedBatch) -> ExtentUpdate:
-    """Adds the batch to its cluster's extent, except for the workers: see `add_workers`."""
+def statement(batch: ValidatedBatch) -> tuple[str, dict[str, Any]]:
+    """The statement that adds the batch to its cluster's extent, but for the workers: see `add_workers`."""
     times = _times(batch)
     spans = batch.records.get("span")
-    parameters: dict[str, Any] = {
+    return UPDATE, {
         "cluster": batch.cluster,
         "first": float(min(time.min() for time in times)) if times else None,
         "last": float(max(time.max() for time in times)) if times else None,
@@ -69,11 +69,15 @@ def update_extent(connection: psycopg.Connection, batch: ValidatedBatch) -> Exte
         "tasks": int(np.count_nonzero(spans.numbers("action") == Action.COMPUTE)) if spans else 0,
         "errors": batch.errors,
     }
-    row = connection.execute(UPDATE, parameters).fetchone()
+
+
+def update_extent(cursor: psycopg.Cursor, batch: ValidatedBatch) -> ExtentUpdate:
+    """The result of the statement, which `cursor` has executed. Makes the extent if there is none."""
+    row = cursor.fetchone()
     if row is None:
         insert = "INSERT INTO extent (cluster_id) VALUES (%s) ON CONFLICT DO NOTHING"
-        connection.execute(insert, [batch.cluster])
-        row = connection.execute(UPDATE, parameters).fetchone()
+        cursor.execute(insert, [batch.cluster])
+        row = cursor.execute(*statement(batch)).fetchone()
         assert row is not None
     *columns, committed_before, version_before, written_by_before, written_by, transaction = row
     extent = Extent.of(columns)

@@ -71,6 +71,7 @@ class References:
                 match field.storage:
                     case KeyReference():
                         assert isinstance(values, Keys)
+                        new.prefixes.update(values.prefixes)
                         new.groups.update(zip(values.groups, values.prefixes, strict=True))
                     case NameReference(table="task_group"):
                         new.groups.update((name, split_key(name)[0]) for name in _texts(values))

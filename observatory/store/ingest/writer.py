@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import psycopg
 
-from observatory.store.connection import connect
+from observatory.store.connection import connect, transaction_with
 from observatory.store.engines import Engine, choose
-from observatory.store.ingest.agents import delete_scraped, lock_and_check_agent, register
+from observatory.store.ingest import extent_update
+from observatory.store.ingest.agents import LOCK, delete_scraped, has_agent, registered, registration
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.client_runs import store_client_runs
 from observatory.store.ingest.committed import Committed
@@ -108,8 +109,8 @@ class Writer:
             engine.prepare(connection, table, days)
         outcome: tuple[Committed, str] | None = None
         try:
-            with connection.transaction():
-                outcome = self._store(connection, validated)
+            with transaction_with(connection, *self._first_statement(validated)) as cursor:
+                outcome = self._store(connection, validated, cursor)
         except BaseException:
             # the ids of a transaction that is rolled back don't exist
             self._clusters.pop(batch.cluster, None)
@@ -142,29 +143,46 @@ class Writer:
             known = self._clusters[cluster] = KnownCluster(cluster)
         return known
 
-    def _store(self, connection: psycopg.Connection, batch: ValidatedBatch) -> tuple[Committed, str]:
-        remembered = self._clusters.get(batch.cluster)
-        is_scraped = batch.head is None and remembered is not None and remembered.is_scraped
-        has_agent = not is_scraped
+    def _first_statement(self, batch: ValidatedBatch) -> tuple[str, Any]:
+        """The first statement of the batch's transaction."""
         if batch.head is not None:
-            registered = register(connection, batch.cluster, batch.head, newest(batch))
-            if registered.already:
-                found = read_extent(connection, batch.cluster)
-                assert found is not None, "an agent's batch was stored"
-                return Committed(found, already=True, agent_rules=True), _transaction(connection)
-            if registered.is_joint:
-                if registered.is_first:
-                    delete_scraped(connection, self._ready(), batch.cluster, batch.head.since)
-                batch = batch.without_earlier_spans(batch.head.since)
-        elif not is_scraped and (has_agent := lock_and_check_agent(connection, batch.cluster)):
-            batch = batch.without_agents_records()
-        update = update_extent(connection, batch)
-        if is_scraped and remembered is not None and remembered.written_by != update.written_by_before:
-            raise Overtaken  # the other writer may be an agent's
+            return registration(batch.cluster, batch.head, newest(batch))
+        return extent_update.statement(batch) if self._is_scraped(batch) else (LOCK, [batch.cluster])
+
+    def _is_scraped(self, batch: ValidatedBatch) -> bool:
+        """Whether the batch was scraped, and no agent is known to report of its cluster."""
+        remembered = self._clusters.get(batch.cluster)
+        return batch.head is None and remembered is not None and remembered.is_scraped
+
+    def _store(
+        self, connection: psycopg.Connection, batch: ValidatedBatch, cursor: psycopg.Cursor
+    ) -> tuple[Committed, str]:
+        """Stores the batch; `cursor` has executed its first statement. Returns the transaction's id, too."""
+        remembered = self._clusters.get(batch.cluster)
+        if self._is_scraped(batch):
+            update = update_extent(cursor, batch)
+            if remembered is None or remembered.written_by != update.written_by_before:
+                raise Overtaken  # the other writer may be an agent's
+            is_reported = False
+        else:
+            if batch.head is not None:
+                is_reported = True
+                result = registered(cursor, batch.cluster, batch.head)
+                if result.already:
+                    found = read_extent(connection, batch.cluster)
+                    assert found is not None, "an agent's batch was stored"
+                    return Committed(found, already=True, agent_rules=True), _transaction(connection)
+                if result.is_joint:
+                    if result.is_first:
+                        delete_scraped(connection, self._ready(), batch.cluster, batch.head.since)
+                    batch = batch.without_earlier_spans(batch.head.since)
+            elif is_reported := has_agent(connection, batch.cluster):
+                batch = batch.without_agents_records()
+            update = update_extent(connection.execute(*extent_update.statement(batch)), batch)
         cluster = self._cluster(batch.cluster, update.written_by_before)
-        cluster.written_by, cluster.is_scraped = update.written_by, not has_agent
+        cluster.written_by, cluster.is_scraped = update.written_by, not is_reported
         committed = _store_records(connection, cluster, batch, update)
-        return replace(committed, agent_rules=has_agent), update.transaction
+        return replace(committed, agent_rules=is_reported), update.transaction
 
 
 def _store_records(
