@@ -52,7 +52,7 @@ def _items(request: HttpRequest, models: dict[str, tuple[str, str]]) -> list[dic
 
 
 def no_colors(_: HttpRequest) -> dict[str, Any]:
-    """None: django-unfold would write them into a <style>, which the policy forbids. They are in admin.css."""
+    """None: they are in admin.css. django-unfold would write a <style>, which the policy forbids."""
     return {}
 
 

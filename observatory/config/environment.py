@@ -75,7 +75,7 @@ def use_data_dir(arguments: Sequence[str]) -> None:
 
 
 def run_dir(data_dir: Path) -> Path:
-    """The folder of the embedded services' sockets: in the data folder, or in /tmp if that path is unsuitable."""
+    """The folder of the services' sockets: in the data folder, or in /tmp if that path is unsuitable."""
     folder = data_dir / "run"
     if len(bytes(folder)) <= LONGEST_RUN_DIR and PLAIN_PATH.fullmatch(str(folder)):
         return folder

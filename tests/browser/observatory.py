@@ -1,4 +1,4 @@
-"""A whole Observatory in processes of its own: `manage.py up` in a data folder of the test's."""
+"""A whole Observatory in processes of its own: `dask-observatory up` in a data folder of the test's."""
 
 from __future__ import annotations
 
