@@ -1,4 +1,4 @@
-"""The demo's cluster shows what it promises: spilling, failures, a lost worker, contention."""
+"""The demo's cluster shows spilling, failures, a lost worker, contention."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
-"""What machines and `doctor` are told when something is wrong."""
+"""Health checks, metrics and `doctor`, also when something is wrong."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
+from observatory import __version__
 from observatory.clusters.models import Project, Target
 from observatory.runtime.health.checks import CheckResult, run_checks
 from tests.runtime.machine import manage
@@ -45,6 +47,13 @@ def test_metrics_are_for_who_has_the_token(client: Client, settings: Any) -> Non
 def test_without_a_token_metrics_are_for_this_machine(client: Client) -> None:
     assert client.get("/metrics", REMOTE_ADDR="127.0.0.1").status_code == 200
     assert client.get("/metrics", REMOTE_ADDR="203.0.113.7").status_code == 403
+
+
+@pytest.mark.django_db
+def test_metrics_and_pages_show_the_version(client: Client) -> None:
+    assert f'observatory_build_info{{version="{__version__}"}} 1.0' in client.get("/metrics").content.decode()
+    client.force_login(User.objects.create_user("ada"))
+    assert f"Dask Observatory {__version__}" in client.get("/clusters/").content.decode()
 
 
 @pytest.mark.django_db
