@@ -28,8 +28,8 @@ export function createHeader(parent, context) {
     const words = [
       `${formatDate(timeline.first)} ${zone}`,
       formatDuration(Math.max(Math.floor(length), 0)),
-      count(info.worker_count, "worker"),
-      count(info.task_count, "task"),
+      count(info.worker_count ?? 0, "worker"),
+      count(info.task_count ?? 0, "task"),
     ];
     const state = ended
       ? `ended ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`
