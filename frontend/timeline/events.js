@@ -1,5 +1,6 @@
 // All events of the cluster in order of time, from the tiles of the layer "events", the gaps they tell of, and notes.
 
+import { formatCount } from "../formatting.js";
 import { binWidth, tileWidth } from "./tiles/levels.js";
 
 /** @typedef {import("../types.js").Tile} Tile */
@@ -206,7 +207,7 @@ export function findGaps(events) {
 function droppedGap(event) {
   const { first, last, kind, count, reason } = parse(event.detail);
   const { words, concerns } = DROPPED_KINDS[kind] ?? { words: `records (${kind})`, concerns: "other" };
-  const number = Number(count).toLocaleString("en");
+  const number = formatCount(Number(count));
   return {
     start: Number(first) || event.time,
     stop: Number(last) || event.time,
