@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PORT ?= 8000
 
-.PHONY: demo run test lint types bench requirements screenshot browser
+.PHONY: demo run test lint contract bench requirements screenshot browser
 
 demo: $(VENV)/installed
 	@$(RUN) manage.py up --demo --port $(PORT)
@@ -20,6 +20,11 @@ lint: $(VENV)/installed-dev node_modules/installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	node_modules/.bin/tsc --project tsconfig.json
+	$(RUN) -m observatory.config.contract --check
+
+# The browser's contract with the server: columns of blocks, shared constants, types of the API.
+contract: $(VENV)/installed-dev node_modules/installed
+	$(RUN) -m observatory.config.contract
 
 bench: $(VENV)/installed-dev browser
 	$(RUN) -m benchmarks.measuring.table

@@ -15,11 +15,12 @@ import statistics
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from observatory.store.times import from_seconds
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -116,7 +117,7 @@ def store(server: Observatory) -> tuple[dict[int, int], dict[str, Any]]:
     from benchmarks.runs.multiply import Recording, multiplied
     from benchmarks.runs.recording import record
     from observatory.clusters.models import Cluster, Project
-    from observatory.replay.tasks import build
+    from observatory.replay.tasks import build_cluster
     from observatory.store.connection import connect
     from observatory.store.ingest.writer import Writer
 
@@ -126,7 +127,7 @@ def store(server: Observatory) -> tuple[dict[int, int], dict[str, Any]]:
     for tasks in (SMALL, TASKS):
         length = run.length * max(1, tasks / run.tasks)
         start = float(int(time.time() - length - 3600))
-        moment = datetime.fromtimestamp(start, UTC)
+        moment = from_seconds(start)
         cluster = Cluster.objects.create(
             project=project,
             scheduler_id=f"benchmark-{tasks}",
@@ -141,10 +142,10 @@ def store(server: Observatory) -> tuple[dict[int, int], dict[str, Any]]:
                 spans += len(batch.spans)
                 committed = writer.write(batch)
         stored = time.perf_counter()
-        Cluster.objects.filter(pk=cluster.pk).update(ended=datetime.fromtimestamp(committed.extent.last, UTC))
+        Cluster.objects.filter(pk=cluster.pk).update(ended=from_seconds(committed.extent.last))
         cluster.refresh_from_db()
         with connect() as connection:
-            build(connection, cluster)
+            build_cluster(connection, cluster)
             connection.execute("VACUUM ANALYZE")  # it would be done while the pages are measured
             connection.execute("CHECKPOINT")
             size = connection.execute(

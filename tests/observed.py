@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pytest
 from distributed import Client as DaskClient
@@ -18,9 +17,10 @@ from observatory.clusters import tokens
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.store.queries.timeline import extent
+from observatory.store.queries.extents import read_extent
+from observatory.store.times import from_seconds
 from tests.agent.receiving import TOKEN, Receiving, receiving
 from tests.work import FORMULA, HOSTILE, work
 from tests.world import World
@@ -76,15 +76,15 @@ def observed(transactional_db: None, world: World, told: Receiving) -> Iterator[
     with ThreadPoolExecutor(1) as thread:  # Playwright's event loop runs in this one
         thread.submit(_store, told, secret).result()
     cluster = Cluster.objects.get(name="observed")
-    with reading() as reader:
-        known = extent(reader, cluster.pk)
+    with read_connection() as reader:
+        known = read_extent(reader, cluster.pk)
     assert known is not None
     run = Run.objects.create(
         cluster=cluster,
         name="a run",
         origin=Run.Origin.CUT,
-        start=datetime.fromtimestamp(known.first, UTC),
-        stop=datetime.fromtimestamp(known.last + 0.001, UTC),
+        start=from_seconds(known.first),
+        stop=from_seconds(known.last + 0.001),
         tasks=known.tasks,
         errors=known.errors,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from observatory.store.keys import names_of
+from observatory.store.keys import split_key
 from observatory.wire.kinds import KINDS, Type
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerSeen
 
@@ -104,7 +104,7 @@ def _row(kind: str, row: tuple[Any, ...], shift: float, after: int, copy: int) -
         if field.type is Type.TIME:
             value += shift
         elif field.type is Type.KEY:
-            value = _key(value, names_of(value)[1], after, copy)
+            value = _key(value, split_key(value)[1], after, copy)
         elif field.name in ADDRESSES and value:
             value = _address(value, copy)
         moved.append(value)

@@ -14,8 +14,8 @@ from django.db.models import F
 from django.db.models.functions import Mod
 
 from observatory.alerts.evaluation.evaluator import evaluate, wanted_clusters
-from observatory.store.connection import reading
-from observatory.store.maintenance.advisory_lock import RULES, working
+from observatory.store.connection import read_connection
+from observatory.store.maintenance.advisory_lock import RULES, try_lock
 
 SHARDS = 2
 ROUND = 2.0
@@ -32,7 +32,7 @@ def evaluate_rules() -> None:
 @shared_task  # type: ignore[untyped-decorator]
 def evaluate_shard(shard: int) -> None:
     """Takes a step with each cluster of the shard, unless somebody is about it."""
-    with reading() as connection, working(connection, shard, RULES) as is_ours:
+    with read_connection() as connection, try_lock(connection, shard, RULES) as is_ours:
         if is_ours:
             now = time.time()
             clusters = wanted_clusters(now).annotate(shard=Mod(F("pk"), SHARDS)).filter(shard=shard)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from observatory.clusters.models import Cluster
-from observatory.replay.tiles.levels import LATEST, Place
+from observatory.replay.tiles.levels import TileId
+from observatory.store.times import MAXIMUM_TIME
 
 
-class Part(StrEnum):
+class Section(StrEnum):
     """What can hold secrets, and is shown through a public link only where the person sharing says so."""
 
     LOGS = "logs"
@@ -17,7 +18,7 @@ class Part(StrEnum):
     TRACEBACKS = "tracebacks"
 
 
-ALL_PARTS = frozenset(Part)
+ALL_SECTIONS = frozenset(Section)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,8 @@ class Scope:
 
     cluster: Cluster
     start: int = 0
-    stop: int = LATEST
-    parts: frozenset[Part] = ALL_PARTS
+    stop: int = MAXIMUM_TIME
+    sections: frozenset[Section] = ALL_SECTIONS
     is_public: bool = False
     """nothing of the cluster beyond the window, no names of people, no addresses of ours"""
     name: str = ""
@@ -38,21 +39,21 @@ class Scope:
 
     @property
     def is_whole(self) -> bool:
-        return self.start == 0 and self.stop == LATEST
+        return self.start == 0 and self.stop == MAXIMUM_TIME
 
     @property
     def window(self) -> tuple[int, int]:
         return self.start, self.stop
 
-    def within(self, first: float, last: float) -> tuple[float, float]:
+    def clip_seconds(self, first: float, last: float) -> tuple[float, float]:
         """The part of a stretch (seconds) in the window; it ends before its start where there is none."""
         return max(first, self.start / 1e6), min(last, self.stop / 1e6)
 
-    def holds(self, place: Place) -> bool:
+    def contains(self, tile_id: TileId) -> bool:
         """Whether all of the tile lies in the window."""
-        return self.start <= place.start and place.stop <= self.stop
+        return self.start <= tile_id.start and tile_id.stop <= self.stop
 
-    def of(self, place: Place) -> tuple[int, int]:
+    def clip(self, tile_id: TileId) -> tuple[int, int]:
         """The part of the tile that lies in the window; it may be empty."""
-        start = max(self.start, place.start)
-        return start, max(start, min(self.stop, place.stop))
+        start = max(self.start, tile_id.start)
+        return start, max(start, min(self.stop, tile_id.stop))

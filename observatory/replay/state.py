@@ -13,7 +13,7 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries import state as store
-from observatory.store.queries import timeline
+from observatory.store.queries.extents import read_extent
 from observatory.store.queries.state import PREFIX_TOTALS, LastSample
 
 MEMORY = ("process", "managed", "unmanaged", "spilled")
@@ -45,12 +45,12 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
     beats = _by_worker(store.last_samples(connection, cluster.pk, HEARTBEAT, at, scraped))
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, at, scraped)
     scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), at, scraped)
-    extent = timeline.extent(connection, cluster.pk)
+    extent = read_extent(connection, cluster.pk)
     executing = _executing(connection, cluster, at, extent.committed if extent else 0.0)
     progress = _progress(*_done(connection, cluster, at))
     if scope.start:
         progress = list(_since(_progress(*_done(connection, cluster, scope.start)), progress))
-    workers = store.alive(connection, cluster.pk, at)
+    workers = store.live_workers(connection, cluster.pk, at)
     return {
         "at": at / 1e6,
         "version": extent.version if extent else 1,
@@ -68,9 +68,9 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
 
 def _done(
     connection: psycopg.Connection, cluster: Cluster, at: int
-) -> tuple[list[store.Done], list[LastSample]]:
+) -> tuple[list[store.PrefixProgress], list[LastSample]]:
     totals = store.last_samples(connection, cluster.pk, (PREFIX_TOTALS,), at, 365 * 86_400)
-    return store.done(connection, cluster.pk, at), totals
+    return store.prefix_progress(connection, cluster.pk, at), totals
 
 
 def _since(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -91,7 +91,7 @@ def _difference(now: float | None, before: float | None) -> float | None:
     return None if now is None else max(0, now - (before or 0))
 
 
-def _progress(done: list[store.Done], totals: list[LastSample]) -> list[dict[str, Any]]:
+def _progress(done: list[store.PrefixProgress], totals: list[LastSample]) -> list[dict[str, Any]]:
     """One row a prefix. A task that is computed again counts again, in `done` and in `total`."""
     seen: dict[str, dict[str, int]] = {}
     for sample in totals:
@@ -148,7 +148,7 @@ def _by_worker(samples: list[LastSample]) -> defaultdict[int | None, list[LastSa
 
 
 def _worker(
-    worker: store.Alive, beats: list[LastSample], contention: dict[int, float], executing: dict[int, int]
+    worker: store.LiveWorker, beats: list[LastSample], contention: dict[int, float], executing: dict[int, int]
 ) -> dict[str, Any]:
     values = {(s.metric, s.labels.get("type", "")): s.value for s in beats}
     memory = {kind: values.get(("observatory_worker_memory_bytes", kind)) for kind in MEMORY}

@@ -12,7 +12,7 @@ from django.conf import settings
 from psycopg_pool import ConnectionPool
 
 CONNECT_TIMEOUT = 10
-MOST_READERS = 8
+MAXIMUM_READERS = 8
 
 
 def parameters() -> dict[str, Any]:
@@ -42,7 +42,7 @@ def connect() -> psycopg.Connection:
 
 
 @contextmanager
-def reading() -> Iterator[psycopg.Connection]:
+def read_connection() -> Iterator[psycopg.Connection]:
     """A connection as `connect` makes it, of those kept for reading; raises psycopg_pool.PoolTimeout."""
     with _readers().connection() as connection:
         yield connection
@@ -62,7 +62,7 @@ def _readers() -> ConnectionPool[psycopg.Connection]:
         configure=_in_utc,
         check=_alive,
         min_size=1,
-        max_size=MOST_READERS,
+        max_size=MAXIMUM_READERS,
         timeout=CONNECT_TIMEOUT,
         open=True,
     )

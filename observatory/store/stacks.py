@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import psycopg
 
-from observatory.store.queries.timeline import instant
+from observatory.store.times import from_microseconds
 
 
 class Stacks:
@@ -40,7 +40,9 @@ class Stacks:
         return {stack: self._ids[found] for stack, found in identities.items()}
 
 
-def frames_of(connection: psycopg.Connection, cluster: int, stacks: Sequence[int]) -> list[tuple[int, str]]:
+def stack_frames(
+    connection: psycopg.Connection, cluster: int, stacks: Sequence[int]
+) -> list[tuple[int, str]]:
     """(id, frames) of those of `stacks` that the cluster has, in order of id; frames are a line each."""
     return connection.execute(
         "SELECT id, frames FROM stack WHERE cluster_id = %s AND id = ANY(%s) ORDER BY id",
@@ -48,7 +50,7 @@ def frames_of(connection: psycopg.Connection, cluster: int, stacks: Sequence[int
     ).fetchall()
 
 
-def sums_of_stacks(
+def stack_counts(
     connection: psycopg.Connection, cluster: int, start: int, stop: int
 ) -> list[tuple[int, bool, str, int, int]]:
     """How often each stack was seen in [start, stop) (microseconds), the most seen first.
@@ -61,18 +63,18 @@ def sums_of_stacks(
            WHERE profile.cluster_id = %s AND time >= %s AND time < %s
            GROUP BY source, worker_id IS NULL, prefix.name, stack_id
            ORDER BY sum(count) DESC, stack_id""",
-        [cluster, instant(start), instant(stop)],
+        [cluster, from_microseconds(start), from_microseconds(stop)],
     ).fetchall()
 
 
-def seen_between(
+def stacks_seen_between(
     connection: psycopg.Connection, cluster: int, stacks: Sequence[int], start: int, stop: int
 ) -> list[int]:
     """Those of `stacks` that were seen in [start, stop) (microseconds)."""
     rows = connection.execute(
         """SELECT DISTINCT stack_id FROM profile
            WHERE cluster_id = %s AND time >= %s AND time < %s AND stack_id = ANY(%s)""",
-        [cluster, instant(start), instant(stop), list(stacks)],
+        [cluster, from_microseconds(start), from_microseconds(stop), list(stacks)],
     )
     return [stack for (stack,) in rows]
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,6 +8,7 @@ from playwright.sync_api import Page
 
 from observatory.alerts.models import Alert, Rule
 from observatory.alerts.web.links import moment_url
+from observatory.store.times import from_seconds
 from tests.pages.conftest import complaints, page, recorded, world
 from tests.recorded import START, Recorded
 from tests.world import World
@@ -23,7 +24,7 @@ SEEN = """() => {
 
 def alert(world: World, pending: float, fired: float) -> Alert:
     """Of the cluster that ended; times are seconds after START."""
-    start = datetime.fromtimestamp(START, UTC)
+    start = from_seconds(START)
     return Alert.objects.create(
         rule=Rule.objects.create(name="Worker lost"),
         cluster=world.ended,

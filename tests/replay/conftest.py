@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import psycopg
 import pytest
@@ -12,6 +11,7 @@ from django.test import Client
 from observatory.clusters.models import Cluster, Membership, Project
 from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer
+from observatory.store.times import from_seconds
 
 LEVEL = 20
 TILE = (512 << LEVEL) / 1e6
@@ -31,7 +31,7 @@ def cluster(transactional_db: None, now: float) -> Cluster:
 
 def make_cluster(now: float, scheduler_id: str = "Scheduler-1") -> Cluster:
     project, _ = Project.objects.get_or_create(name="Team", slug="team")
-    started = datetime.fromtimestamp(now, UTC)
+    started = from_seconds(now)
     return Cluster.objects.create(
         project=project, scheduler_id=scheduler_id, name="etl", started=started, last_seen=started
     )

@@ -1,4 +1,4 @@
-"""A cluster with records of every layer, its tiles, and what tiles of any level are compared with."""
+"""A cluster with records of every layer, its tiles, and a comparison of tiles with those made of rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
-from observatory.replay.tasks import build
-from observatory.replay.tiles.base import of_rows
-from observatory.replay.tiles.layers import Layer, layers_of
-from observatory.replay.tiles.levels import Place
-from observatory.replay.tiles.tiles import BASE, tile
+from observatory.replay.tasks import build_cluster
+from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
+from observatory.replay.tiles.from_rows import tile_from_rows
+from observatory.replay.tiles.layers import Layer, layers_for
+from observatory.replay.tiles.levels import TileId
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import LAYERS, OF_WORKERS
@@ -33,12 +33,12 @@ from observatory.wire.records import (
 
 WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
 """in two bands"""
-LAYERS_THERE = layers_of(len(WORKERS))
+LAYERS_THERE = layers_for(len(WORKERS))
 PROFILE = Layer("profile")
 SECONDS = 300
 TOPICS = 3_000
 STATES = ["live", "closed", "ended"]
-LEVELS = range(BASE - 2, BASE + 9)
+LEVELS = range(BASE_LEVEL - 2, BASE_LEVEL + 9)
 
 
 def fill(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
@@ -96,18 +96,21 @@ def finish(state: str, cluster: Cluster, writer: Writer, direct: psycopg.Connect
     if state == "ended":
         Cluster.objects.update(ended=cluster.started)
         cluster.refresh_from_db()
-    build(direct, cluster)
+    build_cluster(direct, cluster)
     return cluster
 
 
 def level_of(direct: psycopg.Connection, cluster: Cluster, layer: Layer, level: int, now: float) -> list[Any]:
-    """(place, blocks by kind) of each tile of a level that the cluster lies in."""
-    first, last = Place.at(level, round(now * 1e6)).index, Place.at(level, round((now + SECONDS) * 1e6)).index
+    """(tile_id, blocks by kind) of each tile of a level that the cluster lies in."""
+    first, last = (
+        TileId.at(level, round(now * 1e6)).index,
+        TileId.at(level, round((now + SECONDS) * 1e6)).index,
+    )
     found = []
     for index in range(first, last + 1):
-        place = Place(level, index)
-        body = tile(direct, Scope(cluster), layer, place).body
-        found.append((place, {block.kind: block for block in decode(body)}))
+        tile_id = TileId(level, index)
+        body = get_tile(direct, Scope(cluster), layer, tile_id).body
+        found.append((tile_id, {block.kind: block for block in decode(body)}))
     return found
 
 
@@ -118,8 +121,10 @@ def rows(block: Block | None, *columns: str) -> list[tuple[Any, ...]]:
 def check_against_rows(
     built: Cluster, direct: psycopg.Connection, now: float, layer: Layer, level: int
 ) -> None:
-    for place, blocks in level_of(direct, built, layer, level, now):
-        expected = {block.kind: block for block in decode(of_rows(direct, Scope(built), layer, place))}
+    for tile_id, blocks in level_of(direct, built, layer, level, now):
+        expected = {
+            block.kind: block for block in decode(tile_from_rows(direct, Scope(built), layer, tile_id))
+        }
         assert set(blocks) - {"extent"} == set(expected)
         for kind, block in expected.items():
             names = tuple(block.columns)

@@ -11,14 +11,15 @@ import pytest
 
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
-from observatory.replay.tiles import tiles
-from observatory.replay.tiles.base import of_rows
+from observatory.replay.tiles import builder
+from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
+from observatory.replay.tiles.from_rows import tile_from_rows
 from observatory.replay.tiles.layers import Layer
-from observatory.replay.tiles.levels import Place
-from observatory.replay.tiles.tiles import BASE, tile
+from observatory.replay.tiles.levels import TileId
 from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
+from observatory.store.queries.extents import read_extent
 from observatory.wire.records import (
     Span,
 )
@@ -91,7 +92,7 @@ def check_sums(
     seconds: dict[Any, float] = defaultdict(float)
     count: Counter[Any] = Counter()
     of_bands = [level_of(direct, built, Layer("spans", band), level, now) for band in (0, 1)]
-    for place, blocks in (one for found in of_bands for one in found):
+    for tile_id, blocks in (one for found in of_bands for one in found):
         for lane, prefix, action, busy, started in rows(
             blocks.get("busy"), "lane", "prefix", "action", "seconds", "count"
         ):
@@ -100,12 +101,12 @@ def check_sums(
         for lane, prefix, action, start, stop in rows(
             blocks.get("span"), "lane", "prefix", "action", "start", "stop"
         ):
-            inside = min(stop, place.stop / 1e6) - max(start, place.start / 1e6)
+            inside = min(stop, tile_id.stop / 1e6) - max(start, tile_id.start / 1e6)
             assert inside > 0
-            assert stop - start >= 2 * place.bin_width / 1e6 - 1e-6
+            assert stop - start >= 2 * tile_id.bin_width / 1e6 - 1e-6
             seconds[lane, prefix, action] += inside
-            count[lane, prefix, action] += start >= place.start / 1e6
-    names = timeline.names(direct, built.pk, [])
+            count[lane, prefix, action] += start >= tile_id.start / 1e6
+    names = timeline.dimensions(direct, built.pk, [])
     prefixes = {prefix["name"]: prefix["id"] for prefix in names.prefixes}
     workers = {worker["address"]: worker["id"] for worker in names.workers}
     lanes = {(lane["worker"], lane["thread"]): lane["id"] for lane in names.lanes}
@@ -134,10 +135,10 @@ def test_how_often_each_stack_was_seen_is_the_same_on_each_level(
     assert len(expected) > 500
     for level in LEVELS:
         seen: Counter[Any] = Counter()
-        for place, blocks in level_of(direct, built, PROFILE, level, now):
+        for tile_id, blocks in level_of(direct, built, PROFILE, level, now):
             columns = ("time", "worker", "prefix", "source", "stack", "count")
             for time, *what, count in rows(blocks.get("profile"), *columns):
-                assert place.start / 1e6 <= time < place.stop / 1e6
+                assert tile_id.start / 1e6 <= time < tile_id.stop / 1e6
                 seen[tuple(what)] += count
         assert seen == expected
 
@@ -146,7 +147,7 @@ def test_how_often_each_stack_was_seen_is_the_same_on_each_level(
 def test_a_tile_made_of_tiles_is_the_tile_made_of_rows(
     built: Cluster, direct: psycopg.Connection, now: float, layer: Layer
 ) -> None:
-    for level in (BASE + 1, BASE + 4, BASE + 8):
+    for level in (BASE_LEVEL + 1, BASE_LEVEL + 4, BASE_LEVEL + 8):
         check_against_rows(built, direct, now, layer, level)
 
 
@@ -154,30 +155,30 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
     built: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bodies = {}
-    extent = timeline.extent(direct, built.pk)
+    extent = read_extent(direct, built.pk)
     assert extent is not None
-    top = tiles.whole(extent.first, extent.last)
+    top = builder.covering_tile_ids(extent.first, extent.last)
     for layer in LAYERS_THERE:
-        bodies[layer] = [tile(direct, Scope(built), layer, place).body for place in top]
-    read: list[Place] = []
+        bodies[layer] = [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top]
+    read: list[TileId] = []
 
-    def count_and_read(connection: Any, scope: Scope, layer: Layer, place: Place) -> bytes:
-        read.append(place)
-        return of_rows(connection, scope, layer, place)
+    def count_and_read(connection: Any, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
+        read.append(tile_id)
+        return tile_from_rows(connection, scope, layer, tile_id)
 
-    monkeypatch.setattr(tiles, "of_rows", count_and_read)
+    monkeypatch.setattr(builder, "tile_from_rows", count_and_read)
     for layer in LAYERS_THERE:
-        assert [tile(direct, Scope(built), layer, place).body for place in top] == bodies[layer]
-    extent = timeline.extent(direct, built.pk)
+        assert [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top] == bodies[layer]
+    extent = read_extent(direct, built.pk)
     assert extent is not None
     if built.is_live:
-        assert all(not tiles.is_closed(place, extent.committed, Scope(built)) for place in read)
+        assert all(not builder.is_closed(tile_id, extent.committed, Scope(built)) for tile_id in read)
     else:
         assert not read
 
 
 def test_building_again_builds_nothing(built: Cluster, direct: psycopg.Connection) -> None:
-    assert sum(tiles.prepare_all(direct, built, layer) for layer in LAYERS_THERE) == 0
+    assert sum(builder.build_cluster_tiles(direct, built, layer) for layer in LAYERS_THERE) == 0
 
 
 def test_no_event_is_left_out_on_any_level_and_those_of_which_there_are_many_are_counted(
@@ -187,22 +188,22 @@ def test_no_event_is_left_out_on_any_level_and_those_of_which_there_are_many_are
         total: Counter[str] = Counter()
         themselves: Counter[str] = Counter()
         times: list[float] = []
-        for place, blocks in level_of(direct, built, Layer("events"), level, now):
+        for tile_id, blocks in level_of(direct, built, Layer("events"), level, now):
             themselves.update(kind for (kind,) in rows(blocks["event"], "kind"))
             for bin, kind, count in rows(blocks.get("event-count"), "bin", "kind", "count"):
                 total[kind] += count
-                times.append((place.start + (bin << level)) / 1e6)
+                times.append((tile_id.start + (bin << level)) / 1e6)
         assert total + themselves == {"restarted": 150, "topic": TOPICS, "worker-lost": 600}
         assert themselves["worker-lost"] == 600
         assert all(now - 2**level / 1e6 <= time < now + SECONDS for time in times)
-        assert (level < BASE) or total["topic"] > TOPICS / 2
+        assert (level < BASE_LEVEL) or total["topic"] > TOPICS / 2
 
 
 def test_all_workers_together_are_the_least_the_mean_and_the_most_of_each(
     built: Cluster, direct: psycopg.Connection, now: float
 ) -> None:
     """The scheduler's own series stays by itself."""
-    for level in (BASE, BASE + 4):
+    for level in (BASE_LEVEL, BASE_LEVEL + 4):
         of_bands: dict[int, list[tuple[float, float, float, int]]] = defaultdict(list)
         for band in (0, 1):
             for _, blocks in level_of(direct, built, Layer("memory", band), level, now):

@@ -1,7 +1,8 @@
 // What the task stream's tooltip says.
 
+import { ACTIONS } from "../../contract.js";
 import { formatBytes, formatDuration, formatTime } from "../../timeline/times.js";
-import { ACTIONS, ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
+import { ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
 
 /** @typedef {import("./lane_hit.js").Hit} Hit */
 /** @typedef {import("./lane_hit.js").SpanHit} SpanHit */

@@ -19,7 +19,7 @@ from django.db.models import Q, QuerySet
 
 from observatory.alerts.evaluation.active_rules import Asked, Errors, asked_rules
 from observatory.alerts.evaluation.late_data import add_late
-from observatory.alerts.evaluation.open_alerts import Record, TooMany, moment, standing_of, subject_of
+from observatory.alerts.evaluation.open_alerts import Record, TooMany, standing_of, subject_of
 from observatory.alerts.evaluation.watermark import GRACE, clock, horizon, settled
 from observatory.alerts.judging.firings import advance
 from observatory.alerts.judging.judge import judge
@@ -29,6 +29,7 @@ from observatory.alerts.models import Alert, Progress
 from observatory.clusters.models import Cluster
 from observatory.store.ingest.late import take_late, with_late
 from observatory.store.queries.extents import Extent, extents
+from observatory.store.times import from_seconds
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ VALUES_EVERY = 30.0
 
 def wanted_clusters(now: float) -> QuerySet[Cluster]:
     """Those that live, those whose end isn't evaluated, and those that something late came of."""
-    just_ended = Q(progress=None, ended__gt=moment(now) - timedelta(seconds=FARTHEST_BACK))
+    just_ended = Q(progress=None, ended__gt=from_seconds(now) - timedelta(seconds=FARTHEST_BACK))
     observed = Q(target__isnull=False) | Q(agent_heard__isnull=False)
     late = Q(pk__in=with_late(), progress__isnull=False)
     wanted = Q(ended=None) | Q(progress__is_over=False) | (just_ended & observed) | late
@@ -79,7 +80,7 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
 
 def _begin(extent: Extent) -> None:
     """With a cluster that is new, at its first record."""
-    start = moment(max(extent.first, extent.last - FARTHEST_BACK))
+    start = from_seconds(max(extent.first, extent.last - FARTHEST_BACK))
     new = Progress(cluster_id=extent.cluster, until=start, settled=start)
     Progress.objects.bulk_create([new], ignore_conflicts=True)
 
@@ -140,9 +141,9 @@ class Step:
 
     def _move(self, progress: Progress, stop: float, is_caught_up: bool, is_over: bool) -> None:
         is_settled = is_caught_up or progress.settled == progress.until
-        progress.until = moment(stop)
+        progress.until = from_seconds(stop)
         if is_settled:
-            progress.settled = max(progress.settled, moment(self._settled(stop)))
+            progress.settled = max(progress.settled, from_seconds(self._settled(stop)))
         ended = self.cluster.ended
         progress.is_over = is_over and ended is not None and stop >= ended.timestamp() + GRACE
         progress.save(update_fields=["until", "settled", "is_over"])

@@ -13,11 +13,12 @@ import psycopg
 from django.db.models import Q
 
 from observatory.alerts.evaluation.active_rules import Asked, Errors
-from observatory.alerts.evaluation.open_alerts import Record, TooMany, fingerprint_of, moment
+from observatory.alerts.evaluation.open_alerts import Record, TooMany, fingerprint_of
 from observatory.alerts.judging.firings import Firing, advance
 from observatory.alerts.judging.readings import Readings
 from observatory.alerts.judging.verdicts import Verdict
 from observatory.alerts.models import Alert
+from observatory.store.times import from_seconds
 
 LATEST = 86_400.0
 """seconds; what is later than that isn't asked any more"""
@@ -62,7 +63,7 @@ def _is_new(firing: Firing, since: float, told: Told) -> bool:
 
 def _told(record: Record, since: float) -> dict[str, Told]:
     """By fingerprint."""
-    lately = Q(resolved=None) | Q(resolved__gt=moment(since))
+    lately = Q(resolved=None) | Q(resolved__gt=from_seconds(since))
     told: dict[str, Told] = {}
     alerts = Alert.objects.filter(lately, cluster=record.cluster)
     for fingerprint, pending, resolved in alerts.values_list("fingerprint", "pending", "resolved"):

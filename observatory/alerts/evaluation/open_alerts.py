@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from hashlib import md5
 
 from observatory.alerts.evaluation.active_rules import Asked
@@ -14,6 +13,7 @@ from observatory.alerts.judging.verdicts import Subject
 from observatory.alerts.models import Alert, Delivery
 from observatory.alerts.notifying.routing import enqueue
 from observatory.clusters.models import Cluster
+from observatory.store.times import from_seconds
 
 MOST = 1_000
 """alerts of one rule and cluster that are open at the same time"""
@@ -69,8 +69,8 @@ class Record:
                 alert = None
         if standing is not None:
             alert = alert or self._make(asked, subject, standing.pending)
-            if not alert.is_firing and alert.pending != moment(standing.pending):
-                alert.pending = moment(standing.pending)
+            if not alert.is_firing and alert.pending != from_seconds(standing.pending):
+                alert.pending = from_seconds(standing.pending)
                 self._change(alert)
         elif alert is not None:
             self.drop(alert)
@@ -101,7 +101,7 @@ class Record:
         if not alert.is_firing or alert.fired is None:
             self.drop(alert)
             return
-        alert.state, alert.resolved = Alert.State.RESOLVED, max(moment(time), alert.fired)
+        alert.state, alert.resolved = Alert.State.RESOLVED, max(from_seconds(time), alert.fired)
         self._change(alert)
         self._changes.append((alert, Delivery.Change.RESOLVED))
         del self._open[alert.rule_id][alert.fingerprint]
@@ -145,7 +145,7 @@ class Record:
             fingerprint=fingerprint_of(asked.rule.pk, self.cluster.pk, subject),
             severity=asked.rule.severity,
             state=Alert.State.PENDING,
-            pending=moment(pending),
+            pending=from_seconds(pending),
             is_late=is_late,
         )
         alerts[alert.fingerprint] = alert
@@ -157,7 +157,7 @@ class Record:
             return
         alert.rule, alert.cluster = asked.rule, self.cluster
         alert.state, alert.severity = Alert.State.FIRING, asked.rule.severity
-        alert.pending, alert.fired = moment(firing.pending), moment(firing.fired)
+        alert.pending, alert.fired = from_seconds(firing.pending), from_seconds(firing.fired)
         alert.value = alert.last_value = number(firing.value)
         alert.message = message(alert, asked.spec, firing.text)
         self._change(alert)
@@ -190,7 +190,3 @@ def fingerprint_of(rule: int, cluster: int, subject: Subject) -> str:
 def number(value: float) -> float | None:
     """A column's value: no number is none."""
     return None if value != value else value
-
-
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

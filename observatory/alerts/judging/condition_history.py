@@ -16,7 +16,7 @@ from observatory.alerts.rules.conditions import AnyCondition, By, MetricConditio
 from observatory.alerts.rules.specs import condition_of
 from observatory.alerts.rules.units import unit_of
 from observatory.alerts.silences.matchers import Matcher
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 
 LEAST_AROUND, SHARE_AROUND = 60.0, 0.25
 """seconds on both sides, and the share of the alert's own length, where that is more"""
@@ -50,7 +50,7 @@ def course_of(alert: Alert) -> Course | None:
         return None
     subject = Subject(alert.worker_id, alert.labels)
     start, stop = _window(alert)
-    with reading() as connection:
+    with read_connection() as connection:
         readings = Readings(connection, alert.cluster, start, stop)
         found = judge(readings, RuleSpec((_narrowed(condition, alert),)), [subject])
     verdict = next((each for each in found if each.subject == subject), None)

@@ -34,7 +34,8 @@ from observatory.runs.discovery.finding import PLAIN_CLOSE, is_working
 from observatory.runs.models import Run
 from observatory.runs.summary import duration_words
 from observatory.store.queries.alert_events import Happened, last_event, last_statuses
-from observatory.store.queries.timeline import extent, instant
+from observatory.store.queries.extents import read_extent
+from observatory.store.times import from_microseconds
 
 PAUSED = "paused"
 
@@ -186,7 +187,7 @@ def _ended(readings: Readings, condition: EventCondition) -> Iterator[Counted]:
     until = ended + round(condition.window * SECOND) if cluster.ended else ENDLESS
     if ended >= readings.stop or until <= readings.start:
         return
-    found = extent(readings.connection, cluster.pk)
+    found = read_extent(readings.connection, cluster.pk)
     if found is None:
         return
     if cluster.end_reason != PLAIN_CLOSE and is_working(readings.connection, cluster, found):
@@ -198,8 +199,8 @@ def _ended(readings: Readings, condition: EventCondition) -> Iterator[Counted]:
 def _slower_runs(readings: Readings, condition: EventCondition) -> Iterator[Counted]:
     window = round(condition.window * SECOND)
     runs = readings.cluster.runs.filter(
-        stop__gt=instant(readings.start - window),
-        stop__lt=instant(readings.stop),
+        stop__gt=from_microseconds(readings.start - window),
+        stop__lt=from_microseconds(readings.stop),
         outcome__in=(Run.Outcome.FINISHED, Run.Outcome.ERRED),
     )
     for run in runs.select_related("cluster").order_by("stop"):

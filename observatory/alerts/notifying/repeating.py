@@ -16,7 +16,7 @@ from observatory.alerts.notifying.sending import send
 from observatory.alerts.notifying.settling import with_alerts
 from observatory.alerts.silences.silencing import Quiet
 from observatory.store.connection import connect
-from observatory.store.maintenance.advisory_lock import CHANNELS, working
+from observatory.store.maintenance.advisory_lock import CHANNELS, try_lock
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def remind(at: datetime) -> None:
 
 def push_again(channel_id: int, at: datetime) -> None:
     """Tells an Alertmanager all that fires: it forgets what it isn't told again."""
-    with connect() as connection, working(connection, channel_id, CHANNELS) as is_ours:
+    with connect() as connection, try_lock(connection, channel_id, CHANNELS) as is_ours:
         channel = Channel.objects.filter(pk=channel_id, enabled=True).first()
         if not is_ours or channel is None:
             return  # who sends by it tells it something anyhow; the next time is in a minute

@@ -32,6 +32,7 @@ from observatory.collect.workers.scraping import Scraper
 from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publication import publish
+from observatory.store.times import from_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -249,7 +250,7 @@ class Watcher:
         }
         last_seen = self.succession.last_seen
         if last_seen:
-            fields["last_seen"] = registry.moment(last_seen)
+            fields["last_seen"] = from_seconds(last_seen)
         if observation is not None:
             fields["series_count"] = len(observation.limit.known)
             fields["series_refused"] = len(observation.limit.refused)

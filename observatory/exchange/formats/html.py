@@ -17,7 +17,7 @@ from observatory.config.static.bundle import bundle
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.formats.report import report_of
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.bins import SHORT
+from observatory.replay.tiles.bins import MINIMUM_SPAN_BINS
 
 FRONTEND = Path(settings.BASE_DIR) / "frontend"
 STYLES = ("base", "charts", "cluster", "records", "flags", "report")
@@ -48,7 +48,7 @@ class Html:
             "loader": loader,
             "modules": _base64(gzip.compress(modules.encode(), 9, mtime=0)),
             "entries": [(path, _base64(packed)) for path, packed in report.entries.items()],
-            "shortest": None if report.is_complete else _duration(SHORT * 2**report.level / 1e6),
+            "shortest": None if report.is_complete else _duration(MINIMUM_SPAN_BINS * 2**report.level / 1e6),
             "has_notes": "/notes" in report.entries,
             "step": _duration(report.step),
         }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 import numpy as np
 
 from observatory.alerts.judging.condition_history import Course
 from observatory.alerts.models import Alert
+from observatory.store.times import from_seconds
 
 WIDTH, HEIGHT = 640, 140
 LEAST_ROOM = 0.08
@@ -68,8 +69,8 @@ def drawing_of(alert: Alert, course: Course) -> Drawing:
         most=most,
         threshold=course.threshold,
         unit=course.unit,
-        start=datetime.fromtimestamp(course.start, UTC),
-        stop=datetime.fromtimestamp(course.stop, UTC),
+        start=from_seconds(course.start),
+        stop=from_seconds(course.stop),
     )
 
 

@@ -11,10 +11,10 @@ from django.http import HttpRequest
 
 from observatory.clusters import access
 from observatory.clusters.models import Cluster
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.queries.extents import extents
-from observatory.store.queries.task_stories import agent_report
-from observatory.store.queries.timeline import EPOCH, microseconds
+from observatory.store.queries.task_history import agent_coverage
+from observatory.store.times import EPOCH, from_microseconds, to_microseconds
 
 FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 MAXIMUM_WORDS_LENGTH = 500
@@ -39,8 +39,8 @@ def frame(cluster: Cluster, tab: str) -> dict[str, Any]:
 
 def record_frame(cluster: Cluster, tab: str) -> dict[str, Any]:
     """`frame`, and whether an agent reports: without one a page of records says why it is empty."""
-    with reading() as connection:
-        return {**frame(cluster, tab), "agent": agent_report(connection, cluster.pk)}
+    with read_connection() as connection:
+        return {**frame(cluster, tab), "agent": agent_coverage(connection, cluster.pk)}
 
 
 def words(request: HttpRequest, name: str) -> str:
@@ -63,7 +63,7 @@ def moment(text: str) -> datetime | None:
 
 def mark_of(time: datetime, place: object) -> str:
     """A row's place in a list, for the query string that goes on from there."""
-    return f"{microseconds(time)}_{place}"
+    return f"{to_microseconds(time)}_{place}"
 
 
 def mark_in(text: str) -> tuple[datetime, str] | None:
@@ -71,5 +71,5 @@ def mark_in(text: str) -> tuple[datetime, str] | None:
     found = MARK.fullmatch(text)
     if found is None:
         return None
-    time = EPOCH + timedelta(microseconds=int(found[1]))
+    time = from_microseconds(int(found[1]))
     return (time, found[2]) if FIRST < time < LAST else None

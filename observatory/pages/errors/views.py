@@ -12,9 +12,9 @@ from django.views.decorators.http import require_safe
 from observatory.clusters.models import Cluster
 from observatory.pages.clusters.frame import cluster_of, mark_in, mark_of, moment, record_frame, words
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
-from observatory.replay.information import THRESHOLDS
-from observatory.replay.stories import last_minutes, story_of
-from observatory.store.connection import reading
+from observatory.replay.cluster_info import THRESHOLDS
+from observatory.replay.task_history import task_history, worker_last_minutes
+from observatory.store.connection import read_connection
 from observatory.store.queries.errors import OUTCOMES, ErrorFilter, error_groups, task_error, task_errors
 from observatory.store.queries.timeline import snapshot
 
@@ -46,12 +46,12 @@ def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
 @require_safe
 def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpResponse:
     cluster = cluster_of(request, cluster_id)
-    with reading() as connection, snapshot(connection):
+    with read_connection() as connection, snapshot(connection):
         error = task_error(connection, cluster.pk, error_id)
         if error is None:
             raise Http404("There is no such error: what is older than the project keeps is removed.")
-        story = story_of(connection, cluster.pk, error.key)
-        minutes = last_minutes(connection, cluster.pk, error, story.transitions)
+        story = task_history(connection, cluster.pk, error.key)
+        minutes = worker_last_minutes(connection, cluster.pk, error, story.transitions)
     context = {
         **record_frame(cluster, "errors"),
         "error": error,
@@ -64,7 +64,7 @@ def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpRes
 
 def _csv(cluster: Cluster, wanted: ErrorFilter) -> HttpResponse:
     """The errors that the groups, or the list, are of."""
-    with reading() as connection:
+    with read_connection() as connection:
         errors = task_errors(connection, cluster.pk, wanted, MOST_ROWS + 1)
     header = ("time", "exception", "prefix", "key", "outcome", "message", "worker", "retries", "dependents")
     rows = (
@@ -87,14 +87,14 @@ def _csv(cluster: Cluster, wanted: ErrorFilter) -> HttpResponse:
 def _groups(request: HttpRequest, cluster: int, wanted: ErrorFilter) -> dict[str, Any]:
     number = request.GET.get("page", "")
     page = min(max(int(number), 1), MOST_PAGES) if number.isdecimal() and len(number) < 9 else 1
-    with reading() as connection:
+    with read_connection() as connection:
         groups = error_groups(connection, cluster, wanted, GROUPS, (page - 1) * GROUPS)
     more = bool(groups) and groups[0].groups > page * GROUPS
     return {"groups": groups, "previous": page - 1, "following": page + 1 if more else 0}
 
 
 def _errors(request: HttpRequest, cluster: int, wanted: ErrorFilter) -> dict[str, Any]:
-    with reading() as connection:
+    with read_connection() as connection:
         errors = task_errors(connection, cluster, wanted, ERRORS + 1, _mark(request))
     older = mark_of(errors[ERRORS - 1].time, errors[ERRORS - 1].id) if len(errors) > ERRORS else ""
     return {"errors": errors[:ERRORS], "older": older}

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_safe
 from observatory.clusters.models import Cluster
 from observatory.pages.clusters.frame import cluster_of, mark_in, mark_of, moment, record_frame, words
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
-from observatory.store.connection import reading
-from observatory.store.queries.logs import Line, LogFilter, Mark, lines_after, lines_before
+from observatory.store.connection import read_connection
+from observatory.store.queries.logs import LogCursor, LogFilter, LogLine, lines_after, lines_before
 from observatory.wire.records import ROLES
 
 LINES = 200
@@ -39,7 +39,7 @@ def log_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
 
 
 def _csv(cluster: Cluster, wanted: LogFilter) -> HttpResponse:
-    with reading() as connection:
+    with read_connection() as connection:
         lines = lines_before(connection, cluster.pk, wanted, MOST_ROWS + 1)
     header = ("time", "level", "role", "worker", "address", "pid", "logger", "message", "traceback")
     rows = (
@@ -61,7 +61,7 @@ def _csv(cluster: Cluster, wanted: LogFilter) -> HttpResponse:
 
 def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, Any]:
     older, newer = _mark(request, "older"), _mark(request, "newer")
-    with reading() as connection:
+    with read_connection() as connection:
         if newer is not None:
             found = lines_after(connection, cluster, wanted, LINES + 1, newer)
             lines = found[-LINES:]
@@ -81,11 +81,11 @@ def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, A
     }
 
 
-def _edge(lines: list[Line]) -> str:
+def _edge(lines: list[LogLine]) -> str:
     return mark_of(lines[0].time, lines[0].place) if lines else ""
 
 
-def _mark(request: HttpRequest, name: str) -> Mark | None:
+def _mark(request: HttpRequest, name: str) -> LogCursor | None:
     mark = mark_in(request.GET.get(name, ""))
     try:
         return mark and (mark[0], min(max(int(mark[1]), -(2**63)), 2**63 - 1))

@@ -9,8 +9,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from observatory.pages.clusters.frame import cluster_of, record_frame
-from observatory.replay.stories import story_of
-from observatory.store.connection import reading
+from observatory.replay.task_history import task_history
+from observatory.store.connection import read_connection
 from observatory.store.queries.timeline import snapshot
 from observatory.wire.records import clean_key
 
@@ -22,6 +22,6 @@ def task_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
     key = clean_key(request.GET.get("key", ""))
     context: dict[str, Any] = {**record_frame(cluster, "tasks"), "key": key}
     if key:
-        with reading() as connection, snapshot(connection):
-            context["story"] = story_of(connection, cluster.pk, key)
+        with read_connection() as connection, snapshot(connection):
+            context["story"] = task_history(connection, cluster.pk, key)
     return render(request, "pages/tasks/task.html", context)

@@ -17,17 +17,17 @@ from django.contrib.auth.models import AbstractUser
 from django.http import Http404
 
 from observatory.clusters.access import get_cluster
-from observatory.replay.live import feed
-from observatory.replay.tiles.tiles import extent_block, nothing
-from observatory.store.connection import reading
-from observatory.store.queries import timeline
+from observatory.replay.live import subscription
+from observatory.replay.tiles.builder import empty_extent, extent_block
+from observatory.store.connection import read_connection
+from observatory.store.queries.extents import read_extent
 
-SIGNED_OUT, NOT_THERE, BEHIND = 4401, 4404, 4408
+SIGNED_OUT, NOT_FOUND, TOO_SLOW = 4401, 4404, 4408
 UNSUPPORTED, UNAVAILABLE = 1003, 1011
 """RFC 6455, 7.4.1"""
 CHECK_ACCESS_EVERY = 30.0
 """seconds: who signs out or loses a project's membership loses its live pages within them"""
-MOST_PENDING = 8_000_000
+MAXIMUM_PENDING = 8_000_000
 """bytes that wait for a page to read them"""
 
 
@@ -53,7 +53,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.refused = False
         self.tasks: list[asyncio.Task[None]] = []
         # first the frames, which wait, then the extent: every batch after it comes as a frame
-        await feed.follow(self._cluster_id(), self._take)
+        await subscription.subscribe(self._cluster_id(), self._take)
         extent = await self._extent()
         self.tasks.append(asyncio.create_task(self._send_all(extent)))
         if extent is not None:
@@ -71,8 +71,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _take(self, frame: bytes) -> None:
         if self.refused:
             return
-        if self.pending + len(frame) > MOST_PENDING:
-            await self._refuse(BEHIND, "This page reads too slowly for what happens: it starts anew.")
+        if self.pending + len(frame) > MAXIMUM_PENDING:
+            await self._refuse(TOO_SLOW, "This page reads too slowly for what happens: it starts anew.")
             return
         self.pending += len(frame)
         self.outgoing.put_nowait(frame)
@@ -110,7 +110,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 return None
             found: bytes = await _extent(user, self._cluster_id())
         except Http404 as error:
-            await self._refuse(NOT_THERE, str(error))
+            await self._refuse(NOT_FOUND, str(error))
         except (psycopg.Error, django.db.Error):
             await self._refuse(UNAVAILABLE, "The database doesn't answer.")
         else:
@@ -128,7 +128,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._leave()
 
     async def _leave(self) -> None:
-        await feed.leave(self._cluster_id(), self._take)
+        await subscription.unsubscribe(self._cluster_id(), self._take)
 
     def _cluster_id(self) -> int:
         return int(self.scope["url_route"]["kwargs"]["cluster_id"])
@@ -138,5 +138,5 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 def _extent(user: AbstractUser, cluster_id: int) -> bytes:
     """The cluster's `extent` block; raises Http404 where `user` may not see it."""
     cluster = get_cluster(user, cluster_id)
-    with reading() as connection:
-        return extent_block(timeline.extent(connection, cluster.pk) or nothing(cluster), cluster)
+    with read_connection() as connection:
+        return extent_block(read_extent(connection, cluster.pk) or empty_extent(cluster), cluster)

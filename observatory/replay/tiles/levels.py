@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from observatory.store.times import MAXIMUM_TIME
+
 MINIMUM_LEVEL, MAXIMUM_LEVEL = 10, 36
 BINS = 512
-LATEST = 4_102_444_800_000_000
-"""microseconds: the year 2100"""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One tile's place on the time axis. Raises ValueError for what is none."""
+class TileId:
+    """Level and index of a tile on the time axis. Raises ValueError outside of their ranges."""
 
     level: int
     index: int
@@ -20,18 +20,18 @@ class Place:
     def __post_init__(self) -> None:
         if not MINIMUM_LEVEL <= self.level <= MAXIMUM_LEVEL:
             raise ValueError(f"level is {self.level}: it goes from {MINIMUM_LEVEL} to {MAXIMUM_LEVEL}")
-        if not 0 <= self.index * self.width < LATEST:
+        if not 0 <= self.index * self.width < MAXIMUM_TIME:
             raise ValueError(f"index {self.index} of level {self.level} lies outside of 1970 to 2100")
 
     @classmethod
-    def at(cls, level: int, time: int) -> Place:
+    def at(cls, level: int, time: int) -> TileId:
         """The tile of a level that has an instant (microseconds) in it."""
         return cls(level, time // (BINS << level))
 
     @property
-    def children(self) -> tuple[Place, Place]:
+    def children(self) -> tuple[TileId, TileId]:
         """The two of the level below that cover the same time."""
-        return Place(self.level - 1, 2 * self.index), Place(self.level - 1, 2 * self.index + 1)
+        return TileId(self.level - 1, 2 * self.index), TileId(self.level - 1, 2 * self.index + 1)
 
     @property
     def bin_width(self) -> int:

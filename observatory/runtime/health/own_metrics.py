@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from observatory.alerts.evaluation import health
 from observatory.runtime.health import heartbeats as beats
 from observatory.store.connection import connect
-from observatory.store.queries.extents import counts
+from observatory.store.queries.extents import row_estimates
 
 COUNTERS = {
     "scrapes": "Requests to schedulers and workers.",
@@ -77,7 +77,7 @@ def stored_metrics() -> Iterator[Metric]:
     family = GaugeMetricFamily("observatory_stored_rows", "About how many rows are stored.", labels=["table"])
     try:
         with connect() as connection:
-            for table, count in counts(connection).items():
+            for table, count in row_estimates(connection).items():
                 family.add_metric([table], count)
     except psycopg.Error:
         return

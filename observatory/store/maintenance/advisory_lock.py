@@ -14,7 +14,7 @@ RULES = 0x7275
 
 
 @contextmanager
-def working(connection: psycopg.Connection, work: int, kind: int = JOBS) -> Iterator[bool]:
+def try_lock(connection: psycopg.Connection, work: int, kind: int = JOBS) -> Iterator[bool]:
     """Whether nobody else does it just now; until the block ends nobody else does."""
     row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [kind, work]).fetchone()
     is_ours = bool(row and row[0])

@@ -22,7 +22,7 @@ class Window:
     stop: datetime
 
 
-def joined(windows: Iterable[Window]) -> list[Window]:
+def merge_windows(windows: Iterable[Window]) -> list[Window]:
     """The same time in windows that don't overlap, in order."""
     found: list[Window] = []
     for _, several in groupby(sorted(windows), key=lambda window: window.cluster):
@@ -35,7 +35,7 @@ def joined(windows: Iterable[Window]) -> list[Window]:
     return found
 
 
-def is_kept(table: TimeSeries, windows: Sequence[Window]) -> sql.Composable:
+def overlaps_any(table: TimeSeries, windows: Sequence[Window]) -> sql.Composable:
     """The condition that a row of the table lies in one of the windows."""
     if not windows:
         return sql.SQL("FALSE")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 
 import psycopg
@@ -15,10 +15,10 @@ from psycopg import sql
 
 from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
-from observatory.store.maintenance.retained_windows import Window, holes_between, is_kept, joined
-from observatory.store.queries.timeline import microseconds
+from observatory.store.maintenance.retained_windows import Window, holes_between, merge_windows, overlaps_any
 from observatory.store.schema.dimensions import DIMENSIONS
 from observatory.store.schema.time_series import TIME_SERIES, TimeSeries
+from observatory.store.times import from_seconds, to_microseconds
 
 STEP = timedelta(hours=1)
 """rows of a cluster are deleted by so much of its time in one transaction"""
@@ -26,7 +26,7 @@ DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Retained:
+class RetentionResult:
     """What one round of retention did."""
 
     dropped: int
@@ -35,7 +35,9 @@ class Retained:
     """rows"""
 
 
-def retain(days: Mapping[int, int], longest: int, now: datetime, kept: Sequence[Window] = ()) -> Retained:
+def apply_retention(
+    days: Mapping[int, int], longest: int, now: datetime, kept: Sequence[Window] = ()
+) -> RetentionResult:
     """Removes records that are older than `days` (by cluster id), and all older than `longest`.
 
     What lies in the windows of `kept` stays, however old it is.
@@ -43,7 +45,7 @@ def retain(days: Mapping[int, int], longest: int, now: datetime, kept: Sequence[
     with connect() as connection:
         engine = choose(connection)
         oldest = now - timedelta(days=longest)
-        windows = joined(kept)
+        windows = merge_windows(kept)
         dropped = sum(engine.drop_before(connection, table, oldest, windows) for table in TIME_SERIES)
         deleted = 0
         of = {cluster: list(found) for cluster, found in groupby(windows, lambda window: window.cluster)}
@@ -53,7 +55,7 @@ def retain(days: Mapping[int, int], longest: int, now: datetime, kept: Sequence[
             if retained < longest:
                 deleted += _delete_before(connection, engine, cluster, cutoff, spared)
             _forget_before(connection, cluster, cutoff, spared)
-        return Retained(dropped, deleted)
+        return RetentionResult(dropped, deleted)
 
 
 def delete_cluster(cluster_id: int) -> None:
@@ -83,7 +85,7 @@ def _delete_before(
     kept: Sequence[Window] = (),
 ) -> int:
     row = connection.execute("SELECT first FROM extent WHERE cluster_id = %s", [cluster]).fetchone()
-    if row is None or row[0] == datetime.fromtimestamp(0, UTC):
+    if row is None or row[0] == from_seconds(0):
         return 0
     deleted, start = 0, row[0]
     while start < cutoff:
@@ -134,7 +136,7 @@ def _to_delete(
     table: TimeSeries, cluster: int, start: datetime, stop: datetime, kept: Sequence[Window]
 ) -> sql.Composable:
     return sql.SQL("cluster_id = {} AND {time} >= {} AND {time} < {} AND NOT {}").format(
-        cluster, start, stop, is_kept(table, kept), time=sql.Identifier(table.time)
+        cluster, start, stop, overlaps_any(table, kept), time=sql.Identifier(table.time)
     )
 
 
@@ -156,9 +158,9 @@ def _forget_before(
                      WHERE index << (level + 9) >= kept.start AND (index + 1) << (level + 9) <= kept.stop)""",
             [
                 cluster,
-                microseconds(cutoff),
-                [microseconds(window.start) for window in kept],
-                [microseconds(window.stop) for window in kept],
+                to_microseconds(cutoff),
+                [to_microseconds(window.start) for window in kept],
+                [to_microseconds(window.stop) for window in kept],
             ],
         )
         connection.execute("DELETE FROM hole WHERE cluster_id = %s", [cluster])

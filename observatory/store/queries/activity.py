@@ -17,14 +17,16 @@ EARLIER = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Busy:
+class ActiveInterval:
     """A stretch in which something was done all the time, to the second."""
 
     start: datetime
     stop: datetime
 
 
-def busy_seconds(connection: psycopg.Connection, cluster: int, after: datetime | None) -> list[Busy]:
+def active_intervals(
+    connection: psycopg.Connection, cluster: int, after: datetime | None
+) -> list[ActiveInterval]:
     """When spans that ended after an instant (None: all) lay, by the second of their end; in order of start.
 
     All of a second's spans end in it, so that between the first start and the last stop is no pause of one.
@@ -36,7 +38,7 @@ def busy_seconds(connection: psycopg.Connection, cluster: int, after: datetime |
            GROUP BY date_trunc('second', stop) ORDER BY 1""",
         {"cluster": cluster, "after": after, "earliest": after - LONGEST_SPAN if after else None},
     )
-    return [Busy(start, stop) for start, stop in rows]
+    return [ActiveInterval(start, stop) for start, stop in rows]
 
 
 def main_prefixes(

@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.queries.timeline import instant
+from observatory.store.times import from_microseconds
 
 MOST: LiteralString = "20000"
 """rows that are read of a window: the newest"""
@@ -106,4 +106,4 @@ def _read(connection: psycopg.Connection, query: LiteralString, parameters: dict
 
 
 def _parameters(cluster: int, start: int, stop: int, **others: Any) -> dict[str, Any]:
-    return {"cluster": cluster, "start": instant(start), "stop": instant(stop), **others}
+    return {"cluster": cluster, "start": from_microseconds(start), "stop": from_microseconds(stop), **others}

@@ -11,7 +11,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.keys import OF_KEY, key_parameters
+from observatory.store.keys import KEY_CONDITION, key_parameters
 
 OUTCOMES = ("erred", "retried", "killed")
 
@@ -168,7 +168,7 @@ def errors_of_key(connection: psycopg.Connection, cluster: int, key: str, limit:
     """The first errors of a task, in order of time."""
     return _errors(
         connection,
-        f"""{_COLUMNS} {_ROWS} AND {OF_KEY}
+        f"""{_COLUMNS} {_ROWS} AND {KEY_CONDITION}
             ORDER BY error.time LIMIT %(limit)s""",
         {"cluster": cluster, **key_parameters(key), "limit": limit},
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -13,7 +12,7 @@ from django.db import connection as django_connection
 from observatory.store.engines import choose
 from observatory.store.schema.time_series import TIME_SERIES
 
-COLUMNS = "cluster_id, first, last, committed, version, sequence, spans, tasks, errors, workers"
+EXTENT_COLUMNS = "cluster_id, first, last, committed, version, sequence, spans, tasks, errors, workers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +40,15 @@ class Extent:
     def of(cls, row: Iterable[Any]) -> Extent:
         """Of a row of COLUMNS."""
         cluster, first, last, committed, version, sequence, *counts = row
-        return cls(cluster, seconds(first), seconds(last), seconds(committed), version, sequence, *counts)
-
-
-def seconds(time: datetime) -> float:
-    return time.timestamp()
+        return cls(
+            cluster, first.timestamp(), last.timestamp(), committed.timestamp(), version, sequence, *counts
+        )
 
 
 def extents(cluster_ids: Iterable[int]) -> dict[int, Extent]:
     """By cluster id; a cluster that nothing was stored of is not among them."""
     with django_connection.cursor() as cursor:
-        cursor.execute(f"SELECT {COLUMNS} FROM extent WHERE cluster_id = ANY(%s)", [list(cluster_ids)])
+        cursor.execute(f"SELECT {EXTENT_COLUMNS} FROM extent WHERE cluster_id = ANY(%s)", [list(cluster_ids)])
         return {row[0]: Extent.of(row) for row in cursor.fetchall()}
 
 
@@ -65,13 +62,14 @@ def unknown_clusters() -> list[int]:
         return [cluster for (cluster,) in cursor.fetchall()]
 
 
-def extent_of(connection: psycopg.Connection, cluster: int) -> Extent:
-    """Of one cluster that something was stored of."""
-    query = f"SELECT {COLUMNS} FROM extent WHERE cluster_id = %s"
-    return Extent.of(connection.execute(query, [cluster]).fetchone() or ())
+def read_extent(connection: psycopg.Connection, cluster: int) -> Extent | None:
+    """The extent of a cluster; None before its first batch."""
+    query = f"SELECT {EXTENT_COLUMNS} FROM extent WHERE cluster_id = %s"
+    row = connection.execute(query, [cluster]).fetchone()
+    return None if row is None else Extent.of(row)
 
 
-def counts(connection: psycopg.Connection) -> dict[str, int]:
+def row_estimates(connection: psycopg.Connection) -> dict[str, int]:
     """About how many rows each time-series table holds (the statistics' estimates)."""
     engine = choose(connection)
     return {table.name: engine.estimate(connection, table) for table in TIME_SERIES}

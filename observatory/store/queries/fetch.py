@@ -28,7 +28,7 @@ class FetchError(ValueError):
     """The query's columns aren't those that were announced; the message names what is wrong."""
 
 
-def columns(
+def fetch_columns(
     connection: psycopg.Connection,
     query: LiteralString,
     parameters: Sequence[Any] | Mapping[str, Any],
@@ -58,7 +58,7 @@ def columns(
     return {name: _column(rows, name, type) for name, type in types.items()}
 
 
-def packed_columns(
+def fetch_packed_columns(
     connection: psycopg.Connection,
     query: LiteralString,
     parameters: Sequence[Any] | Mapping[str, Any],

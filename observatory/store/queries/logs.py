@@ -34,7 +34,7 @@ class LogFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     """A record of Python's logging."""
 
     time: datetime
@@ -51,7 +51,7 @@ class Line:
     address: str
 
 
-Mark = tuple[datetime, int]
+LogCursor = tuple[datetime, int]
 """time and place of a line, to go on from"""
 
 _PLACE: LiteralString = (
@@ -77,8 +77,8 @@ _WANTED: LiteralString = """
 
 
 def lines_before(
-    connection: psycopg.Connection, cluster: int, wanted: LogFilter, limit: int, mark: Mark | None = None
-) -> list[Line]:
+    connection: psycopg.Connection, cluster: int, wanted: LogFilter, limit: int, mark: LogCursor | None = None
+) -> list[LogLine]:
     """The newest lines, or those older than the mark; newest first."""
     query: LiteralString = f"""{_LINES} {_WANTED}
         AND (%(time)s::timestamptz IS NULL
@@ -88,8 +88,8 @@ def lines_before(
 
 
 def lines_after(
-    connection: psycopg.Connection, cluster: int, wanted: LogFilter, limit: int, mark: Mark
-) -> list[Line]:
+    connection: psycopg.Connection, cluster: int, wanted: LogFilter, limit: int, mark: LogCursor
+) -> list[LogLine]:
     """The oldest lines that are newer than the mark; newest first."""
     query: LiteralString = f"""{_LINES} {_WANTED}
         AND log.time >= %(time)s AND (log.time, {_PLACE}) > (%(time)s, %(place)s)
@@ -99,7 +99,7 @@ def lines_after(
 
 def last_lines_of_worker(
     connection: psycopg.Connection, cluster: int, worker: int, start: datetime, stop: datetime, limit: int
-) -> list[Line]:
+) -> list[LogLine]:
     """What the worker and its nanny logged in [start, stop), in order of time."""
     query: LiteralString = f"""{_LINES} AND log.worker_id = %(worker)s
         AND log.time >= %(start)s AND log.time < %(stop)s
@@ -115,12 +115,12 @@ def last_lines_of_worker(
     return _lines(connection, query, parameters)[::-1]
 
 
-def _lines(connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]) -> list[Line]:
-    with connection.cursor(row_factory=class_row(Line)) as cursor:
+def _lines(connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]) -> list[LogLine]:
+    with connection.cursor(row_factory=class_row(LogLine)) as cursor:
         return cursor.execute(query, parameters).fetchall()
 
 
-def _parameters(cluster: int, wanted: LogFilter, mark: Mark | None) -> dict[str, Any]:
+def _parameters(cluster: int, wanted: LogFilter, mark: LogCursor | None) -> dict[str, Any]:
     time, place = mark or (None, 0)
     return {
         "cluster": cluster,

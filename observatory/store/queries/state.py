@@ -9,15 +9,15 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from observatory.store.maintenance.keyframes import SUMMED, parameters
-from observatory.store.queries.timeline import instant
+from observatory.store.maintenance.keyframes import PROGRESS, progress_parameters
+from observatory.store.times import from_microseconds
 from observatory.wire.records import Action
 
 PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PrefixProgress:
     """A prefix' tasks that had been computed at the instant."""
 
     prefix: int
@@ -29,7 +29,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
+class LiveWorker:
     """A worker in its lifetime at the instant; `status` is the last that was heard of it."""
 
     id: int
@@ -50,18 +50,18 @@ class LastSample:
     value: float
 
 
-def done(connection: psycopg.Connection, cluster: int, at: int) -> list[Done]:
+def prefix_progress(connection: psycopg.Connection, cluster: int, at: int) -> list[PrefixProgress]:
     """By prefix, in order of name; `at` in microseconds."""
     rows = connection.execute(
         f"""SELECT prefix.id, name, color, coalesce(tasks, 0), coalesce(seconds, 0)
-            FROM prefix LEFT JOIN ({SUMMED}) AS counted ON prefix = prefix.id
+            FROM prefix LEFT JOIN ({PROGRESS}) AS counted ON prefix = prefix.id
             WHERE cluster_id = %(cluster)s ORDER BY name""",
-        parameters(connection, cluster, at),
+        progress_parameters(connection, cluster, at),
     ).fetchall()
-    return [Done(*row) for row in rows]
+    return [PrefixProgress(*row) for row in rows]
 
 
-def alive(connection: psycopg.Connection, cluster: int, at: int) -> list[Alive]:
+def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[LiveWorker]:
     """The workers whose lifetime the instant lies in, in order of their start."""
     rows = connection.execute(
         """WITH running AS MATERIALIZED (
@@ -74,9 +74,9 @@ def alive(connection: psycopg.Connection, cluster: int, at: int) -> list[Alive]:
            WHERE worker.cluster_id = %(cluster)s AND worker.started <= %(at)s
              AND (worker.ended IS NULL OR worker.ended > %(at)s)
            GROUP BY worker.id ORDER BY worker.started, worker.id""",
-        {"cluster": cluster, "at": instant(at), "compute": int(Action.COMPUTE)},
+        {"cluster": cluster, "at": from_microseconds(at), "compute": int(Action.COMPUTE)},
     ).fetchall()
-    return [Alive(*row) for row in rows]
+    return [LiveWorker(*row) for row in rows]
 
 
 def last_rates(
@@ -102,8 +102,8 @@ def last_rates(
         {
             "cluster": cluster,
             "metric": metric,
-            "at": instant(at),
-            "oldest": instant(at) - timedelta(seconds=not_older),
+            "at": from_microseconds(at),
+            "oldest": from_microseconds(at) - timedelta(seconds=not_older),
         },
     ).fetchall()
     return dict(rows)
@@ -122,10 +122,10 @@ def last_samples(
             ORDER BY time DESC LIMIT 1
         ) AS newest
         WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)"""
-    parameters: dict[str, Any] = {
+    progress_parameters: dict[str, Any] = {
         "cluster": cluster,
         "metrics": list(metrics),
-        "at": instant(at),
-        "oldest": instant(at) - timedelta(seconds=not_older),
+        "at": from_microseconds(at),
+        "oldest": from_microseconds(at) - timedelta(seconds=not_older),
     }
-    return [LastSample(*row) for row in connection.execute(query, parameters).fetchall()]
+    return [LastSample(*row) for row in connection.execute(query, progress_parameters).fetchall()]

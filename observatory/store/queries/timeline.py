@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, LiteralString
 
-import numpy as np
 import numpy.typing as npt
 import psycopg
 from psycopg.rows import class_row
 
 from observatory.store.keys import decode_key
-from observatory.store.queries.extents import COLUMNS, Extent
-from observatory.store.queries.fetch import columns
+from observatory.store.queries.fetch import fetch_columns
+from observatory.store.times import from_microseconds
 from observatory.wire.layers import BAND
 
 Array = npt.NDArray[Any]
 Item = dict[str, Any]
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SPAN_TYPES = {
     "lane": "int32",
     "prefix": "int32",
@@ -45,7 +43,7 @@ OF_LANES: LiteralString = "(%(lanes)s::int[] IS NULL OR lane_id = ANY(%(lanes)s)
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class Dimensions:
     """What ids stand for, as docs/architecture.md shows them; series without their interval."""
 
     workers: list[Item]
@@ -72,15 +70,9 @@ def snapshot(connection: psycopg.Connection) -> Iterator[None]:
         yield
 
 
-def extent(connection: psycopg.Connection, cluster: int) -> Extent | None:
-    """None before the first batch."""
-    row = connection.execute(f"SELECT {COLUMNS} FROM extent WHERE cluster_id = %s", [cluster]).fetchone()
-    return None if row is None else Extent.of(row)
-
-
-def names(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Names:
+def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Dimensions:
     """Every worker, lane and prefix of the cluster, and the series of `metrics`."""
-    return Names(
+    return Dimensions(
         _items(
             connection,
             """SELECT id, address, name, host, nthreads, memory_limit,
@@ -124,7 +116,7 @@ def spans(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, lanes: Sequence[int] | None = None
 ) -> dict[str, Array]:
     """The spans of `lanes` (None: all) that overlap [start, stop) (microseconds) as columns of SPAN_TYPES."""
-    return columns(
+    return fetch_columns(
         connection,
         f"SELECT lane_id, prefix_id, action, start, stop FROM span WHERE {OVERLAPS} AND {OF_LANES}",
         {**_window(cluster, start, stop), "lanes": lanes},
@@ -169,7 +161,7 @@ def samples(
     connection: psycopg.Connection, cluster: int, series: Sequence[int], start: int, stop: int
 ) -> dict[str, Array]:
     """The samples of `series` with start ≤ time < stop (microseconds): series, time (µs), value; sorted."""
-    return columns(
+    return fetch_columns(
         connection,
         f"""SELECT series_id, time, value FROM sample
             WHERE {WITHIN} AND series_id = ANY(%(series)s) ORDER BY series_id, time""",
@@ -213,7 +205,7 @@ def events(
     ).fetchall()
 
 
-def kinds_of_events(
+def frequent_event_kinds(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, more_than: int
 ) -> list[str]:
     """The kinds that there are more than so many events of."""
@@ -224,7 +216,7 @@ def kinds_of_events(
     return [kind for (kind,) in rows]
 
 
-def counts_of_events(
+def count_events(
     connection: psycopg.Connection,
     cluster: int,
     start: int,
@@ -242,12 +234,12 @@ def counts_of_events(
     return {(bin, kind): count for bin, kind, count in rows}
 
 
-def profile(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+def profile_rows(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
     """The rows of profiles with start ≤ time < stop (microseconds) as columns of PROFILE_TYPES.
 
     A worker of -1 is the scheduler, a prefix of 0 none.
     """
-    return columns(
+    return fetch_columns(
         connection,
         f"""SELECT time, coalesce(worker_id, -1), coalesce(prefix_id, 0), source, stack_id, count FROM profile
             WHERE {WITHIN}""",
@@ -277,13 +269,4 @@ def _items(connection: psycopg.Connection, query: LiteralString, parameters: Seq
 
 
 def _window(cluster: int, start: int, stop: int) -> dict[str, Any]:
-    return {"cluster": cluster, "start": instant(start), "stop": instant(stop)}
-
-
-def instant(microseconds: int) -> datetime:
-    return EPOCH + timedelta(microseconds=int(np.clip(microseconds, 0, 4_102_444_800_000_000)))
-
-
-def microseconds(time: datetime) -> int:
-    """The other way round, exactly."""
-    return (time - EPOCH) // timedelta(microseconds=1)
+    return {"cluster": cluster, "start": from_microseconds(start), "stop": from_microseconds(stop)}

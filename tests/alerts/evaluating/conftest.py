@@ -12,9 +12,10 @@ import pytest
 from observatory.alerts.evaluation.evaluator import evaluate, wanted_clusters
 from observatory.alerts.models import Alert, Channel, Condition, Delivery, Rule
 from observatory.clusters.models import Cluster, Project
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
+from observatory.store.times import from_seconds
 from observatory.wire.records import Batch, Event, Sample, Series
 
 START = 1_780_000_000.0
@@ -23,7 +24,7 @@ LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def at(seconds: float) -> datetime:
-    return datetime.fromtimestamp(START + seconds, UTC)
+    return from_seconds(START + seconds)
 
 
 def after(time: datetime | None) -> float | None:
@@ -53,7 +54,7 @@ class Observed:
 
     def evaluate(self, now: float) -> None:
         """A round at a time of our clock."""
-        with reading() as connection:
+        with read_connection() as connection:
             evaluate(connection, list(wanted_clusters(START + now)), START + now)
 
     def end(self, time: float, reason: str = "the scheduler closed") -> None:

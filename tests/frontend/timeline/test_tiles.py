@@ -144,7 +144,7 @@ def test_what_lies_beside_the_window_waits_for_what_is_in_it(page: Page, server:
     start, stop = run(
         page,
         f"""const {{ levelFor, tileIndex, tileWidth }} = await import("/frontend/timeline/tiles/levels.js");
-        const level = levelFor(60, 1000, info), width = tileWidth(level);
+        const level = levelFor(60, 1000), width = tileWidth(level);
         const start = (tileIndex({FIRST + 300}, level) + 1) * width + 0.01 * width;
         cover(start, start + 60); await until(() => !tiles.loading);
         return [start, start + 60]""",

@@ -9,39 +9,46 @@ from typing import Any
 
 import numpy as np
 
-from observatory.replay.tiles.base import busy_block, series_block, span_block
-from observatory.replay.tiles.bins import SHORT, Busy, SeriesBins, busy_bins, sum_busy, sum_series
-from observatory.replay.tiles.events import events_of_children
+from observatory.replay.tiles.bins import (
+    MINIMUM_SPAN_BINS,
+    BusyBins,
+    SeriesBins,
+    bin_spans,
+    merge_busy_bins,
+    merge_series_bins,
+)
+from observatory.replay.tiles.events import event_blocks_from_children
+from observatory.replay.tiles.from_rows import bin_block, busy_block, span_block
 from observatory.replay.tiles.layers import Layer
-from observatory.replay.tiles.levels import BINS, Place
-from observatory.replay.tiles.profiles import WHOLE, Profile, profile_block, sum_profiles
+from observatory.replay.tiles.levels import BINS, TileId
+from observatory.replay.tiles.profiles import INTEGER_COLUMNS, ProfileBins, merge_profile_bins, profile_block
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import EVENTS, PREFIXES, PROFILE, SPANS
 
-Children = Sequence[tuple[Place, bytes]]
+Children = Sequence[tuple[TileId, bytes]]
 SPAN_COLUMNS = ("lane", "prefix", "action", "status", "start", "stop", "nbytes", "key", "typename")
 EVENT_COLUMNS = ("time", "worker", "kind", "message", "detail")
 DTYPES = {"u32": "<u4", "u8": "u1", "f32": "<f4", "f64": "<f8", "i32": "<i4"}
 
 
-def of_children(layer: Layer, place: Place, children: Children, window: tuple[int, int]) -> bytes:
-    """The blocks of the tile at `place` made of those one level below, which may be none, one or two.
+def tile_from_children(layer: Layer, tile_id: TileId, children: Children, window: tuple[int, int]) -> bytes:
+    """The blocks of the tile at `tile_id` made of those one level below, which may be none, one or two.
 
     What lies outside of `window` (microseconds) isn't in its bins.
     """
     if layer.name == SPANS:
-        return _spans(place, children, window)
+        return _spans(tile_id, children, window)
     if layer.name == PREFIXES:
-        return busy_block(_busy(place, children), place)
+        return busy_block(_busy(tile_id, children), tile_id)
     if layer.name == EVENTS:
         rows = [row for _, body in children for row in _rows(body, "event", EVENT_COLUMNS)]
-        return events_of_children(rows, _event_counts(children), place)
+        return event_blocks_from_children(rows, _event_counts(children), tile_id)
     if layer.name == PROFILE:
-        return profile_block(_profile(place, children), place)
-    return series_block(_series(place, children), layer, place)
+        return profile_block(_profile(tile_id, children), tile_id)
+    return bin_block(_series(tile_id, children), layer, tile_id)
 
 
-def _spans(place: Place, children: Children, window: tuple[int, int]) -> bytes:
+def _spans(tile_id: TileId, children: Children, window: tuple[int, int]) -> bytes:
     """What is short on this level goes into the bins, what is long stays; one in both children comes once."""
     rows = [
         row
@@ -49,24 +56,26 @@ def _spans(place: Place, children: Children, window: tuple[int, int]) -> bytes:
         for row in _rows(body, "span", SPAN_COLUMNS)
         if child is children[0][0] or row[4] >= child.start / 1e6
     ]
-    shortest = SHORT * place.bin_width
+    shortest = MINIMUM_SPAN_BINS * tile_id.bin_width
     short = [row for row in rows if _microseconds(row[5]) - _microseconds(row[4]) < shortest]
-    busy = _busy(place, children, _short_bins(place, short, window))
-    blocks = [busy_block(busy, place)]
+    busy = _busy(tile_id, children, _short_bins(tile_id, short, window))
+    blocks = [busy_block(busy, tile_id)]
     if len(short) < len(rows):
         whole = [row for row in rows if _microseconds(row[5]) - _microseconds(row[4]) >= shortest]
         blocks.append(span_block(sorted(whole, key=lambda row: (row[4], row[0]))))
     return b"".join(blocks)
 
 
-def _short_bins(place: Place, short: Sequence[Sequence[Any]], window: tuple[int, int]) -> Iterator[Busy]:
+def _short_bins(
+    tile_id: TileId, short: Sequence[Sequence[Any]], window: tuple[int, int]
+) -> Iterator[BusyBins]:
     if short:
         lane, prefix, action = (np.array([row[column] for row in short], np.int64) for column in range(3))
         start, stop = (np.array([_microseconds(row[column]) for row in short]) for column in (4, 5))
-        yield busy_bins(lane, prefix, action, start, stop, place, window)
+        yield bin_spans(lane, prefix, action, start, stop, tile_id, window)
 
 
-def _busy(place: Place, children: Children, more: Iterable[Busy] = ()) -> Busy:
+def _busy(tile_id: TileId, children: Children, more: Iterable[BusyBins] = ()) -> BusyBins:
     parts = []
     for child, body in children:
         block = _block(body, "busy")
@@ -74,8 +83,8 @@ def _busy(place: Place, children: Children, more: Iterable[Busy] = ()) -> Busy:
             lane, bins, prefix, action, seconds, count = (
                 _array(block, name) for name in ("lane", "bin", "prefix", "action", "seconds", "count")
             )
-            parts.append(Busy(lane, (bins >> 1) + _half(child), prefix, action, seconds, count))
-    return sum_busy([*parts, *more])
+            parts.append(BusyBins(lane, (bins >> 1) + _half(child), prefix, action, seconds, count))
+    return merge_busy_bins([*parts, *more])
 
 
 def _event_counts(children: Children) -> Counter[tuple[int, str]]:
@@ -87,12 +96,12 @@ def _event_counts(children: Children) -> Counter[tuple[int, str]]:
     return counts
 
 
-def _half(child: Place) -> int:
+def _half(child: TileId) -> int:
     """The parent's bin in which the child begins."""
     return BINS // 2 if child.index % 2 else 0
 
 
-def _series(place: Place, children: Children) -> SeriesBins:
+def _series(tile_id: TileId, children: Children) -> SeriesBins:
     parts = []
     for _, body in children:
         block = _block(body, "bin")
@@ -100,18 +109,20 @@ def _series(place: Place, children: Children) -> SeriesBins:
             found = {field.name: _array(block, field.name) for field in fields(SeriesBins)}
             found["time"] = np.rint(found["time"] * 1e6).astype(np.int64)
             parts.append(SeriesBins(**found))
-    return sum_series(parts, place)
+    return merge_series_bins(parts, tile_id)
 
 
-def _profile(place: Place, children: Children) -> Profile:
+def _profile(tile_id: TileId, children: Children) -> ProfileBins:
     parts = []
     for _, body in children:
         block = _block(body, "profile")
         if block is not None:
             time = np.rint(_array(block, "time") * 1e6).astype(np.int64)
             bins = 2 * int(block.meta["bins"])
-            parts.append(Profile(time, **{name: _array(block, name) for name in WHOLE}, bins=bins))
-    return sum_profiles(parts, place)
+            parts.append(
+                ProfileBins(time, **{name: _array(block, name) for name in INTEGER_COLUMNS}, bins=bins)
+            )
+    return merge_profile_bins(parts, tile_id)
 
 
 def count_spans(body: bytes) -> int:

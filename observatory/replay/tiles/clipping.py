@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.events import event_block, shown
+from observatory.replay.tiles.events import event_block, redact_event
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.wire.blocks import Block, Column, decode, encode
 
 
-def narrowed(packed: bytes, scope: Scope) -> bytes:
+def clip_tile(packed: bytes, scope: Scope) -> bytes:
     """A tile (in gzip's format) as it is told within the scope: its extent, and what crosses the edges."""
     blocks = decode(gzip.decompress(packed))
     return gzip.compress(b"".join(_narrow(block, scope) for block in blocks), 1, mtime=0)
 
 
-def narrow_extent(meta: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+def clip_extent(meta: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     """The meta of a window's `extent` block; what isn't known of a window is left out."""
     start, stop = scope.start / 1e6, scope.stop / 1e6
     is_over = meta["last"] >= stop or meta["ended"] is not None or meta["committed"] >= stop
@@ -40,7 +40,7 @@ def narrow_extent(meta: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
 
 def _narrow(block: Block, scope: Scope) -> bytes:
     if block.kind == "extent":
-        return _encoded(replace(block, meta=narrow_extent(block.meta, scope)))
+        return _encoded(replace(block, meta=clip_extent(block.meta, scope)))
     if block.kind == "span":
         return _encoded(_clipped(block, scope))
     if block.kind == "event":
@@ -59,7 +59,7 @@ def _clipped(block: Block, scope: Scope) -> Block:
 
 def _events(block: Block, scope: Scope) -> bytes:
     columns = (block.list(name) for name in ("time", "worker", "kind", "message", "detail"))
-    return event_block([shown(row, scope) for row in zip(*columns, strict=True)])
+    return event_block([redact_event(row, scope) for row in zip(*columns, strict=True)])
 
 
 def _encoded(block: Block) -> bytes:

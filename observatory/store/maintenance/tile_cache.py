@@ -11,7 +11,7 @@ BUILDING = 0x7469
 """the class of the advisory locks of those who build a cluster's tiles"""
 
 
-def kept(
+def read_tile(
     connection: psycopg.Connection, cluster: int, layer: str, level: int, index: int, version: int
 ) -> bytes | None:
     """The body of a tile that was built of the past of `version`."""
@@ -23,7 +23,7 @@ def kept(
     return None if row is None else bytes(row[0])
 
 
-def is_kept(connection: psycopg.Connection, cluster: int, layer: str, level: int, index: int) -> bool:
+def has_tile(connection: psycopg.Connection, cluster: int, layer: str, level: int, index: int) -> bool:
     """Whether there is one, closed or not when it was built."""
     row = connection.execute(
         "SELECT FROM tile WHERE cluster_id = %s AND layer = %s AND level = %s AND index = %s",
@@ -32,7 +32,7 @@ def is_kept(connection: psycopg.Connection, cluster: int, layer: str, level: int
     return row is not None
 
 
-def keep(
+def store_tile(
     connection: psycopg.Connection,
     cluster: int,
     layer: str,

@@ -10,30 +10,36 @@ from datetime import datetime, timedelta
 import psycopg
 
 from observatory.store.queries import errors, logs
-from observatory.store.queries import task_stories as stories
+from observatory.store.queries import task_history as stories
 from observatory.store.queries.errors import TaskError
-from observatory.store.queries.logs import Line
-from observatory.store.queries.task_stories import Request, TaskSpan, Transition, WorkerEvent, WorkerLife
+from observatory.store.queries.logs import LogLine
+from observatory.store.queries.task_history import (
+    Submission,
+    TaskSpan,
+    Transition,
+    WorkerDetails,
+    WorkerEvent,
+)
 
 MINUTE = timedelta(seconds=60)
 AFTER = timedelta(seconds=10)
 """how long after a worker's end its nanny may tell of it"""
-MOST_WORKERS = 20
-MOST_LINES = 300
-MOST_EVENTS = 50
-MOST_STEPS = 1_000
-MOST_KEYS = 200
+MAXIMUM_WORKERS = 20
+MAXIMUM_LINES = 300
+MAXIMUM_EVENTS = 50
+MAXIMUM_STEPS = 1_000
+MAXIMUM_KEYS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class LastMinute:
+class WorkerLastMinute:
     """A worker in the minute before its end or, where it lived on, before the error."""
 
-    life: WorkerLife
+    life: WorkerDetails
     end: datetime
     memory: list[tuple[datetime, float]]
     """(time, bytes) of its process"""
-    lines: list[Line]
+    lines: list[LogLine]
     """of the worker and its nanny"""
     events: list[WorkerEvent]
 
@@ -62,7 +68,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
+class ResultLocation:
     """The time for which a task's result lay on a worker."""
 
     worker: str
@@ -71,13 +77,13 @@ class Stay:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class TaskHistory:
     """All that is known of a task."""
 
     transitions: list[Transition]
     spans: list[TaskSpan]
     errors: list[TaskError]
-    requests: list[Request]
+    requests: list[Submission]
     dependencies: list[str]
     dependents: list[str]
 
@@ -94,7 +100,7 @@ class Story:
     @property
     def is_cut(self) -> bool:
         """Whether there is more than was read."""
-        return MOST_STEPS in (len(self.transitions), len(self.spans), len(self.errors))
+        return MAXIMUM_STEPS in (len(self.transitions), len(self.spans), len(self.errors))
 
     @property
     def state(self) -> str:
@@ -112,41 +118,41 @@ class Story:
         return sorted(steps, key=lambda step: step.time)
 
     @property
-    def stays(self) -> list[Stay]:
+    def stays(self) -> list[ResultLocation]:
         """Where the result lay, in order of time."""
-        found: list[Stay] = []
+        found: list[ResultLocation] = []
         for transition in self.transitions:
             if found and found[-1].until is None and transition.start == "memory":
-                found[-1] = Stay(found[-1].worker, found[-1].since, transition.time)
+                found[-1] = ResultLocation(found[-1].worker, found[-1].since, transition.time)
             if transition.finish == "memory" and transition.worker:
-                found.append(Stay(transition.worker, transition.time, None))
+                found.append(ResultLocation(transition.worker, transition.time, None))
         return found
 
 
-def story_of(connection: psycopg.Connection, cluster: int, key: str) -> Story:
-    return Story(
-        stories.transitions(connection, cluster, key, MOST_STEPS),
-        stories.spans(connection, cluster, key, MOST_STEPS),
-        errors.errors_of_key(connection, cluster, key, MOST_STEPS),
-        stories.requests(connection, cluster, key, MOST_STEPS),
-        stories.dependencies(connection, cluster, key, MOST_KEYS),
-        stories.dependents(connection, cluster, key, MOST_KEYS),
+def task_history(connection: psycopg.Connection, cluster: int, key: str) -> TaskHistory:
+    return TaskHistory(
+        stories.transitions(connection, cluster, key, MAXIMUM_STEPS),
+        stories.spans(connection, cluster, key, MAXIMUM_STEPS),
+        errors.errors_of_key(connection, cluster, key, MAXIMUM_STEPS),
+        stories.submissions(connection, cluster, key, MAXIMUM_STEPS),
+        stories.dependencies(connection, cluster, key, MAXIMUM_KEYS),
+        stories.dependents(connection, cluster, key, MAXIMUM_KEYS),
     )
 
 
-def last_minutes(
+def worker_last_minutes(
     connection: psycopg.Connection, cluster: int, error: TaskError, transitions: Sequence[Transition]
-) -> list[LastMinute]:
+) -> list[WorkerLastMinute]:
     """Of the workers that the error names, in the order in which the task was on them."""
-    lives = stories.worker_lives(connection, cluster, error.workers, error.time)
+    lives = stories.worker_lifetimes(connection, cluster, error.workers, error.time)
     ran = {step.worker_id for step in transitions if step.finish == "processing" and step.time <= error.time}
     chosen = _chosen(error, lives, {id for id in ran if id is not None})
-    return [_last_minute(connection, cluster, life, error.time) for life in chosen[:MOST_WORKERS]]
+    return [_last_minute(connection, cluster, life, error.time) for life in chosen[:MAXIMUM_WORKERS]]
 
 
-def _chosen(error: TaskError, lives: Sequence[WorkerLife], ran: AbstractSet[int]) -> list[WorkerLife]:
+def _chosen(error: TaskError, lives: Sequence[WorkerDetails], ran: AbstractSet[int]) -> list[WorkerDetails]:
     """Of each address the lifetimes that the task was on: an address can be reused."""
-    chosen: list[WorkerLife] = []
+    chosen: list[WorkerDetails] = []
     for address in dict.fromkeys(error.workers):
         there = [life for life in lives if life.address == address]
         ended = [life for life in there if error.outcome != "killed" or life.ended is not None]
@@ -155,15 +161,15 @@ def _chosen(error: TaskError, lives: Sequence[WorkerLife], ran: AbstractSet[int]
 
 
 def _last_minute(
-    connection: psycopg.Connection, cluster: int, life: WorkerLife, erred: datetime
-) -> LastMinute:
+    connection: psycopg.Connection, cluster: int, life: WorkerDetails, erred: datetime
+) -> WorkerLastMinute:
     # an end is seen from afar: one that is told just after the error may have been what caused it
     end = life.ended if life.ended is not None and life.ended <= erred + AFTER else erred
     start = end - MINUTE
-    return LastMinute(
+    return WorkerLastMinute(
         life,
         end,
         stories.process_memory(connection, cluster, life.id, start, end),
-        logs.last_lines_of_worker(connection, cluster, life.id, start, end + AFTER, MOST_LINES),
-        stories.worker_events(connection, cluster, life.id, start, end + AFTER, MOST_EVENTS),
+        logs.last_lines_of_worker(connection, cluster, life.id, start, end + AFTER, MAXIMUM_LINES),
+        stories.worker_events(connection, cluster, life.id, start, end + AFTER, MAXIMUM_EVENTS),
     )

@@ -14,7 +14,7 @@ MEMORY = "observatory_worker_memory_bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class WindowTotals:
     """Seconds are summed over lanes, each span clipped to the window; bytes of memory are of all workers."""
 
     tasks: int
@@ -34,7 +34,9 @@ class Figures:
     """the highest of what each worker's process had at most, summed by sampling interval; None: no samples"""
 
 
-def figures(connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime) -> Figures:
+def window_totals(
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+) -> WindowTotals:
     """The figures of the window [start, stop)."""
     window: dict[str, Any] = {"cluster": cluster, "start": start, "stop": stop}
     rows = connection.execute(
@@ -53,7 +55,7 @@ def figures(connection: psycopg.Connection, cluster: int, start: datetime, stop:
              AND (ended IS NULL OR ended > %(start)s)""",
         window,
     ).fetchone() or (0, 0, 0.0)
-    return Figures(
+    return WindowTotals(
         tasks=by_action.get(Action.COMPUTE, (0, 0.0, 0))[0],
         errors=_errors(connection, window),
         seconds={action.label: seconds for action, (_, seconds, _) in by_action.items()},

@@ -9,20 +9,20 @@ import psycopg
 
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import (
-    GAP,
-    SHORT,
-    Busy,
+    MAXIMUM_GAP,
+    MINIMUM_SPAN_BINS,
+    BusyBins,
     SeriesBins,
-    busy_bins,
+    bin_samples,
+    bin_spans,
     is_short,
+    merge_series_bins,
     rates,
-    series_bins,
-    sum_series,
 )
-from observatory.replay.tiles.events import events_of_rows
+from observatory.replay.tiles.events import event_blocks_from_rows
 from observatory.replay.tiles.layers import Layer
-from observatory.replay.tiles.levels import Place
-from observatory.replay.tiles.profiles import Profile, profile_block, sum_profiles
+from observatory.replay.tiles.levels import TileId
+from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
 from observatory.wire.blocks import Column, encode, number_column, text_column
@@ -30,44 +30,46 @@ from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.records import MetricType
 
 
-def of_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, place: Place) -> bytes:
+def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
     """The blocks of a tile, without the extent's."""
     if layer.name == SPANS:
-        return _spans(connection, scope, layer.band or 0, place)
+        return _spans(connection, scope, layer.band or 0, tile_id)
     if layer.name == PREFIXES:
-        return _prefixes(connection, scope, place)
+        return _prefixes(connection, scope, tile_id)
     if layer.name == EVENTS:
-        return events_of_rows(connection, scope, place)
+        return event_blocks_from_rows(connection, scope, tile_id)
     if layer.name == PROFILE:
-        return _profile(connection, scope, place)
-    return _series(connection, scope, layer, place)
+        return _profile(connection, scope, tile_id)
+    return _series(connection, scope, layer, tile_id)
 
 
-def _spans(connection: psycopg.Connection, scope: Scope, band: int, place: Place) -> bytes:
-    cluster, window = scope.cluster.pk, scope.of(place)
+def _spans(connection: psycopg.Connection, scope: Scope, band: int, tile_id: TileId) -> bytes:
+    cluster, window = scope.cluster.pk, scope.clip(tile_id)
     lanes = timeline.lanes_of_band(connection, cluster, band)
     rows = timeline.spans(connection, cluster, *window, lanes)
-    short = is_short(rows["start"], rows["stop"], place)
+    short = is_short(rows["start"], rows["stop"], tile_id)
     binned = {name: column[short] for name, column in rows.items()}
-    blocks = [_busy_block(binned, binned["lane"], place, scope)]
+    blocks = [_busy_block(binned, binned["lane"], tile_id, scope)]
     if not short.all():
-        shortest = SHORT * place.bin_width
+        shortest = MINIMUM_SPAN_BINS * tile_id.bin_width
         whole = timeline.long_spans(connection, cluster, *window, shortest, lanes)
         blocks.append(span_block(whole))
     return b"".join(blocks)
 
 
-def _prefixes(connection: psycopg.Connection, scope: Scope, place: Place) -> bytes:
-    rows = timeline.spans(connection, scope.cluster.pk, *scope.of(place))
-    return _busy_block(rows, np.zeros(len(rows["lane"]), np.int64), place, scope)
+def _prefixes(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> bytes:
+    rows = timeline.spans(connection, scope.cluster.pk, *scope.clip(tile_id))
+    return _busy_block(rows, np.zeros(len(rows["lane"]), np.int64), tile_id, scope)
 
 
-def _busy_block(rows: dict[str, timeline.Array], lane: timeline.Array, place: Place, scope: Scope) -> bytes:
+def _busy_block(
+    rows: dict[str, timeline.Array], lane: timeline.Array, tile_id: TileId, scope: Scope
+) -> bytes:
     spans = (lane, rows["prefix"], rows["action"], rows["start"], rows["stop"])
-    return busy_block(busy_bins(*spans, place, scope.window), place)
+    return busy_block(bin_spans(*spans, tile_id, scope.window), tile_id)
 
 
-def busy_block(busy: Busy, place: Place) -> bytes:
+def busy_block(busy: BusyBins, tile_id: TileId) -> bytes:
     columns = [
         Column("lane", "u32", busy.lane.astype("<u4")),
         Column("bin", "u32", busy.bin.astype("<u4")),
@@ -76,7 +78,7 @@ def busy_block(busy: Busy, place: Place) -> bytes:
         Column("seconds", "f32", busy.seconds.astype("<f4")),
         Column("count", "u32", busy.count.astype("<u4")),
     ]
-    return encode("busy", len(busy.lane), columns, {"level": place.level, "index": place.index})
+    return encode("busy", len(busy.lane), columns, {"level": tile_id.level, "index": tile_id.index})
 
 
 def span_block(rows: list[tuple[object, ...]]) -> bytes:
@@ -100,41 +102,43 @@ def span_block(rows: list[tuple[object, ...]]) -> bytes:
     )
 
 
-def _profile(connection: psycopg.Connection, scope: Scope, place: Place) -> bytes:
-    rows = timeline.profile(connection, scope.cluster.pk, *scope.of(place))
+def _profile(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> bytes:
+    rows = timeline.profile_rows(connection, scope.cluster.pk, *scope.clip(tile_id))
     worker, prefix, source, stack = rows["worker"], rows["prefix"], rows["source"], rows["stack"]
-    found = Profile(rows["time"], worker, prefix, source, stack, rows["count"])
-    return profile_block(sum_profiles([found], place), place)
+    found = ProfileBins(rows["time"], worker, prefix, source, stack, rows["count"])
+    return profile_block(merge_profile_bins([found], tile_id), tile_id)
 
 
-def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, place: Place) -> bytes:
+def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
     cluster = scope.cluster
-    start, stop = scope.of(place)
+    start, stop = scope.clip(tile_id)
     intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
     found = timeline.layer_series(connection, cluster.pk, LAYERS[layer.name], layer.band)
     numbers = np.array([series.id for series in found], np.int64)
     usual = np.array([intervals.of(series.metric) for series in found], np.float64)
     is_counter = np.array([series.type == MetricType.COUNTER for series in found], bool)
     # a counter's first rate in the tile takes the sample before it
-    before = int(GAP * usual.max(initial=0) * 1e6)
+    before = int(MAXIMUM_GAP * usual.max(initial=0) * 1e6)
     rows = timeline.samples(connection, cluster.pk, numbers.tolist(), max(scope.start, start - before), stop)
     series, time, value = rows["series"], rows["time"], rows["value"]
     at = np.searchsorted(numbers, series)
     interval, counts_up = usual[at], is_counter[at]
     value = np.where(counts_up, rates(series, time, value, interval), value)
-    bins = series_bins(series, time, value, place)
+    bins = bin_samples(series, time, value, tile_id)
     if layer.band is None:
         firsts = np.array([series.first for series in found], np.int64)
-        bins = sum_series([replace(bins, series=firsts[np.searchsorted(numbers, bins.series)])], place)
-    return series_block(bins, layer, place)
+        bins = merge_series_bins(
+            [replace(bins, series=firsts[np.searchsorted(numbers, bins.series)])], tile_id
+        )
+    return bin_block(bins, layer, tile_id)
 
 
-def series_block(bins: SeriesBins, layer: Layer, place: Place) -> bytes:
+def bin_block(bins: SeriesBins, layer: Layer, tile_id: TileId) -> bytes:
     columns = [
         Column("series", "u32", bins.series.astype("<u4")),
         Column("time", "f64", bins.time / 1e6),
         *(Column(name, "f64", getattr(bins, name)) for name in ("min", "max", "mean", "last")),
         Column("count", "u32", bins.count.astype("<u4")),
     ]
-    meta = {"level": place.level, "index": place.index, "layer": str(layer)}
+    meta = {"level": tile_id.level, "index": tile_id.index, "layer": str(layer)}
     return encode("bin", len(bins.series), columns, meta)

@@ -18,27 +18,27 @@ from channels.layers import get_channel_layer
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.ingest.publication import group_of, joined
 from observatory.store.queries import timeline
 from observatory.wire.blocks import encode
 
 log = logging.getLogger(__name__)
 
-INTERVAL = 1.0
+STATE_INTERVAL = 1.0
 """seconds between two states"""
-PACE = 0.25
+FRAME_INTERVAL = 0.25
 """seconds between two frames to a page: what comes meanwhile goes out together, as sending is what costs"""
 
-Take = Callable[[bytes], Awaitable[None]]
+Receiver = Callable[[bytes], Awaitable[None]]
 
 
-class Feed:
+class ClusterSubscription:
     """Hands frames to the pages of a cluster: what is committed, and `state` blocks. For one event loop."""
 
     def __init__(self, cluster: int) -> None:
         self.cluster = cluster
-        self.pages: set[Take] = set()
+        self.pages: set[Receiver] = set()
         self.layer = get_channel_layer()
         self.channel = asyncio.create_task(self._subscribe())
         self.waiting: list[bytes] = []
@@ -77,7 +77,7 @@ class Feed:
                 if state is not None:
                     self._tell(state)
             spent = time.monotonic() - began
-            await asyncio.sleep(max(INTERVAL - spent, spent))
+            await asyncio.sleep(max(STATE_INTERVAL - spent, spent))
 
     def _tell(self, frame: bytes) -> None:
         self.waiting.append(frame)
@@ -91,26 +91,26 @@ class Feed:
             for frame in joined(waiting):
                 for take in list(self.pages):
                     await take(frame)
-            await asyncio.sleep(PACE)
+            await asyncio.sleep(FRAME_INTERVAL)
 
 
-_feeds: dict[int, Feed] = {}
+_feeds: dict[int, ClusterSubscription] = {}
 """by cluster"""
 
 
-async def follow(cluster: int, take: Take) -> None:
+async def subscribe(cluster: int, take: Receiver) -> None:
     """From when this returns on, a page takes all that is published. Raises what the broker's client does."""
     if (feed := _feeds.get(cluster)) is None:
-        feed = _feeds[cluster] = Feed(cluster)
+        feed = _feeds[cluster] = ClusterSubscription(cluster)
     feed.pages.add(take)
     try:
         await asyncio.shield(feed.channel)
     except BaseException:
-        await leave(cluster, take)
+        await unsubscribe(cluster, take)
         raise
 
 
-async def leave(cluster: int, take: Take) -> None:
+async def unsubscribe(cluster: int, take: Receiver) -> None:
     """Ends `follow`; does nothing for a page that doesn't."""
     feed = _feeds.get(cluster)
     if feed is None or take not in feed.pages:
@@ -128,6 +128,6 @@ def _state_block(cluster_id: int) -> bytes | None:
     if cluster is None:
         return None
     moment = time.time() + (cluster.target.clock_offset if cluster.target else 0.0)
-    with reading() as connection, timeline.snapshot(connection):
+    with read_connection() as connection, timeline.snapshot(connection):
         state = state_at(connection, Scope(cluster), round(moment * 1e6))
     return encode("state", 0, [], state)

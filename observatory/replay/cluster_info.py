@@ -8,14 +8,16 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
+from observatory.replay.tiles.builder import empty_extent, extent_meta, recorded_tiles
+from observatory.replay.tiles.clipping import clip_extent
 from observatory.replay.tiles.layers import Layer
-from observatory.replay.tiles.levels import BINS, LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL
-from observatory.replay.tiles.narrowing import narrow_extent
-from observatory.replay.tiles.tiles import extent_meta, nothing, over_all
-from observatory.store.connection import reading
+from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
+from observatory.store.connection import read_connection
 from observatory.store.ingest.agents import reported
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
+from observatory.store.queries.extents import read_extent
+from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.blocks import decode
 from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES
 
@@ -23,16 +25,16 @@ THRESHOLDS = {"target": 0.6, "spill": 0.7, "pause": 0.8, "terminate": 0.95}
 """Dask's defaults of distributed.worker.memory, fractions of a worker's limit (no cluster tells its own)"""
 
 
-def information(scope: Scope) -> dict[str, Any]:
+def cluster_info(scope: Scope) -> dict[str, Any]:
     """What the page has to know of a cluster, or of a window of it."""
     cluster = scope.cluster
-    with reading() as connection:
-        extent = timeline.extent(connection, cluster.pk) or nothing(cluster)
+    with read_connection() as connection:
+        extent = read_extent(connection, cluster.pk) or empty_extent(cluster)
         has_agent = reported(connection, cluster.pk)
     meta = extent_meta(extent, cluster)
     target = cluster.target
     known: dict[str, Any] = {
-        **(meta if scope.is_whole else narrow_extent(meta, scope)),
+        **(meta if scope.is_whole else clip_extent(meta, scope)),
         "id": cluster.pk,
         "name": cluster.name,
         "project": {"slug": cluster.project.slug, "name": cluster.project.name},
@@ -56,7 +58,7 @@ def information(scope: Scope) -> dict[str, Any]:
         "maximum_level": MAXIMUM_LEVEL,
         "thresholds": THRESHOLDS,
         "is_whole": scope.is_whole,
-        "parts": sorted(scope.parts),
+        "parts": sorted(scope.sections),
     }
     if not scope.is_whole:
         known |= {"name": scope.name or cluster.name, "task_count": scope.tasks, "error_count": scope.errors}
@@ -69,8 +71,8 @@ def information(scope: Scope) -> dict[str, Any]:
 def lanes(scope: Scope) -> dict[str, Any]:
     """Workers, lanes, prefixes and the series of each layer; of a window those that it has something of."""
     intervals = Intervals(scope.cluster.identity_interval, scope.cluster.metrics_interval)
-    with reading() as connection:
-        names = timeline.names(connection, scope.cluster.pk, list(LAYER_OF_METRIC))
+    with read_connection() as connection:
+        names = timeline.dimensions(connection, scope.cluster.pk, list(LAYER_OF_METRIC))
         if not scope.is_whole:
             names = _within(connection, names, scope)
     series: dict[str, list[dict[str, Any]]] = {layer: [] for layer in LAYERS}
@@ -80,7 +82,7 @@ def lanes(scope: Scope) -> dict[str, Any]:
     return {"workers": names.workers, "lanes": names.lanes, "prefixes": names.prefixes, "series": series}
 
 
-def _within(connection: psycopg.Connection, names: timeline.Names, scope: Scope) -> timeline.Names:
+def _within(connection: psycopg.Connection, names: timeline.Dimensions, scope: Scope) -> timeline.Dimensions:
     start, stop = scope.start / 1e6, scope.stop / 1e6
     workers = [
         {
@@ -93,7 +95,7 @@ def _within(connection: psycopg.Connection, names: timeline.Names, scope: Scope)
     ]
     known = {worker["id"] for worker in workers}
     prefixes = _prefixes(connection, scope)
-    return timeline.Names(
+    return timeline.Dimensions(
         workers,
         [lane for lane in names.lanes if lane["worker"] in known],
         [prefix for prefix in names.prefixes if prefix["id"] in prefixes],
@@ -102,11 +104,11 @@ def _within(connection: psycopg.Connection, names: timeline.Names, scope: Scope)
 
 
 def _ended_by(worker: dict[str, Any], stop: float) -> bool:
-    return stop == LATEST / 1e6 or (worker["ended"] is not None and worker["ended"] <= stop)
+    return stop == MAXIMUM_TIME / 1e6 or (worker["ended"] is not None and worker["ended"] <= stop)
 
 
 def _prefixes(connection: psycopg.Connection, scope: Scope) -> set[int]:
     """The prefixes that had something done in the window."""
-    bodies = (found.body for _, found in over_all(connection, scope, Layer(PREFIXES)))
+    bodies = (found.body for _, found in recorded_tiles(connection, scope, Layer(PREFIXES)))
     blocks = (block for body in bodies for block in decode(body) if block.kind == "busy")
     return {prefix for block in blocks for prefix in block.list("prefix")}

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.queries.fetch import columns
-from observatory.store.queries.run_figures import MEMORY
+from observatory.store.queries.fetch import fetch_columns
 from observatory.store.queries.timeline import OVERLAPS
+from observatory.store.queries.window_totals import MEMORY
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ TYPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class WorkerSpec:
     """A worker that was there in the window, as it told of itself."""
 
     host: str
@@ -44,7 +44,7 @@ def window_spans(
     connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
 ) -> dict[str, Array]:
     """The spans that ended within (start, stop] as columns of TYPES: some 150 bytes each meanwhile."""
-    return columns(
+    return fetch_columns(
         connection,
         f"""SELECT prefix_id, action, status, start, stop, nbytes FROM span
             WHERE {OVERLAPS} AND stop <= %(stop)s""",
@@ -53,15 +53,17 @@ def window_spans(
     )
 
 
-def prefixes(connection: psycopg.Connection, cluster: int) -> dict[int, tuple[str, str]]:
+def prefix_names(connection: psycopg.Connection, cluster: int) -> dict[int, tuple[str, str]]:
     """Name and colour of each prefix of the cluster, by its id."""
     rows = connection.execute("SELECT id, name, color FROM prefix WHERE cluster_id = %s", [cluster])
     return {id: (name, color) for id, name, color in rows}
 
 
-def machines(connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime) -> list[Machine]:
+def worker_specs(
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+) -> list[WorkerSpec]:
     """The workers that were there in the window."""
-    with connection.cursor(row_factory=class_row(Machine)) as cursor:
+    with connection.cursor(row_factory=class_row(WorkerSpec)) as cursor:
         return cursor.execute(
             """SELECT host, nthreads, memory_limit, resources, detail FROM worker
                WHERE cluster_id = %s AND started < %s AND (ended IS NULL OR ended > %s) ORDER BY position""",
@@ -73,7 +75,7 @@ def memory_by_bin(
     connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, width: float, bins: int
 ) -> Floats:
     """The most that each worker's process had (bytes) in each bin of `width` seconds; NaN: it told none."""
-    found = columns(
+    found = fetch_columns(
         connection,
         """SELECT series_id, floor(extract(epoch FROM time - %(start)s) / %(width)s)::int, max(value)
            FROM sample JOIN series ON series.id = series_id

@@ -10,7 +10,7 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.keys import GROUP_OF_KEY, OF_KEY, key_parameters
+from observatory.store.keys import GROUP_ID_OF_KEY, KEY_CONDITION, key_parameters
 from observatory.wire.records import TASK_STATES, Action
 
 Row = TypeVar("Row")
@@ -42,7 +42,7 @@ class TaskSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Submission:
     """What was asked for with a task when it was submitted."""
 
     time: datetime
@@ -54,7 +54,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerLife:
+class WorkerDetails:
     """One lifetime of a worker."""
 
     id: int
@@ -77,7 +77,7 @@ class WorkerEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentReport:
+class AgentCoverage:
     since: datetime
     """when it began to see every task"""
     last: datetime
@@ -95,7 +95,7 @@ def transitions(connection: psycopg.Connection, cluster: int, key: str, limit: i
                 coalesce((%(states)s::text[])[finish + 1], 'unknown') AS finish, worker_id,
                 {_WORKER} AS worker, stimulus
             FROM transition LEFT JOIN worker ON worker.id = worker_id
-            WHERE transition.cluster_id = %(cluster)s AND {OF_KEY}
+            WHERE transition.cluster_id = %(cluster)s AND {KEY_CONDITION}
             ORDER BY transition.time LIMIT %(limit)s""",
         cluster,
         key,
@@ -114,7 +114,7 @@ def spans(connection: psycopg.Connection, cluster: int, key: str, limit: int) ->
             FROM span
             JOIN typename ON typename.id = typename_id
             JOIN lane ON lane.id = lane_id JOIN worker ON worker.id = lane.worker_id
-            WHERE span.cluster_id = %(cluster)s AND {OF_KEY}
+            WHERE span.cluster_id = %(cluster)s AND {KEY_CONDITION}
             ORDER BY start LIMIT %(limit)s""",
         cluster,
         key,
@@ -122,14 +122,14 @@ def spans(connection: psycopg.Connection, cluster: int, key: str, limit: int) ->
     )
 
 
-def requests(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[Request]:
+def submissions(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[Submission]:
     """One for each computation that the task was a part of, in order of time."""
     return _of_key(
         connection,
-        Request,
+        Submission,
         f"""SELECT task.time, computation, priority, retries, annotations, resources
            FROM task
-           WHERE task.cluster_id = %(cluster)s AND {OF_KEY}
+           WHERE task.cluster_id = %(cluster)s AND {KEY_CONDITION}
            ORDER BY task.time LIMIT %(limit)s""",
         cluster,
         key,
@@ -143,7 +143,7 @@ def dependencies(connection: psycopg.Connection, cluster: int, key: str, limit: 
         connection,
         f"""SELECT DISTINCT replace(depends_on_rest, U&'\\0001', needed.name)
            FROM dependency JOIN task_group needed ON needed.id = depends_on_group_id
-           WHERE dependency.cluster_id = %(cluster)s AND {OF_KEY}
+           WHERE dependency.cluster_id = %(cluster)s AND {KEY_CONDITION}
            ORDER BY 1 LIMIT %(limit)s""",
         cluster,
         key,
@@ -158,7 +158,7 @@ def dependents(connection: psycopg.Connection, cluster: int, key: str, limit: in
         f"""SELECT DISTINCT replace(key_rest, U&'\\0001', needing.name)
            FROM dependency JOIN task_group needing ON needing.id = group_id
            WHERE dependency.cluster_id = %(cluster)s
-             AND depends_on_group_id = {GROUP_OF_KEY} AND depends_on_rest = %(rest)s
+             AND depends_on_group_id = {GROUP_ID_OF_KEY} AND depends_on_rest = %(rest)s
            ORDER BY 1 LIMIT %(limit)s""",
         cluster,
         key,
@@ -166,11 +166,11 @@ def dependents(connection: psycopg.Connection, cluster: int, key: str, limit: in
     )
 
 
-def worker_lives(
+def worker_lifetimes(
     connection: psycopg.Connection, cluster: int, addresses: Sequence[str], until: datetime
-) -> list[WorkerLife]:
+) -> list[WorkerDetails]:
     """The lifetimes of the addresses that had begun by then, in order of their start."""
-    with connection.cursor(row_factory=class_row(WorkerLife)) as cursor:
+    with connection.cursor(row_factory=class_row(WorkerDetails)) as cursor:
         return cursor.execute(
             """SELECT id, address, name, host, nthreads, memory_limit, started, ended, end_reason
                FROM worker WHERE cluster_id = %s AND address = ANY(%s) AND started <= %s
@@ -207,9 +207,9 @@ def worker_events(
         ).fetchall()
 
 
-def agent_report(connection: psycopg.Connection, cluster: int) -> AgentReport | None:
+def agent_coverage(connection: psycopg.Connection, cluster: int) -> AgentCoverage | None:
     """From when on and until when an agent reported; None: the cluster is watched without one."""
-    with connection.cursor(row_factory=class_row(AgentReport)) as cursor:
+    with connection.cursor(row_factory=class_row(AgentCoverage)) as cursor:
         return cursor.execute(
             """SELECT min(since) AS since, max(last) AS last FROM agent
                WHERE cluster_id = %s GROUP BY cluster_id""",
