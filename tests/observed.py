@@ -21,7 +21,7 @@ from observatory.store.connection import read_connection
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.extents import read_extent
 from observatory.store.times import from_seconds
-from tests.agent.receiving import TOKEN, Receiving, receiving
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 from tests.work import FORMULA, HOSTILE, work
 from tests.world import World
 
@@ -29,9 +29,9 @@ __all__ = ["FORMULA", "HOSTILE", "Observed", "observed", "told"]
 
 
 @pytest.fixture(scope="module")
-def told() -> Iterator[Receiving]:
+def told() -> Iterator[FakeServer]:
     """What an agent told of a cluster that worked for some seconds and was closed."""
-    with receiving() as received:
+    with fake_server() as received:
         workers = {"n_workers": 2, "threads_per_worker": 2, "silence_logs": "CRITICAL"}
         with (
             LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster,
@@ -48,7 +48,7 @@ def told() -> Iterator[Receiving]:
 class Observed:
     """The run as it was told, and as it is stored."""
 
-    told: Receiving
+    told: FakeServer
     cluster: Cluster
     run: Run
 
@@ -57,7 +57,7 @@ class Observed:
         return Scope(self.cluster)
 
 
-def _store(told: Receiving, secret: str) -> None:
+def _store(told: FakeServer, secret: str) -> None:
     for body in told.bodies:
         answer = Client().post(
             "/api/v1/ingest",
@@ -71,7 +71,7 @@ def _store(told: Receiving, secret: str) -> None:
 
 
 @pytest.fixture
-def observed(transactional_db: None, world: World, told: Receiving) -> Iterator[Observed]:
+def observed(transactional_db: None, world: World, told: FakeServer) -> Iterator[Observed]:
     _, secret = tokens.make(world.alpha, "tests", None)
     with ThreadPoolExecutor(1) as thread:  # Playwright's event loop runs in this one
         thread.submit(_store, told, secret).result()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
-from asgiref.sync import sync_to_async
-from django.db import close_old_connections
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -16,8 +14,6 @@ from observatory.collect.scheduler.identity import Identity
 from observatory.store.times import from_seconds
 from observatory.wire.head import Head
 
-P = ParamSpec("P")
-R = TypeVar("R")
 PROVISIONAL = "unnamed:"
 """how the id of a scheduler starts that can't say its own yet"""
 STARTING_UP = 30.0
@@ -27,18 +23,6 @@ STARTING = 2.0
 LONGEST_METRIC = 500
 MOST_HELPS = 20_000
 """metrics whose meaning is kept, of all clusters"""
-
-
-async def in_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """function(…) in Django's thread, its connection given back to the pool. Raises django.db.Error."""
-
-    def call() -> R:
-        try:
-            return function(*args, **kwargs)
-        finally:
-            close_old_connections()
-
-    return await sync_to_async(call)()
 
 
 def cluster_of(target: Target, identity: Identity) -> tuple[Cluster, bool]:

@@ -76,13 +76,13 @@ class GuardedResolver(ThreadedResolver):
         return allowed
 
 
-class Client:
-    """One HTTP client for everything that a collector asks. `async with Client() as client`."""
+class HttpClient:
+    """One HTTP client for everything that a collector asks. `async with HttpClient() as client`."""
 
     def __init__(self) -> None:
         self.resolver = GuardedResolver()
 
-    async def __aenter__(self) -> Client:
+    async def __aenter__(self) -> HttpClient:
         self.session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, resolver=self.resolver, ttl_dns_cache=30),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -116,12 +116,12 @@ class Client:
         """The answer and what its JSON holds. Raises FetchError."""
         answer = await self.get(url, limit, timeout)
         try:
-            return answer, await off_loop(json.loads, answer.body)
+            return answer, await parse_off_loop(json.loads, answer.body)
         except (ValueError, RecursionError):
             raise FetchError(Failure.ANSWER, "it answered with something that isn't JSON") from None
 
 
-async def off_loop(parse: Any, body: bytes) -> Any:
+async def parse_off_loop(parse: Any, body: bytes) -> Any:
     """parse(body), in a thread when the body is so large that it would hold up the event loop."""
     return await asyncio.to_thread(parse, body) if len(body) > 2**20 else parse(body)
 

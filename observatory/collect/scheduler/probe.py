@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from observatory.collect.http.addresses import AddressError, target_url
-from observatory.collect.http.fetch import IDENTITY_LIMIT, Client, FetchError
+from observatory.collect.http.fetch import IDENTITY_LIMIT, FetchError, HttpClient
 from observatory.collect.scheduler.identity import (
     Identity,
     IdentityError,
@@ -28,7 +28,7 @@ async def probe(url: str) -> Identity:
     """
     try:
         target = target_url(url)
-        async with Client() as client:
+        async with HttpClient() as client:
             client.trust(target)
             return await ask_identity(client, target, Problems(target))
     except AddressError as error:
@@ -42,7 +42,7 @@ def probe_target(url: str) -> Identity:
     return asyncio.run(probe(url))
 
 
-async def ask_identity(client: Client, target: str, problems: Problems) -> Identity:
+async def ask_identity(client: HttpClient, target: str, problems: Problems) -> Identity:
     """The scheduler's identity, or what its page of workers tells while that fails.
 
     Raises FetchError or IdentityError.
@@ -63,7 +63,7 @@ async def ask_identity(client: Client, target: str, problems: Problems) -> Ident
     return read_workers_page(answer.body, time.time(), problems)
 
 
-async def ask_counts(client: Client, target: str) -> None:
+async def ask_counts(client: HttpClient, target: str) -> None:
     """Raises IdentityError unless the target counts tasks as a scheduler does."""
     _, page = await client.get_json(f"{target}/json/counts.json", IDENTITY_LIMIT)
     read_counts(page)
