@@ -17,7 +17,6 @@ a u32 array of indices into its `values`. Blocks can be concatenated.
 from __future__ import annotations
 
 import json
-import re
 import struct
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +32,6 @@ MAXIMUM_ROWS = 10_000_000
 MAXIMUM_COLUMNS = 64
 MAXIMUM_CONTAINERS = 10_000
 """JSON objects and lists in a header: each takes up to a hundred times the memory of its two bytes"""
-STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 Buffer = bytes | bytearray | memoryview
 
@@ -149,7 +147,9 @@ def _check_header(header: bytes) -> None:
     """Bounds what parsing the header costs, before it is parsed. Raises BlockError."""
     if len(header) <= MAXIMUM_CONTAINERS or header.count(b"[") + header.count(b"{") <= MAXIMUM_CONTAINERS:
         return
-    structure = STRING.sub(b"", header)  # a column's texts may hold brackets
+    # a column's texts may hold brackets: what lies between pairs of quotes doesn't count
+    unescaped = header.replace(b"\\\\", b"").replace(b'\\"', b"")
+    structure = b"".join(unescaped.split(b'"')[::2])
     if structure.count(b"[") + structure.count(b"{") > MAXIMUM_CONTAINERS:
         raise BlockError(f"the block's header has more than {MAXIMUM_CONTAINERS} objects and lists")
 

@@ -1,4 +1,4 @@
-"""The samples of workers' heartbeats and of the cluster's counts, under our own names (docs/architecture.md).
+"""The samples of workers' heartbeats and of the cluster's counts, under our own names (docs/metrics.md).
 
 A heartbeat is stored once, at its time on the scheduler's clock: the worker's own time plus the least delay
 that was ever seen between its measuring and the heartbeat's arrival. While identity.json fails
