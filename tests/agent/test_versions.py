@@ -17,6 +17,8 @@ from observatory.runtime.supervision.subprocesses import die_with_parent
 from tests.agent.environments import ENVIRONMENTS, ROOT, Environment
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
+pytestmark = pytest.mark.long
+
 RUN = Path(__file__).with_name("observed_run.py")
 
 
