@@ -1,4 +1,4 @@
-"""The log lines of a cluster, as they are found."""
+"""Queries of the log lines of a cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def recorded(connection: psycopg.Connection, cluster: int) -> Recorded:
     return Recorded(connection, cluster)
 
 
-def test_pages_of_lines_hold_each_once_in_both_directions_though_some_are_of_one_moment(
+def test_pages_of_lines_have_each_once_in_both_directions_even_if_times_are_equal(
     recorded: Recorded, connection: psycopg.Connection, cluster: int
 ) -> None:
     for number in range(11):
@@ -59,7 +59,7 @@ def test_lines_are_found_by_level_process_worker_logger_text_and_time(
     assert {line.message for line in lines_before(connection, cluster, wanted, 10)} == found
 
 
-def test_a_workers_last_lines_are_its_own_and_its_nannys(
+def test_the_last_lines_of_a_worker_include_its_nannys(
     recorded: Recorded, connection: psycopg.Connection, cluster: int
 ) -> None:
     worker = recorded.worker("tcp://a:1", "w0")

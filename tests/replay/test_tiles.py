@@ -1,4 +1,4 @@
-"""Every level of every layer tells what the rows tell, however its tiles came to be."""
+"""Tiles of every layer and level agree with the rows, whether built from rows or from children."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from observatory.wire.records import (
 )
 
 WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
-"""in two bands"""
-LAYERS_THERE = layers_for(len(WORKERS))
+"""two bands of workers"""
+ALL_LAYERS = layers_for(len(WORKERS))
 PROFILE = Layer("profile")
 SECONDS = 300
 TOPICS = 3_000
@@ -50,7 +50,7 @@ LEVELS = range(BASE_LEVEL - 2, BASE_LEVEL + 9)
 
 @pytest.fixture
 def filled(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
-    """Five minutes of tasks from a millisecond to a minute long, samples of every layer, profiles, events."""
+    """Five minutes of tasks of a millisecond to a minute, samples of every layer, profiles and events."""
     random = Random(4)
     spans = []
     for number in range(3_000):
@@ -115,7 +115,7 @@ def built(
 
 
 def level_of(direct: psycopg.Connection, cluster: Cluster, layer: Layer, level: int, now: float) -> list[Any]:
-    """(tile_id, blocks by kind) of each tile of a level that the cluster lies in."""
+    """Return (tile_id, blocks by kind) for each tile of a level that covers the cluster."""
     first, last = (
         TileId.at(level, round(now * 1e6)).index,
         TileId.at(level, round((now + SECONDS) * 1e6)).index,
@@ -132,7 +132,7 @@ def rows(block: Block | None, *columns: str) -> list[tuple[Any, ...]]:
     return [] if block is None else list(zip(*(block.list(name) for name in columns), strict=True))
 
 
-def test_the_busy_time_and_count_of_each_lane_prefix_and_action_are_those_of_the_spans_on_each_level(
+def test_on_each_level_busy_seconds_and_counts_equal_those_of_the_spans(
     built: Cluster, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
     for level in LEVELS:
@@ -174,7 +174,7 @@ def check_sums(
     )
 
 
-def test_how_often_each_stack_was_seen_is_the_same_on_each_level(
+def test_the_count_of_each_stack_is_the_same_on_each_level(
     built: Cluster, direct: psycopg.Connection, now: float
 ) -> None:
     expected = {
@@ -196,7 +196,7 @@ def test_how_often_each_stack_was_seen_is_the_same_on_each_level(
         assert seen == expected
 
 
-def test_a_tile_of_many_stacks_has_fewer_bins_and_loses_none(
+def test_a_tile_of_many_stacks_has_fewer_bins_but_the_same_counts(
     built: Cluster, direct: psycopg.Connection, now: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tile_id = TileId.at(BASE_LEVEL + 3, round((now + 100) * 1e6))
@@ -212,8 +212,8 @@ def test_a_tile_of_many_stacks_has_fewer_bins_and_loses_none(
     check_against_rows(built, direct, now, PROFILE, BASE_LEVEL + 3)
 
 
-@pytest.mark.parametrize("layer", LAYERS_THERE, ids=str)
-def test_a_tile_made_of_tiles_is_the_tile_made_of_rows(
+@pytest.mark.parametrize("layer", ALL_LAYERS, ids=str)
+def test_a_tile_from_children_equals_the_tile_from_rows(
     built: Cluster, direct: psycopg.Connection, now: float, layer: Layer
 ) -> None:
     for level in (BASE_LEVEL + 1, BASE_LEVEL + 4, BASE_LEVEL + 8):
@@ -246,14 +246,14 @@ def check_against_rows(
                     )
 
 
-def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
+def test_the_built_tiles_of_a_whole_cluster_are_read_without_rows(
     built: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bodies = {}
     extent = read_extent(direct, built.pk)
     assert extent is not None
     top = builder.covering_tile_ids(extent.first, extent.last)
-    for layer in LAYERS_THERE:
+    for layer in ALL_LAYERS:
         bodies[layer] = [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top]
     read: list[TileId] = []
 
@@ -262,7 +262,7 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
         return tile_from_rows(connection, scope, layer, tile_id)
 
     monkeypatch.setattr(builder, "tile_from_rows", count_and_read)
-    for layer in LAYERS_THERE:
+    for layer in ALL_LAYERS:
         assert [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top] == bodies[layer]
     extent = read_extent(direct, built.pk)
     assert extent is not None
@@ -272,7 +272,7 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
         assert not read
 
 
-def test_where_there_are_many_spans_finer_tiles_are_built_ahead(
+def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
     cluster: Cluster,
     writer: Writer,
     filled: list[Span],
@@ -295,7 +295,7 @@ def test_where_there_are_many_spans_finer_tiles_are_built_ahead(
 
 
 def test_building_again_builds_nothing(built: Cluster, direct: psycopg.Connection) -> None:
-    assert sum(builder.build_cluster_tiles(direct, built, layer) for layer in LAYERS_THERE) == 0
+    assert sum(builder.build_cluster_tiles(direct, built, layer) for layer in ALL_LAYERS) == 0
 
 
 def test_the_state_is_the_same_with_keyframes_and_without(
@@ -323,7 +323,7 @@ def test_the_state_is_the_same_with_keyframes_and_without(
         assert found == expected
 
 
-def test_a_late_span_changes_the_tiles_and_the_states_after_it(
+def test_a_late_span_changes_the_tiles_and_later_states(
     cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
     writer.write(Batch(cluster.pk, committed=now + 100_000))
@@ -346,7 +346,7 @@ def test_a_late_span_changes_the_tiles_and_the_states_after_it(
         assert [row["done"] for row in state["progress"] if row["name"] == "late"] == [1] * done
 
 
-def test_a_late_profile_row_is_seen_in_its_tile(
+def test_a_late_profile_row_is_in_its_tile(
     cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
     def seen(level: int) -> int:
@@ -363,7 +363,7 @@ def test_a_late_profile_row_is_seen_in_its_tile(
         assert seen(level) == before + 1_000
 
 
-def test_while_nothing_closes_a_cluster_costs_one_look(
+def test_building_a_cluster_without_changes_costs_one_query(
     cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
     def looks() -> int:
@@ -394,7 +394,7 @@ def test_while_nothing_closes_a_cluster_costs_one_look(
     assert looks() > 1
 
 
-def test_no_event_is_left_out_on_any_level_and_those_of_which_there_are_many_are_counted(
+def test_each_level_has_every_event_or_its_count(
     built: Cluster, direct: psycopg.Connection, now: float
 ) -> None:
     for level in LEVELS:
@@ -412,10 +412,10 @@ def test_no_event_is_left_out_on_any_level_and_those_of_which_there_are_many_are
         assert (level < BASE_LEVEL) or total["topic"] > TOPICS / 2
 
 
-def test_all_workers_together_are_the_least_the_mean_and_the_most_of_each(
+def test_the_layer_of_all_workers_has_the_min_mean_and_max_of_their_bands(
     built: Cluster, direct: psycopg.Connection, now: float
 ) -> None:
-    """The scheduler's own series stays by itself."""
+    """The scheduler's own series stays separate."""
     for level in (BASE_LEVEL, BASE_LEVEL + 4):
         of_bands: dict[int, list[tuple[float, float, float, int]]] = defaultdict(list)
         for band in (0, 1):
@@ -451,11 +451,11 @@ def test_all_workers_together_are_the_least_the_mean_and_the_most_of_each(
         ("memory.12345678", "from 1 on"),
     ],
 )
-def test_what_is_no_layer_is_refused_with_the_reason(text: str, reason: str) -> None:
+def test_an_invalid_layer_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         Layer.parse(text)
 
 
-@pytest.mark.parametrize("layer", LAYERS_THERE, ids=str)
-def test_the_name_of_a_layer_leads_to_it(layer: Layer) -> None:
+@pytest.mark.parametrize("layer", ALL_LAYERS, ids=str)
+def test_a_layer_is_parsed_from_its_name(layer: Layer) -> None:
     assert Layer.parse(str(layer)) == layer
