@@ -38,7 +38,7 @@ def sum_slowly(seconds: float) -> int:
 
 
 def show_profile(page: Page, more: int) -> tuple[float, int]:
-    """Return the share of sum_slowly in percent and the number of samples, once there are `at_least`."""
+    """Return the share of sum_slowly in percent and the number of samples, once there are `more`."""
     page.wait_for_function(f"name => (({SAMPLES})(name)?.[1] ?? 0) >= {more}", arg="sum_slowly")
     percent, count = page.evaluate(SAMPLES, "sum_slowly")
     return percent, count

@@ -13,8 +13,12 @@ import pytest
 from django.test import Client
 
 from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.levels import MINIMUM_LEVEL, TileId
 from observatory.store.ingest.writer import Writer
-from observatory.store.times import from_seconds
+from observatory.store.times import MAXIMUM_TIME, from_seconds, seconds_to_microseconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.replay.conftest import LEVEL
@@ -127,6 +131,28 @@ def test_a_closed_tile_is_built_once_and_answered_304_for_its_etag(
     assert (again.status_code, again.content) == (304, b"")
     assert "immutable" in again["Cache-Control"]
     assert member.get(url).content == closed.content
+
+
+@pytest.mark.parametrize("is_live", [True, False], ids=["live", "ended"])
+def test_nothing_is_stored_for_tiles_and_bands_that_do_not_exist(
+    member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection, is_live: bool
+) -> None:
+    _fill(writer, cluster, now)
+    writer.write(Batch(cluster.pk, committed=now + 1_000_000))
+    if not is_live:
+        Cluster.objects.update(ended=from_seconds(now + 20))
+    for layer in ("spans", "prefixes", "events", "profile", "memory"):
+        for at in (1.0, now - 5_000, now + 5_000, MAXIMUM_TIME / 1e6 - 1):
+            assert member.get(_tile_url(cluster, layer, at)).status_code == 200
+    for layer in ("spans.1", "memory.7", "memory.999999", "memory.all"):
+        assert member.get(_tile_url(cluster, layer, now + 5)).status_code == 200
+    start = seconds_to_microseconds(now)
+    window = Scope(cluster, start, start + 3_000_000, is_public=True)
+    for level in range(MINIMUM_LEVEL, BASE_LEVEL):
+        first, last = TileId.at(level, window.start).index, TileId.at(level, window.stop).index
+        for index in (first - 1, last + 1):
+            get_tile(direct, window, Layer("spans"), TileId(level, index))
+    assert direct.execute("SELECT count(*) FROM tile WHERE cluster_id = %s", [cluster.pk]).fetchone() == (0,)
 
 
 def test_a_tile_is_gzipped_if_the_client_accepts_it(
