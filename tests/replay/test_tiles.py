@@ -24,7 +24,7 @@ from observatory.wire.records import (
     Span,
 )
 from tests.replay.conftest import make_cluster
-from tests.replay.pyramid import (
+from tests.replay.tile_data import (
     ALL_LAYERS,
     LEVELS,
     PROFILE,

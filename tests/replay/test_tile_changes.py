@@ -28,7 +28,7 @@ from observatory.wire.records import (
     Event,
     Span,
 )
-from tests.replay.pyramid import (
+from tests.replay.tile_data import (
     PROFILE,
     SECONDS,
     STATES,
