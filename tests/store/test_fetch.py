@@ -11,7 +11,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.queries.fetch import FetchError, fetch_columns
 
 
-def test_columns_come_as_arrays_of_their_types(
+def test_columns_are_arrays_of_their_types(
     connection: psycopg.Connection, writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
     writer.write(
