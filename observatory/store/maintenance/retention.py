@@ -44,9 +44,13 @@ def apply_retention(
     """
     with connect() as connection:
         engine = choose(connection)
-        oldest = now - timedelta(days=longest)
         windows = merge_windows(retained)
-        dropped = sum(engine.drop_before(connection, table, oldest, windows) for table in time_series())
+        dropped = sum(
+            engine.drop_before(
+                connection, table, now - timedelta(days=min(longest, table.keep_days or longest)), windows
+            )
+            for table in time_series()
+        )
         deleted = 0
         by_cluster = {
             cluster: list(of_cluster)

@@ -13,13 +13,13 @@ from dataclasses import replace
 from observatory.wire.kind import Kind
 
 
-def _find() -> dict[str, Kind]:
+def find() -> dict[str, Kind]:
     """The kinds of the modules in this package, by name."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     return {name: replace(importlib.import_module(f"{__name__}.{name}").KIND, name=name) for name in names}
 
 
-KINDS: Mapping[str, Kind] = _find()
+KINDS: Mapping[str, Kind] = find()
 
 
 def stored_kinds() -> tuple[Kind, ...]:
