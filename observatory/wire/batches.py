@@ -29,7 +29,7 @@ Row = Sequence[Any]
 
 
 class BatchError(ValueError):
-    """A batch that can't be read; the message says what is wrong with it."""
+    """A batch that cannot be read; the message says why."""
 
 
 def encode_head(head: Head) -> bytes:

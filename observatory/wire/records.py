@@ -1,4 +1,4 @@
-"""The words and values of records, and single records of the sources that make one at a time.
+"""Values of records, and single records, as sources make them.
 
 Times are seconds since the epoch on the scheduler's clock. Durations are seconds, sizes bytes.
 """
@@ -47,7 +47,7 @@ class Status(IntEnum):
 
 
 class MetricType(IntEnum):
-    """Prometheus' metric types, as far as they change how a series is drawn."""
+    """Prometheus' metric types that are drawn differently."""
 
     UNKNOWN = 0
     GAUGE = 1
@@ -58,7 +58,7 @@ TASK_STATES = ("released", "waiting", "no-worker", "queued", "processing", "memo
 """Task states on the scheduler (`distributed.scheduler.ALL_TASK_STATES`). The position is the stored code."""
 
 SOURCES = ("task", "event-loop")
-"""what a profile is of, as the store numbers it"""
+"""Sources of profiles. The position is the stored code."""
 
 ROLES = ("scheduler", "worker", "nanny")
 """Roles of the processes that log. The position is the stored code."""
@@ -108,7 +108,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened once. `kind` is one of EVENT_KINDS (event_kinds.py)."""
+    """An event of the cluster. `kind` is one of EVENT_KINDS (event_kinds.py)."""
 
     time: float
     kind: str
@@ -120,7 +120,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSeen:
-    """A worker as the scheduler's identity shows it; starts a lifetime when the address has none open."""
+    """A worker in the scheduler's list; starts a lifetime if the address has no open one."""
 
     address: str
     name: str
@@ -133,7 +133,7 @@ class WorkerSeen:
     status: str = "running"
     resources: Mapping[str, float] = field(default_factory=dict)
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """JSON-able: versions, process, instance type …, as far as they are told; added to what is known"""
+    """JSON-able: versions, process, instance type …; merged with the known details"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A kind of record that is declared in one new file goes all the way from an agent to a DataFrame and a bundle."""
+"""A kind of record that is declared in one new file: from an agent to a DataFrame and a bundle."""
 
 from __future__ import annotations
 

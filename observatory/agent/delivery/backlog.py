@@ -101,4 +101,4 @@ class Backlog:
         for sequence in others:
             if self._policy.is_empty(sequence) and sequence != self._sending:
                 dropped = self._release(sequence).dropped
-                self._batches[newest] = self._batches[newest].telling(dropped)
+                self._batches[newest] = self._batches[newest].reporting(dropped)

@@ -1,4 +1,4 @@
-"""Makes batches of rows: encoded and compressed apart by importance, for what counts less goes first."""
+"""Makes batches of rows. Each importance is compressed separately, so that it can be dropped."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from observatory.wire.records import is_time
 
 Row = tuple[Any, ...]
 LEVEL = 1
-"""of compression: the rest of a cluster's processor is its own"""
+"""of compression: the fastest, to use little of the cluster's CPU time"""
 ROWS = 10_000
-"""of one kind in a batch"""
+"""most rows of one kind in a batch"""
 LARGEST = 2 * 2**20
-"""bytes of a kind in a batch before compression, unless one row is larger; of all kinds at most twice that"""
+"""most bytes of a kind in a batch before compression, unless one row is larger; twice that for all kinds"""
 HEAD_SIZE = 1024
-"""bytes that a batch takes in memory beside its parts, about"""
+"""approximate bytes of a batch in memory without its parts"""
 MOST = 2**32 - 1
 BROKEN = "broken"
 
@@ -46,12 +46,12 @@ class Part:
 
     data: bytes
     counts: dict[str, tuple[int, float, float]]
-    """how many of each kind, and the times of the oldest and the newest"""
+    """number of records of each kind, and the times of the oldest and the newest"""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Never changes: one thread may send what another one cuts."""
+    """Immutable: one thread may send it while another makes a smaller one of it."""
 
     head: Head
     parts: Mapping[Importance, Part]
@@ -68,7 +68,7 @@ class Batch:
         return {importance: len(part.data) for importance, part in self.parts.items()}
 
     def body(self) -> bytes:
-        """gzip's members one behind the other are gzip."""
+        """The body of the request: concatenated gzip members."""
         members = [gzip.compress(encode_head(self.head), LEVEL)]
         members += [part.data for _, part in sorted(self.parts.items())]
         if self.dropped:
@@ -76,7 +76,7 @@ class Batch:
         return b"".join(members)
 
     def without(self, importance: Importance, reason: str) -> Batch:
-        """The same without one part; what was in it is told as dropped."""
+        """The same without one part, whose records are reported as dropped."""
         if importance not in self.parts:
             return self
         kept = {other: part for other, part in self.parts.items() if other != importance}
@@ -86,12 +86,12 @@ class Batch:
         ]
         return replace(self, parts=kept, dropped=merged([*self.dropped, *lost]))
 
-    def telling(self, dropped: Iterable[Row]) -> Batch:
+    def reporting(self, dropped: Iterable[Row]) -> Batch:
         return replace(self, dropped=merged([*self.dropped, *dropped]))
 
 
 def merged(dropped: Iterable[Row]) -> list[Row]:
-    """Rows of kind `dropped`, one for each kind and reason: they stay few however much is dropped."""
+    """Rows of kind `dropped`, merged to one for each kind and reason."""
     found: dict[tuple[str, str], tuple[float, float, int]] = {}
     for first, last, kind, count, reason in dropped:
         known = found.get((kind, reason), (first, last, 0))
@@ -103,13 +103,13 @@ def lost(kind: Kind, rows: Sequence[Row], reason: str) -> Row:
     """A row of kind `dropped` in the place of `rows`."""
     try:
         first, last = _times(kind, rows)
-    except Exception:  # the rows are what is wrong
+    except Exception:  # the rows may be invalid
         first = last = time.time()
     return (first, last, kind.name, len(rows), reason)
 
 
 def batch_of(head: Head, pieces: Iterable[EncodedRows], dropped: Iterable[Row]) -> Batch:
-    """Compresses; that doesn't hold the interpreter."""
+    """Compresses the pieces, which releases the interpreter."""
     blocks: dict[Importance, list[bytes]] = {}
     counts: dict[Importance, dict[str, tuple[int, float, float]]] = {}
     for piece in pieces:
@@ -124,15 +124,15 @@ def batch_of(head: Head, pieces: Iterable[EncodedRows], dropped: Iterable[Row]) 
 
 
 def divided(rows: Mapping[str, list[Row]], dropped: list[Row]) -> Iterator[list[EncodedRows]]:
-    """What goes into each batch: rows by kind in order, each kind once a batch, within LARGEST.
+    """Divides rows among batches: in order, each kind once per batch, within LARGEST.
 
-    Rows that can't be encoded go to `dropped`, and so do those that tell of drops already.
+    Rows that cannot be encoded are reported in `dropped`, and earlier reports are added to it.
     """
     waiting = deque(_pieces(KINDS[name], found, dropped) for name, found in rows.items() if name != "dropped")
     for row in rows.get("dropped", ()):
         try:
             dropped[:] = merged([*dropped, row])
-        except Exception:  # a row that isn't one
+        except Exception:  # not a row of the kind
             dropped.append(lost(KINDS["dropped"], [row], BROKEN))
     while waiting:
         pieces: list[EncodedRows] = []
@@ -156,7 +156,7 @@ def _pieces(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[Encoded
 
 
 def _parts(kind: Kind, rows: list[Row]) -> Iterator[list[Row]]:
-    """At most ROWS each, and of kinds with long texts not many more than LARGEST characters."""
+    """At most ROWS each, and about LARGEST / 2 characters of kinds with long texts."""
     long = [index for index, field in enumerate(kind.fields) if field.type.limit >= MAXIMUM_LONG_LENGTH]
     if not long:
         for start in range(0, len(rows), ROWS):
@@ -178,14 +178,14 @@ def _parts(kind: Kind, rows: list[Row]) -> Iterator[list[Row]]:
 
 
 def _encoded(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[EncodedRows]:
-    """One piece, or where that is too large or a row can't be encoded, those of both halves."""
+    """One piece; or the pieces of both halves, if it is too large or a row cannot be encoded."""
     try:
         block = encode_rows(kind, rows)
         first, last = _times(kind, rows)
         if len(block) <= LARGEST or len(rows) == 1:
             yield EncodedRows(kind, block, len(rows), first, last)
             return
-    except Exception:  # a row that a hook made of what nobody expected
+    except Exception:  # a hook made a row of unexpected values
         if len(rows) == 1:
             dropped[:] = merged([*dropped, lost(kind, rows, BROKEN)])
             return
@@ -195,10 +195,10 @@ def _encoded(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[Encode
 
 
 def _times(kind: Kind, rows: Sequence[Row]) -> tuple[float, float]:
-    """Of the oldest and the newest row. Raises ValueError where they are no times."""
+    """The times of the oldest and the newest row. Raises ValueError if they are no times."""
     index = kind.time_index
     times = [row[index] for row in rows]
     first, last = float(min(times)), float(max(times))
     if not (is_time(first) and is_time(last)):
-        raise ValueError("the server wouldn't take a record of that time, nor one that tells of its loss")
+        raise ValueError("the server would refuse a record of that time, and a report of its loss")
     return first, last

@@ -110,7 +110,7 @@ class Spool:
         empty = [emptied for emptied in self._empty if emptied in self and emptied != sending]
         for emptied in empty:
             told = self._read(emptied)
-            batch = batch.telling(told.dropped if told is not None else ())
+            batch = batch.reporting(told.dropped if told is not None else ())
         try:
             self._write(batch)
         except BaseException:

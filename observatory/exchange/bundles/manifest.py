@@ -1,4 +1,4 @@
-"""What a bundle says of itself: the manifest, a JSON file in it."""
+"""The manifest of a bundle: a JSON file that describes its contents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Seconds = Annotated[float, Field(gt=EARLIEST, lt=LATEST, allow_inf_nan=False)]
 Interval = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 
 
-class Part(Schema):
+class TableFile(Schema):
     """One table's rows, as the file `<table>.blocks`."""
 
     rows: Annotated[int, Field(ge=0, lt=2**40)]
@@ -63,8 +63,8 @@ class Manifest(Schema):
     run: RunFacts
     cluster: ClusterFacts
     notes: Annotated[list[NoteFacts], Field(max_length=MOST_NOTES)] = []
-    parts: dict[str, Part]
-    """by table; those that aren't there were left out by who shared the run"""
+    parts: dict[str, TableFile]
+    """by table; tables that were not shared are missing"""
 
 
 def read_manifest(text: bytes) -> Manifest:

@@ -1,4 +1,4 @@
-"""The records of runs for programs: `GET /api/v1/runs/{id}/records/{kind}`, as blocks, a page at a time."""
+"""The API of records: `GET /api/v1/runs/{id}/records/{kind}` gives a page of them as a block."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _scope(request: HttpRequest, run_id: int) -> Scope:
 
 
 def _wanted(found: Shown, column: str, value: str) -> Wanted | None:
-    """Raises HttpError (422) for what is no column of texts."""
+    """Raises HttpError (422) for anything but a column of texts."""
     if not column:
         return None
     texts = [name for name, type in found.types.items() if type is ValueType.TEXT]
@@ -104,7 +104,7 @@ def _text(mark: Mark | None) -> str | None:
 
 
 def _mark(text: str) -> Mark | None:
-    """Raises HttpError (422) for what `_text` didn't write."""
+    """Raises HttpError (422) for a mark that `_text` did not write."""
     if not text:
         return None
     try:
@@ -126,7 +126,7 @@ def _columns(found: Shown, rows: list[Row]) -> list[Column]:
 
 
 def _column(name: str, type: ValueType, values: Any) -> Column:
-    """A number that isn't there is a NaN, a text that isn't there empty."""
+    """A missing number is NaN, a missing text empty."""
     if type in (ValueType.TEXT, ValueType.JSON):
         return text_column(name, (value or "" for value in values))
     if type is ValueType.TIME:

@@ -1,4 +1,4 @@
-"""Which records a scope shows, and reading them for an export: one kind after the other, of one moment."""
+"""The records that a scope shows, and reading them for an export: all kinds in one snapshot."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Reader:
         extent = read_extent(connection, scope.cluster.pk)
         first, last = (round(extent.first * 1e6), round(extent.last * 1e6)) if extent else (0, 0)
         self.start, self.stop = max(scope.start, first), min(scope.stop, last + 1)
-        """what there is of the window, in microseconds"""
+        """the part of the window with records, in microseconds"""
 
     def rows(self, found: Shown, progress: Progress, wanted: Wanted | None = None) -> Iterator[list[Row]]:
         """The rows of one kind, some thousands at once, each with its time before its columns."""
@@ -99,5 +99,5 @@ def write_zip(
 
 
 def part_of(progress: Progress, index: int, count: int) -> Progress:
-    """The progress of one of `count` pieces of work, as the progress of all."""
+    """The progress of one of `count` steps, as the progress of all."""
     return lambda done: progress((index + done) / count)

@@ -101,7 +101,7 @@ class Lifetime:
 
 
 class Workers:
-    """The lifetimes of one cluster's workers, by address. Addresses are cleaned ones."""
+    """The lifetimes of one cluster's workers, by clean address."""
 
     def __init__(self, cluster: int) -> None:
         self.cluster = cluster
@@ -114,7 +114,7 @@ class Workers:
         return len(self._by_address)
 
     def load(self, connection: psycopg.Connection, addresses: Iterable[str]) -> None:
-        """Reads the lifetimes and lanes of the addresses that aren't known yet."""
+        """Reads the lifetimes and lanes of unknown addresses."""
         unknown = sorted({address for address in addresses if address not in self._by_address})
         if not unknown:
             return
@@ -179,7 +179,7 @@ class Workers:
         """The lifetime that a record of `time` belongs to. Opens one if there is none."""
         lifetime = self.find(address, time) or self._open(address, time)
         if time < lifetime.started and lifetime is self._by_address[address][0]:
-            # a worker is first seen a little after it started
+            # a worker is seen shortly after its start
             lifetime.started = time
             self._change(lifetime)
         return lifetime

@@ -1,4 +1,4 @@
-"""Interns the names of prefixes, groups and types: each is stored once a cluster, and referred to by id."""
+"""Interns names of prefixes, groups and types: each is stored once per cluster and referred to by id."""
 
 from __future__ import annotations
 

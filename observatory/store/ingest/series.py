@@ -44,7 +44,7 @@ class KnownSeries:
 
     @property
     def identity(self) -> UUID:
-        """Stands for metric, labels and worker in the table's key, whatever their length."""
+        """A hash of metric, labels and worker, the unique key of the table."""
         return series_identity(self.lifetime.id if self.lifetime else 0, self.metric, self.labels)
 
     @property
@@ -93,7 +93,7 @@ class SeriesTable:
         return Coded.of_rows([self._find(one, time, workers) for one, time in rows])
 
     def save(self, connection: psycopg.Connection) -> list[KnownSeries]:
-        """Stores the new series (their lifetimes have to be stored); returns those that the store had not."""
+        """Stores the new series, whose lifetimes are stored; returns those that are new to the store."""
         new, self._new = self._new, []
         by_identity: dict[UUID, list[KnownSeries]] = {}
         for known in new:

@@ -18,11 +18,11 @@ from observatory.wire.blocks import Column as BlockColumn
 from observatory.wire.columns import Column, ColumnType
 
 MOST_ROWS = 100_000
-"""of a block"""
+"""in a block"""
 MOST_TEXT = 4_000_000
-"""characters of a block after which no more rows are added: no reader refuses it, however they are escaped"""
+"""characters after which a block is complete: readers accept it even if all are escaped"""
 FETCHED, FETCHED_LONG = 10_000, 500
-"""rows at a time; of tables with long texts"""
+"""rows per fetch; the second for tables with long texts"""
 
 Row = tuple[Any, ...]
 
@@ -53,7 +53,7 @@ class Extract:
     """ids by table"""
 
     def tables(self) -> list[Table]:
-        """In the order in which they have to be read."""
+        """The tables in the order in which they have to be read."""
         return [table for table in (*record_tables(), *reversed(REFERRED)) if table.name not in self.without]
 
     def read(self, table: Table) -> Iterator[Block]:
@@ -110,7 +110,7 @@ def _read(table: Table, column: Column) -> sql.Composed | sql.SQL:
 
 
 def _blocks(fetched: Iterable[list[Row]]) -> Iterator[list[Row]]:
-    """The rows, MOST_ROWS at a time, or fewer where their texts are long."""
+    """The rows, at most MOST_ROWS at a time, fewer if their texts are long."""
     rows: list[Row] = []
     text = 0
     for row in chain.from_iterable(fetched):

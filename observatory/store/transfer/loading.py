@@ -32,7 +32,7 @@ from observatory.wire.columns import BOUNDS, Column, ColumnType
 from observatory.wire.records import Action, clean_key, clean_text, is_time
 
 MOST_DAYS = 400
-"""on which records of one cluster lie: each day needs partitions of its own"""
+"""with records of one cluster: each day needs its own partitions"""
 MOST_NAMED = 2_000_000
 """rows of a table that others refer to"""
 
@@ -40,7 +40,7 @@ Values = dict[str, list[Any]]
 
 
 class LoadError(ValueError):
-    """Rows that can't be stored; the message says which and why."""
+    """Rows that cannot be stored; the message says which and why."""
 
 
 class Loader:
@@ -56,7 +56,7 @@ class Loader:
         self._engine = choose(preparing)
         self._days: set[date] = set()
         self._ids: dict[str, dict[int, int]] = {table.name: {0: 0} for table in REFERRED}
-        """ours by those in the file"""
+        """ids of this database by those in the file"""
         self.first, self.last = float("inf"), 0.0
         self.spans = self.tasks = self.errors = 0
 
@@ -74,7 +74,7 @@ class Loader:
             self._copy(table.name, block.rows, values, {column.name: column for column in table.columns})
         except (psycopg.errors.IntegrityError, psycopg.errors.DataError) as error:
             reason = str(error.diag.message_primary)
-            raise LoadError(f"the rows of {table.name} can't be stored: {reason}") from None
+            raise LoadError(f"the rows of {table.name} cannot be stored: {reason}") from None
 
     def close(self, stop: float, has_agent: bool) -> None:
         """Stores the extent of the cluster, whose records end before `stop` (seconds)."""
@@ -170,7 +170,7 @@ class Loader:
             self.errors += sum(count for count in counts if isinstance(count, int) and 0 <= count < 2**31)
 
     def _named(self, table: Table, values: Values) -> Values:
-        """Gives the rows ids of ours; returns the columns with them, and those that the file doesn't hold."""
+        """Gives the rows new ids; returns these as a column, and the columns that the file lacks."""
         known, given = self._ids[table.name], values["id"]
         if len(known) + len(given) > MOST_NAMED:
             raise LoadError(f"there are more than {MOST_NAMED} rows of {table.name}")
@@ -197,7 +197,7 @@ class Loader:
 
 
 def new_cluster_id(connection: psycopg.Connection) -> int:
-    """The id of a cluster that is to be made when its records are stored."""
+    """The id of a cluster whose records are stored before it is made."""
     row = connection.execute("SELECT nextval(pg_get_serial_sequence('clusters_cluster', 'id'))").fetchone()
     return int(row[0]) if row else 0
 
