@@ -25,7 +25,7 @@ const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" }
 const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
 const LONGEST_NOTE = 200; // characters beside the mouse
-/** @type {Record<string, {words: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds.py) */
+/** @type {Record<string, {words: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds/dropped.py) */
 const DROPPED_KINDS = {
   span: { words: "spans", concerns: "tasks" },
   transition: { words: "transitions", concerns: "tasks" },
