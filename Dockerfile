@@ -20,4 +20,4 @@ RUN mkdir --mode=700 data data/exchange && python manage.py collectstatic --noin
 EXPOSE 8000
 # with compression each frame would be compressed for each page anew
 CMD ["uvicorn", "observatory.config.asgi:application", "--host", "0.0.0.0", "--port", "8000", \
-     "--ws-per-message-deflate", "false"]
+     "--no-proxy-headers", "--no-access-log", "--ws-per-message-deflate", "false"]

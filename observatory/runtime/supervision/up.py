@@ -93,6 +93,8 @@ def web(options: Options) -> Program:
     command = [
         *python("uvicorn", "observatory.config.asgi:application"),
         *("--host", options.host, "--port", str(options.port)),
+        # asgi.py reads the headers of trusted proxies, and nobody else's
+        "--no-proxy-headers",
         *("--no-access-log", "--timeout-graceful-shutdown", "5", "--ws-max-size", "65536"),
         # it would compress each frame for each page anew
         *("--ws-per-message-deflate", "false"),
