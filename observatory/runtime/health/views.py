@@ -1,4 +1,4 @@
-"""What machines ask: is it alive, is it ready, how does it do."""
+"""Health, readiness and metrics for machines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from observatory.runtime.health.components import ready
+from observatory.runtime.health.checks import ready
 from observatory.runtime.health.own_metrics import registry
 
 
@@ -21,8 +21,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when requests can be served, else 503; says which part isn't ready, and not why."""
-    parts = {finding.component: finding.fine for finding in ready()}
+    """200 if requests can be served, otherwise 503; names the part that is not ready, without the reason."""
+    parts = {result.component: result.ok for result in ready()}
     return JsonResponse(parts, status=200 if all(parts.values()) else 503)
 
 
