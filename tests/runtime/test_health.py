@@ -52,18 +52,6 @@ def test_without_a_token_metrics_are_for_nobody(client: Client) -> None:
 
 
 @pytest.mark.django_db
-<<<<<<< HEAD:tests/runtime/test_asking.py
-def test_metrics_are_told_without_redis(client: Client, no_redis: None, settings: Any) -> None:
-    settings.METRICS_TOKEN = "sesame"
-    body = client.get("/metrics", headers={"Authorization": "Bearer sesame"}).content.decode()
-=======
-def test_metrics_and_pages_show_the_version(client: Client) -> None:
-    assert f'observatory_build_info{{version="{__version__}"}} 1.0' in client.get("/metrics").content.decode()
-    client.force_login(User.objects.create_user("ada"))
-    assert f"Dask Observatory {__version__}" in client.get("/clusters/").content.decode()
-
-
-@pytest.mark.django_db
 def test_metrics_and_pages_show_the_version(client: Client, settings: Any) -> None:
     settings.METRICS_TOKEN = "sesame"
     body = client.get("/metrics", headers={"Authorization": "Bearer sesame"}).content.decode()
@@ -73,9 +61,9 @@ def test_metrics_and_pages_show_the_version(client: Client, settings: Any) -> No
 
 
 @pytest.mark.django_db
-def test_metrics_are_told_without_redis(client: Client, no_redis: None) -> None:
-    body = client.get("/metrics").content.decode()
->>>>>>> main:tests/runtime/test_health.py
+def test_metrics_are_told_without_redis(client: Client, no_redis: None, settings: Any) -> None:
+    settings.METRICS_TOKEN = "sesame"
+    body = client.get("/metrics", headers={"Authorization": "Bearer sesame"}).content.decode()
     assert "observatory_collectors 0.0" in body
 
 
