@@ -1,7 +1,7 @@
 """A bundle: a run in one file that another Observatory can import. A zip of blocks and a manifest.
 
-`<table>.blocks` has the rows of one table (`extract_tables.py`) as concatenated blocks, the encoding of sockets
-and tiles. It is written and read one block at a time, whatever the size of the run.
+`<table>.blocks` has the rows of one table (`extract_tables.py`) as concatenated blocks, the encoding of
+sockets and tiles. It is written and read one block at a time, whatever the size of the run.
 """
 
 from __future__ import annotations
