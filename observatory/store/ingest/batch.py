@@ -178,9 +178,7 @@ def _span_columns(spans: Sequence[Span]) -> Records:
         {
             "worker": _names([span.worker for span in spans]),
             "thread": np.array([span.thread for span in spans], np.int64),
-            "key": Keys(
-                keys, np.arange(len(keys)), [span.prefix for span in spans], [span.group for span in spans]
-            ),
+            "key": Keys(keys, np.arange(len(keys)), Coded.of([(span.prefix, span.group) for span in spans])),
             "action": np.frombuffer(bytes([span.action for span in spans]), np.uint8),
             "start": np.array([span.start for span in spans], np.float64),
             "stop": np.array([span.stop for span in spans], np.float64),

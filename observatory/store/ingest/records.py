@@ -69,25 +69,20 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Keys(Coded):
-    """A column of task keys, with the prefix and the group of each value."""
+    """A column of task keys, with the (prefix, group) of each value."""
 
-    prefixes: Sequence[str]
-    groups: Sequence[str]
+    names: Coded
 
     @classmethod
     def of_texts(cls, keys: Sequence[str], codes: npt.NDArray[np.int64]) -> Keys:
         """Of clean keys."""
-        names = [split_key(key) for key in keys]
-        return cls(keys, codes, [prefix for prefix, _ in names], [group for _, group in names])
+        return cls(keys, codes, Coded.of(map(split_key, keys)))
 
     def where(self, rows: Array) -> Keys:
         used, codes = np.unique(self.codes[rows], return_inverse=True)
-        some = used.tolist()
+        some = Coded(self.names.values, self.names.codes[used])
         return Keys(
-            [self.values[one] for one in some],
-            codes,
-            [self.prefixes[one] for one in some],
-            [self.groups[one] for one in some],
+            list(map(self.values.__getitem__, used.tolist())), codes, some.where(np.arange(len(used)))
         )
 
 

@@ -71,8 +71,9 @@ class References:
                 match field.storage:
                     case KeyReference():
                         assert isinstance(values, Keys)
-                        new.prefixes.update(values.prefixes)
-                        new.groups.update(zip(values.groups, values.prefixes, strict=True))
+                        for prefix, group in values.names.values:
+                            new.prefixes.add(prefix)
+                            new.groups[group] = prefix
                     case NameReference(table="task_group"):
                         new.groups.update((name, split_key(name)[0]) for name in _texts(values))
                     case NameReference(table="prefix"):
@@ -136,13 +137,12 @@ class References:
     def _key(self, kind: str, names: list[str], keys: Values) -> Iterator[tuple[str, Column]]:
         assert isinstance(keys, Keys)
         *_, group_column, rest_column = names
-        groups = [self.cluster.names.groups[group] for group in keys.groups]
+        known, of_keys = self.cluster.names, keys.names
         if len(names) == 3:
-            prefixes = self.cluster.names.prefixes
-            ids = np.array([prefixes[prefix].id for prefix in keys.prefixes], np.int32)
-            yield names[0], self._ids(kind, names[0], ids[keys.codes])
-        yield group_column, np.array([group.id for group in groups], np.int32)[keys.codes]
-        rests = encode_keys(keys.values, [group.text for group in groups])
+            prefixes = of_keys.numbers(lambda name: known.prefixes[name[0]].id)
+            yield names[0], self._ids(kind, names[0], prefixes[keys.codes])
+        yield group_column, of_keys.numbers(lambda name: known.groups[name[1]].id)[keys.codes]
+        rests = encode_keys(keys.values, of_keys.map(lambda name: known.groups[name[1]].text).per_row())
         yield rest_column, texts(Coded(rests, keys.codes))
 
 
