@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from observatory.exchange.bundles.manifest import (
     ClusterFacts,
@@ -22,11 +22,13 @@ from observatory.exchange.bundles.manifest import (
     TableFile,
     read_manifest,
 )
-from observatory.exchange.formats.base import Progress
 from observatory.exchange.imports.refusal import Refused
 from observatory.store.schema.dimensions import Table
 from observatory.store.transfer.extracts import MOST_ROWS, Extract
 from observatory.wire.blocks import PREFIX, Block, BlockError, decode, encode
+
+if TYPE_CHECKING:  # the formats import this module
+    from observatory.exchange.formats.base import Progress
 
 MANIFEST = "manifest.json"
 SUFFIX = ".blocks"

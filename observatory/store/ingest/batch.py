@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -96,19 +96,18 @@ class BatchBuilder:
         known: tuple[Sized, ...] = (self.workers, self.gone, self.runs, self.spans, self.events, self.samples)
         return sum(map(len, known)) + sum(map(len, self.rows.values()))
 
+    def __post_init__(self) -> None:
+        self._add: dict[type, Callable[[Any], None]] = {
+            Span: self.spans.append,
+            Sample: self.samples.append,
+            Event: self.events.append,
+            WorkerSeen: self.workers.append,
+            WorkerGone: self.gone.append,
+            ClientRun: self.runs.append,
+        }
+
     def add(self, record: Record) -> None:
-        if isinstance(record, Span):
-            self.spans.append(record)
-        elif isinstance(record, Sample):
-            self.samples.add(record.series, record.time, record.value)
-        elif isinstance(record, Event):
-            self.events.append(record)
-        elif isinstance(record, WorkerSeen):
-            self.workers.append(record)
-        elif isinstance(record, WorkerGone):
-            self.gone.append(record)
-        else:
-            self.runs.append(record)
+        self._add[type(record)](record)
 
     @cached_property
     def batch(self) -> Batch:
@@ -145,6 +144,9 @@ class SampleColumns:
         self.series.append(series)
         self.times.append(time)
         self.values.append(value)
+
+    def append(self, sample: Sample) -> None:
+        self.add(sample.series, sample.time, sample.value)
 
     def clear(self) -> None:
         for column in (self.series, self.times, self.values):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,9 +29,9 @@ class Coded:
     @classmethod
     def of(cls, values: Iterable[Any]) -> Coded:
         """Of hashable values, each of which is stored once."""
-        positions: dict[Any, int] = {}
-        codes = [positions.setdefault(value, len(positions)) for value in values]
-        return cls(list(positions), np.array(codes, np.int64))
+        several = list(values)
+        positions = dict(zip(dict.fromkeys(several), count(), strict=False))
+        return cls(list(positions), np.fromiter(map(positions.__getitem__, several), np.int64, len(several)))
 
     @classmethod
     def of_rows(cls, values: Sequence[Any]) -> Coded:
