@@ -37,7 +37,7 @@ def manage(
         env=environment(**changes),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -98,7 +98,7 @@ class Machine:
         """Sends `up` a signal; returns how it ended."""
         assert self.up is not None
         self.up.send_signal(number)
-        return self.up.wait(60)
+        return self.up.wait(120)
 
     def answer(self, path: str, **headers: str) -> tuple[int, str]:
         """The status, 0 for none, and the body."""
