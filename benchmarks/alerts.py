@@ -48,7 +48,7 @@ from observatory.clusters.models import Cluster, Project  # noqa: E402
 from observatory.store.connection import close_readers, connect  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.wire.records import Batch, MetricType, Sample, Series, WorkerSeen  # noqa: E402
-from tests.alerts.evaluating.pipeline import pipeline  # noqa: E402
+from tests.alerts.evaluation.pipeline import pipeline  # noqa: E402
 from tests.alerts.notifying.receivers import WEBHOOK, Receiver, receiving  # noqa: E402
 
 DATABASE = "observatory_benchmark_alerts"

@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from observatory.alerts.models import Channel, MaintenanceWindow, Silence
 from observatory.alerts.notifying.addresses import EXAMPLES, LONGEST, clean_address
-from observatory.alerts.notifying.services import masked
+from observatory.alerts.notifying.services import mask_address
 from observatory.alerts.secrets import SecretLost, decrypt, encrypt
 from observatory.alerts.silences.maintenance import PERIODS
 from observatory.alerts.silences.matchers import MatcherError, parse_matchers
@@ -87,7 +87,7 @@ class ChannelForm(ChannelFormBase):
         if not self.instance.secret:
             return f"{EXAMPLES}. Stored encrypted, and never shown again."
         try:
-            return f"Stored: {masked(decrypt(self.instance.secret))} Left empty, it stays."
+            return f"Stored: {mask_address(decrypt(self.instance.secret))} Left empty, it stays."
         except SecretLost as error:
             return str(error)
 

@@ -13,7 +13,7 @@ from celery import shared_task
 from django.db.models import F
 from django.db.models.functions import Mod
 
-from observatory.alerts.evaluation.evaluator import evaluate, wanted_clusters
+from observatory.alerts.evaluation.evaluator import clusters_to_evaluate, evaluate
 from observatory.store.connection import reading
 from observatory.store.maintenance.advisory_lock import RULES, working
 
@@ -35,5 +35,5 @@ def evaluate_shard(shard: int) -> None:
     with reading() as connection, working(connection, shard, RULES) as is_ours:
         if is_ours:
             now = time.time()
-            clusters = wanted_clusters(now).annotate(shard=Mod(F("pk"), SHARDS)).filter(shard=shard)
+            clusters = clusters_to_evaluate(now).annotate(shard=Mod(F("pk"), SHARDS)).filter(shard=shard)
             evaluate(connection, list(clusters.order_by("pk")), now)

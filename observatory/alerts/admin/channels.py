@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.utils.timezone import now
 from unfold.decorators import action
 
-from observatory.alerts.admin.managed import ManagedAdmin
+from observatory.alerts.admin.project_scope import ProjectScopedAdmin
 from observatory.alerts.forms import ChannelForm
 from observatory.alerts.models import Channel, Delivery, Rule
-from observatory.alerts.notifying.failure import NotSent
+from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.sending import send_test
 from observatory.clusters import access
 
@@ -24,7 +24,7 @@ TEST = "alerts_channel_send_a_test"
 
 
 @admin.register(Channel)
-class ChannelAdmin(ManagedAdmin):
+class ChannelAdmin(ProjectScopedAdmin):
     form = ChannelForm
     fieldsets = (
         (None, {"fields": ("name", "kind", "address", "enabled")}),
@@ -81,7 +81,7 @@ class ChannelAdmin(ManagedAdmin):
     def send_a_test(self, request: HttpRequest, channel: Channel) -> None:
         try:
             send_test(channel, now())
-        except NotSent as error:
+        except SendError as error:
             self.message_user(request, f"The test couldn't be sent. {error}", messages.ERROR)
         else:
             self.message_user(request, f"A test was sent to “{channel}”: look there.", messages.SUCCESS)

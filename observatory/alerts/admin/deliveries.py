@@ -12,7 +12,7 @@ from django.utils.timezone import now
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from observatory.alerts.admin.managed import managed
+from observatory.alerts.admin.project_scope import managed
 from observatory.alerts.models import Channel, Delivery
 
 if TYPE_CHECKING:

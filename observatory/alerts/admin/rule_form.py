@@ -161,17 +161,17 @@ class ConditionFormSet(ConditionFormSetBase):
 
     def clean(self) -> None:
         super().clean()
-        kept = [form for form in self.forms if form not in self.deleted_forms and is_written(form)]
+        kept = [form for form in self.forms if form not in self.deleted_forms and is_filled_in(form)]
         for position, form in enumerate(kept):
             form.instance.position = position
-        tell_problems(self.instance, kept)
+        add_problems(self.instance, kept)
 
 
-def is_written(form: ConditionForm) -> bool:
+def is_filled_in(form: ConditionForm) -> bool:
     return form.instance.pk is not None or form.has_changed()
 
 
-def tell_problems(rule: Rule, written: list[ConditionForm]) -> list[tuple[str, str]]:
+def add_problems(rule: Rule, written: list[ConditionForm]) -> list[tuple[str, str]]:
     """Adds each problem of a condition to its form; returns those of the rule, as field and message."""
     if any(form.errors for form in written):
         return []
@@ -185,7 +185,7 @@ def tell_problems(rule: Rule, written: list[ConditionForm]) -> list[tuple[str, s
     return of_rule
 
 
-class AskedForm(RuleFormBase):
+class EvaluationForm(RuleFormBase):
     """What a rule asks, and where, as it stands on the page: what is tried on the past."""
 
     hold_seconds = DurationField(
@@ -205,16 +205,16 @@ class AskedForm(RuleFormBase):
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
-        self.written = written_conditions(self.data)
-        for field, message in tell_problems(self.instance, self.written):
+        self.written = submitted_conditions(self.data)
+        for field, message in add_problems(self.instance, self.written):
             self.add_error(field if field in self.fields else None, message)
 
 
-class RuleForm(AskedForm):
+class RuleForm(EvaluationForm):
     """A whole rule."""
 
-    class Meta(AskedForm.Meta):
-        widgets = AskedForm.Meta.widgets | {
+    class Meta(EvaluationForm.Meta):
+        widgets = EvaluationForm.Meta.widgets | {
             name: UnfoldAdminTextareaWidget({"rows": 3})
             for name in ("cluster_names", "description", "advice")
         }
@@ -222,14 +222,14 @@ class RuleForm(AskedForm):
             "name",
             "enabled",
             "severity",
-            *AskedForm.Meta.fields,
+            *EvaluationForm.Meta.fields,
             "description",
             "advice",
             "message",
         )
 
 
-def written_conditions(data: Mapping[str, Any]) -> list[ConditionForm]:
+def submitted_conditions(data: Mapping[str, Any]) -> list[ConditionForm]:
     """The conditions as they are on the page, saved or not; without those that are to be deleted."""
     total = data.get(f"{PREFIX}-TOTAL_FORMS", "")
     count = min(int(total), MOST_CONDITIONS * 2) if str(total).isascii() and str(total).isdigit() else 0

@@ -17,19 +17,19 @@ from unfold.admin import StackedInline
 from unfold.decorators import display
 
 from observatory.alerts.admin import trial_views
-from observatory.alerts.admin.managed import ManagedAdmin
+from observatory.alerts.admin.project_scope import ProjectScopedAdmin
 from observatory.alerts.admin.prometheus import PrometheusMixin
 from observatory.alerts.admin.rule_form import (
-    AskedForm,
     ConditionForm,
     ConditionFormSet,
+    EvaluationForm,
     RuleForm,
 )
 from observatory.alerts.models import Condition, Rule, Severity
 from observatory.alerts.rules import ready_made
 from observatory.alerts.rules.validation import MOST_CONDITIONS
 
-ASKED = {"enabled", *AskedForm.Meta.fields}
+EVALUATED_FIELDS = {"enabled", *EvaluationForm.Meta.fields}
 LATELY = timedelta(days=7)
 
 
@@ -44,7 +44,7 @@ class ConditionInline(StackedInline):
 
 
 @admin.register(Rule)
-class RuleAdmin(PrometheusMixin, ManagedAdmin):
+class RuleAdmin(PrometheusMixin, ProjectScopedAdmin):
     """Superusers set all rules, other staff those whose projects are all theirs to manage."""
 
     form = RuleForm
@@ -107,14 +107,14 @@ class RuleAdmin(PrometheusMixin, ManagedAdmin):
         )
 
     def save_model(self, request: HttpRequest, obj: Rule, form: Any, change: bool) -> None:
-        if ASKED & set(form.changed_data):
-            _ask_anew(obj)
+        if EVALUATED_FIELDS & set(form.changed_data):
+            _restart_evaluation(obj)
         super().save_model(request, obj, form, change)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         if any(formset.has_changed() for formset in formsets):
-            _ask_anew(form.instance)
+            _restart_evaluation(form.instance)
             form.instance.save(update_fields=["changed", "error", "error_time"])
 
     def get_urls(self) -> list[URLPattern]:
@@ -157,6 +157,6 @@ class RuleAdmin(PrometheusMixin, ManagedAdmin):
         return redirect("admin:alerts_rule_change", object_id)
 
 
-def _ask_anew(rule: Rule) -> None:
+def _restart_evaluation(rule: Rule) -> None:
     rule.changed = now()
     rule.error, rule.error_time = "", None

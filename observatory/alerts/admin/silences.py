@@ -11,18 +11,18 @@ from django.template.loader import render_to_string
 from django.utils.timezone import now
 from unfold.decorators import display
 
-from observatory.alerts.admin.managed import ManagedAdmin
+from observatory.alerts.admin.project_scope import ProjectScopedAdmin
 from observatory.alerts.forms import MaintenanceForm, SilenceForm
 from observatory.alerts.models import Alert, MaintenanceWindow, Silence
 from observatory.alerts.silences.maintenance import occurrence
-from observatory.alerts.silences.silencing import SilenceScope, silence_labels
-from observatory.alerts.web.links import moment_url
+from observatory.alerts.silences.suppression import SilenceScope, silence_labels
+from observatory.alerts.web.links import alert_url
 
 MOST_SHOWN = 50
 
 
 @admin.register(Silence)
-class SilenceAdmin(ManagedAdmin):
+class SilenceAdmin(ProjectScopedAdmin):
     form = SilenceForm
     fields = ("matchers", "projects", "starts", "expires", "comment", "matched_now")
     readonly_fields = ("matched_now",)
@@ -43,7 +43,7 @@ class SilenceAdmin(ManagedAdmin):
     def matched_now(self, silence: Silence) -> str:
         if silence.pk is None:
             return "They are shown when it is saved."
-        shown = [(alert, moment_url(alert)) for alert in _matched(silence)]
+        shown = [(alert, alert_url(alert)) for alert in _matched(silence)]
         context = {"shown": shown[:MOST_SHOWN], "more": max(0, len(shown) - MOST_SHOWN)}
         return render_to_string("admin/alerts/silence/matched.html", context)
 
@@ -60,7 +60,7 @@ class SilenceAdmin(ManagedAdmin):
 
 
 @admin.register(MaintenanceWindow)
-class MaintenanceAdmin(ManagedAdmin):
+class MaintenanceAdmin(ProjectScopedAdmin):
     form = MaintenanceForm
     fields = ("name", "projects", "targets", "starts", "stops", "repeat", "next_time")
     readonly_fields = ("next_time",)

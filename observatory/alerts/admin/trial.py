@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from observatory.alerts.admin.rule_form import value_unit
-from observatory.alerts.judging.back_test import back_test
-from observatory.alerts.judging.firings import Firing
-from observatory.alerts.judging.verdicts import Subject, Verdict
+from observatory.alerts.evaluation.back_test import back_test
+from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
+from observatory.alerts.evaluation.window.state_machine import Firing
 from observatory.alerts.models import Condition, Rule
+from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.conditions import RuleSpec
-from observatory.alerts.rules.specs import spec_of
-from observatory.alerts.web.links import moment_path
+from observatory.alerts.web.links import timeline_path
 from observatory.clusters.models import Cluster
 
 MOST_LINES = 40
@@ -46,14 +46,14 @@ class Trial:
         found = back_test(cluster, self.spec, self.start, self.stop)
         self.clusters.append(cluster.name)
         self.windows.append((found.start, found.stop))
-        self.left_out += found.left_out
+        self.left_out += found.omitted
         self.fired += found.firings
-        for tested in found.tested:
-            verdict, said = tested.verdict, _said(tested.verdict.subject)
-            self.firings += [self._firing(cluster, said, firing) for firing in tested.firings]
-            if np.isfinite(verdict.values).any() or any(verdict.texts):
-                line = {"cluster": cluster.name, "subject": said, **_points(verdict)}
-                self.lines.append((bool(tested.firings), line))
+        for result in found.results:
+            outcome, said = result.outcome, _said(result.outcome.subject)
+            self.firings += [self._firing(cluster, said, firing) for firing in result.firings]
+            if np.isfinite(outcome.values).any() or any(outcome.texts):
+                line = {"cluster": cluster.name, "subject": said, **_points(outcome)}
+                self.lines.append((bool(result.firings), line))
 
     def answer(self) -> dict[str, Any]:
         """What fired comes first, then what came nearest to it. The window is that of the clusters in it."""
@@ -72,7 +72,7 @@ class Trial:
     def _firing(self, cluster: Cluster, said: str, firing: Firing) -> dict[str, Any]:
         return {
             "cluster": cluster.name,
-            "url": moment_path(cluster.pk, firing.pending, firing.fired),
+            "url": timeline_path(cluster.pk, firing.pending, firing.fired),
             "subject": said,
             "pending": firing.pending,
             "fired": firing.fired,
@@ -109,13 +109,13 @@ def _said(subject: Subject) -> str:
     return " ".join(part for part in (worker, ", ".join(others)) if part)
 
 
-def _points(verdict: Verdict) -> dict[str, Any]:
+def _points(outcome: Outcome) -> dict[str, Any]:
     marks = [
-        (float(time), text) for time, text in zip(verdict.times.tolist(), verdict.texts, strict=True) if text
+        (float(time), text) for time, text in zip(outcome.times.tolist(), outcome.texts, strict=True) if text
     ]
     return {
-        "times": verdict.times.tolist(),
-        "values": [_number(value) for value in verdict.values.tolist()],
+        "times": outcome.times.tolist(),
+        "values": [_number(value) for value in outcome.values.tolist()],
         "marks": marks[:MOST_MARKS],
     }
 

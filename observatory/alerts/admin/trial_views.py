@@ -14,9 +14,9 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_GET, require_POST
 
-from observatory.alerts.admin.rule_form import AskedForm
+from observatory.alerts.admin.rule_form import EvaluationForm
 from observatory.alerts.admin.trial import try_rule_on
-from observatory.alerts.judging.back_test import BackTestError
+from observatory.alerts.evaluation.back_test import BackTestError
 from observatory.alerts.rules import known_metrics as seen
 from observatory.alerts.rules.scope import Scope
 from observatory.alerts.silences.matchers import MatcherError, parse_matchers
@@ -98,7 +98,7 @@ def places(request: HttpRequest) -> JsonResponse:
 def try_rule(request: HttpRequest) -> JsonResponse:
     """What the rule, as it stands on the page, would have said of a window of the past."""
     user = cast(User, request.user)
-    asked, window = AskedForm(request.POST), WindowForm(user, request.POST)
+    asked, window = EvaluationForm(request.POST), WindowForm(user, request.POST)
     if not (asked.is_valid() & window.is_valid() & all(form.is_valid() for form in asked.written)):
         return JsonResponse({"errors": _errors(asked, window)}, status=422)
     if not asked.written:
@@ -121,14 +121,14 @@ def try_rule(request: HttpRequest) -> JsonResponse:
 
 def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
     """Clusters that the rule on the page is about, the newest first."""
-    form = AskedForm(request.POST)
+    form = EvaluationForm(request.POST)
     form.is_valid()
     projects, targets = (form.cleaned_data.get(name, ()) for name in ("projects", "targets"))
     scope = Scope.over(projects, targets, form.cleaned_data.get("cluster_names", ""))
     return scope.clusters().filter(pk__in=access.visible_clusters(user)).order_by("-last_seen")
 
 
-def _errors(asked: AskedForm, window: WindowForm) -> dict[str, list[str]]:
+def _errors(asked: EvaluationForm, window: WindowForm) -> dict[str, list[str]]:
     """Messages by the names of fields on the page."""
     found: dict[str, list[str]] = {}
     all_forms: tuple[Any, ...] = (*asked.written, asked, window)

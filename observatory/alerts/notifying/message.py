@@ -9,7 +9,7 @@ from uuid import UUID
 
 from observatory.alerts.labels import labels_of
 from observatory.alerts.models import RANKS, Alert, Delivery
-from observatory.alerts.web.links import moment_url
+from observatory.alerts.web.links import alert_url
 
 GROUPED_BY = ("cluster", "cluster_id", "project")
 WORDS = {
@@ -113,6 +113,6 @@ def _item(alert: Alert, change: Delivery.Change) -> Item:
         starts=alert.fired or alert.pending,
         stops=alert.resolved,
         is_late=alert.is_late,
-        url=moment_url(alert),
+        url=alert_url(alert),
         fingerprint=alert.fingerprint,
     )

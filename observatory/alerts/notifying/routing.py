@@ -28,7 +28,7 @@ def _of_fired(alerts: Sequence[Alert]) -> Iterator[Delivery]:
     if not alerts:
         return
     channels = Channel.objects.filter(enabled=True).prefetch_related("projects", "rules")
-    wanting = [_Wanting(channel) for channel in channels]
+    wanting = [_ChannelFilter(channel) for channel in channels]
     clusters = Cluster.objects.filter(pk__in={alert.cluster_id for alert in alerts})
     project_of = dict(clusters.values_list("pk", "project_id"))
     for alert in alerts:
@@ -48,7 +48,7 @@ def _insert(deliveries: Iterator[Delivery]) -> None:
     Delivery.objects.bulk_create(list(deliveries), batch_size=AT_ONCE, ignore_conflicts=True)
 
 
-class _Wanting:
+class _ChannelFilter:
     """What a channel wants to be told of."""
 
     def __init__(self, channel: Channel) -> None:

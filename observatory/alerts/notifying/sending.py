@@ -9,10 +9,10 @@ from django.conf import settings
 from django.urls import reverse
 
 from observatory.alerts.models import Channel, Delivery
-from observatory.alerts.notifying.failure import NotSent, scrub
+from observatory.alerts.notifying.errors import SendError, scrub
+from observatory.alerts.notifying.http_post import post
 from observatory.alerts.notifying.message import Item, Message
 from observatory.alerts.notifying.payloads import pushed_alerts, webhook_payload
-from observatory.alerts.notifying.posting import post
 from observatory.alerts.notifying.services import notify
 from observatory.alerts.secrets import SecretLost, decrypt
 
@@ -21,17 +21,17 @@ MOST_PUSHED = 500
 
 
 def send(channel: Channel, message: Message, at: datetime) -> None:
-    """Raises NotSent, with a reason that holds no secret."""
+    """Raises SendError, with a reason that holds no secret."""
     try:
         address = decrypt(channel.secret)
     except SecretLost as error:
-        raise NotSent(str(error)) from None
+        raise SendError(str(error)) from None
     try:
         _send(channel.kind, address, message, at)
-    except NotSent:
+    except SendError:
         raise
     except Exception as error:  # of a service's library: its text may hold the address
-        raise NotSent(scrub(f"{type(error).__name__}: {error}", address)) from None
+        raise SendError(scrub(f"{type(error).__name__}: {error}", address)) from None
 
 
 def _send(kind: str, address: str, message: Message, at: datetime) -> None:
@@ -47,7 +47,7 @@ def _send(kind: str, address: str, message: Message, at: datetime) -> None:
 
 
 def send_test(channel: Channel, at: datetime) -> None:
-    """Tells of an alert that there isn't. Raises NotSent."""
+    """Tells of an alert that there isn't. Raises SendError."""
     item = Item(
         change=Delivery.Change.FIRING,
         labels={"alertname": "Test", "severity": "info", "cluster": "test", "project": "test"},

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from observatory.alerts.models import Severity
-from observatory.alerts.notifying.failure import NotSent, scrub
+from observatory.alerts.notifying.errors import SendError, scrub
 from observatory.alerts.notifying.message import Message
 
 TIMEOUT = 30.0
@@ -47,16 +47,16 @@ def service_of(address: str) -> apprise.NotifyBase | None:
     return None
 
 
-def masked(address: str) -> str:
+def mask_address(address: str) -> str:
     """An address as it may be shown: slack://…"""
     return f"{address.partition('://')[0][:20]}://…"
 
 
 def notify(address: str, message: Message) -> None:
-    """Raises NotSent."""
+    """Raises SendError."""
     service = service_of(address)
     if service is None:
-        raise NotSent("Apprise can't read the address: enter it again.")
+        raise SendError("Apprise can't read the address: enter it again.")
     is_mail = isinstance(service, NotifyEmail)
     everybody = apprise.Apprise(asset=service.asset)
     everybody.add(service)
@@ -69,7 +69,7 @@ def notify(address: str, message: Message) -> None:
         log_level=DEBUG,
     )
     if not result:
-        raise NotSent(scrub(f"{service.service_name}: {_reason(result)}", address))
+        raise SendError(scrub(f"{service.service_name}: {_reason(result)}", address))
 
 
 def _context(message: Message) -> dict[str, Any]:

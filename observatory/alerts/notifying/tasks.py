@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils.timezone import now
 
-from observatory.alerts.notifying import delivering, repeating
+from observatory.alerts.notifying import delivery, reminders
 
 EXPIRES = 10
 """seconds: a task that had to wait for longer is made anew"""
@@ -14,23 +14,23 @@ EXPIRES = 10
 @shared_task  # type: ignore[untyped-decorator]
 def deliver() -> None:
     """Has told what is due."""
-    for channel in delivering.due_channels(now()):
+    for channel in delivery.due_channels(now()):
         deliver_to.apply_async((channel,), expires=EXPIRES)
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def deliver_to(channel: int) -> None:
-    delivering.deliver_to(channel, now())
+    delivery.deliver_to(channel, now())
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def repeat() -> None:
     """Each minute: reminds, and has Alertmanagers told again what fires."""
-    repeating.remind(now())
-    for channel in repeating.alertmanagers():
+    reminders.remind(now())
+    for channel in reminders.alertmanagers():
         push_again.apply_async((channel,), expires=EXPIRES)
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def push_again(channel: int) -> None:
-    repeating.push_again(channel, now())
+    reminders.push_again(channel, now())

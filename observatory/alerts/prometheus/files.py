@@ -11,7 +11,7 @@ from django.db import transaction
 from observatory.alerts.models import Rule
 from observatory.alerts.prometheus.reading import LeftOut, ReadRule, read_rules
 from observatory.alerts.prometheus.writing import write_rules
-from observatory.alerts.rules.specs import spec_of
+from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.validation import problems
 from observatory.clusters.models import Project
 

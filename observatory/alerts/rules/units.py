@@ -1,4 +1,4 @@
-"""Values as people read them: "3.7 GiB", "93 %", "1.5 s"."""
+"""The units of metrics, and values in them as people read them: "3.7 GiB", "93 %", "1.5 s"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MINUTE, HOUR = 60, 3600
 
 
 def unit_of(condition: MetricCondition) -> str:
-    """bytes, seconds, ratio, percent, "" for plain numbers, or one of these and "/s"."""
+    """bytes, seconds, ratio, percent, one of these with "/s", or "" for plain numbers."""
     unit = _unit(condition.selector)
     if condition.divisor is None:
         return unit
@@ -21,21 +21,21 @@ def unit_of(condition: MetricCondition) -> str:
     if divisor is Attribute.MEMORY_LIMIT:
         below = "bytes"
     elif divisor is Attribute.NTHREADS:
-        # of seconds of work a second, or of percents of cores: a share of the threads
+        # seconds of work per second, or percent of cores, become a share of the threads
         return unit if unit in ("ratio", "percent") else ""
     else:
         below = _unit(divisor)
     return "ratio" if unit == below else ""
 
 
-def amount(value: float | None, unit: str) -> str:
-    """A value of a unit as `unit_of` tells it; "–" where there is none."""
+def format_value(value: float | None, unit: str) -> str:
+    """A value in a unit of `unit_of`; "–" for None and NaN."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     if unit.endswith("/s"):
-        return f"{amount(value, unit.removesuffix('/s'))}/s"
+        return f"{format_value(value, unit.removesuffix('/s'))}/s"
     if unit == "bytes":
         return _size(value)
     if unit == "seconds":
@@ -48,7 +48,7 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def unit_of_metric(name: str) -> str:
-    """The declared unit of Observatory's and Dask's metrics; of others, what the end of the name says."""
+    """The declared unit of Observatory's and Dask's metrics; for others the unit in the name."""
     if name in METRICS:
         return METRICS[name].unit
     return unit_of_name(name)
@@ -68,7 +68,7 @@ def _unit(selector: Selector) -> str:
         return unit
     if unit.endswith("/s"):
         return ""
-    # seconds a second are a share
+    # seconds per second are a share
     return "ratio" if unit == "seconds" else f"{unit}/s"
 
 
@@ -91,7 +91,7 @@ def _duration(value: float) -> str:
 
 
 def _number(value: float) -> str:
-    """With three digits that count; large ones whole."""
+    """Three significant digits; large numbers without decimals."""
     if abs(value) >= 1e15:
         return f"{value:.3g}"
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

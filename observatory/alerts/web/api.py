@@ -10,9 +10,9 @@ from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema, Status
 
 from observatory.alerts.models import Alert
-from observatory.alerts.silences.form import SilenceForm
+from observatory.alerts.silences.alert_form import SilenceForm
 from observatory.alerts.web import access
-from observatory.alerts.web.acknowledging import acknowledge
+from observatory.alerts.web.acknowledgement import acknowledge
 from observatory.alerts.web.listing import AlertFilter, find_alerts
 from observatory.clusters.api import seconds
 from observatory.clusters.listed import page_of, read_field

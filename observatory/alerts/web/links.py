@@ -13,16 +13,16 @@ AROUND = 120.0
 """seconds shown before the conditions began to hold, and after it fired"""
 
 
-def moment_url(alert: Alert) -> str:
+def alert_url(alert: Alert) -> str:
     """The cluster's timeline when the alert fired.
 
     Without settings.PUBLIC_URL nobody knows how this server is called, and it is the path alone.
     """
     fired = alert.fired or alert.pending
-    return settings.PUBLIC_URL + moment_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp())
+    return settings.PUBLIC_URL + timeline_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp())
 
 
-def moment_path(cluster: int, pending: float, fired: float) -> str:
+def timeline_path(cluster: int, pending: float, fired: float) -> str:
     """As address.js reads it; times are seconds."""
     place = {"from": pending - AROUND, "to": fired + AROUND, "at": fired}
     query = urlencode({name: f"{time:.3f}" for name, time in place.items()})

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from observatory.alerts.judging.condition_history import Course
+from observatory.alerts.evaluation.condition_history import ConditionHistory
 from observatory.alerts.models import Alert
 
 WIDTH, HEIGHT = 640, 140
@@ -43,7 +43,7 @@ class Drawing:
         return self.resolved_x - self.fired_x
 
 
-def drawing_of(alert: Alert, course: Course) -> Drawing:
+def draw(alert: Alert, course: ConditionHistory) -> Drawing:
     seen = course.values[~np.isnan(course.values)]
     least, most = float(seen.min()), float(seen.max())
     low, high = min(least, course.threshold), max(most, course.threshold)
@@ -73,7 +73,7 @@ def drawing_of(alert: Alert, course: Course) -> Drawing:
     )
 
 
-def _path(course: Course, x: Callable[[float], float], y: Callable[[float], float]) -> str:
+def _path(course: ConditionHistory, x: Callable[[float], float], y: Callable[[float], float]) -> str:
     """Steps, with gaps where there is no value."""
     lines: list[str] = []
     drawn: tuple[float, float] | None = None

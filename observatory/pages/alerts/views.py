@@ -14,16 +14,16 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.timezone import now
 from django.views.decorators.http import conditional_page, require_POST, require_safe
 
-from observatory.alerts.judging.condition_history import course_of, unit_of_alert
+from observatory.alerts.evaluation.condition_history import condition_history, unit_of_alert
 from observatory.alerts.models import Alert, Rule
-from observatory.alerts.silences.form import SilenceForm
-from observatory.alerts.silences.silencing import Quiet
+from observatory.alerts.silences.alert_form import SilenceForm
+from observatory.alerts.silences.suppression import Suppressions
 from observatory.alerts.web import access
-from observatory.alerts.web.acknowledging import acknowledge
+from observatory.alerts.web.acknowledgement import acknowledge
 from observatory.alerts.web.listing import AlertFilter, find_alerts
 from observatory.clusters.access import visible_clusters
 from observatory.pages.alerts.filter_form import STATES, AlertFilterForm
-from observatory.pages.alerts.history_chart import drawing_of
+from observatory.pages.alerts.history_chart import draw
 from observatory.pages.site.context import firing_flag
 
 PAGE_SIZE = 50
@@ -43,7 +43,7 @@ def alert_list(request: HttpRequest) -> HttpResponse:
     form = AlertFilterForm(user, request.GET)
     wanted = form.wanted()
     page = Paginator(find_alerts(user, wanted), PAGE_SIZE).get_page(request.GET.get("page"))
-    ids, quiet = [alert.pk for alert in page], Quiet(now())
+    ids, quiet = [alert.pk for alert in page], Suppressions(now())
     answerable = set(access.answerable_alerts(user).filter(pk__in=ids).values_list("pk", flat=True))
     context: dict[str, Any] = {
         "page": page,
@@ -75,10 +75,10 @@ def alert_course(request: HttpRequest, alert_id: int) -> HttpResponse:
     """The chart of an alert, which its page asks for; empty where there is nothing to draw."""
     alert = access.get_alert(cast(User, request.user), alert_id)
     try:
-        course = course_of(alert)
+        course = condition_history(alert)
     except ValueError:
         course = None  # the rule says on its own page why it can't be judged
-    context = {"alert": alert, "drawing": course and drawing_of(alert, course)}
+    context = {"alert": alert, "drawing": course and draw(alert, course)}
     return render(request, "pages/alerts/alert_course.html", context)
 
 
@@ -116,7 +116,7 @@ def _page(request: HttpRequest, alert: Alert, form: SilenceForm | None = None) -
         "alert": alert,
         "current_project": alert.cluster.project,
         "deliveries": alert.deliveries.select_related("channel").order_by("created", "pk"),
-        "quiet": _quiet(Quiet(now()), alert),
+        "quiet": _quiet(Suppressions(now()), alert),
         "unit": _unit(alert),
         "may_answer": access.may_answer_alerts(user, alert),
         "form": form or SilenceForm(alert, user),
@@ -133,7 +133,7 @@ def _unit(alert: Alert) -> str:
         return ""
 
 
-def _quiet(quiet: Quiet, alert: Alert) -> str:
+def _quiet(quiet: Suppressions, alert: Alert) -> str:
     """Why nobody is told of it now; "" of what is over."""
     return quiet.reason(alert) if alert.resolved is None else ""
 

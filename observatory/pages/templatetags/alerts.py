@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django import template
 
 from observatory.alerts.models import Alert
-from observatory.alerts.rules.units import amount
+from observatory.alerts.rules.units import format_value
 from observatory.pages.templatetags.records import timeline_url
 
 register = template.Library()
@@ -25,7 +25,7 @@ def began(alert: Alert) -> datetime:
 
 @register.filter
 def in_unit(value: float, unit: str) -> str:
-    return amount(value, unit)
+    return format_value(value, unit)
 
 
 @register.filter

@@ -24,7 +24,7 @@ STATUS: LiteralString = "coalesce(event.detail->>'status', event.detail->>'to', 
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class Occurrence:
     time: int
     """microseconds"""
     worker: int | None
@@ -53,13 +53,13 @@ _WITHIN: LiteralString = "AND time >= %(start)s AND time < %(stop)s"
 
 def events(
     connection: psycopg.Connection, cluster: int, kinds: Sequence[str], start: int, stop: int
-) -> list[Happened]:
+) -> list[Occurrence]:
     """Those of [start, stop) (microseconds) in order of time; of more than MOST the newest."""
     query: LiteralString = f"{_EVENTS} {_WITHIN} ORDER BY event.time DESC LIMIT {MOST}"
     return _read(connection, query, _parameters(cluster, start, stop, kinds=list(kinds)))
 
 
-def last_statuses(connection: psycopg.Connection, cluster: int, oldest: int, before: int) -> list[Happened]:
+def last_statuses(connection: psycopg.Connection, cluster: int, oldest: int, before: int) -> list[Occurrence]:
     """Each worker's last worker-status before an instant, and not before `oldest` (microseconds)."""
     query: LiteralString = f"""SELECT DISTINCT ON (worker) * FROM ({_EVENTS} {_WITHIN}
         AND worker_id IS NOT NULL) AS told ORDER BY worker, time DESC"""
@@ -68,13 +68,13 @@ def last_statuses(connection: psycopg.Connection, cluster: int, oldest: int, bef
 
 def last_event(
     connection: psycopg.Connection, cluster: int, kinds: Sequence[str], oldest: int, before: int
-) -> list[Happened]:
+) -> list[Occurrence]:
     """The last event of `kinds` before an instant, not before `oldest` (microseconds), if there is one."""
     query: LiteralString = f"{_EVENTS} {_WITHIN} ORDER BY event.time DESC LIMIT 1"
     return _read(connection, query, _parameters(cluster, oldest, before, kinds=list(kinds)))
 
 
-def errors(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[Happened]:
+def errors(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[Occurrence]:
     """The tasks that failed for good in [start, stop) (microseconds), told one by one by an agent."""
     query: LiteralString = f"""
         SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name,
@@ -90,7 +90,7 @@ def errors(connection: psycopg.Connection, cluster: int, start: int, stop: int) 
 
 def log_lines(
     connection: psycopg.Connection, cluster: int, level: int, start: int, stop: int
-) -> list[Happened]:
+) -> list[Occurrence]:
     """The log lines of at least `level` in [start, stop) (microseconds)."""
     query: LiteralString = f"""
         SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name, '' AS kind,
@@ -100,8 +100,10 @@ def log_lines(
     return _read(connection, query, _parameters(cluster, start, stop, level=level))
 
 
-def _read(connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]) -> list[Happened]:
-    with connection.cursor(row_factory=class_row(Happened)) as cursor:
+def _read(
+    connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]
+) -> list[Occurrence]:
+    with connection.cursor(row_factory=class_row(Occurrence)) as cursor:
         return cursor.execute(query, parameters).fetchall()[::-1]
 
 

@@ -7,11 +7,11 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from observatory.alerts.models import Channel, Delivery
-from observatory.alerts.notifying.delivering import deliver_to
+from observatory.alerts.notifying.delivery import deliver_to
 from observatory.alerts.secrets import decrypt
 from tests.alerts.notifying.conftest import Fire, fire, make_channel, rule, webhook, world
 from tests.alerts.notifying.receivers import Receiver
-from tests.alerts.notifying.test_delivering import at
+from tests.alerts.notifying.test_delivery import at
 from tests.world import World
 
 __all__ = ["at", "fire", "rule", "webhook", "world"]

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from observatory.alerts.models import Channel, Delivery
-from observatory.alerts.notifying.delivering import deliver_to
-from observatory.alerts.notifying.repeating import alertmanagers, push_again
+from observatory.alerts.notifying.delivery import deliver_to
+from observatory.alerts.notifying.reminders import alertmanagers, push_again
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.alerts.notifying.receivers import Receiver
-from tests.alerts.notifying.test_delivering import at
+from tests.alerts.notifying.test_delivery import at
 
 __all__ = ["at"]
 

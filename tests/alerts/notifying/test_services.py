@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from observatory.alerts.models import Delivery
-from observatory.alerts.notifying.delivering import deliver_to
+from observatory.alerts.notifying.delivery import deliver_to
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.alerts.notifying.receivers import MailBox, Receiver, receiving, taking_mail
-from tests.alerts.notifying.test_delivering import at
+from tests.alerts.notifying.test_delivery import at
 
 __all__ = ["at"]
 

@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from observatory.alerts.models import Rule
 from observatory.alerts.prometheus.files import export_rules, import_rules
+from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.ready_made import RULES, make
-from observatory.alerts.rules.specs import spec_of
 from observatory.alerts.rules.validation import problems
 from tests.world import HOSTILE, World
 

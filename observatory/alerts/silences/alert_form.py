@@ -1,0 +1,88 @@
+"""Silencing from an alert: what is to be quiet for how long, and why."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.utils.timezone import now
+
+from observatory.alerts.models import Alert, Silence
+from observatory.alerts.silences.matchers import Matcher, MatcherError, parse_matchers
+from observatory.alerts.silences.suppression import silence_labels
+
+HOURS = {"1h": 1, "4h": 4, "1d": 24}
+UNTIL = "until"
+LONGEST = timedelta(days=366)
+LONGEST_MATCHERS = 1000
+
+
+class SilenceForm(forms.Form):
+    """`of`: this alert alone, its rule on this cluster, or its rule in the whole project."""
+
+    lasts = forms.ChoiceField(
+        label="For",
+        choices=[("1h", "1 hour"), ("4h", "4 hours"), ("1d", "1 day"), (UNTIL, "until …")],
+        error_messages={"invalid_choice": "Choose 1h, 4h, 1d or until."},
+    )
+    until = forms.DateTimeField(
+        label="Until (UTC)",
+        required=False,
+        widget=forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+    of = forms.ChoiceField(
+        label="What",
+        choices=[("alert", "this alert"), ("cluster", "its rule on this cluster"), ("project", "its rule")],
+        required=False,
+        error_messages={"invalid_choice": "Choose alert, cluster or project."},
+    )
+    comment = forms.CharField(max_length=1000)
+
+    def __init__(self, alert: Alert, user: User, data: Any = None) -> None:
+        super().__init__(data)
+        self.alert = alert
+        self.user = user
+
+    def clean(self) -> dict[str, Any]:
+        asked = super().clean() or {}
+        if asked.get("lasts") == UNTIL and "until" not in self.errors:
+            self._check(asked["until"])
+        try:
+            is_too_long = len(self._matchers()) > LONGEST_MATCHERS
+            parse_matchers(self._matchers())
+        except MatcherError:
+            is_too_long = True
+        if is_too_long:
+            self.add_error("of", "Its labels are too many or too long: choose its rule on this cluster.")
+        return asked
+
+    def save(self) -> Silence:
+        start = now()
+        lasts = self.cleaned_data["lasts"]
+        silence = Silence.objects.create(
+            matchers=self._matchers(),
+            starts=start,
+            expires=self.cleaned_data["until"] if lasts == UNTIL else start + timedelta(hours=HOURS[lasts]),
+            comment=self.cleaned_data["comment"],
+            created_by=self.user,
+        )
+        silence.projects.set([self.alert.cluster.project])
+        return silence
+
+    def _check(self, until: datetime | None) -> None:
+        if until is None:
+            self.add_error("until", "Say until when.")
+        elif not now() < until < now() + LONGEST:
+            self.add_error("until", ValidationError("A silence ends in the future, within a year."))
+
+    def _matchers(self) -> str:
+        """What the silence matches, beside the project."""
+        of = self.cleaned_data.get("of") or "alert"
+        names = {"rule"} if of == "project" else {"rule", "cluster"}
+        if of == "alert":
+            names |= self.alert.labels.keys()
+        labels = silence_labels(self.alert)
+        return ", ".join(str(Matcher(name, "=", labels[name])) for name in sorted(names))

@@ -1,0 +1,101 @@
+"""A rule tried on the past."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from observatory.alerts.evaluation.back_test import MOST_POINTS, MOST_SUBJECTS, BackTestError, back_test
+from observatory.alerts.evaluation.window import back_test as module
+from observatory.alerts.rules.conditions import By, EventCondition, NoData
+from tests.alerts.evaluation.window.conftest import START, Stored, above, name_of, rule, shifted
+
+
+def wave(seconds: int, period: int = 97) -> dict[float, float]:
+    """A value a second."""
+    times = np.arange(seconds)
+    return dict(zip((times + 0.25).tolist(), (50 + 50 * np.sin(times * 6.3 / period)).tolist(), strict=True))
+
+
+def test_a_back_test_fires_as_the_evaluator_does(stored: Stored) -> None:
+    for name, period in (("w0", 97), ("w1", 61)):
+        stored.worker(name)
+        stored.samples(wave(900, period), worker=name)
+    spec = rule(above(90, clear_threshold=40), hold=7)
+    live = stored.firings(spec, *range(0, 901, 5))
+    tried = back_test(stored.cluster, spec, START, START + 900)
+    found = [(name_of(each.outcome.subject), shifted(one)) for each in tried.tested for one in each.firings]
+    assert sorted(found, key=lambda each: (each[1].fired, each[0])) == live
+    assert tried.firings == len(live) > 10
+
+
+def test_a_long_window_is_judged_in_pieces_and_they_dont_show(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored.worker("w0")
+    stored.samples(wave(600) | {400.7: float("nan")}, worker="w0")
+    stored.event(333, "worker-status", "w0", message="w0 is paused", status="paused")
+    spec = rule(above(60), hold=3)
+    at_once = back_test(stored.cluster, spec, START, START + 700)
+    monkeypatch.setattr(module, "SAMPLES_AT_ONCE", 50)
+    pieces = back_test(stored.cluster, spec, START, START + 700)
+    assert pieces.tested[0].firings == at_once.tested[0].firings
+    for ours, theirs in zip(pieces.tested, at_once.tested, strict=True):
+        np.testing.assert_array_equal(ours.outcome.times, theirs.outcome.times)
+        np.testing.assert_array_equal(ours.outcome.values, theirs.outcome.values)
+
+
+def test_so_much_as_can_be_drawn_is_given_with_its_extremes_and_gaps(stored: Stored) -> None:
+    stored.worker("w0")
+    told = {**wave(6000), 1234.25: 1000.0}
+    stored.samples({time: value for time, value in told.items() if not 3000 < time < 3600}, worker="w0")
+    [tested] = back_test(stored.cluster, rule(above(1e9)), START, START + 6100).tested
+    outcome = tested.outcome
+    assert len(outcome.times) <= MOST_POINTS
+    assert outcome.values[outcome.times == START + 1234.25] == [1000]
+    # the last before the gap was told at 2999.25
+    gap = np.flatnonzero(np.isnan(outcome.values))
+    assert (outcome.times[gap] - START).tolist() == [0, 3014.25, 6014.25]
+    assert outcome.times[gap[1] + 1] - START == 3600.25
+
+
+def test_of_many_subjects_those_that_fired_come_first(stored: Stored) -> None:
+    for shard in range(60):
+        stored.samples({1: shard if shard != 7 else 500, 2: 0}, "queue", shard=str(shard))
+    tried = back_test(stored.cluster, rule(above(100, "queue", by=By.SERIES)), START, START + 60)
+    assert len(tried.tested) == MOST_SUBJECTS
+    assert tried.left_out == 10
+    assert [each.outcome.subject.labels["shard"] for each in tried.tested[:3]] == ["7", "59", "58"]
+
+
+def test_too_much_is_refused_with_what_to_do(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored.worker("w0")
+    stored.samples(wave(100), worker="w0")
+    monkeypatch.setattr(module, "MOST_SAMPLES", 99)
+    with pytest.raises(BackTestError, match=r"more than 99 samples of .* choose a shorter one"):
+        back_test(stored.cluster, rule(above(1)), START, START + 200)
+    assert back_test(stored.cluster, rule(above(1)), START, START + 90).firings
+    with pytest.raises(BackTestError, match="ends before it begins"):
+        back_test(stored.cluster, rule(above(1)), START + 90, START)
+
+
+def test_a_window_is_cut_where_the_cluster_wasnt_there(stored: Stored) -> None:
+    stored.samples({1: 5}, "queue")
+    absent = rule(above(9, "queue", by=By.CLUSTER), no_data=NoData.FIRE)
+    [tested] = back_test(stored.cluster, absent, START - 1e6, START + 1e4).tested
+    assert [shifted(firing).fired for firing in tested.firings] == [16]
+    assert back_test(stored.cluster, absent, time.time() - 60, time.time() + 1e6).stop <= time.time()
+    stored.ends(40)
+    [tested] = back_test(stored.cluster, absent, START - 1e6, START + 1e9).tested
+    assert [shifted(firing).resolved for firing in tested.firings] == [40]
+    assert back_test(stored.cluster, absent, START + 1e6, START + 2e6).tested == []
+
+
+def test_what_happens_at_the_end_of_a_cluster_is_seen(stored: Stored) -> None:
+    stored.event(39, "cluster-ended", message="over")
+    stored.ends(39)
+    ended = rule(EventCondition("cluster-ended", By.CLUSTER, window=300.0))
+    [tested] = back_test(stored.cluster, ended, START, START + 1e6).tested
+    assert [shifted(firing) for firing in tested.firings] == [type(tested.firings[0])(39, 39, 339, 1, "over")]
