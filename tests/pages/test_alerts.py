@@ -174,7 +174,7 @@ def test_the_page_draws_what_the_condition_came_to_around_the_alert(recorded: Re
         labels={"worker": "w-2"},
         severity="critical",
     )
-    path = f"/alerts/{alert.pk}/course/"
+    path = f"/alerts/{alert.pk}/history/"
     assert "<svg" not in world.client("viewer").get(path).content.decode(), "the rule has no condition"
     condition = alert.rule.conditions.create(
         metric="observatory_worker_memory_bytes", labels='type="process"', threshold=2.5 * GIB

@@ -1,4 +1,4 @@
-"""Whose it is: superusers set all that there is, other staff what is of projects that they manage alone."""
+"""Limits the admin to the user's projects. Superusers see everything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 class ProjectScopedAdmin(ProjectScopedAdminBase):
-    """Of models with `projects` (none of them: all) and `created_by`."""
+    """For models with `projects` (none means all) and `created_by`."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         found: QuerySet[Any] = super().get_queryset(request).prefetch_related("projects")
@@ -30,7 +30,7 @@ class ProjectScopedAdmin(ProjectScopedAdminBase):
         form = super().get_form(request, obj, change, **kwargs)
         if "projects" in form.base_fields and not cast(User, request.user).is_superuser:
             form.base_fields["projects"].required = True
-            form.base_fields["projects"].help_text = "Those that you manage."
+            form.base_fields["projects"].help_text = "Projects that you manage."
         return form
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -52,7 +52,7 @@ class ProjectScopedAdmin(ProjectScopedAdminBase):
 
 
 def managed(items: QuerySet[Any], user: User) -> QuerySet[Any]:
-    """Those of `items` whose projects `user` manages, each of them."""
+    """The items all of whose projects `user` manages."""
     if user.is_superuser:
         return items
     others: QuerySet[Model] = Project.objects.exclude(pk__in=access.projects_to_manage(user))

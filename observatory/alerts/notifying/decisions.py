@@ -1,4 +1,4 @@
-"""What becomes of a delivery whose time has come: it is told, it waits, or it isn't needed any more."""
+"""Decides about deliveries that are due: send them, let them wait, or skip them."""
 
 from __future__ import annotations
 
@@ -11,61 +11,60 @@ from django.db.models import QuerySet
 from observatory.alerts.models import Alert, Delivery
 from observatory.alerts.silences.suppression import Suppressions
 
-LOOKED_AT_AGAIN = timedelta(seconds=10)
-"""later: what waits"""
+RECHECK_AFTER = timedelta(seconds=10)
 Change = Delivery.Change
 State = Delivery.State
 
 
 class Decision(Enum):
-    TOLD = auto()
-    WAITS = auto()
-    UNNEEDED = auto()
+    SEND = auto()
+    WAIT = auto()
+    SKIP = auto()
 
 
-def settle(deliveries: Sequence[Delivery], at: datetime) -> list[Delivery]:
-    """Those of a channel's due ones, in their order, that are to be told. Puts the others off, or ends them.
+def deliveries_to_send(deliveries: Sequence[Delivery], at: datetime) -> list[Delivery]:
+    """The deliveries of a channel to send now, in their order. Postpones or closes the others.
 
-    - What fires and is silenced waits. If it is resolved before the silence ends, neither is told.
-    - An end is told if the start was, silenced or not: somebody may be about it.
-    - A reminder is of what still fires, neither acknowledged nor silenced.
+    - A firing alert that is suppressed waits. If it is resolved before the silence ends, nothing is sent.
+    - The end of an alert is sent if its start was, even if it is suppressed: somebody may be working on it.
+    - A reminder is sent if the alert still fires and is neither acknowledged nor suppressed.
     """
-    quiet = Suppressions(at)
+    suppressions = Suppressions(at)
     starts = _starts(deliveries)
-    fates: dict[int, Decision] = {}
+    decisions: dict[int, Decision] = {}
     for delivery in deliveries:
         alert = delivery.alert
         if delivery.change == Change.RESOLVED:
-            fate = _of_end(starts.get(alert.pk), fates)
-        elif not quiet.reason(alert):
-            is_wanted = delivery.change == Change.FIRING or (alert.is_firing and alert.acknowledged is None)
-            fate = Decision.TOLD if is_wanted else Decision.UNNEEDED
+            decision = _about_end(starts.get(alert.pk), decisions)
+        elif not suppressions.reason(alert):
+            is_current = delivery.change == Change.FIRING or (alert.is_firing and alert.acknowledged is None)
+            decision = Decision.SEND if is_current else Decision.SKIP
         else:
             waits = delivery.change == Change.FIRING and alert.state != Alert.State.RESOLVED
-            fate = Decision.WAITS if waits else Decision.UNNEEDED
-        fates[delivery.pk] = fate
-    _update(fates, Decision.WAITS, due=at + LOOKED_AT_AGAIN)
-    _update(fates, Decision.UNNEEDED, state=State.UNNEEDED)
-    return [delivery for delivery in deliveries if fates[delivery.pk] == Decision.TOLD]
+            decision = Decision.WAIT if waits else Decision.SKIP
+        decisions[delivery.pk] = decision
+    _update(decisions, Decision.WAIT, due=at + RECHECK_AFTER)
+    _update(decisions, Decision.SKIP, state=State.UNNEEDED)
+    return [delivery for delivery in deliveries if decisions[delivery.pk] == Decision.SEND]
 
 
 def with_alerts(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """In the order in which they were made, with all that silences and messages ask of their alerts."""
+    """In order of creation, with everything that suppression and messages read of their alerts."""
     found = deliveries.order_by("pk")
     return found.select_related("alert__rule", "alert__cluster__project", "alert__cluster__target")
 
 
-def _of_end(start: Delivery | None, fates: dict[int, Decision]) -> Decision:
-    """The same as its start's, which comes before it; or it waits for that."""
+def _about_end(start: Delivery | None, decisions: dict[int, Decision]) -> Decision:
+    """The decision about the alert's start, which comes before its end."""
     if start is None or start.state in (State.FAILED, State.UNNEEDED):
-        return Decision.UNNEEDED
+        return Decision.SKIP
     if start.state == State.SENT:
-        return Decision.TOLD
-    return fates.get(start.pk, Decision.WAITS)
+        return Decision.SEND
+    return decisions.get(start.pk, Decision.WAIT)
 
 
 def _starts(deliveries: Sequence[Delivery]) -> dict[int, Delivery]:
-    """By the alert, what the channel was to be told of the start of those whose end is to be told."""
+    """By alert, the delivery of its start, for the alerts whose end is among `deliveries`."""
     ends = [delivery for delivery in deliveries if delivery.change == Change.RESOLVED]
     channels = {delivery.channel_id for delivery in ends}
     alerts = {delivery.alert_id for delivery in ends}
@@ -73,6 +72,6 @@ def _starts(deliveries: Sequence[Delivery]) -> dict[int, Delivery]:
     return {start.alert_id: start for start in found}
 
 
-def _update(fates: dict[int, Decision], fate: Decision, **fields: object) -> None:
-    of_it = [pk for pk, found in fates.items() if found == fate]
-    Delivery.objects.filter(pk__in=of_it).update(**fields)
+def _update(decisions: dict[int, Decision], decision: Decision, **fields: object) -> None:
+    decided = [pk for pk, found in decisions.items() if found == decision]
+    Delivery.objects.filter(pk__in=decided).update(**fields)

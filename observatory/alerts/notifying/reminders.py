@@ -1,4 +1,4 @@
-"""What is told again of alerts that fire for long: reminders to people, all of them to Alertmanagers."""
+"""Repeats notifications of alerts that keep firing: reminders, and refreshes for Alertmanagers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from observatory.alerts.models import Alert, Channel, Delivery
+from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.decisions import with_alerts
 from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.message import message_of
@@ -22,53 +23,51 @@ log = logging.getLogger(__name__)
 
 Change = Delivery.Change
 State = Delivery.State
-TELLS_THAT_IT_FIRES = (Change.FIRING, Change.REMINDER)
 
 
 def remind(at: datetime) -> None:
-    """Makes the reminders that are due, by channels that want them."""
-    quiet = Suppressions(at)
+    """Creates the reminders that are due."""
+    suppressions = Suppressions(at)
     for channel in Channel.objects.filter(enabled=True, repeat_hours__gt=0):
         with transaction.atomic():
-            # two at once would remind twice
+            # a second process would create the same reminders
             Channel.objects.select_for_update().get(pk=channel.pk)
-            fresh = told(channel).filter(alert__acknowledged=None)
-            fresh = fresh.exclude(Exists(_lately_told(at - timedelta(hours=channel.repeat_hours))))
+            found = firing_deliveries(channel).filter(alert__acknowledged=None)
+            recent = _notified_since(at - timedelta(hours=channel.repeat_hours))
             reminders = [
                 Delivery(channel=channel, alert=delivery.alert, change=Change.REMINDER, due=at)
-                for delivery in fresh
-                if not quiet.reason(delivery.alert)
+                for delivery in found.exclude(Exists(recent))
+                if not suppressions.reason(delivery.alert)
             ]
             Delivery.objects.bulk_create(reminders)
 
 
-def push_again(channel_id: int, at: datetime) -> None:
-    """Tells an Alertmanager all that fires: it forgets what it isn't told again."""
+def refresh(channel_id: int, at: datetime) -> None:
+    """Sends all firing alerts again to a channel whose receiver would forget them."""
     with connect() as connection, working(connection, channel_id, CHANNELS) as is_ours:
         channel = Channel.objects.filter(pk=channel_id, enabled=True).first()
         if not is_ours or channel is None:
-            return  # who sends by it tells it something anyhow; the next time is in a minute
-        message = message_of(uuid4(), channel.name, told(channel))
+            return  # another process is sending; the next refresh is in a minute
+        message = message_of(uuid4(), channel.name, firing_deliveries(channel))
         try:
             send(channel, message, at)
         except SendError as error:
-            log.warning("channel %d couldn't be told again what fires: %s", channel_id, error)
+            log.warning("refreshing the alerts of channel %d failed: %s", channel_id, error)
 
 
-def alertmanagers() -> list[int]:
-    """The channels to Alertmanagers."""
-    found = Channel.objects.filter(enabled=True, kind=Channel.Kind.ALERTMANAGER)
-    return list(found.values_list("pk", flat=True))
+def channels_to_refresh() -> list[int]:
+    kinds = [name for name, kind in channel_kinds().items() if kind.needs_refresh]
+    return list(Channel.objects.filter(enabled=True, kind__in=kinds).values_list("pk", flat=True))
 
 
-def told(channel: Channel) -> QuerySet[Delivery]:
-    """What the channel was told of, and fires still."""
-    fires = Q(state=State.SENT, alert__state=Alert.State.FIRING)
-    return with_alerts(channel.deliveries.filter(fires, change=Change.FIRING))
+def firing_deliveries(channel: Channel) -> QuerySet[Delivery]:
+    """The sent notifications of alerts that still fire."""
+    firing = Q(state=State.SENT, alert__state=Alert.State.FIRING)
+    return with_alerts(channel.deliveries.filter(firing, change=Change.FIRING))
 
 
-def _lately_told(since: datetime) -> QuerySet[Delivery]:
-    """What the same channel was told of the same alert since then, or was to be told: also what failed."""
+def _notified_since(since: datetime) -> QuerySet[Delivery]:
+    """Notifications of the same alert to the same channel since then: sent, waiting or failed."""
     same = Delivery.objects.filter(channel=OuterRef("channel"), alert=OuterRef("alert"))
-    lately = Q(sent__gt=since) | Q(sent=None, created__gt=since) | Q(state__in=(State.DUE, State.SENDING))
-    return same.filter(lately, change__in=TELLS_THAT_IT_FIRES)
+    recent = Q(sent__gt=since) | Q(sent=None, created__gt=since) | Q(state__in=(State.DUE, State.SENDING))
+    return same.filter(recent, change__in=(Change.FIRING, Change.REMINDER))

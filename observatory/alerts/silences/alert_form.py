@@ -1,4 +1,4 @@
-"""Silencing from an alert: what is to be quiet for how long, and why."""
+"""The form that silences an alert from its page."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from observatory.alerts.silences.suppression import silence_labels
 
 HOURS = {"1h": 1, "4h": 4, "1d": 24}
 UNTIL = "until"
-LONGEST = timedelta(days=366)
-LONGEST_MATCHERS = 1000
+MAX_DURATION = timedelta(days=366)
+MAX_MATCHERS = 1000
 
 
-class SilenceForm(forms.Form):
-    """`of`: this alert alone, its rule on this cluster, or its rule in the whole project."""
+class SilenceAlertForm(forms.Form):
+    """`of`: this alert only, its rule on this cluster, or its rule in the whole project."""
 
     lasts = forms.ChoiceField(
         label="For",
@@ -34,8 +34,12 @@ class SilenceForm(forms.Form):
         widget=forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
     of = forms.ChoiceField(
-        label="What",
-        choices=[("alert", "this alert"), ("cluster", "its rule on this cluster"), ("project", "its rule")],
+        label="Applies to",
+        choices=[
+            ("alert", "this alert"),
+            ("cluster", "its rule on this cluster"),
+            ("project", "its rule in this project"),
+        ],
         required=False,
         error_messages={"invalid_choice": "Choose alert, cluster or project."},
     )
@@ -47,17 +51,19 @@ class SilenceForm(forms.Form):
         self.user = user
 
     def clean(self) -> dict[str, Any]:
-        asked = super().clean() or {}
-        if asked.get("lasts") == UNTIL and "until" not in self.errors:
-            self._check(asked["until"])
+        cleaned = super().clean() or {}
+        if cleaned.get("lasts") == UNTIL and "until" not in self.errors:
+            self._check(cleaned["until"])
         try:
-            is_too_long = len(self._matchers()) > LONGEST_MATCHERS
+            is_too_long = len(self._matchers()) > MAX_MATCHERS
             parse_matchers(self._matchers())
         except MatcherError:
             is_too_long = True
         if is_too_long:
-            self.add_error("of", "Its labels are too many or too long: choose its rule on this cluster.")
-        return asked
+            self.add_error(
+                "of", "The alert has too many or too long labels: choose its rule on this cluster."
+            )
+        return cleaned
 
     def save(self) -> Silence:
         start = now()
@@ -74,12 +80,12 @@ class SilenceForm(forms.Form):
 
     def _check(self, until: datetime | None) -> None:
         if until is None:
-            self.add_error("until", "Say until when.")
-        elif not now() < until < now() + LONGEST:
-            self.add_error("until", ValidationError("A silence ends in the future, within a year."))
+            self.add_error("until", "Enter a time.")
+        elif not now() < until < now() + MAX_DURATION:
+            self.add_error("until", ValidationError("A silence has to end in the future, within a year."))
 
     def _matchers(self) -> str:
-        """What the silence matches, beside the project."""
+        """The matchers of the silence, in addition to its project."""
         of = self.cleaned_data.get("of") or "alert"
         names = {"rule"} if of == "project" else {"rule", "cluster"}
         if of == "alert":

@@ -1,4 +1,4 @@
-"""How alerts are written, and where on the timeline they are."""
+"""Template filters and tags for alerts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ register = template.Library()
 
 LEAST_AROUND = timedelta(seconds=30)
 SHARE_AROUND = 0.25
-"""of an alert's own length, on both sides"""
+"""share of an alert's duration, on both sides"""
 
 
 @register.filter
 def began(alert: Alert) -> datetime:
-    """When it fired; of one that hasn't, since when it is pending."""
+    """The time at which the alert fired, or became pending."""
     return alert.fired or alert.pending
 
 
@@ -30,14 +30,14 @@ def in_unit(value: float, unit: str) -> str:
 
 @register.filter
 def subject(alert: Alert) -> str:
-    """What of the cluster it is about: its worker, and its other labels as `name=value`."""
+    """The alert's worker and its other labels as `name=value`."""
     others = [f"{name}={value}" for name, value in sorted(alert.labels.items()) if name != "worker"]
     return " ".join([alert.labels.get("worker", ""), *others]).strip()
 
 
 @register.simple_tag
 def alert_moment_url(alert: Alert, now: datetime) -> str:
-    """The timeline with the whole alert in sight, the playhead where it fired."""
+    """The URL of the timeline that shows the whole alert, with the playhead where it fired."""
     stop = alert.resolved or min(now, max(alert.cluster.last_seen, alert.pending))
     around = max((stop - alert.pending) * SHARE_AROUND, LEAST_AROUND)
     window = (alert.pending - around, stop + around)

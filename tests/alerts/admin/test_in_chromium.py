@@ -39,7 +39,7 @@ def pick_metric(page: Page) -> None:
 
 def choose_cluster(page: Page) -> None:
     """The cluster that ended; its whole time is the window then."""
-    page.get_by_label("Clusters and runs to try it on").fill("evening")
+    page.get_by_label("Clusters and runs to test on").fill("evening")
     page.get_by_role("option").filter(has_text="evening").click()
 
 
@@ -54,7 +54,7 @@ def test_a_rule_is_made_of_a_metric_and_a_line_that_is_moved(
     page.locator(".sparkline").first.wait_for()
     page.get_by_label("threshold", exact=True).first.fill("3 GiB")
     choose_cluster(page)
-    state = page.locator(".trial-state")
+    state = page.locator(".back-test-state")
     expect(state).to_contain_text("It would have fired once.")
     firing = page.locator(".firings tbody tr")
     expect(firing).to_contain_text("full")

@@ -64,7 +64,7 @@ def test_a_round_without_anything_new_writes_nothing_but_how_far_it_got(
     observed: Observed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        evaluation, "VALUES_EVERY", 1e12
+        evaluation, "VALUES_INTERVAL", 1e12
     )  # else each cluster's are written at a time of its own
     make_rule()
     observed.load(*CALM, *BUSY, since=0)

@@ -120,7 +120,7 @@ def said_live(rule: Rule) -> Said:
 
 def said_of_the_past(rule: Rule, cluster: Cluster) -> Said:
     tested = back_test(cluster, spec_of(rule, list(rule.conditions.all())), START, START + 2 * LENGTH)
-    assert not tested.left_out
+    assert not tested.omitted
     rows = [row(each.outcome.subject.worker_id, firing) for each in tested.tested for firing in each.firings]
     return sorted(rows, key=repr)
 

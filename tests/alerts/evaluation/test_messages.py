@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.alerts.evaluation.messages import LONGEST, message
+from observatory.alerts.evaluation.messages import MAX_LENGTH, message
 from observatory.alerts.models import Alert, Rule
 from observatory.alerts.rules.conditions import (
     Aggregate,
@@ -96,7 +96,7 @@ def test_braces_in_what_a_cluster_tells_are_not_expanded_again() -> None:
 def test_odd_data_is_bounded_and_storable(template: str) -> None:
     odd = "\x00\ud800" + "x" * 100_000
     told = said(metric(), template=template, value=float("nan"), labels={odd: odd, "worker": odd}, text=odd)
-    assert len(told) <= LONGEST
+    assert len(told) <= MAX_LENGTH
     assert "\x00" not in told
     told.encode()
     assert said(metric(), template=template, value=None, cluster=odd)

@@ -6,7 +6,7 @@ import pytest
 
 from observatory.alerts.models import Channel, Delivery
 from observatory.alerts.notifying.delivery import deliver_to
-from observatory.alerts.notifying.reminders import alertmanagers, push_again
+from observatory.alerts.notifying.reminders import channels_to_refresh, refresh
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.alerts.notifying.receivers import Receiver
 from tests.alerts.notifying.test_delivery import at
@@ -50,12 +50,12 @@ def test_an_alertmanager_is_pushed_what_fires_and_its_end(
 def test_what_fires_is_pushed_again_so_that_it_isn_t_forgotten(
     channel: Channel, alertmanager: Receiver, fire: Fire, resolve: Resolve, at: datetime
 ) -> None:
-    assert alertmanagers() == [channel.pk]
+    assert channels_to_refresh() == [channel.pk]
     over = fire()
     fire()
     deliver_to(channel.pk, at)
     resolve(over)
-    push_again(channel.pk, at + MINUTE)
+    refresh(channel.pk, at + MINUTE)
     [still] = alertmanager.bodies[1]
     assert still["annotations"]["summary"] == "w2 was lost"
     assert time_of(still["endsAt"]) - at > 5 * MINUTE
@@ -67,7 +67,7 @@ def test_what_it_was_not_told_yet_is_not_pushed_again(
     alertmanager.answers = [(500, "")]
     fire()
     deliver_to(channel.pk, at)
-    push_again(channel.pk, at)
+    refresh(channel.pk, at)
     assert alertmanager.bodies == []
 
 
@@ -77,6 +77,6 @@ def test_an_alertmanager_that_is_away_is_pushed_to_a_minute_later(
     fire()
     deliver_to(channel.pk, at)
     alertmanager.answers = [(500, "")]
-    push_again(channel.pk, at + MINUTE)
-    push_again(channel.pk, at + 2 * MINUTE)
+    refresh(channel.pk, at + MINUTE)
+    refresh(channel.pk, at + 2 * MINUTE)
     assert len(alertmanager.bodies) == 2

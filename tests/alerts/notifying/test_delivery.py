@@ -8,7 +8,7 @@ import pytest
 from django.utils.timezone import now
 
 from observatory.alerts.models import Alert, Channel, Delivery, Rule
-from observatory.alerts.notifying.delivery import MOST_ATTEMPTS, deliver_to, due_channels, pause
+from observatory.alerts.notifying.delivery import MAX_ATTEMPTS, deliver_to, due_channels, pause
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import CHANNELS, working
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
@@ -156,7 +156,7 @@ def test_a_message_is_given_up_after_hours_and_that_is_told(
         deliver_to(channel.pk, at)
         moments += 1
     failed = Delivery.objects.get()
-    assert (failed.state, moments) == ("failed", MOST_ATTEMPTS)
+    assert (failed.state, moments) == ("failed", MAX_ATTEMPTS)
     assert failed.last_error == "It can't be reached: Connection refused."
     assert "T0K3N" not in caplog.text
 
@@ -166,7 +166,7 @@ def test_a_message_is_given_up_after_hours_and_that_is_told(
 
 
 def test_pauses_get_longer_up_to_ten_minutes() -> None:
-    pauses = [pause(attempts).total_seconds() for attempts in range(1, MOST_ATTEMPTS)]
+    pauses = [pause(attempts).total_seconds() for attempts in range(1, MAX_ATTEMPTS)]
     assert 4 <= pauses[0] <= 6
     assert all(480 <= late <= 720 for late in pauses[8:])
     assert sum(pauses) < 4 * 3600

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.alerts.prometheus.expressions import Unfit, read_expression
+from observatory.alerts.prometheus.expressions import Unsupported, read_expression
 from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
@@ -160,7 +160,7 @@ def test_labels_that_prometheus_gives_are_left_out_and_told() -> None:
     ],
 )
 def test_what_does_not_fit_is_named(expression: str, part: str, why: str) -> None:
-    with pytest.raises(Unfit) as unfit:
+    with pytest.raises(Unsupported) as unfit:
         read_expression(expression)
     if why != "operators":
         assert unfit.value.part in (part, expression)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from observatory.alerts.evaluation.back_test import MOST_POINTS, MOST_SUBJECTS, BackTestError, back_test
+from observatory.alerts.evaluation.back_test import MAX_POINTS, MAX_SUBJECTS, BackTestError, back_test
 from observatory.alerts.evaluation.window import back_test as module
 from observatory.alerts.rules.conditions import By, EventCondition, NoData
 from tests.alerts.evaluation.window.conftest import START, Stored, above, name_of, rule, shifted
@@ -26,7 +26,7 @@ def test_a_back_test_fires_as_the_evaluator_does(stored: Stored) -> None:
     spec = rule(above(90, clear_threshold=40), hold=7)
     live = stored.firings(spec, *range(0, 901, 5))
     tried = back_test(stored.cluster, spec, START, START + 900)
-    found = [(name_of(each.outcome.subject), shifted(one)) for each in tried.tested for one in each.firings]
+    found = [(name_of(each.outcome.subject), shifted(one)) for each in tried.results for one in each.firings]
     assert sorted(found, key=lambda each: (each[1].fired, each[0])) == live
     assert tried.firings == len(live) > 10
 
@@ -53,7 +53,7 @@ def test_so_much_as_can_be_drawn_is_given_with_its_extremes_and_gaps(stored: Sto
     stored.samples({time: value for time, value in told.items() if not 3000 < time < 3600}, worker="w0")
     [tested] = back_test(stored.cluster, rule(above(1e9)), START, START + 6100).tested
     outcome = tested.outcome
-    assert len(outcome.times) <= MOST_POINTS
+    assert len(outcome.times) <= MAX_POINTS
     assert outcome.values[outcome.times == START + 1234.25] == [1000]
     # the last before the gap was told at 2999.25
     gap = np.flatnonzero(np.isnan(outcome.values))
@@ -65,15 +65,15 @@ def test_of_many_subjects_those_that_fired_come_first(stored: Stored) -> None:
     for shard in range(60):
         stored.samples({1: shard if shard != 7 else 500, 2: 0}, "queue", shard=str(shard))
     tried = back_test(stored.cluster, rule(above(100, "queue", by=By.SERIES)), START, START + 60)
-    assert len(tried.tested) == MOST_SUBJECTS
-    assert tried.left_out == 10
-    assert [each.outcome.subject.labels["shard"] for each in tried.tested[:3]] == ["7", "59", "58"]
+    assert len(tried.results) == MAX_SUBJECTS
+    assert tried.omitted == 10
+    assert [each.outcome.subject.labels["shard"] for each in tried.results[:3]] == ["7", "59", "58"]
 
 
 def test_too_much_is_refused_with_what_to_do(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
     stored.worker("w0")
     stored.samples(wave(100), worker="w0")
-    monkeypatch.setattr(module, "MOST_SAMPLES", 99)
+    monkeypatch.setattr(module, "MAX_SAMPLES", 99)
     with pytest.raises(BackTestError, match=r"more than 99 samples of .* choose a shorter one"):
         back_test(stored.cluster, rule(above(1)), START, START + 200)
     assert back_test(stored.cluster, rule(above(1)), START, START + 90).firings

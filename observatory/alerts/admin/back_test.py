@@ -1,4 +1,4 @@
-"""A rule tried on the past, as its page draws it. What it would have said is judging/'s to say."""
+"""Runs back-tests of a rule on several clusters, for the chart and table of its page."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from observatory.alerts.rules.conditions import RuleSpec
 from observatory.alerts.web.links import timeline_path
 from observatory.clusters.models import Cluster
 
-MOST_LINES = 40
-MOST_FIRINGS = 200
-MOST_MARKS = 500
+MAX_LINES = 40
+MAX_FIRINGS = 200
+MAX_MARKS = 500
 
 
 @dataclass
-class Trial:
-    """What was found on several clusters."""
+class ClusterBackTests:
+    """The results on several clusters."""
 
     spec: RuleSpec
     start: float
     stop: float
     lines: list[tuple[bool, dict[str, Any]]] = field(default_factory=list)
-    """with whether it fired"""
-    left_out: int = 0
-    """lines that there are beside them"""
+    """(fired, line)"""
+    omitted: int = 0
+    """lines beyond the limit of a cluster"""
     firings: list[dict[str, Any]] = field(default_factory=list)
     fired: int = 0
     """firings of all lines"""
@@ -46,34 +46,35 @@ class Trial:
         found = back_test(cluster, self.spec, self.start, self.stop)
         self.clusters.append(cluster.name)
         self.windows.append((found.start, found.stop))
-        self.left_out += found.omitted
+        self.omitted += found.omitted
         self.fired += found.firings
         for result in found.results:
-            outcome, said = result.outcome, _said(result.outcome.subject)
-            self.firings += [self._firing(cluster, said, firing) for firing in result.firings]
+            outcome, subject = result.outcome, _subject_text(result.outcome.subject)
+            self.firings += [self._firing(cluster, subject, firing) for firing in result.firings]
             if np.isfinite(outcome.values).any() or any(outcome.texts):
-                line = {"cluster": cluster.name, "subject": said, **_points(outcome)}
+                line = {"cluster": cluster.name, "subject": subject, **_points(outcome)}
                 self.lines.append((bool(result.firings), line))
 
     def answer(self) -> dict[str, Any]:
-        """What fired comes first, then what came nearest to it. The window is that of the clusters in it."""
+        """Lines that fired come first, then those closest to the threshold. The window is that of the
+        clusters."""
         lines = [line for _, line in sorted(self.lines, key=lambda each: each[0], reverse=True)]
         firings = sorted(self.firings, key=lambda firing: firing["fired"])
         return {
             "start": min((start for start, _ in self.windows), default=self.start),
             "stop": max((stop for _, stop in self.windows), default=self.stop),
             "clusters": self.clusters,
-            "lines": lines[:MOST_LINES],
-            "more_lines": self.left_out + max(0, len(lines) - MOST_LINES),
-            "firings": firings[:MOST_FIRINGS],
-            "more_firings": self.fired - len(firings[:MOST_FIRINGS]),
+            "lines": lines[:MAX_LINES],
+            "more_lines": self.omitted + max(0, len(lines) - MAX_LINES),
+            "firings": firings[:MAX_FIRINGS],
+            "more_firings": self.fired - len(firings[:MAX_FIRINGS]),
         }
 
-    def _firing(self, cluster: Cluster, said: str, firing: Firing) -> dict[str, Any]:
+    def _firing(self, cluster: Cluster, subject: str, firing: Firing) -> dict[str, Any]:
         return {
             "cluster": cluster.name,
             "url": timeline_path(cluster.pk, firing.pending, firing.fired),
-            "subject": said,
+            "subject": subject,
             "pending": firing.pending,
             "fired": firing.fired,
             "resolved": firing.resolved,
@@ -82,19 +83,17 @@ class Trial:
         }
 
 
-def try_rule_on(
+def back_test_clusters(
     clusters: Sequence[Cluster], rule: Rule, conditions: Sequence[Condition], start: float, stop: float
 ) -> dict[str, Any]:
-    """What a rule, saved or not, would have said of the clusters in [start, stop), in seconds.
-
-    Raises BackTestError where there is too much to look at.
-    """
-    trial = Trial(spec_of(rule, conditions), start, stop)
+    """Back-tests a rule, saved or not, on the clusters over [start, stop), in seconds. Raises
+    BackTestError."""
+    tests = ClusterBackTests(spec_of(rule, conditions), start, stop)
     for cluster in clusters:
-        trial.add(cluster)
+        tests.add(cluster)
     first = conditions[0]
     is_event = first.kind == Condition.Kind.EVENT
-    return trial.answer() | {
+    return tests.answer() | {
         "is_event": is_event,
         "unit": "" if is_event else value_unit(first),
         "threshold": first.threshold,
@@ -102,8 +101,8 @@ def try_rule_on(
     }
 
 
-def _said(subject: Subject) -> str:
-    """The worker's name, then the other labels."""
+def _subject_text(subject: Subject) -> str:
+    """The worker's name and the other labels, as text."""
     worker = subject.labels.get("worker", "")
     others = [f"{name}={value}" for name, value in sorted(subject.labels.items()) if name != "worker"]
     return " ".join(part for part in (worker, ", ".join(others)) if part)
@@ -116,7 +115,7 @@ def _points(outcome: Outcome) -> dict[str, Any]:
     return {
         "times": outcome.times.tolist(),
         "values": [_number(value) for value in outcome.values.tolist()],
-        "marks": marks[:MOST_MARKS],
+        "marks": marks[:MAX_MARKS],
     }
 
 

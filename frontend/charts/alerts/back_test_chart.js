@@ -1,5 +1,5 @@
-// What a rule would have said of a window: each subject's value, its firings as bands, and the thresholds as lines
-// that are moved by pointer or keys. What happens is drawn as marks.
+// The chart of a back-test: a line for each subject, firings as bands, and the thresholds as lines that are moved by
+// pointer or keys. Events are drawn as marks.
 
 import { formatAmount } from "../../amounts.js";
 import { element } from "../../element.js";
@@ -9,7 +9,7 @@ import { config, layoutOf, loadPlotly, plain } from "../drawing/plotly.js";
 import { theme } from "../drawing/theme.js";
 
 /**
- * `values` holds null where there was none.
+ * `values` has null where there is no data.
  * @typedef {{cluster: string, subject: string, times: number[], values: (number|null)[],
  *   marks: [number, string][]}} Line
  * @typedef {{cluster: string, url: string, subject: string, pending: number, fired: number, resolved: number|null,
@@ -21,14 +21,14 @@ import { theme } from "../drawing/theme.js";
 
 const HEIGHT = 320; // px
 const MARGIN = { l: 72, r: 16, t: 10, b: 32 };
-const STEPS = 100; // of a key over the chart's height
+const STEPS = 100; // key presses over the chart's height
 const [MOST_TICKS, ROOM] = [5, 1.08];
 const NAMES = { threshold: "fires", clear_threshold: "clears" };
 
-export class TrialChart {
+export class BackTestChart {
   #element;
   #moved;
-  #plot = element("div", "trial-plot");
+  #plot = element("div", "back-test-plot");
   /** @type {Record<Limit, HTMLElement>} */
   #limits = { threshold: this.#limit("threshold"), clear_threshold: this.#limit("clear_threshold") };
   /** @type {import("../drawing/plotly.js").Plotly|null} */
@@ -39,7 +39,7 @@ export class TrialChart {
 
   /**
    * @param {HTMLElement} place
-   * @param {(limit: Limit, text: string) => void} moved a line was moved there
+   * @param {(limit: Limit, text: string) => void} moved called when a line was moved
    */
   constructor(place, moved) {
     this.#element = place;
@@ -54,7 +54,7 @@ export class TrialChart {
   async draw(drawn) {
     this.#drawn = drawn;
     this.#range = rangeOf(drawn);
-    this.#plotly ??= await loadPlotly().catch(() => null); // the list of firings says it too
+    this.#plotly ??= await loadPlotly().catch(() => null); // the list of firings has the same
     this.#paint();
   }
 
@@ -70,12 +70,12 @@ export class TrialChart {
 
   /** @param {Limit} limit */
   #limit(limit) {
-    const label = element("span", "trial-limit-label");
-    const line = element("div", `trial-limit trial-${limit.replace("_", "-")}`, label);
+    const label = element("span", "back-test-limit-label");
+    const line = element("div", `back-test-limit back-test-${limit.replace("_", "-")}`, label);
     line.tabIndex = 0;
     line.setAttribute("role", "slider");
     line.setAttribute("aria-orientation", "vertical");
-    line.setAttribute("aria-label", limit === "threshold" ? "threshold" : "threshold to clear at");
+    line.setAttribute("aria-label", limit === "threshold" ? "threshold" : "clear threshold");
     line.addEventListener("pointerdown", (event) => {
       line.setPointerCapture(event.pointerId);
       line.focus();
@@ -125,7 +125,7 @@ export class TrialChart {
     line.style.top = `${MARGIN.t + share * (HEIGHT - MARGIN.t - MARGIN.b)}px`;
     line.style.left = `${MARGIN.l}px`;
     line.style.right = `${MARGIN.r}px`;
-    line.firstChild?.replaceWith(element("span", "trial-limit-label", `${NAMES[limit]} ${text}`));
+    line.firstChild?.replaceWith(element("span", "back-test-limit-label", `${NAMES[limit]} ${text}`));
     line.setAttribute("aria-valuenow", String(value));
     line.setAttribute("aria-valuemin", String(low));
     line.setAttribute("aria-valuemax", String(high));
@@ -133,7 +133,7 @@ export class TrialChart {
   }
 }
 
-/** The axis of values: all of them and the thresholds, from 0 unless some are below. @param {Drawn} drawn */
+/** The range of the axis: all values, the thresholds and 0. @param {Drawn} drawn */
 function rangeOf({ lines, threshold, clear_threshold, is_event }) {
   if (is_event) return [-0.5, Math.max(lines.length, 1) - 0.5];
   let [low, high] = [Math.min(0, threshold, clear_threshold ?? 0), Math.max(threshold, clear_threshold ?? threshold, 0)];
@@ -158,7 +158,7 @@ function nameOf({ cluster, subject }) {
  * @param {Drawn} drawn
  */
 function curve(line, index, { unit, stop }) {
-  const times = [...line.times, stop]; // a value stands until the next
+  const times = [...line.times, stop]; // a value is valid until the next one
   const values = [...line.values, line.values[line.values.length - 1] ?? null];
   const texts = values.map((value, at) => (value === null ? "" : `${formatDate(times[at])} ${formatAmount(value, unit)}`));
   return {
@@ -232,7 +232,7 @@ function ticksOf([low, high]) {
   return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, index) => (first + index) * step);
 }
 
-/** As Plotly has to be told a time to show the browser's: it knows UTC alone. @param {number} seconds */
+/** A time that Plotly, which only knows UTC, shows in the browser's time zone. @param {number} seconds */
 function shown(seconds) {
   const date = new Date(seconds * 1000);
   return date.getTime() - date.getTimezoneOffset() * 60_000;

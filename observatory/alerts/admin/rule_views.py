@@ -1,4 +1,4 @@
-"""What a rule's page asks while it is written: which metrics there are, and what would have fired."""
+"""The requests of a rule's page: known metrics, recent values, clusters and runs, and back-tests."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_GET, require_POST
 
+from observatory.alerts.admin.back_test import back_test_clusters
 from observatory.alerts.admin.rule_form import EvaluationForm
-from observatory.alerts.admin.trial import try_rule_on
 from observatory.alerts.evaluation.back_test import BackTestError
 from observatory.alerts.rules import known_metrics as seen
 from observatory.alerts.rules.scope import Scope
@@ -25,22 +25,22 @@ from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 
 SECONDS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400}
-LONGEST = 32 * 86_400
+MAX_WINDOW = 32 * 86_400
 """seconds of a window"""
-MOST_CLUSTERS = 8
-MOST_PLACES = 12
-"""of each kind that are offered at a time"""
+MAX_CLUSTERS = 8
+MAX_SUGGESTIONS = 12
+"""suggestions of each kind"""
 
 
 class WindowForm(forms.Form):
-    """When and where a rule is tried. Without clusters: on the newest of those that it is asked of."""
+    """The window and clusters of a back-test. Without clusters: the newest in the rule's scope."""
 
     window = forms.ChoiceField(choices=[*((name, name) for name in SECONDS), ("custom", "custom")])
     start = forms.FloatField(required=False)
     stop = forms.FloatField(required=False)
 
     def __init__(self, user: User, data: Any) -> None:
-        super().__init__(data, prefix="trial")
+        super().__init__(data, prefix="back-test")
         self.fields["clusters"] = forms.ModelMultipleChoiceField(
             access.visible_clusters(user), required=False
         )
@@ -52,17 +52,17 @@ class WindowForm(forms.Form):
             cleaned["start"] = cleaned["stop"] - SECONDS.get(cleaned.get("window", ""), 0)
         start, stop = cleaned.get("start"), cleaned.get("stop")
         if start is None or stop is None:
-            self.add_error("window", "Say from when until when.")
+            self.add_error("window", "Enter both times.")
         elif not 0 < start < stop < 4_102_444_800:
-            self.add_error("window", "The window has to begin before it ends.")
-        elif stop - start > LONGEST:
+            self.add_error("window", "The window has to end after its start.")
+        elif stop - start > MAX_WINDOW:
             self.add_error("window", "A window has at most 32 days.")
         return cleaned
 
 
 @require_GET
 def metrics(request: HttpRequest) -> JsonResponse:
-    """The metrics to choose from."""
+    """The known metrics."""
     user = cast(User, request.user)
     projects = None if user.is_superuser else access.visible_projects(user).values_list("pk", flat=True)
     return JsonResponse({"metrics": [asdict(metric) for metric in seen.known_metrics(projects)]})
@@ -70,7 +70,7 @@ def metrics(request: HttpRequest) -> JsonResponse:
 
 @require_POST
 def recent_values(request: HttpRequest) -> JsonResponse:
-    """What the metric of the condition `recent` was lately, where the rule on the page is asked."""
+    """The recent values of the metric in the condition `recent`, in the scope of the rule on the page."""
     user = cast(User, request.user)
     prefix = request.POST.get("recent", "")
     metric, labels = request.POST.get(f"{prefix}-metric", ""), request.POST.get(f"{prefix}-labels", "")
@@ -78,49 +78,49 @@ def recent_values(request: HttpRequest) -> JsonResponse:
         matchers = parse_matchers(labels)
     except MatcherError as error:
         return JsonResponse({"error": str(error)}, status=422)
-    clusters = _in_scope(user, request).values_list("pk", flat=True)[:MOST_CLUSTERS]
+    clusters = _in_scope(user, request).values_list("pk", flat=True)[:MAX_CLUSTERS]
     return JsonResponse(asdict(seen.recent(metric, matchers, list(clusters))))
 
 
 @require_GET
 def places(request: HttpRequest) -> JsonResponse:
-    """Clusters and runs whose names have the words of `q` in them, the newest first."""
+    """Clusters and runs whose names have all words of `q`, the newest first."""
     clusters = access.visible_clusters(cast(User, request.user))
     words = request.GET.get("q", "")[:100].split()
     runs = Run.objects.filter(cluster__in=clusters).select_related("cluster").order_by("-start")
-    named = [_named(found, words)[:MOST_PLACES] for found in (runs, clusters.order_by("-started"))]
+    named = [_named(found, words)[:MAX_SUGGESTIONS] for found in (runs, clusters.order_by("-started"))]
     return JsonResponse(
         {"runs": [_run(run) for run in named[0]], "clusters": [_cluster(c) for c in named[1]]}
     )
 
 
 @require_POST
-def try_rule(request: HttpRequest) -> JsonResponse:
-    """What the rule, as it stands on the page, would have said of a window of the past."""
+def back_test_rule(request: HttpRequest) -> JsonResponse:
+    """Back-tests the rule as it is on the page, saved or not."""
     user = cast(User, request.user)
-    asked, window = EvaluationForm(request.POST), WindowForm(user, request.POST)
-    if not (asked.is_valid() & window.is_valid() & all(form.is_valid() for form in asked.written)):
-        return JsonResponse({"errors": _errors(asked, window)}, status=422)
-    if not asked.written:
-        return JsonResponse({"errors": {"": ["Write a condition first."]}}, status=422)
+    rule_form, window = EvaluationForm(request.POST), WindowForm(user, request.POST)
+    if not (rule_form.is_valid() & window.is_valid() & all(form.is_valid() for form in rule_form.submitted)):
+        return JsonResponse({"errors": _errors(rule_form, window)}, status=422)
+    if not rule_form.submitted:
+        return JsonResponse({"errors": {"": ["Enter a condition first."]}}, status=422)
     start, stop = window.cleaned_data["start"], window.cleaned_data["stop"]
-    clusters = list(window.cleaned_data["clusters"][:MOST_CLUSTERS])
+    clusters = list(window.cleaned_data["clusters"][:MAX_CLUSTERS])
     more = 0
     if not clusters:
         there = _in_scope(user, request).filter(
             Q(ended=None) | Q(ended__gte=_at(start)), started__lt=_at(stop)
         )
-        clusters, more = list(there[:MOST_CLUSTERS]), max(0, there.count() - MOST_CLUSTERS)
-    conditions = [form.instance for form in asked.written]
+        clusters, more = list(there[:MAX_CLUSTERS]), max(0, there.count() - MAX_CLUSTERS)
+    conditions = [form.instance for form in rule_form.submitted]
     try:
-        tried = try_rule_on(clusters, asked.instance, conditions, start, stop)
+        answer = back_test_clusters(clusters, rule_form.instance, conditions, start, stop)
     except BackTestError as error:
         return JsonResponse({"errors": {"": [str(error)]}}, status=422)
-    return JsonResponse(tried | {"more_clusters": more})
+    return JsonResponse(answer | {"more_clusters": more})
 
 
 def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
-    """Clusters that the rule on the page is about, the newest first."""
+    """The clusters in the scope of the rule on the page, the newest first."""
     form = EvaluationForm(request.POST)
     form.is_valid()
     projects, targets = (form.cleaned_data.get(name, ()) for name in ("projects", "targets"))
@@ -128,10 +128,10 @@ def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
     return scope.clusters().filter(pk__in=access.visible_clusters(user)).order_by("-last_seen")
 
 
-def _errors(asked: EvaluationForm, window: WindowForm) -> dict[str, list[str]]:
-    """Messages by the names of fields on the page."""
+def _errors(rule_form: EvaluationForm, window: WindowForm) -> dict[str, list[str]]:
+    """Messages by field name on the page."""
     found: dict[str, list[str]] = {}
-    all_forms: tuple[Any, ...] = (*asked.written, asked, window)
+    all_forms: tuple[Any, ...] = (*rule_form.submitted, rule_form, window)
     for form in all_forms:
         for field, messages in form.errors.items():
             name = form.add_prefix(field) if field in form.fields else ""

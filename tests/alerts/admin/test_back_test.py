@@ -17,10 +17,10 @@ RULE = "/admin/alerts/rule/"
 
 def tried(world: World, *conditions: dict[str, Any], role: str = "superuser", **fields: Any) -> Any:
     """The answer to a rule of these conditions, tried on the five minutes of the cluster that ended."""
-    window = {"trial-window": "custom", "trial-start": START - 10, "trial-stop": START + 290}
-    chosen = {"trial-clusters": [world.ended.pk]}
+    window = {"back-test-window": "custom", "back-test-start": START - 10, "back-test-stop": START + 290}
+    chosen = {"back-test-clusters": [world.ended.pk]}
     form = rule_form(*conditions, **{"name": ""} | window | chosen | fields)
-    return world.client(role).post(f"{RULE}try/", form)
+    return world.client(role).post(f"{RULE}back-test/", form)
 
 
 def test_it_tells_what_would_have_fired_when_and_for_how_long(memory: Recorded, world: World) -> None:
@@ -78,7 +78,7 @@ def test_nothing_and_no_data_are_told_apart(memory: Recorded, world: World) -> N
 
 def test_without_clusters_those_that_the_rule_is_about_are_taken(memory: Recorded, world: World) -> None:
     def clusters(**fields: Any) -> list[str]:
-        found: list[str] = tried(world, MEMORY, **{"trial-clusters": []} | fields).json()["clusters"]
+        found: list[str] = tried(world, MEMORY, **{"back-test-clusters": []} | fields).json()["clusters"]
         return found
 
     assert "evening" in clusters()
@@ -95,10 +95,10 @@ def test_without_clusters_those_that_the_rule_is_about_are_taken(memory: Recorde
         ([MEMORY | {"labels": "type"}], {}, "conditions-0-labels"),
         ([MEMORY, MEMORY | {"metric": "no_such_metric"}], {}, "conditions-1-metric"),
         ([MEMORY], {"hold_seconds": "long"}, "hold_seconds"),
-        ([MEMORY], {"trial-start": START + 300}, "trial-window"),
-        ([MEMORY], {"trial-start": START - 40 * 86_400}, "trial-window"),
-        ([MEMORY], {"trial-window": "year"}, "trial-window"),
-        ([MEMORY], {"trial-clusters": [10**9]}, "trial-clusters"),
+        ([MEMORY], {"back-test-start": START + 300}, "back-test-window"),
+        ([MEMORY], {"back-test-start": START - 40 * 86_400}, "back-test-window"),
+        ([MEMORY], {"back-test-window": "year"}, "back-test-window"),
+        ([MEMORY], {"back-test-clusters": [10**9]}, "back-test-clusters"),
         ([BLANK], {}, ""),
     ],
 )
@@ -113,8 +113,8 @@ def test_what_cant_be_tried_is_told_at_its_field(
 def test_what_no_browser_sends_is_refused_too(world: World) -> None:
     client = world.client("superuser")
     for data in ({}, {"conditions-TOTAL_FORMS": "x"}, {"conditions-TOTAL_FORMS": "9" * 30}):
-        assert client.post(f"{RULE}try/", data).status_code == 422
-    assert client.get(f"{RULE}try/").status_code == 405
+        assert client.post(f"{RULE}back-test/", data).status_code == 422
+    assert client.get(f"{RULE}back-test/").status_code == 405
 
 
 def test_only_staff_ask_and_only_of_clusters_that_they_see(memory: Recorded, world: World) -> None:
@@ -124,8 +124,8 @@ def test_only_staff_ask_and_only_of_clusters_that_they_see(memory: Recorded, wor
     outsider.save()
     assert tried(world, MEMORY, role="outsider").status_code == 403
     outsider.user_permissions.add(Permission.objects.get(codename="view_rule"))
-    assert "trial-clusters" in tried(world, MEMORY, role="outsider").json()["errors"]
-    found = tried(world, MEMORY, role="outsider", **{"trial-clusters": []}).json()["clusters"]
+    assert "back-test-clusters" in tried(world, MEMORY, role="outsider").json()["errors"]
+    found = tried(world, MEMORY, role="outsider", **{"back-test-clusters": []}).json()["clusters"]
     assert "evening" not in found
 
 
