@@ -23,7 +23,7 @@ def tried(world: World, *conditions: dict[str, Any], role: str = "superuser", **
     return world.client(role).post(f"{RULE}back-test/", form)
 
 
-def test_it_tells_what_would_have_fired_when_and_for_how_long(memory: Recorded, world: World) -> None:
+def test_a_back_test_returns_firings_with_their_times(memory: Recorded, world: World) -> None:
     told = tried(world, MEMORY).json()
     [firing] = told["firings"]
     assert (firing["cluster"], firing["subject"]) == ("evening", "full")
@@ -38,7 +38,7 @@ def test_it_tells_what_would_have_fired_when_and_for_how_long(memory: Recorded, 
     assert [line["subject"] for line in told["lines"]] == ["full", "empty"]
 
 
-def test_each_firing_leads_to_its_moment_on_the_timeline(memory: Recorded, world: World) -> None:
+def test_each_firing_links_to_its_time_on_the_timeline(memory: Recorded, world: World) -> None:
     [firing] = tried(world, MEMORY).json()["firings"]
     link = urlsplit(firing["url"])
     assert link.path == f"/clusters/{world.ended.pk}/"
@@ -46,7 +46,7 @@ def test_each_firing_leads_to_its_moment_on_the_timeline(memory: Recorded, world
     assert world.client("superuser").get(firing["url"]).status_code == 200
 
 
-def test_another_threshold_and_holding_longer_fire_otherwise(memory: Recorded, world: World) -> None:
+def test_threshold_and_hold_time_change_the_firings(memory: Recorded, world: World) -> None:
     def fired(**changed: str) -> list[str]:
         hold = changed.pop("hold_seconds", "0")
         told = tried(world, MEMORY | changed, hold_seconds=hold).json()
@@ -58,7 +58,7 @@ def test_another_threshold_and_holding_longer_fire_otherwise(memory: Recorded, w
     assert fired(hold_seconds="2 min") == []
 
 
-def test_what_happens_is_told_with_its_time(recorded: Recorded, memory: Recorded, world: World) -> None:
+def test_events_are_returned_with_their_times(recorded: Recorded, memory: Recorded, world: World) -> None:
     recorded.worker(
         "tcp://10.0.0.1:3", "gone", died=100.0, events=[(100.0, "worker-lost", {"message": "hm"})]
     )
@@ -68,7 +68,7 @@ def test_what_happens_is_told_with_its_time(recorded: Recorded, memory: Recorded
     assert (firing["subject"], firing["fired"]) == ("gone", START + 100)
 
 
-def test_nothing_and_no_data_are_told_apart(memory: Recorded, world: World) -> None:
+def test_no_firings_and_no_data_are_distinguished(memory: Recorded, world: World) -> None:
     quiet = tried(world, MEMORY | {"threshold": "99 %"}).json()
     assert quiet["lines"]
     assert quiet["firings"] == []
@@ -76,7 +76,7 @@ def test_nothing_and_no_data_are_told_apart(memory: Recorded, world: World) -> N
     assert tried(world, other).json()["lines"] == []
 
 
-def test_without_clusters_those_that_the_rule_is_about_are_taken(memory: Recorded, world: World) -> None:
+def test_a_back_test_uses_the_clusters_of_the_scope_by_default(memory: Recorded, world: World) -> None:
     def clusters(**fields: Any) -> list[str]:
         found: list[str] = tried(world, MEMORY, **{"back-test-clusters": []} | fields).json()["clusters"]
         return found
@@ -102,7 +102,7 @@ def test_without_clusters_those_that_the_rule_is_about_are_taken(memory: Recorde
         ([BLANK], {}, ""),
     ],
 )
-def test_what_cant_be_tried_is_told_at_its_field(
+def test_an_invalid_back_test_is_rejected_with_errors_at_its_fields(
     world: World, conditions: list[dict[str, str]], fields: dict[str, Any], name: str
 ) -> None:
     answer = tried(world, *conditions, **fields)
@@ -110,14 +110,14 @@ def test_what_cant_be_tried_is_told_at_its_field(
     assert name in answer.json()["errors"], answer.json()
 
 
-def test_what_no_browser_sends_is_refused_too(world: World) -> None:
+def test_malformed_requests_are_rejected(world: World) -> None:
     client = world.client("superuser")
     for data in ({}, {"conditions-TOTAL_FORMS": "x"}, {"conditions-TOTAL_FORMS": "9" * 30}):
         assert client.post(f"{RULE}back-test/", data).status_code == 422
     assert client.get(f"{RULE}back-test/").status_code == 405
 
 
-def test_only_staff_ask_and_only_of_clusters_that_they_see(memory: Recorded, world: World) -> None:
+def test_back_tests_require_staff_and_access_to_the_clusters(memory: Recorded, world: World) -> None:
     assert tried(world, MEMORY, role="viewer").status_code == 302
     outsider = world.people["outsider"]
     outsider.is_staff = True
@@ -129,7 +129,7 @@ def test_only_staff_ask_and_only_of_clusters_that_they_see(memory: Recorded, wor
     assert "evening" not in found
 
 
-def test_metrics_are_offered_with_what_they_mean_and_their_labels(memory: Recorded, world: World) -> None:
+def test_metrics_are_listed_with_help_and_labels(memory: Recorded, world: World) -> None:
     told = world.client("superuser").get(f"{RULE}metrics/").json()["metrics"]
     memory_of_workers = next(each for each in told if each["name"] == MEMORY["metric"])
     assert memory_of_workers["help"]
@@ -138,7 +138,7 @@ def test_metrics_are_offered_with_what_they_mean_and_their_labels(memory: Record
     assert {"full", "empty"} <= set(memory_of_workers["labels"]["worker"])
 
 
-def test_recent_values_are_those_of_the_labels(memory: Recorded, world: World) -> None:
+def test_recent_values_are_limited_to_the_labels(memory: Recorded, world: World) -> None:
     def recent(**changed: str) -> Any:
         form = rule_form(MEMORY | changed, recent="conditions-0", cluster_names="evening")
         return world.client("superuser").post(f"{RULE}recent/", form)
@@ -149,7 +149,7 @@ def test_recent_values_are_those_of_the_labels(memory: Recorded, world: World) -
     assert recent(labels="worker").status_code == 422
 
 
-def test_places_are_found_by_their_names(world: World) -> None:
+def test_clusters_and_runs_are_found_by_name(world: World) -> None:
     told = world.client("superuser").get(f"{RULE}places/?q=EVEN").json()
     assert [place["name"] for place in told["clusters"]] == ["evening"]
     told = world.client("superuser").get(f"{RULE}places/?q=nightly").json()

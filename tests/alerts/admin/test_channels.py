@@ -53,7 +53,7 @@ def errors(response: Any) -> dict[str, list[str]]:
     return {name: list(texts) for name, texts in response.context["adminform"].form.errors.items()}
 
 
-def test_an_address_is_kept_encrypted_and_never_shown(superuser: Client) -> None:
+def test_an_address_is_stored_encrypted_and_never_shown(superuser: Client) -> None:
     response = superuser.post(ADD, form(kind="apprise", address=SLACK), follow=True)
     channel = Channel.objects.get()
     assert decrypt(channel.secret) == SLACK
@@ -87,7 +87,7 @@ def test_an_address_is_kept_encrypted_and_never_shown(superuser: Client) -> None
         ("webhook", "https://example.org/" + "x" * 2000, "2000 characters"),
     ],
 )
-def test_a_wrong_address_is_refused_with_the_reason(
+def test_an_invalid_address_is_rejected_with_the_reason(
     superuser: Client, kind: str, address: str, words: str
 ) -> None:
     found = errors(superuser.post(ADD, form(kind=kind, address=address)))
@@ -96,18 +96,18 @@ def test_a_wrong_address_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize("entered", ["http://am:9093", "http://am:9093/", "http://am:9093/api/v2/alerts"])
-def test_an_alertmanager_may_be_named_by_any_of_its_addresses(superuser: Client, entered: str) -> None:
+def test_any_form_of_an_alertmanagers_address_is_accepted(superuser: Client, entered: str) -> None:
     superuser.post(ADD, form(kind="alertmanager", address=entered))
     assert decrypt(Channel.objects.get().secret) == "http://am:9093"
 
 
-def test_another_kind_needs_another_address(superuser: Client) -> None:
+def test_changing_the_kind_requires_a_new_address(superuser: Client) -> None:
     channel = make_channel("team", "https://example.org", kind="webhook")
     response = superuser.post(f"/admin/alerts/channel/{channel.pk}/change/", form(kind="apprise", address=""))
     assert errors(response) == {"address": ["Enter an address of this kind."]}
 
 
-def test_under_another_secret_key_the_address_is_asked_for_again(superuser: Client, settings: Any) -> None:
+def test_a_changed_secret_key_requires_the_address_again(superuser: Client, settings: Any) -> None:
     channel = make_channel("team", "https://example.org", kind="webhook")
     page = f"/admin/alerts/channel/{channel.pk}/change/"
     Channel.objects.update(secret="gAAAA-of-another-key")
@@ -118,7 +118,7 @@ def test_under_another_secret_key_the_address_is_asked_for_again(superuser: Clie
     assert decrypt(channel.secret) == "https://hooks.example.org/T0K3N"
 
 
-def test_a_test_is_sent_at_once_and_its_result_shown(superuser: Client, webhook: Receiver) -> None:
+def test_a_test_is_sent_at_once_and_its_result_is_shown(superuser: Client, webhook: Receiver) -> None:
     test = {"alerts_channel_send_a_test": "1"}
     response = superuser.post(ADD, form(address=f"{webhook.url}/T0K3N", **test), follow=True)
     assert "A test was sent to “team”" in response.text
@@ -131,7 +131,7 @@ def test_a_test_is_sent_at_once_and_its_result_shown(superuser: Client, webhook:
     assert "The test couldn&#x27;t be sent. It answered 403: … is wrong" in response.text
 
 
-def test_an_owner_sets_channels_of_projects_of_theirs_alone(owner: Client, world: World) -> None:
+def test_owners_edit_only_channels_of_their_projects(owner: Client, world: World) -> None:
     make_channel("of all")
     make_channel("of both").projects.add(world.alpha, world.beta)
     theirs = make_channel("of alpha", "https://example.org", kind="webhook")
@@ -149,7 +149,7 @@ def test_an_owner_sets_channels_of_projects_of_theirs_alone(owner: Client, world
     assert owner.get(f"/admin/alerts/channel/{other.pk}/change/").status_code == 302
 
 
-def test_deliveries_are_a_log_in_which_what_was_given_up_is_tried_again(
+def test_deliveries_are_read_only_and_failed_ones_can_be_retried(
     superuser: Client, owner: Client, webhook: Receiver, fire: Fire, world: World, at: Any
 ) -> None:
     channel = make_channel("team", f"{webhook.url}/T0K3N", kind="webhook")

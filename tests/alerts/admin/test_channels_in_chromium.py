@@ -16,7 +16,9 @@ __all__ = ["complaints", "fire", "page", "rule", "webhook", "world"]
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def test_a_channel_is_made_tested_and_mended(page: Page, webhook: Receiver, complaints: list[str]) -> None:
+def test_a_channel_is_created_tested_and_corrected(
+    page: Page, webhook: Receiver, complaints: list[str]
+) -> None:
     page.goto("/admin/alerts/channel/add/")
     page.get_by_label("Name").fill(HOSTILE)
     page.get_by_label("Kind").select_option("webhook")
@@ -38,7 +40,9 @@ def test_a_channel_is_made_tested_and_mended(page: Page, webhook: Receiver, comp
     assert complaints == []
 
 
-def test_no_page_of_alerts_breaks_the_policy(page: Page, fire: Fire, complaints: list[str]) -> None:
+def test_no_admin_page_of_alerts_violates_the_content_security_policy(
+    page: Page, fire: Fire, complaints: list[str]
+) -> None:
     channel = make_channel(HOSTILE)
     fire(message=HOSTILE, labels={"worker": HOSTILE})
     silence = Silence.objects.create(matchers='rule="Worker lost"', expires=STARTED, comment=HOSTILE)

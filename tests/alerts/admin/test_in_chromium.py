@@ -43,7 +43,7 @@ def choose_cluster(page: Page) -> None:
     page.get_by_role("option").filter(has_text="evening").click()
 
 
-def test_a_rule_is_made_of_a_metric_and_a_line_that_is_moved(
+def test_a_rule_is_created_from_a_metric_and_a_dragged_threshold(
     patient: Page, memory: Recorded, world: World, complaints: list[str]
 ) -> None:
     page = patient
@@ -88,7 +88,7 @@ def test_a_rule_is_made_of_a_metric_and_a_line_that_is_moved(
     assert [said for said in complaints if "status of 422" not in said] == []
 
 
-def test_what_doesnt_matter_for_what_was_chosen_isnt_shown(patient: Page, complaints: list[str]) -> None:
+def test_only_the_fields_that_apply_are_shown(patient: Page, complaints: list[str]) -> None:
     page = patient
     page.goto(ADD)
     kind = page.get_by_label("kind of condition").first
@@ -109,7 +109,7 @@ def test_what_doesnt_matter_for_what_was_chosen_isnt_shown(patient: Page, compla
     assert complaints == []
 
 
-def test_what_cant_work_is_told_at_its_field_while_it_is_written(patient: Page) -> None:
+def test_problems_are_shown_at_their_fields_while_typing(patient: Page) -> None:
     page = patient
     page.goto(ADD)
     page.get_by_label("metric", exact=True).first.fill("no_such_metric")
@@ -117,7 +117,7 @@ def test_what_cant_work_is_told_at_its_field_while_it_is_written(patient: Page) 
     expect(page.locator(".rule-wrong").first).to_contain_text("no_such_metric")
 
 
-def test_every_page_of_the_admin_keeps_to_its_policy(
+def test_no_admin_page_violates_its_content_security_policy(
     patient: Page, world: World, complaints: list[str]
 ) -> None:
     Cluster.objects.update(name=HOSTILE)
@@ -134,7 +134,7 @@ def test_every_page_of_the_admin_keeps_to_its_policy(
     assert complaints == []
 
 
-def test_the_admin_has_the_theme_that_was_chosen(patient: Page) -> None:
+def test_the_admin_has_the_chosen_theme(patient: Page) -> None:
     page = patient
     page.goto("/admin/")
     is_dark = "() => document.documentElement.classList.contains('dark')"

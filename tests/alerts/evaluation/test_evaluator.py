@@ -50,7 +50,7 @@ def test_an_alert_is_pending_fires_and_is_resolved_at_the_times_of_the_data(
     assert alert.message == "etl: the sum of load is 20, above 10, for 5 s"
 
 
-def test_what_is_pending_and_does_not_come_to_fire_leaves_nothing(observed: Observed) -> None:
+def test_a_pending_alert_that_does_not_fire_is_deleted(observed: Observed) -> None:
     make_rule(hold_seconds=60)
     observed.load(*CALM, *BUSY, since=0)
     observed.evaluate(40)
@@ -60,7 +60,7 @@ def test_what_is_pending_and_does_not_come_to_fire_leaves_nothing(observed: Obse
     assert alerts() == []
 
 
-def test_a_round_without_anything_new_writes_nothing_but_how_far_it_got(
+def test_a_round_without_changes_writes_only_the_progress(
     observed: Observed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -82,7 +82,9 @@ def rows_as_written() -> list[tuple[object, ...]]:
         return sorted(cursor.fetchall())
 
 
-def test_what_fires_and_ends_between_two_rounds_is_told_both(observed: Observed, channel: Channel) -> None:
+def test_an_alert_that_fires_and_ends_between_two_rounds_sends_both(
+    observed: Observed, channel: Channel
+) -> None:
     make_rule()
     observed.load(*CALM, *BUSY, *CALM, *BUSY, *CALM, since=0)
     observed.evaluate(100)
@@ -90,7 +92,7 @@ def test_what_fires_and_ends_between_two_rounds_is_told_both(observed: Observed,
     assert sorted(told()) == [("load", "firing")] * 2 + [("load", "resolved")] * 2
 
 
-def test_each_worker_has_an_alert_of_its_own(observed: Observed) -> None:
+def test_each_worker_has_its_own_alert(observed: Observed) -> None:
     make_rule(condition={"metric": "load", "by": "worker", "comparison": ">", "threshold": 10})
     workers = ["tcp://10.0.0.1:1", "tcp://10.0.0.2:1"]
     loads = [sample(time, 20 * busy, worker=workers[busy]) for time in range(10) for busy in (0, 1)]
@@ -102,7 +104,7 @@ def test_each_worker_has_an_alert_of_its_own(observed: Observed) -> None:
         assert cursor.fetchall() == [(workers[1],)]
 
 
-def test_new_rules_are_asked_from_their_last_change_on(observed: Observed) -> None:
+def test_rules_are_evaluated_from_their_last_change_on(observed: Observed) -> None:
     observed.load(*BUSY, since=0)
     observed.evaluate(20)
     make_rule(changed=at(30))
@@ -111,7 +113,7 @@ def test_new_rules_are_asked_from_their_last_change_on(observed: Observed) -> No
     assert alerts() == [("load", "firing", 30, 30, None)]
 
 
-def test_a_changed_rule_judges_its_open_alerts_anew(observed: Observed, channel: Channel) -> None:
+def test_a_changed_rule_reevaluates_its_open_alerts(observed: Observed, channel: Channel) -> None:
     rule = make_rule()
     observed.load(*BUSY, since=0)
     observed.evaluate(20)
@@ -124,7 +126,7 @@ def test_a_changed_rule_judges_its_open_alerts_anew(observed: Observed, channel:
 
 
 @pytest.mark.parametrize("change", [{"enabled": False}, {"cluster_names": "other-*"}])
-def test_alerts_of_rules_that_are_not_asked_any_more_are_resolved(
+def test_alerts_of_disabled_rules_are_resolved(
     observed: Observed, channel: Channel, change: dict[str, object]
 ) -> None:
     make_rule()
@@ -154,7 +156,7 @@ def test_a_silent_cluster_is_evaluated_by_the_clock(observed: Observed) -> None:
     assert alerts() == [firing[0], ("load", "resolved", 0, 0, 34), firing[2]]
 
 
-def test_the_clock_is_the_schedulers(observed: Observed) -> None:
+def test_evaluation_follows_the_schedulers_clock(observed: Observed) -> None:
     target = Target.objects.create(
         project=observed.cluster.project, name="t", url="http://10.0.0.1:8787", clock_offset=-600
     )
@@ -167,7 +169,7 @@ def test_the_clock_is_the_schedulers(observed: Observed) -> None:
     assert alerts() == [("silent", "firing", 34, 34, None)]
 
 
-def test_with_the_cluster_end_alerts_that_are_no_longer_true(observed: Observed, channel: Channel) -> None:
+def test_the_end_of_a_cluster_resolves_its_alerts(observed: Observed, channel: Channel) -> None:
     make_rule(no_data="keep")
     event_rule("worker-lost", window=120)
     lost = Event(START + 15, "worker-lost", "", {"message": "w1"})
@@ -190,7 +192,7 @@ def test_with_the_cluster_end_alerts_that_are_no_longer_true(observed: Observed,
 CHANGES = ("firing", "resolved")
 
 
-def test_a_cluster_that_goes_on_after_its_end_is_evaluated_again(observed: Observed) -> None:
+def test_a_cluster_that_continues_after_its_end_is_evaluated_again(observed: Observed) -> None:
     make_rule()
     observed.load(*CALM, since=0)
     observed.end(20)
@@ -211,7 +213,7 @@ def test_imported_clusters_are_not_evaluated(observed: Observed) -> None:
     assert not Progress.objects.exists()
 
 
-def test_a_cluster_that_nobody_looked_at_for_long_is_caught_up_with_in_steps(observed: Observed) -> None:
+def test_a_cluster_that_is_behind_is_caught_up_in_steps(observed: Observed) -> None:
     make_rule()
     observed.load(*CALM, since=0)
     observed.evaluate(20)
@@ -221,7 +223,7 @@ def test_a_cluster_that_nobody_looked_at_for_long_is_caught_up_with_in_steps(obs
     assert alerts() == [("load", "firing", 2_000, 2_000, None)]
 
 
-def test_a_rule_that_fails_says_why_and_the_others_go_on(observed: Observed) -> None:
+def test_a_failing_rule_stores_its_error_and_does_not_affect_others(observed: Observed) -> None:
     broken = make_rule("broken", {"kind": "metric", "metric": "load", "labels": "what is this?"})
     make_rule()
     observed.load(*BUSY, since=0)
@@ -238,7 +240,7 @@ def test_a_rule_that_fails_says_why_and_the_others_go_on(observed: Observed) -> 
     assert (broken.error, broken.error_time) == ("", None)
 
 
-def test_whoever_evaluates_a_cluster_does_it_alone(observed: Observed, django_db_blocker: object) -> None:
+def test_one_process_at_a_time_evaluates_a_cluster(observed: Observed, django_db_blocker: object) -> None:
     make_rule()
     observed.load(*CALM, since=0)
     observed.evaluate(20)
@@ -252,7 +254,7 @@ def test_whoever_evaluates_a_cluster_does_it_alone(observed: Observed, django_db
     assert len(alerts()) == 1
 
 
-def test_a_cluster_that_is_deleted_meanwhile_breaks_nothing(observed: Observed) -> None:
+def test_deleting_a_cluster_during_evaluation_is_safe(observed: Observed) -> None:
     make_rule()
     observed.load(*BUSY, since=0)
     gone = Cluster(

@@ -20,7 +20,7 @@ def finding(component: str) -> Finding | None:
     return next((each for each in alerts() if each.component == component), None)
 
 
-def test_a_live_cluster_that_nobody_evaluates_is_said(observed: Observed) -> None:
+def test_a_live_cluster_without_evaluation_is_reported(observed: Observed) -> None:
     observed.load(*BUSY, since=0)
     Progress.objects.create(cluster=observed.cluster, until=at(16), settled=at(16))
     Cluster.objects.update(agent_heard=now())
@@ -38,7 +38,7 @@ def test_a_live_cluster_that_nobody_evaluates_is_said(observed: Observed) -> Non
     assert lag() == 0
 
 
-def test_rules_that_fail_are_said_with_the_reason(observed: Observed) -> None:
+def test_failing_rules_are_reported_with_the_reason(observed: Observed) -> None:
     make_rule("broken", {"kind": "metric", "metric": "load", "labels": "what is this?"})
     make_rule("disabled", {"kind": "metric", "metric": "load", "labels": "nor this"}, enabled=False)
     observed.load(*BUSY, since=0)
@@ -50,9 +50,7 @@ def test_rules_that_fail_are_said_with_the_reason(observed: Observed) -> None:
     assert finding("rule disabled") is None
 
 
-def test_channels_that_keep_failing_are_said_until_they_work_again(
-    observed: Observed, channel: Channel
-) -> None:
+def test_failing_channels_are_reported_until_they_work_again(observed: Observed, channel: Channel) -> None:
     make_rule()
     observed.load(*BUSY, since=0)
     observed.evaluate(20)
@@ -65,7 +63,7 @@ def test_channels_that_keep_failing_are_said_until_they_work_again(
     assert finding("channel everybody") is None
 
 
-def test_lag_alerts_and_deliveries_are_metrics(observed: Observed, channel: Channel) -> None:
+def test_lag_alerts_and_deliveries_are_exported_as_metrics(observed: Observed, channel: Channel) -> None:
     make_rule()
     make_rule("waits", hold_seconds=3_600)
     observed.load(*BUSY, since=0)

@@ -27,7 +27,7 @@ def late_ones() -> list[bool]:
     return list(Alert.objects.order_by("pending").values_list("is_late", flat=True))
 
 
-def test_late_data_adds_alerts_that_are_told_once(observed: Observed, channel: Channel) -> None:
+def test_late_data_adds_alerts_that_are_sent_once(observed: Observed, channel: Channel) -> None:
     make_rule(hold_seconds=5)
     observed.load(*CALM, *CALM, *CALM, since=0)
     observed.evaluate(60)
@@ -44,7 +44,7 @@ def test_late_data_adds_alerts_that_are_told_once(observed: Observed, channel: C
     assert len(told()) == 2
 
 
-def test_late_data_that_goes_on_makes_an_alert_that_goes_on(observed: Observed, channel: Channel) -> None:
+def test_late_data_can_add_an_alert_that_is_still_firing(observed: Observed, channel: Channel) -> None:
     event_rule("worker-lost", window=60)
     observed.load(*CALM, *CALM, since=0)
     observed.evaluate(40)
@@ -58,7 +58,7 @@ def test_late_data_that_goes_on_makes_an_alert_that_goes_on(observed: Observed, 
     assert told() == [("worker-lost", "firing"), ("worker-lost", "resolved")]
 
 
-def test_what_late_data_contradicts_stays_as_it_was_said(observed: Observed, channel: Channel) -> None:
+def test_late_data_does_not_change_existing_alerts(observed: Observed, channel: Channel) -> None:
     make_rule()
     observed.load(*CALM, *BUSY, *CALM, since=0)
     observed.evaluate(60)
@@ -72,7 +72,7 @@ def test_what_late_data_contradicts_stays_as_it_was_said(observed: Observed, cha
     assert told()[:2] == [("load", "firing"), ("load", "resolved")]
 
 
-def test_what_an_agent_kept_during_an_outage_is_evaluated_when_it_is_all_there(
+def test_the_backlog_of_an_agent_is_evaluated_when_it_is_complete(
     observed: Observed, channel: Channel
 ) -> None:
     make_rule()
@@ -96,7 +96,7 @@ def test_what_an_agent_kept_during_an_outage_is_evaluated_when_it_is_all_there(
     assert late_ones() == [True, False]
 
 
-def test_the_end_of_a_cluster_whose_agent_fell_silent_is_told(observed: Observed) -> None:
+def test_the_end_of_a_cluster_with_a_silent_agent_is_sent(observed: Observed) -> None:
     event_rule("ended-with-errors", window=300)
     observed.load(*CALM, since=0)
     with observed.writer as writer:
@@ -111,7 +111,7 @@ def test_the_end_of_a_cluster_whose_agent_fell_silent_is_told(observed: Observed
     assert [alert[:4] for alert in alerts()] == [("ended-with-errors", "firing", 19, 19)]
 
 
-def test_that_a_run_was_slower_is_told_once_its_end_is_known(observed: Observed) -> None:
+def test_a_slower_run_is_reported_when_its_end_is_known(observed: Observed) -> None:
     observed.load(*CALM, since=0)
     observed.evaluate(20)
     run = Run.objects.create(
@@ -126,7 +126,7 @@ def test_that_a_run_was_slower_is_told_once_its_end_is_known(observed: Observed)
     assert run.cluster_id in with_late()
 
 
-def test_a_delivery_of_a_late_alert_is_one_each_change(observed: Observed, channel: Channel) -> None:
+def test_a_late_alert_has_one_delivery_per_change(observed: Observed, channel: Channel) -> None:
     event_rule("worker-lost", window=20)
     observed.load(*CALM, *CALM, since=0)
     observed.evaluate(40)

@@ -131,7 +131,7 @@ def row(worker: int | None, firing: Firing) -> tuple[object, ...]:
     return (worker, *times, number(firing.value), False)
 
 
-def test_the_back_test_of_a_rule_equals_what_was_said_live(observed: Observed, rules: Sequence[Rule]) -> None:
+def test_a_back_test_equals_the_live_evaluation(observed: Observed, rules: Sequence[Rule]) -> None:
     tell_in_pieces(observed, random.Random(1))
     cluster = Cluster.objects.get(pk=observed.cluster.pk)
     for rule in rules:

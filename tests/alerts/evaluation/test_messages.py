@@ -49,14 +49,14 @@ def said(
     return message(alert, RuleSpec(conditions, hold), text)
 
 
-def test_without_a_template_it_is_a_sentence_made_of_the_conditions() -> None:
+def test_without_a_template_the_message_describes_the_conditions() -> None:
     told = said(metric(), value=3.71 * GIB, labels={"worker": "w3"}, hold=30)
     assert told == (
         'etl: observatory_worker_memory_bytes{type="process"} of w3 is 3.71 GiB, above 3.5 GiB, for 30 s'
     )
 
 
-def test_a_share_is_told_in_percent() -> None:
+def test_a_ratio_is_written_in_percent() -> None:
     share = metric(threshold=0.9, divisor=Attribute.MEMORY_LIMIT)
     told = said(share, value=0.953, labels={"worker": "w3"})
     assert told.endswith("/ memory limit of w3 is 95.3 %, above 90 %")
@@ -67,7 +67,7 @@ def test_a_share_is_told_in_percent() -> None:
     )
 
 
-def test_further_conditions_and_what_happened_are_told() -> None:
+def test_the_message_has_further_conditions_and_the_text_of_the_event() -> None:
     erred = EventCondition("task-erred", By.CLUSTER, count=10, window=60)
     assert said(erred, metric(threshold=GIB), text="ValueError: no") == (
         "etl: a task erred, 10 times or more within 60 s,"
@@ -78,7 +78,7 @@ def test_further_conditions_and_what_happened_are_told() -> None:
     )
 
 
-def test_a_template_is_filled_with_values_that_have_units() -> None:
+def test_placeholders_are_filled_with_values_and_units() -> None:
     template = "{worker} on {cluster}: {value} of {threshold} ({labels}) {text} {nothing} {0} {"
     labels = {"worker": "w3", "type": "process"}
     assert said(metric(), template=template, value=4 * GIB, labels=labels, text="so") == (
@@ -86,14 +86,14 @@ def test_a_template_is_filled_with_values_that_have_units() -> None:
     )
 
 
-def test_braces_in_what_a_cluster_tells_are_not_expanded_again() -> None:
+def test_braces_in_texts_of_the_cluster_are_not_expanded() -> None:
     labels = {"worker": "{text}{cluster}"}
     told = said(metric(), template="{worker}!", value=1, labels=labels, text="secret")
     assert told == "{text}{cluster}!"
 
 
 @pytest.mark.parametrize("template", ["", "{cluster} {worker} {value} {labels} {text}" * 10])
-def test_odd_data_is_bounded_and_storable(template: str) -> None:
+def test_hostile_texts_are_shortened_and_storable(template: str) -> None:
     odd = "\x00\ud800" + "x" * 100_000
     told = said(metric(), template=template, value=float("nan"), labels={odd: odd, "worker": odd}, text=odd)
     assert len(told) <= MAX_LENGTH

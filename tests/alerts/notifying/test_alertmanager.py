@@ -25,7 +25,7 @@ def time_of(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def test_an_alertmanager_is_pushed_what_fires_and_its_end(
+def test_firing_and_resolved_alerts_are_pushed_to_an_alertmanager(
     channel: Channel, alertmanager: Receiver, fire: Fire, resolve: Resolve, at: datetime
 ) -> None:
     alert = fire(labels={"worker": "w1", "no-label": "x", "empty": ""})
@@ -47,7 +47,7 @@ def test_an_alertmanager_is_pushed_what_fires_and_its_end(
     assert not Delivery.objects.exclude(state="sent").exists()
 
 
-def test_what_fires_is_pushed_again_so_that_it_isn_t_forgotten(
+def test_firing_alerts_are_refreshed_in_an_alertmanager(
     channel: Channel, alertmanager: Receiver, fire: Fire, resolve: Resolve, at: datetime
 ) -> None:
     assert channels_to_refresh() == [channel.pk]
@@ -61,7 +61,7 @@ def test_what_fires_is_pushed_again_so_that_it_isn_t_forgotten(
     assert time_of(still["endsAt"]) - at > 5 * MINUTE
 
 
-def test_what_it_was_not_told_yet_is_not_pushed_again(
+def test_unsent_alerts_are_not_refreshed(
     channel: Channel, alertmanager: Receiver, fire: Fire, at: datetime
 ) -> None:
     alertmanager.answers = [(500, "")]
@@ -71,7 +71,7 @@ def test_what_it_was_not_told_yet_is_not_pushed_again(
     assert alertmanager.bodies == []
 
 
-def test_an_alertmanager_that_is_away_is_pushed_to_a_minute_later(
+def test_a_refresh_that_fails_succeeds_a_minute_later(
     channel: Channel, alertmanager: Receiver, fire: Fire, at: datetime
 ) -> None:
     fire()

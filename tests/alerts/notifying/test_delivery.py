@@ -38,7 +38,7 @@ def summaries(body: dict[str, Any]) -> list[tuple[str, str]]:
     return [(alert["status"], alert["annotations"]["summary"]) for alert in body["alerts"]]
 
 
-def test_what_fires_is_told_once_and_its_end_too(
+def test_a_firing_alert_and_its_end_are_sent_once_each(
     channel: Channel, webhook: Receiver, fire: Fire, resolve: Resolve, at: datetime
 ) -> None:
     alert = fire()
@@ -56,7 +56,7 @@ def test_what_fires_is_told_once_and_its_end_too(
     assert len(set(webhook.ids)) == 2
 
 
-def test_what_is_due_of_a_cluster_is_told_together(
+def test_due_notifications_of_a_cluster_are_one_message(
     channel: Channel, webhook: Receiver, fire: Fire, resolve: Resolve, world: World, at: datetime
 ) -> None:
     old = fire()
@@ -77,7 +77,7 @@ def test_what_is_due_of_a_cluster_is_told_together(
     assert summaries(there) == [("firing", "far away")]
 
 
-def test_more_than_may_be_sent_an_hour_is_told_together_as_soon_as_it_may(
+def test_notifications_beyond_the_hourly_limit_are_sent_together_later(
     channel: Channel, webhook: Receiver, fire: Fire, world: World, at: datetime
 ) -> None:
     Channel.objects.update(messages_an_hour=2)
@@ -99,7 +99,7 @@ def test_more_than_may_be_sent_an_hour_is_told_together_as_soon_as_it_may(
     assert not Delivery.objects.exclude(state="sent").exists()
 
 
-def test_a_start_that_had_to_wait_is_told_with_its_end(
+def test_a_postponed_start_is_reported_with_its_end(
     channel: Channel, webhook: Receiver, fire: Fire, resolve: Resolve, at: datetime
 ) -> None:
     Channel.objects.update(messages_an_hour=1)
@@ -111,7 +111,7 @@ def test_a_start_that_had_to_wait_is_told_with_its_end(
     assert states() == [("firing", "sent")] * 2 + [("resolved", "sent")]
 
 
-def test_a_receiver_that_fails_is_asked_again_until_it_takes_the_message(
+def test_a_failed_message_is_retried_until_it_succeeds(
     channel: Channel, webhook: Receiver, fire: Fire, resolve: Resolve, at: datetime
 ) -> None:
     webhook.answers = [(500, "out of order"), (503, "")]
@@ -134,7 +134,7 @@ def test_a_receiver_that_fails_is_asked_again_until_it_takes_the_message(
     assert len(webhook.ids) == 4
 
 
-def test_a_failing_cluster_s_message_holds_up_no_other_cluster(
+def test_a_failed_message_of_a_cluster_delays_no_other_cluster(
     channel: Channel, webhook: Receiver, fire: Fire, world: World, at: datetime
 ) -> None:
     webhook.answers = [(400, "no")]
@@ -145,7 +145,7 @@ def test_a_failing_cluster_s_message_holds_up_no_other_cluster(
     assert [summaries(body) for body in webhook.bodies] == [[("firing", "far away")]]
 
 
-def test_a_message_is_given_up_after_hours_and_that_is_told(
+def test_a_message_fails_for_good_after_the_last_attempt(
     world: World, fire: Fire, resolve: Resolve, at: datetime, caplog: pytest.LogCaptureFixture
 ) -> None:
     channel = make_channel("nobody", "http://127.0.0.1:1/T0K3N", kind="webhook")
@@ -172,7 +172,7 @@ def test_pauses_get_longer_up_to_ten_minutes() -> None:
     assert sum(pauses) < 4 * 3600
 
 
-def test_what_a_dead_process_was_sending_is_sent_again_as_the_same_message(
+def test_a_message_of_a_dead_process_is_sent_again_with_the_same_id(
     channel: Channel, webhook: Receiver, fire: Fire, at: datetime
 ) -> None:
     fire()
@@ -193,7 +193,7 @@ def test_what_a_dead_process_was_sending_is_sent_again_as_the_same_message(
     assert not Delivery.objects.exclude(state="sent").exists()
 
 
-def test_a_crash_between_sending_and_noting_it_repeats_no_more_than_that_message(
+def test_a_crash_after_sending_repeats_only_that_message(
     channel: Channel, webhook: Receiver, fire: Fire, at: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fire()
@@ -217,7 +217,7 @@ def test_a_crash_between_sending_and_noting_it_repeats_no_more_than_that_message
     assert len(set(webhook.ids)) == 1
 
 
-def test_what_waits_for_a_channel_that_was_switched_off_is_not_needed(
+def test_deliveries_to_a_disabled_channel_are_closed(
     channel: Channel, webhook: Receiver, fire: Fire, at: datetime
 ) -> None:
     fire()
@@ -228,14 +228,14 @@ def test_what_waits_for_a_channel_that_was_switched_off_is_not_needed(
     assert webhook.bodies == []
 
 
-def test_deleted_alerts_are_not_told(channel: Channel, webhook: Receiver, fire: Fire, at: datetime) -> None:
+def test_deleted_alerts_are_not_sent(channel: Channel, webhook: Receiver, fire: Fire, at: datetime) -> None:
     fire()
     Alert.objects.all().delete()
     deliver_to(channel.pk, at)
     assert webhook.bodies == []
 
 
-def test_the_payload_is_alertmanager_s(
+def test_the_webhook_payload_is_that_of_alertmanager(
     channel: Channel, webhook: Receiver, fire: Fire, rule: Rule, world: World, at: datetime, settings: Any
 ) -> None:
     settings.PUBLIC_URL = "https://observatory.example.org"

@@ -32,7 +32,7 @@ def silence(db: None, at: datetime) -> Silence:
     )
 
 
-def test_what_is_silenced_is_told_when_the_silence_ends(
+def test_a_silenced_alert_is_sent_when_the_silence_ends(
     channel: Channel, webhook: Receiver, fire: Fire, silence: Silence, at: datetime
 ) -> None:
     fire()
@@ -43,7 +43,7 @@ def test_what_is_silenced_is_told_when_the_silence_ends(
     assert len(webhook.bodies) == 1
 
 
-def test_a_silence_that_is_ended_early_ends_at_once(
+def test_expiring_a_silence_takes_effect_at_once(
     channel: Channel, webhook: Receiver, fire: Fire, silence: Silence, at: datetime
 ) -> None:
     fire()
@@ -53,7 +53,7 @@ def test_a_silence_that_is_ended_early_ends_at_once(
     assert len(webhook.bodies) == 1
 
 
-def test_what_begins_and_ends_in_a_silence_is_never_told(
+def test_an_alert_that_starts_and_ends_during_a_silence_is_never_sent(
     channel: Channel, webhook: Receiver, fire: Fire, resolve: Resolve, silence: Silence, at: datetime
 ) -> None:
     alert = fire()
@@ -66,7 +66,7 @@ def test_what_begins_and_ends_in_a_silence_is_never_told(
     assert webhook.bodies == []
 
 
-def test_the_end_of_what_was_told_is_told_in_a_silence_too(
+def test_the_end_of_a_sent_alert_is_sent_during_a_silence(
     channel: Channel, webhook: Receiver, fire: Fire, resolve: Resolve, silence: Silence, at: datetime
 ) -> None:
     alert = fire()
@@ -76,7 +76,7 @@ def test_the_end_of_what_was_told_is_told_in_a_silence_too(
     assert [summaries(body)[0][0] for body in webhook.bodies] == ["firing", "resolved"]
 
 
-def test_what_fires_for_hours_is_told_again(
+def test_an_alert_that_keeps_firing_sends_reminders(
     channel: Channel, webhook: Receiver, fire: Fire, at: datetime
 ) -> None:
     Channel.objects.update(repeat_hours=2)
@@ -89,7 +89,7 @@ def test_what_fires_for_hours_is_told_again(
     assert [summaries(body) for body in webhook.bodies] == [[("firing", "w1 was lost")]] * 3
 
 
-def test_nobody_is_reminded_of_what_is_acknowledged_silenced_or_over(
+def test_acknowledged_silenced_and_resolved_alerts_send_no_reminders(
     channel: Channel, fire: Fire, resolve: Resolve, world: World, at: datetime
 ) -> None:
     Channel.objects.update(repeat_hours=1)
@@ -107,7 +107,7 @@ def test_nobody_is_reminded_of_what_is_acknowledged_silenced_or_over(
     assert [reminder.alert for reminder in Delivery.objects.filter(change="reminder")] == [silenced]
 
 
-def test_a_reminder_that_came_too_late_is_not_needed(
+def test_a_reminder_of_a_resolved_alert_is_closed(
     channel: Channel, webhook: Receiver, fire: Fire, world: World, at: datetime
 ) -> None:
     Channel.objects.update(repeat_hours=1)
@@ -120,7 +120,7 @@ def test_a_reminder_that_came_too_late_is_not_needed(
     assert len(webhook.bodies) == 1
 
 
-def test_a_channel_that_fails_is_not_reminded_again_and_again(
+def test_reminders_to_a_failing_channel_do_not_pile_up(
     channel: Channel, webhook: Receiver, fire: Fire, at: datetime
 ) -> None:
     Channel.objects.update(repeat_hours=1)

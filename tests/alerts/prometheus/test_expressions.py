@@ -79,13 +79,13 @@ def rate(metric: str, window: float = 300, function: Function = Function.RATE) -
         ),
     ],
 )
-def test_what_fits_becomes_a_condition(expression: str, condition: MetricCondition) -> None:
+def test_supported_expressions_become_conditions(expression: str, condition: MetricCondition) -> None:
     read = read_expression(expression)
     assert read.conditions == (condition,)
     assert read.notes == ()
 
 
-def test_several_have_to_hold() -> None:
+def test_conjunctions_become_several_conditions() -> None:
     read = read_expression(
         "max by (instance) (a) > 1 and on (instance) (sum by (instance) (b) < 2) and on () sum(c) > 3"
     )
@@ -96,14 +96,14 @@ def test_several_have_to_hold() -> None:
     ]
 
 
-def test_a_factor_goes_into_the_threshold_and_is_told() -> None:
+def test_a_factor_is_moved_into_the_threshold_and_noted() -> None:
     read = read_expression("100 * sum(a) / sum(b) > 95")
     assert read.conditions == (MetricCondition(A, By.CLUSTER, SUM, ABOVE, 0.95, divisor=B),)
     assert read.notes == ("the threshold 95 became 0.95, without the factor",)
     assert read_expression("a / 1024 > 2").conditions[0].threshold == 2048
 
 
-def test_labels_that_prometheus_gives_are_left_out_and_told() -> None:
+def test_labels_of_scrapes_are_left_out_and_noted() -> None:
     read = read_expression('sum(a{job="dask",type="x"}) > 1')
     assert read.conditions[0].selector.matchers == (Matcher("type", "=", "x"),)
     assert read.notes == ('job="dask" was left out: the rule\'s targets and clusters say where it is asked',)
@@ -159,7 +159,9 @@ def test_labels_that_prometheus_gives_are_left_out_and_told() -> None:
         ("a or " * 200 + "a > 1", "", "operators"),
     ],
 )
-def test_what_does_not_fit_is_named(expression: str, part: str, why: str) -> None:
+def test_unsupported_expressions_are_rejected_with_the_part_and_the_reason(
+    expression: str, part: str, why: str
+) -> None:
     with pytest.raises(Unsupported) as unfit:
         read_expression(expression)
     if why != "operators":

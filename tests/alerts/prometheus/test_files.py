@@ -34,7 +34,7 @@ groups:
 """
 
 
-def test_what_fits_and_can_work_is_made_and_the_rest_is_named(db: None) -> None:
+def test_supported_rules_are_imported_and_others_are_listed(db: None) -> None:
     imported = import_rules(FILE)
     rule = Rule.objects.get()
     assert imported.rules == [rule]
@@ -48,7 +48,7 @@ def test_what_fits_and_can_work_is_made_and_the_rest_is_named(db: None) -> None:
     assert "of this name already" in again.left_out[1].why
 
 
-def test_what_is_exported_and_imported_again_asks_the_same(db: None) -> None:
+def test_an_exported_rule_is_equivalent_after_import(db: None) -> None:
     make()
     before = {rule.name: spec_of(rule, list(rule.conditions.all())) for rule in Rule.objects.all()}
     text = export_rules(Rule.objects.all())
@@ -77,7 +77,7 @@ def left_out(text: str) -> list[str]:
     return [line.split(": ")[1] for line in text.splitlines() if line.startswith("# Left out: ")]
 
 
-def test_each_ready_made_rule_can_work(db: None) -> None:
+def test_each_ready_made_rule_is_valid(db: None) -> None:
     make()
     assert Rule.objects.count() == len(RULES)
     for rule in Rule.objects.all():
@@ -105,7 +105,7 @@ def test_commands_import_and_export(world: World, tmp_path: Path) -> None:
         call_command("import_rules", str(file))
 
 
-def test_staff_import_by_a_page_that_names_what_was_left_out(world: World) -> None:
+def test_the_import_page_lists_unsupported_rules(world: World) -> None:
     client = world.client("superuser")
     url = reverse("admin:alerts_rule_import_from_prometheus")
     assert client.get(url).status_code == 200
@@ -125,7 +125,7 @@ def test_staff_import_by_a_page_that_names_what_was_left_out(world: World) -> No
     assert HOSTILE not in page
 
 
-def test_the_list_of_rules_is_exported(world: World) -> None:
+def test_the_list_of_rules_can_be_exported(world: World) -> None:
     client = world.client("superuser")
     import_rules(FILE)
     other = Rule.objects.create(name="Other")
@@ -141,14 +141,14 @@ def test_the_list_of_rules_is_exported(world: World) -> None:
     assert b"Threads" not in ticked.content
 
 
-def test_only_those_who_may_add_rules_import(world: World) -> None:
+def test_importing_requires_the_permission_to_add_rules(world: World) -> None:
     for role in ("anonymous", "owner"):
         for name in ("import_from_prometheus", "export_all"):
             answer = world.client(role).get(reverse(f"admin:alerts_rule_{name}"))
             assert answer.status_code in (302, 403, 404)
 
 
-def test_staff_of_a_project_import_for_it_alone(world: World) -> None:
+def test_staff_import_only_for_their_projects(world: World) -> None:
     owner = world.people["owner"]
     owner.is_staff = True
     owner.save()

@@ -50,7 +50,7 @@ groups:
 """
 
 
-def test_what_fits_becomes_a_rule_and_what_does_not_is_named() -> None:
+def test_supported_rules_are_read_and_others_are_listed() -> None:
     reading = read_rules(FILE)
     [read] = reading.rules
     rule = read.rule
@@ -79,7 +79,7 @@ def test_what_fits_becomes_a_rule_and_what_does_not_is_named() -> None:
     ]
 
 
-def test_a_resource_of_kubernetes_is_read_too() -> None:
+def test_a_prometheusrule_of_kubernetes_is_read() -> None:
     text = "kind: PrometheusRule\nspec: {groups: [{name: a, rules: [{alert: A, expr: sum(a) > 1}]}]}"
     assert [read.rule.name for read in read_rules(text).rules] == ["A"]
 
@@ -104,12 +104,12 @@ def test_a_resource_of_kubernetes_is_read_too() -> None:
         ("\x00", "can't be read"),
     ],
 )
-def test_what_is_no_file_of_rules_is_refused_with_what_is_wrong(text: str, why: str) -> None:
+def test_an_invalid_rule_file_is_rejected_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(DocumentError, match=why):
         read_rules(text)
 
 
-def test_odd_rules_are_left_out_one_by_one() -> None:
+def test_invalid_rules_are_left_out_one_by_one() -> None:
     text = yaml.safe_dump(
         {
             "groups": [
@@ -170,7 +170,7 @@ def test_a_rule_is_written_as_prometheus_reads_it() -> None:
     ]
 
 
-def test_what_prometheus_cannot_say_is_named_in_comments() -> None:
+def test_comments_list_what_promql_cannot_express() -> None:
     memory = Selector("observatory_worker_memory_bytes", (Matcher("worker", "=", "a"),))
     limit = MetricCondition(
         memory, By.WORKER, Aggregate.SUM, Comparison.ABOVE, 0.9, divisor=Attribute.MEMORY_LIMIT
@@ -197,7 +197,7 @@ def test_what_prometheus_cannot_say_is_named_in_comments() -> None:
     ]
 
 
-def test_nothing_that_can_be_said_is_a_file_too() -> None:
+def test_a_file_without_expressible_rules_is_valid() -> None:
     paused = written(EventCondition(WORKER_PAUSED.name, By.WORKER))
     assert yaml.safe_load(paused) == {"groups": []}
     assert read_rules(paused).rules == []
@@ -250,7 +250,7 @@ def specs(draw: st.DrawFn) -> RuleSpec:
 
 @given(specs())
 @settings(max_examples=200, deadline=None)
-def test_what_is_written_and_read_again_asks_the_same(spec: RuleSpec) -> None:
+def test_a_written_rule_is_equivalent_when_read(spec: RuleSpec) -> None:
     rule = Rule(
         name="A <b>rule</b>: «x»", severity=Severity.INFO, message="{value} # of {worker}", advice="x\ny"
     )
@@ -265,7 +265,7 @@ def test_what_is_written_and_read_again_asks_the_same(spec: RuleSpec) -> None:
 
 
 @given(st.lists(matchers, max_size=3))
-def test_labels_are_kept_in_a_condition_as_they_were_read(found: list[Matcher]) -> None:
+def test_labels_are_stored_as_they_were_read(found: list[Matcher]) -> None:
     condition = MetricCondition(Selector("a", tuple(found)), By.SERIES, Aggregate.SUM, Comparison.ABOVE, 1)
     [row] = rows_of([condition])
     kept = parse_matchers(row.labels)

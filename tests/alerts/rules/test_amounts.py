@@ -27,12 +27,12 @@ UNITS = ("bytes", "seconds", "ratio", "percent", "bytes/s", "")
         ("-1e3", "", -1000),
     ],
 )
-def test_an_amount_is_typed_with_its_unit_or_without(text: str, unit: str, value: float) -> None:
+def test_amounts_are_parsed_with_and_without_units(text: str, unit: str, value: float) -> None:
     assert parse_amount(text, unit) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["", "lots", "80 GiB", "1 2", "1e999", "%", "nan", "5 min"])
-def test_what_is_no_ratio_is_refused_with_what_can_be_typed(text: str) -> None:
+def test_invalid_amounts_are_rejected_with_the_allowed_units(text: str) -> None:
     with pytest.raises(AmountError, match="write a number, also with %"):
         parse_amount(text, "ratio")
 
@@ -48,10 +48,10 @@ def test_what_is_no_ratio_is_refused_with_what_can_be_typed(text: str) -> None:
         (0.123456, "ratio", "0.123456"),
     ],
 )
-def test_an_amount_is_shown_in_the_unit_that_is_short(value: float, unit: str, text: str) -> None:
+def test_amounts_are_formatted_in_the_shortest_unit(value: float, unit: str, text: str) -> None:
     assert format_amount(value, unit) == text
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(UNITS))
-def test_what_is_shown_means_the_very_same_amount(value: float, unit: str) -> None:
+def test_formatted_amounts_parse_to_the_same_number(value: float, unit: str) -> None:
     assert parse_amount(format_amount(value, unit), unit) == pytest.approx(value, rel=1e-12, abs=0)

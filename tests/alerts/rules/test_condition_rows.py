@@ -21,7 +21,7 @@ from observatory.alerts.rules.conditions import (
 from observatory.alerts.silences.matchers import MatcherError, parse_matchers
 
 
-def test_a_rule_that_isnt_saved_says_what_it_asks() -> None:
+def test_an_unsaved_rule_can_be_converted() -> None:
     metric = Condition(
         metric="memory",
         labels='type="process"',
@@ -67,6 +67,6 @@ def test_counters_are_divided_by_with_the_same_function_and_other_metrics_by_the
     assert condition.divisor == Selector(metric, (), function, window)
 
 
-def test_labels_that_are_none_are_refused() -> None:
+def test_invalid_labels_are_rejected() -> None:
     with pytest.raises(MatcherError, match="this is none"):
         condition_of(Condition(metric="memory", labels="type"))

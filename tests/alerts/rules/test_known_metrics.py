@@ -16,13 +16,13 @@ COUNTER = MetricType.COUNTER
 MEMORY = "observatory_worker_memory_bytes"
 
 
-def test_ours_are_there_before_anything_was_seen(db: None) -> None:
+def test_observatory_metrics_are_known_before_any_cluster(db: None) -> None:
     names = [metric.name for metric in known_metrics()]
     assert names == sorted(OBSERVATORY_METRICS)
     assert all(metric.help and (metric.of_workers or metric.of_cluster) for metric in known_metrics())
 
 
-def test_what_was_seen_is_there_with_its_labels_and_whose_it_is(cluster: Cluster, tell: Tell) -> None:
+def test_reported_metrics_are_known_with_labels_and_owner(cluster: Cluster, tell: Tell) -> None:
     tell("rows_read_total", 1, 2, worker="alice", kind=COUNTER, table="users")
     tell("rows_read_total", 1, 2, worker="bob", kind=COUNTER, table="orders")
     tell("queue_length", 3)
@@ -37,7 +37,7 @@ def test_what_was_seen_is_there_with_its_labels_and_whose_it_is(cluster: Cluster
     assert known_metric("no_such_metric") is None
 
 
-def test_a_metric_of_workers_and_of_the_scheduler_is_both(cluster: Cluster, tell: Tell) -> None:
+def test_a_metric_can_belong_to_workers_and_to_the_scheduler(cluster: Cluster, tell: Tell) -> None:
     tell("process_open_fds", 3)
     for number in range(3):
         tell("process_open_fds", 3, worker=f"w{number}")
@@ -47,21 +47,21 @@ def test_a_metric_of_workers_and_of_the_scheduler_is_both(cluster: Cluster, tell
     assert known.of_cluster
 
 
-def test_metrics_of_other_projects_are_left_out(cluster: Cluster, tell: Tell) -> None:
+def test_metrics_of_other_projects_are_not_listed(cluster: Cluster, tell: Tell) -> None:
     tell("queue_length", 3)
     other = Project.objects.create(name="Other", slug="other")
     assert "queue_length" in [metric.name for metric in known_metrics([cluster.project_id])]
     assert "queue_length" not in [metric.name for metric in known_metrics([other.pk])]
 
 
-def test_what_is_known_of_dask_is_known_before_it_is_seen(db: None) -> None:
+def test_dask_metrics_are_known_before_any_cluster(db: None) -> None:
     known = known_metric("dask_worker_spill_bytes_total")
     assert known is not None
     assert (known.type, known.unit, known.of_workers) == (COUNTER, "bytes", True)
     assert "disk_write" in known.labels["activity"]
 
 
-def test_values_of_a_label_are_few(cluster: Cluster, tell: Tell) -> None:
+def test_the_values_of_a_label_are_limited(cluster: Cluster, tell: Tell) -> None:
     for number in range(60):
         tell("rows_total", 1, table=f"table-{number:02}")
     known = known_metric("rows_total")
@@ -69,7 +69,7 @@ def test_values_of_a_label_are_few(cluster: Cluster, tell: Tell) -> None:
     assert len(known.labels["table"]) == 50
 
 
-def test_lately_is_drawn_of_the_last_hour(cluster: Cluster, tell: Tell) -> None:
+def test_recent_values_cover_the_last_hour(cluster: Cluster, tell: Tell) -> None:
     tell(MEMORY, 1, 3, start=0, step=3000, worker="alice", type="process")
     tell(MEMORY, 5, 5, start=0, step=3000, worker="bob", type="process")
     tell(MEMORY, 100, start=3000, worker="bob", type="spilled")
@@ -81,14 +81,14 @@ def test_lately_is_drawn_of_the_last_hour(cluster: Cluster, tell: Tell) -> None:
     assert len(recent(MEMORY, (), [cluster.pk], seconds=60).bins) == 1
 
 
-def test_a_counter_is_drawn_as_its_rate_and_a_reset_is_left_out(cluster: Cluster, tell: Tell) -> None:
+def test_recent_values_of_a_counter_are_rates_without_resets(cluster: Cluster, tell: Tell) -> None:
     tell("rows_total", 100, 200, 5, 15, step=10, kind=COUNTER)
     found = recent("rows_total", (), [cluster.pk], seconds=60)
     assert found.is_rate
     assert [bin.mean for bin in found.bins] == [10, 1]
 
 
-def test_without_series_there_is_nothing_to_draw(cluster: Cluster, tell: Tell) -> None:
+def test_without_series_there_are_no_recent_values(cluster: Cluster, tell: Tell) -> None:
     assert recent("rows_total", (), [cluster.pk]).bins == []
     assert recent("rows_total", (), []).bins == []
 
@@ -105,7 +105,7 @@ def test_without_series_there_is_nothing_to_draw(cluster: Cluster, tell: Tell) -
         ("dask_scheduler_clients", ""),
     ],
 )
-def test_the_unit_is_in_the_name(name: str, unit: str) -> None:
+def test_units_of_metrics(name: str, unit: str) -> None:
     assert unit_of_metric(name) == unit
 
 

@@ -21,7 +21,7 @@ def made(db: None) -> None:
     make()
 
 
-def test_migrations_make_them(db: None) -> None:
+def test_migrations_create_the_ready_made_rules(db: None) -> None:
     assert not Rule.objects.exists()
     alerts = apps.get_app_config("alerts")
     post_migrate.connect(make_after_migrations, sender=alerts, dispatch_uid="ready-made rules")
@@ -32,7 +32,7 @@ def test_migrations_make_them(db: None) -> None:
     assert {rule.key for rule in Rule.objects.filter(enabled=True)} == set(BY_KEY)
 
 
-def test_all_of_them_say_what_they_mean_and_what_to_do(made: None) -> None:
+def test_every_ready_made_rule_has_a_description_and_advice(made: None) -> None:
     assert len(RULES) == 16
     for rule in Rule.objects.all():
         assert rule.description
@@ -43,7 +43,7 @@ def test_all_of_them_say_what_they_mean_and_what_to_do(made: None) -> None:
             condition.full_clean()
 
 
-def test_what_people_changed_or_deleted_stays_so(made: None) -> None:
+def test_changed_and_deleted_ready_made_rules_stay_so(made: None) -> None:
     lost = Rule.objects.get(key="worker-lost")
     lost.name, lost.enabled = "Gone", False
     lost.save()
@@ -55,7 +55,7 @@ def test_what_people_changed_or_deleted_stays_so(made: None) -> None:
     assert Rule.objects.count() == len(RULES) - 1
 
 
-def test_a_name_that_people_took_stays_theirs(db: None) -> None:
+def test_a_ready_made_rule_gets_another_name_if_its_name_is_taken(db: None) -> None:
     theirs = Rule.objects.create(name="Worker lost")
     make()
     assert Rule.objects.get(key="worker-lost").name == "Worker lost (ready-made)"
@@ -63,7 +63,7 @@ def test_a_name_that_people_took_stays_theirs(db: None) -> None:
     assert (theirs.name, theirs.key) == ("Worker lost", "")
 
 
-def test_a_rule_goes_back_to_what_it_was(made: None) -> None:
+def test_reset_restores_a_ready_made_rule(made: None) -> None:
     rule = Rule.objects.get(key="cluster-memory")
     before, asked = rule.changed, list(rule.conditions.values("metric", "threshold", "clear_threshold"))
     rule.name, rule.hold_seconds, rule.description, rule.enabled = "X", 1, "", False
@@ -80,7 +80,7 @@ def test_a_rule_goes_back_to_what_it_was(made: None) -> None:
     assert rule.changed > before
 
 
-def test_the_documentation_has_all_of_them() -> None:
+def test_the_documentation_lists_all_ready_made_rules() -> None:
     spec = importlib.util.spec_from_file_location("make_table", ROOT / "docs/make_ready_made_rules.py")
     assert spec is not None
     assert spec.loader is not None

@@ -40,7 +40,7 @@ def refused(*conditions: Condition, **rule: Any) -> tuple[int | None, str]:
 
 
 @pytest.mark.django_db
-def test_what_can_work_has_no_problems() -> None:
+def test_a_valid_rule_has_no_problems() -> None:
     conditions = (
         metric(
             labels='type="process", worker=~"gpu-.*"',
@@ -57,13 +57,13 @@ def test_what_can_work_has_no_problems() -> None:
 
 
 @pytest.mark.django_db
-def test_a_rule_without_conditions_or_with_too_many() -> None:
+def test_a_rule_needs_one_to_four_conditions() -> None:
     assert refused() == (None, "")
     assert refused(*[metric()] * 5) == (None, "")
 
 
 @pytest.mark.django_db
-def test_a_metric_that_nobody_ever_told() -> None:
+def test_an_unknown_metric_is_rejected() -> None:
     assert said(metric("nothing_of_the_kind")) == [
         (0, "metric", "No cluster has told a metric called nothing_of_the_kind.")
     ]
@@ -73,7 +73,7 @@ def test_a_metric_that_nobody_ever_told() -> None:
 
 
 @pytest.mark.django_db
-def test_labels_that_are_none_and_expressions_that_are_none() -> None:
+def test_invalid_labels_and_patterns_are_rejected() -> None:
     assert refused(metric(labels="type=process")) == (0, "labels")
     assert refused(metric(labels='type=~"(process"')) == (0, "labels")
     assert refused(metric(labels='worker=~"(?=gpu)"')) == (0, "labels")
@@ -81,7 +81,7 @@ def test_labels_that_are_none_and_expressions_that_are_none() -> None:
 
 
 @pytest.mark.django_db
-def test_labels_that_no_series_has_are_named_with_those_that_were_seen() -> None:
+def test_unknown_labels_are_rejected_with_the_known_ones() -> None:
     [(_, field, message)] = said(metric(labels='type="manged"'))
     assert field == "labels"
     assert message == (
@@ -93,7 +93,7 @@ def test_labels_that_no_series_has_are_named_with_those_that_were_seen() -> None
     assert refused(metric(TASKS, by=By.CLUSTER, labels='worker="w0"')) == (0, "labels")
 
 
-def test_labels_that_a_cluster_told(stored: Stored) -> None:
+def test_labels_are_checked_against_reported_series(stored: Stored) -> None:
     for shard in ("a", "b"):
         stored.samples({1: 1}, "queue_length", shard=shard)
     assert said(metric("queue_length", labels='shard="b"', by=By.CLUSTER)) == []
@@ -102,7 +102,7 @@ def test_labels_that_a_cluster_told(stored: Stored) -> None:
 
 
 @pytest.mark.django_db
-def test_a_rate_without_a_window_and_a_quantile_that_is_none() -> None:
+def test_invalid_windows_and_quantiles_are_rejected() -> None:
     assert refused(metric(function=Function.RATE, window_seconds=0)) == (0, "window_seconds")
     assert refused(metric(function=Function.CHANGE, window_seconds=float("nan"))) == (0, "window_seconds")
     assert refused(metric(aggregate="quantile", quantile=1.5)) == (0, "quantile")
@@ -111,21 +111,21 @@ def test_a_rate_without_a_window_and_a_quantile_that_is_none() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_thresholds_that_are_no_numbers(number: float) -> None:
+def test_thresholds_have_to_be_finite_numbers(number: float) -> None:
     assert refused(metric(threshold=number)) == (0, "threshold")
     assert refused(metric(clear_threshold=number)) == (0, "clear_threshold")
     assert refused(metric(), hold_seconds=number) == (None, "hold_seconds")
 
 
 @pytest.mark.django_db
-def test_a_rule_is_cleared_on_the_other_side_of_its_threshold() -> None:
+def test_the_clear_threshold_is_on_the_other_side_of_the_threshold() -> None:
     assert refused(metric(comparison=">", threshold=5, clear_threshold=6)) == (0, "clear_threshold")
     assert refused(metric(comparison="<=", threshold=5, clear_threshold=4)) == (0, "clear_threshold")
     assert said(metric(comparison="<", threshold=5, clear_threshold=6)) == []
 
 
 @pytest.mark.django_db
-def test_what_no_worker_tells_isnt_asked_of_each_worker() -> None:
+def test_a_metric_without_worker_series_cannot_be_evaluated_for_each_worker() -> None:
     assert refused(metric(TASKS)) == (0, "by")
     by_limit = {"divisor": "attribute", "divisor_attribute": "memory_limit"}
     assert refused(metric(TASKS, by=By.SERIES, **by_limit)) == (0, "divisor_attribute")
@@ -134,7 +134,7 @@ def test_what_no_worker_tells_isnt_asked_of_each_worker() -> None:
 
 
 @pytest.mark.django_db
-def test_series_are_divided_by_those_with_the_same_labels_only() -> None:
+def test_series_are_divided_only_by_series_with_the_same_labels() -> None:
     cpu = {"divisor": "metric", "divisor_metric": "observatory_worker_cpu_percent"}
     assert refused(metric(by=By.SERIES, **cpu)) == (0, "divisor_metric")
     assert said(metric(by=By.WORKER, **cpu)) == []
@@ -149,7 +149,7 @@ def test_series_are_divided_by_those_with_the_same_labels_only() -> None:
 
 
 @pytest.mark.django_db
-def test_events_that_never_happen_and_what_means_nothing_of_them() -> None:
+def test_invalid_settings_of_events_are_rejected() -> None:
     assert refused(event("sunrise")) == (0, "event")
     assert refused(event("")) == (0, "event")
     assert refused(event("worker-lost", level=30)) == (0, "level")
@@ -162,7 +162,7 @@ def test_events_that_never_happen_and_what_means_nothing_of_them() -> None:
 
 
 @pytest.mark.django_db
-def test_conditions_that_have_nothing_in_common() -> None:
+def test_conditions_that_cannot_be_joined_are_rejected() -> None:
     cluster = metric(TASKS, by=By.CLUSTER)
     assert refused(cluster, metric()) == (1, "by")
     assert said(metric(), cluster) == []
@@ -173,7 +173,7 @@ def test_conditions_that_have_nothing_in_common() -> None:
 
 
 @pytest.mark.django_db
-def test_a_message_with_words_that_nobody_fills_in() -> None:
+def test_unknown_placeholders_are_rejected() -> None:
     assert refused(metric(), message="{wroker} is full") == (None, "message")
     assert refused(metric(), message="{} is full") == (None, "message")
     assert said(metric(), message="100 % of {worker}: } {") == []

@@ -29,7 +29,7 @@ def send(world: World, role: str, path: str, **body: Any) -> Any:
     return world.client(role).post(f"/api/v1/alerts/{path}", body, content_type="application/json")
 
 
-def test_alerts_come_in_pages_with_what_they_mean_and_what_to_do(world: World, alert: Alert) -> None:
+def test_alerts_are_paged_with_description_and_advice(world: World, alert: Alert) -> None:
     make_alert(world.ended, "worker lost", 10, 10, 60)
     make_alert(world.elsewhere, "secret of beta")
     viewer = world.client("viewer")
@@ -60,13 +60,13 @@ def test_alerts_come_in_pages_with_what_they_mean_and_what_to_do(world: World, a
 @pytest.mark.parametrize(
     ("query", "field"), [("since=1e300", "since"), ("until=-5", "until"), ("state=burning", None)]
 )
-def test_what_makes_no_filter_is_refused(world: World, query: str, field: str | None) -> None:
+def test_an_invalid_filter_is_rejected(world: World, query: str, field: str | None) -> None:
     answer = world.client("viewer").get(f"/api/v1/alerts?{query}")
     assert answer.status_code == 422
     assert field is None or list(answer.json()["errors"]) == [field]
 
 
-def test_an_editor_acknowledges_with_a_note_and_a_viewer_does_not(world: World, alert: Alert) -> None:
+def test_editors_acknowledge_and_viewers_cannot(world: World, alert: Alert) -> None:
     assert send(world, "viewer", f"{alert.pk}/acknowledge", note="mine").status_code == 403
     assert send(world, "outsider", f"{alert.pk}/acknowledge").status_code == 404
     told = send(world, "editor", f"{alert.pk}/acknowledge", note=HOSTILE).json()
@@ -84,7 +84,7 @@ def test_an_editor_acknowledges_with_a_note_and_a_viewer_does_not(world: World, 
         ("project", {"rule"}),
     ],
 )
-def test_a_silence_of_an_alert_matches_it_in_its_project_for_as_long_as_was_said(
+def test_silencing_an_alert_creates_a_silence_for_its_project(
     world: World, alert: Alert, of: str, names: set[str]
 ) -> None:
     answer = send(world, "editor", f"{alert.pk}/silence", lasts="4h", of=of, comment="moving data")
@@ -110,7 +110,7 @@ def test_a_silence_of_an_alert_matches_it_in_its_project_for_as_long_as_was_said
         ({"lasts": "until", "until": "tomorrow"}, "until"),
     ],
 )
-def test_what_makes_no_silence_is_refused_with_the_reason_at_its_field(
+def test_an_invalid_silence_is_rejected_with_errors_at_its_fields(
     world: World, alert: Alert, body: dict[str, Any], field: str
 ) -> None:
     answer = send(world, "editor", f"{alert.pk}/silence", **{"comment": "why", **body})
@@ -119,7 +119,7 @@ def test_what_makes_no_silence_is_refused_with_the_reason_at_its_field(
     assert not Silence.objects.exists()
 
 
-def test_a_silence_lasts_until_a_time_that_is_given(world: World, alert: Alert) -> None:
+def test_a_silence_can_last_until_a_given_time(world: World, alert: Alert) -> None:
     until = now().replace(microsecond=0) + timedelta(hours=30)
     sent = {"lasts": "until", "until": until.isoformat(), "comment": "why"}
     assert send(world, "editor", f"{alert.pk}/silence", **sent).status_code == 201
@@ -128,9 +128,7 @@ def test_a_silence_lasts_until_a_time_that_is_given(world: World, alert: Alert) 
 
 
 @pytest.mark.parametrize("labels", [{"worker": "w" * 1000}, {"no label": "x"}])
-def test_labels_that_fit_no_silence_are_refused_and_the_cluster_is_offered(
-    world: World, labels: dict[str, str]
-) -> None:
+def test_too_long_labels_are_rejected_with_an_alternative(world: World, labels: dict[str, str]) -> None:
     alert = make_alert(world.live, labels=labels)
     refused = send(world, "editor", f"{alert.pk}/silence", comment="why")
     assert "choose its rule on this cluster" in refused.json()["errors"]["of"][0]
@@ -148,7 +146,7 @@ def test_a_timeline_has_the_alerts_of_its_cluster_in_order_of_time(world: World,
     }
 
 
-def test_alerts_that_did_not_change_are_not_sent_again(world: World, alert: Alert) -> None:
+def test_unchanged_alerts_return_304(world: World, alert: Alert) -> None:
     path = f"/api/v1/clusters/{world.live.pk}/alerts"
     told = world.client("viewer").get(path)
     known = {"If-None-Match": told.headers["ETag"]}
@@ -171,7 +169,7 @@ def test_a_run_has_the_alerts_that_overlap_its_window(world: World) -> None:
     }
 
 
-def test_a_public_link_tells_names_severities_and_times_within_its_window_alone(world: World) -> None:
+def test_a_public_link_shows_only_names_severities_and_clipped_times(world: World) -> None:
     secret = {"labels": {"worker": "secret"}, "message": "secret", "acknowledgement": "secret"}
     for name, at, fired, resolved in [
         ("before", 0, 0, 500),

@@ -36,7 +36,7 @@ def alert(world: World, pending: float, fired: float) -> Alert:
 
 
 @pytest.mark.django_db
-def test_without_a_public_address_a_link_is_a_path(world: World, settings: Any) -> None:
+def test_without_a_public_url_a_link_is_a_path(world: World, settings: Any) -> None:
     path = f"/clusters/{world.ended.pk}/?from={START + 180:.3f}&to={START + 520.5:.3f}&at={START + 400.5:.3f}"
     told = alert(world, 300, 400.5)
     assert alert_url(told) == path
@@ -46,7 +46,7 @@ def test_without_a_public_address_a_link_is_a_path(world: World, settings: Any) 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("fired", [350.25, 599.5], ids=["in the middle", "near the end"])
-def test_a_link_opens_the_timeline_when_it_fired(
+def test_a_link_opens_the_timeline_at_the_firing(
     page: Page,
     world: World,
     recorded: Recorded,

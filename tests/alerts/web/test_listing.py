@@ -47,11 +47,11 @@ def rules(world: World, role: str = "viewer", **wanted: Any) -> set[str]:
         ({"text": "%"}, {"memory pressure"}),
     ],
 )
-def test_alerts_are_found_by(alerts: World, wanted: dict[str, Any], found: set[str]) -> None:
+def test_alerts_are_filtered(alerts: World, wanted: dict[str, Any], found: set[str]) -> None:
     assert rules(alerts, **wanted) == found
 
 
-def test_alerts_are_found_by_cluster_and_by_the_time_in_which_they_were_open(alerts: World) -> None:
+def test_alerts_are_filtered_by_cluster_and_time(alerts: World) -> None:
     assert rules(alerts, cluster=alerts.ended.pk) == {"worker lost"}
     began = alerts.ended.started
     of_ended = {"cluster": alerts.ended.pk}
@@ -62,7 +62,7 @@ def test_alerts_are_found_by_cluster_and_by_the_time_in_which_they_were_open(ale
     assert rules(alerts, cluster=alerts.live.pk, since=began + timedelta(days=3000))
 
 
-def test_who_is_in_no_project_finds_nothing_and_a_superuser_all(alerts: World) -> None:
+def test_users_see_the_alerts_of_their_projects_and_superusers_all(alerts: World) -> None:
     assert rules(alerts, "nobody") == set()
     assert rules(alerts, "outsider") == {"secret of beta"}
     assert len(rules(alerts, "superuser")) == 4
@@ -80,7 +80,7 @@ def test_alerts_are_sorted_both_ways(alerts: World, order: str) -> None:
     assert [alert.severity for alert in worst] == ["critical", "warning", "info"]
 
 
-def test_what_fires_is_counted_here_and_elsewhere_with_the_worst_severity(alerts: World) -> None:
+def test_firing_alerts_are_counted_with_their_highest_severity(alerts: World) -> None:
     make_alert(alerts.ended, "disk usage", severity="warning")
     here, nothing = Tally(1, "critical"), Tally(0, "")
     assert firing(alerts.people["viewer"], alerts.live.pk) == Firing(here, Tally(1, "warning"))
@@ -97,7 +97,7 @@ FILL = """
 """
 
 
-def test_what_fires_is_found_without_reading_what_is_over(alerts: World) -> None:
+def test_counting_firing_alerts_does_not_read_resolved_ones(alerts: World) -> None:
     [over] = find_alerts(alerts.people["viewer"], AlertFilter(state="resolved"))
     with CaptureQueriesContext(connection) as asked, connection.cursor() as cursor:
         cursor.execute(FILL, [over.rule_id, over.cluster_id])
@@ -109,7 +109,7 @@ def test_what_fires_is_found_without_reading_what_is_over(alerts: World) -> None
     assert len(asked) == 4
 
 
-def test_a_clusters_flags_are_the_rules_that_fired_the_worst_that_still_fires_first(alerts: World) -> None:
+def test_flags_of_a_cluster_are_sorted_by_firing_and_severity(alerts: World) -> None:
     for at in (200, 300):
         make_alert(alerts.live, "worker lost", at, at, at + 60, severity="info")
     make_alert(alerts.live, "worker lost", 400, 400, 460, severity="critical")
@@ -119,7 +119,7 @@ def test_a_clusters_flags_are_the_rules_that_fired_the_worst_that_still_fires_fi
     assert [flag.name for flag in flags[alerts.ended.pk]] == ["worker lost"]
 
 
-def test_a_runs_flags_are_of_what_fired_in_its_window(alerts: World) -> None:
+def test_flags_of_a_run_are_limited_to_its_window(alerts: World) -> None:
     """The alert of “evening” fires from its 10th to its 600th second."""
     before, during, after = (
         make_run(alerts.ended, name, at, 1) for name, at in [("a", -1), ("b", 5), ("c", 10)]
@@ -133,7 +133,7 @@ def test_a_runs_flags_are_of_what_fired_in_its_window(alerts: World) -> None:
     }
 
 
-def test_runs_and_clusters_are_found_by_the_rules_that_fired_each_once(alerts: World) -> None:
+def test_runs_and_clusters_are_filtered_by_fired_rules(alerts: World) -> None:
     make_alert(alerts.ended, "worker lost", 20, 20, 300)
     make_run(alerts.ended, "b", 2, 1)
     make_run(alerts.ended, "c", 15, 1)

@@ -31,7 +31,7 @@ def test_a_back_test_fires_as_the_evaluator_does(stored: Stored) -> None:
     assert tried.firings == len(live) > 10
 
 
-def test_a_long_window_is_judged_in_pieces_and_they_dont_show(
+def test_evaluating_a_long_window_in_pieces_gives_the_same_result(
     stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored.worker("w0")
@@ -47,7 +47,7 @@ def test_a_long_window_is_judged_in_pieces_and_they_dont_show(
         np.testing.assert_array_equal(ours.outcome.values, theirs.outcome.values)
 
 
-def test_so_much_as_can_be_drawn_is_given_with_its_extremes_and_gaps(stored: Stored) -> None:
+def test_results_are_thinned_out_with_extremes_and_gaps_kept(stored: Stored) -> None:
     stored.worker("w0")
     told = {**wave(6000), 1234.25: 1000.0}
     stored.samples({time: value for time, value in told.items() if not 3000 < time < 3600}, worker="w0")
@@ -61,7 +61,7 @@ def test_so_much_as_can_be_drawn_is_given_with_its_extremes_and_gaps(stored: Sto
     assert outcome.times[gap[1] + 1] - START == 3600.25
 
 
-def test_of_many_subjects_those_that_fired_come_first(stored: Stored) -> None:
+def test_subjects_that_fired_come_first(stored: Stored) -> None:
     for shard in range(60):
         stored.samples({1: shard if shard != 7 else 500, 2: 0}, "queue", shard=str(shard))
     tried = back_test(stored.cluster, rule(above(100, "queue", by=By.SERIES)), START, START + 60)
@@ -70,7 +70,9 @@ def test_of_many_subjects_those_that_fired_come_first(stored: Stored) -> None:
     assert [each.outcome.subject.labels["shard"] for each in tried.results[:3]] == ["7", "59", "58"]
 
 
-def test_too_much_is_refused_with_what_to_do(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_with_too_much_data_is_rejected_with_advice(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stored.worker("w0")
     stored.samples(wave(100), worker="w0")
     monkeypatch.setattr(module, "MAX_SAMPLES", 99)
@@ -81,7 +83,7 @@ def test_too_much_is_refused_with_what_to_do(stored: Stored, monkeypatch: pytest
         back_test(stored.cluster, rule(above(1)), START + 90, START)
 
 
-def test_a_window_is_cut_where_the_cluster_wasnt_there(stored: Stored) -> None:
+def test_a_window_is_cut_to_the_lifetime_of_the_cluster(stored: Stored) -> None:
     stored.samples({1: 5}, "queue")
     absent = rule(above(9, "queue", by=By.CLUSTER), no_data=NoData.FIRE)
     [tested] = back_test(stored.cluster, absent, START - 1e6, START + 1e4).tested
@@ -93,7 +95,7 @@ def test_a_window_is_cut_where_the_cluster_wasnt_there(stored: Stored) -> None:
     assert back_test(stored.cluster, absent, START + 1e6, START + 2e6).tested == []
 
 
-def test_what_happens_at_the_end_of_a_cluster_is_seen(stored: Stored) -> None:
+def test_events_at_the_end_of_a_cluster_are_included(stored: Stored) -> None:
     stored.event(39, "cluster-ended", message="over")
     stored.ends(39)
     ended = rule(EventCondition("cluster-ended", By.CLUSTER, window=300.0))

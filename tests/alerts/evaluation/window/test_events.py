@@ -40,7 +40,7 @@ def recorded(stored: Stored) -> Recorded:
     return Recorded(stored.connection, stored.cluster.pk)
 
 
-def test_an_event_holds_from_its_own_time_for_the_window(stored: Stored) -> None:
+def test_an_event_is_in_effect_for_the_window(stored: Stored) -> None:
     stored.worker("w0")
     stored.event(3.25, "worker-lost", "w0", message="w0 is gone")
     lost = rule(event("worker-lost"))
@@ -50,7 +50,7 @@ def test_an_event_holds_from_its_own_time_for_the_window(stored: Stored) -> None
     assert stored.firings(lost, 13.25, 30) == []
 
 
-def test_the_worker_may_have_left_long_before_its_event_stops_counting(stored: Stored) -> None:
+def test_an_event_outlasts_its_worker(stored: Stored) -> None:
     stored.worker("w0")
     stored.event(3, "worker-lost", "w0", message="w0 is gone")
     stored.leaves("w0", 3)
@@ -59,7 +59,7 @@ def test_the_worker_may_have_left_long_before_its_event_stops_counting(stored: S
     ]
 
 
-def test_so_many_have_to_happen_within_the_window_and_the_newest_is_told(stored: Stored) -> None:
+def test_events_are_counted_within_the_window_and_the_newest_gives_the_text(stored: Stored) -> None:
     for name in ("w0", "w1"):
         stored.worker(name)
     for time, name in ((1, "w0"), (5, "w1"), (10.5, "w0"), (12, "w0")):
@@ -76,9 +76,7 @@ def test_so_many_have_to_happen_within_the_window_and_the_newest_is_told(stored:
     ]
 
 
-def test_errors_count_one_by_one_or_in_the_numbers_that_a_stock_scheduler_tells(
-    stored: Stored, recorded: Recorded
-) -> None:
+def test_errors_count_individually_or_by_their_reported_number(stored: Stored, recorded: Recorded) -> None:
     recorded.worker("tcp://1", "w0")
     recorded.error(1, "load-1", message="bad file", workers=["tcp://1"])
     recorded.error(2, "load-2", message="again", outcome="retried", workers=["tcp://1"])
@@ -110,13 +108,13 @@ def test_log_lines_match_by_level_and_pattern(stored: Stored, recorded: Recorded
     ]
 
 
-def test_no_line_of_a_log_keeps_a_pattern_busy(stored: Stored, recorded: Recorded) -> None:
+def test_patterns_take_linear_time(stored: Stored, recorded: Recorded) -> None:
     recorded.log(1, "a" * 500 + "b", level=30)
     evil = event(LOG.name, pattern="(a+)+$")
     assert stored.firings(rule(evil), 0, 40) == []
 
 
-def test_a_paused_worker_holds_until_its_status_changes_or_it_leaves(stored: Stored) -> None:
+def test_a_pause_lasts_until_the_status_changes_or_the_worker_leaves(stored: Stored) -> None:
     for name in ("w0", "w1", "w2"):
         stored.worker(name)
     # as an agent tells it, and as the collector does
@@ -136,7 +134,7 @@ def test_a_paused_worker_holds_until_its_status_changes_or_it_leaves(stored: Sto
     assert texts(stored.firings(two, 0, 100, 400)) == [("", 7, 200, "w1 is paused")]
 
 
-def test_an_unreachable_scheduler_holds_until_it_answers_or_the_cluster_ends(stored: Stored) -> None:
+def test_unreachability_lasts_until_the_scheduler_answers_or_the_cluster_ends(stored: Stored) -> None:
     stored.event(5, "scheduler-unreachable", message="no answer")
     stored.event(50, "scheduler-reachable", message="it answers")
     stored.event(70, "scheduler-unreachable", message="no answer again")
@@ -149,7 +147,7 @@ def test_an_unreachable_scheduler_holds_until_it_answers_or_the_cluster_ends(sto
     assert texts(stored.firings(away, 60, 80, 100)) == [("", 70, 90, "no answer again")]
 
 
-def test_a_cluster_that_ended_with_errors(stored: Stored) -> None:
+def test_a_cluster_that_ended_with_errors_fires(stored: Stored) -> None:
     ended = rule(event(ENDED_WITH_ERRORS.name, by=By.CLUSTER))
     stored.samples({40: 3}, "observatory_cluster_tasks", state="processing")
     stored.ends(41)
@@ -163,7 +161,7 @@ def test_a_cluster_that_ended_with_errors(stored: Stored) -> None:
     assert texts(stored.firings(ended, 0, 100)) == [("", 41, 51, "ended after 2 tasks erred")]
 
 
-def test_a_run_that_is_slower_than_those_of_its_name_before(stored: Stored) -> None:
+def test_a_run_slower_than_earlier_runs_of_its_name_fires(stored: Stored) -> None:
     for place, minutes in enumerate((1.0, 1.02, 0.99, 1.01)):
         make_run(stored.cluster, "nightly", at=place * 10, minutes=minutes)
     make_run(stored.cluster, "nightly", at=50, minutes=1.5)
@@ -178,7 +176,7 @@ def test_a_run_that_is_slower_than_those_of_its_name_before(stored: Stored) -> N
     assert stored.firings(slower, 0, 5000) == []
 
 
-def test_an_event_can_be_joined_to_what_a_metric_says(stored: Stored) -> None:
+def test_conditions_on_events_and_metrics_can_be_combined(stored: Stored) -> None:
     for name in ("w0", "w1"):
         stored.worker(name)
         stored.samples({1: 90}, worker=name)

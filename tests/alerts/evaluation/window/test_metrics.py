@@ -27,7 +27,7 @@ def every(seconds: float, start: float, stop: float, value: float) -> dict[float
     return {start + i * seconds: value for i in range(round((stop - start) / seconds))}
 
 
-def test_a_worker_above_the_threshold_fires_at_its_samples_own_time_and_is_resolved_at_the_one_below(
+def test_an_alert_fires_and_is_resolved_at_the_times_of_its_samples(
     stored: Stored,
 ) -> None:
     stored.worker("w0")
@@ -35,14 +35,14 @@ def test_a_worker_above_the_threshold_fires_at_its_samples_own_time_and_is_resol
     assert stored.firings(rule(above(80)), 0, 10) == [("w0", Firing(2.25, 2.25, 4.5, 90, ""))]
 
 
-def test_it_fires_when_it_held_long_enough_and_not_if_it_fell_before(stored: Stored) -> None:
+def test_an_alert_fires_only_after_its_hold_time(stored: Stored) -> None:
     stored.worker("w0")
     stored.samples({1: 90, 3: 20, 4: 91, 6: 92, 9: 93, 10: 20}, worker="w0")
     assert stored.firings(rule(above(80), hold=4), 0, 20) == [("w0", Firing(4, 8, 10, 92, ""))]
     assert stored.firings(rule(above(80), hold=6), 0, 20) == []
 
 
-def test_between_threshold_and_clear_threshold_it_stays_as_it_was(stored: Stored) -> None:
+def test_between_threshold_and_clear_threshold_an_alert_stays_as_it_is(stored: Stored) -> None:
     stored.worker("w0")
     stored.samples({1: 75, 2: 85, 3: 75, 4: 70, 5: 75}, worker="w0")
     assert spans(stored.firings(rule(above(80, clear_threshold=70)), 0, 10)) == [("w0", 2, 4)]
@@ -50,7 +50,7 @@ def test_between_threshold_and_clear_threshold_it_stays_as_it_was(stored: Stored
     assert spans(stored.firings(rule(below), 0, 10)) == [("w0", 4, 5)]
 
 
-def test_without_samples_there_is_no_data_after_three_intervals_and_the_rule_says_what_then(
+def test_after_three_intervals_without_samples_the_no_data_setting_applies(
     stored: Stored,
 ) -> None:
     stored.worker("w0")
@@ -65,7 +65,7 @@ def test_without_samples_there_is_no_data_after_three_intervals_and_the_rule_say
     assert spans(stored.firings(rule(above(80), no_data=NoData.KEEP), 0, 30, 35, 45, 50)) == [("w0", 1, 40)]
 
 
-def test_a_worker_that_never_told_anything_is_without_data_too(stored: Stored) -> None:
+def test_a_worker_without_series_has_no_data(stored: Stored) -> None:
     stored.worker("w0", started=3)
     stored.worker("gpu", started=4)
     assert spans(stored.firings(rule(above(80), no_data=NoData.FIRE), 0, 50)) == [
@@ -94,14 +94,14 @@ def test_a_series_that_stopped_before_the_window_is_without_data_in_it(stored: S
     assert spans(stored.firings(rule(condition, no_data=NoData.FIRE), 0, 50, 120)) == [("name=a", 16, None)]
 
 
-def test_what_a_worker_told_ends_with_it(stored: Stored) -> None:
+def test_series_end_with_their_worker(stored: Stored) -> None:
     stored.worker("w0")
     stored.samples({1: 90}, worker="w0")
     stored.leaves("w0", 5.5)
     assert spans(stored.firings(rule(above(80)), 0, 50)) == [("w0", 1, 5.5)]
 
 
-def test_series_of_a_worker_are_aggregated_and_labels_choose_them(stored: Stored) -> None:
+def test_series_of_a_worker_are_selected_by_labels_and_aggregated(stored: Stored) -> None:
     stored.worker("w0")
     for kind, value in (("managed", 30.0), ("unmanaged", 50.0), ("spilled", 7.0)):
         stored.samples({1: value, 2: 2 * value}, worker="w0", type=MetricType.GAUGE, kind=kind)
@@ -137,7 +137,7 @@ def test_the_workers_of_a_cluster_are_aggregated_at_whole_seconds(
     assert (name, firing.fired, firing.value) == ("", 1 if aggregate == Aggregate.MIN else 2, value)
 
 
-def test_workers_that_leave_are_left_out_of_the_clusters_sum(stored: Stored) -> None:
+def test_workers_that_left_are_excluded_from_the_sum_of_the_cluster(stored: Stored) -> None:
     for name in ("w0", "w1"):
         stored.worker(name)
         stored.samples(every(1, 0.5, 20, 50), worker=name)
@@ -148,7 +148,7 @@ def test_workers_that_leave_are_left_out_of_the_clusters_sum(stored: Stored) -> 
     assert spans(stored.firings(rule(share), 0, 15)) == [("", 1, None)]
 
 
-def test_a_rate_is_taken_over_the_window_and_counters_begin_again_at_zero(stored: Stored) -> None:
+def test_a_rate_spans_the_window_and_handles_counter_resets(stored: Stored) -> None:
     stored.worker("w0")
     told = {0: 0.0, 5: 5.0, 10: 10.0, 15: 40.0, 20: 45.0, 25: 5.0, 30: 10.0, 35: 15.0}
     stored.samples(told, "bytes_total", "w0", MetricType.COUNTER)
@@ -159,14 +159,14 @@ def test_a_rate_is_taken_over_the_window_and_counters_begin_again_at_zero(stored
     assert stored.firings(rule(change), 0, 40) == [("w0", Firing(15, 15, 25, 35, ""))]
 
 
-def test_one_sample_alone_has_no_rate_and_a_gauge_may_fall(stored: Stored) -> None:
+def test_a_single_sample_has_no_rate_and_gauges_can_fall(stored: Stored) -> None:
     stored.samples({0: 100, 5: 50}, "queue")
     falls = Selector("queue", (), Function.CHANGE, 60)
     condition = above(0, selector=falls, by=By.SERIES, comparison=Comparison.BELOW)
     assert stored.firings(rule(condition), 0, 10) == [("", Firing(5, 5, None, -50, ""))]
 
 
-def test_counters_that_are_told_when_they_change_hold_while_the_cluster_is_heard(stored: Stored) -> None:
+def test_counters_sent_on_change_are_valid_while_the_cluster_is_heard(stored: Stored) -> None:
     stealing = "observatory_stealing_requests_total"
     stored.samples({1: 10, 41: 30}, stealing, type=MetricType.COUNTER)
     stored.samples(every(1, 0, 100, 4), "observatory_cluster_threads")
@@ -178,7 +178,7 @@ def test_counters_that_are_told_when_they_change_hold_while_the_cluster_is_heard
     assert stored.firings(rule(condition), 0, 30, 43, 90) == [("", Firing(41, 41, 51, 2, ""))]
 
 
-def test_a_worker_is_divided_by_its_own_limit_and_one_without_has_no_data(stored: Stored) -> None:
+def test_dividing_by_a_missing_memory_limit_gives_no_data(stored: Stored) -> None:
     stored.worker("w0", limit=100)
     stored.worker("w1", limit=1000)
     stored.worker("w2", limit=0)
@@ -188,7 +188,7 @@ def test_a_worker_is_divided_by_its_own_limit_and_one_without_has_no_data(stored
     assert stored.firings(rule(condition), 0, 10) == [("w0", Firing(1, 1, None, 0.9, ""))]
 
 
-def test_a_metric_is_divided_by_another_of_the_same_worker_or_by_the_clusters(stored: Stored) -> None:
+def test_a_metric_is_divided_by_that_of_the_same_worker_or_of_the_cluster(stored: Stored) -> None:
     for name, used in (("w0", 50), ("w1", 10)):
         stored.worker(name)
         stored.samples({1: used}, "used", name)
@@ -200,14 +200,14 @@ def test_a_metric_is_divided_by_another_of_the_same_worker_or_by_the_clusters(st
     assert stored.firings(rule(of_all), 0, 10) == [("w0", Firing(2, 2, None, 0.5, ""))]
 
 
-def test_nothing_is_divided_by_zero(stored: Stored) -> None:
+def test_dividing_by_zero_gives_no_data(stored: Stored) -> None:
     stored.samples({1: 5}, "used")
     stored.samples({1: 0, 3: 1}, "all")
     condition = above(1, "used", by=By.CLUSTER, divisor=Selector("all"))
     assert spans(stored.firings(rule(condition), 0, 10)) == [("", 3, None)]
 
 
-def test_all_conditions_have_to_hold_and_the_first_gives_the_value(stored: Stored) -> None:
+def test_all_conditions_have_to_be_true_and_the_first_gives_the_value(stored: Stored) -> None:
     for name in ("w0", "w1"):
         stored.worker(name)
         stored.samples({1: 90, 6: 10}, worker=name)
@@ -217,13 +217,13 @@ def test_all_conditions_have_to_hold_and_the_first_gives_the_value(stored: Store
     assert stored.firings(rule(*conditions), 0, 10) == [("w1", Firing(3, 3, 5, 90, ""))]
 
 
-def test_a_metric_that_nobody_told_is_without_data(stored: Stored) -> None:
+def test_an_unreported_metric_has_no_data(stored: Stored) -> None:
     assert stored.firings(rule(above(1, "nothing")), 0, 10) == []
     assert stored.firings(rule(above(1, "nothing", by=By.CLUSTER)), 0, 10) == []
     assert stored.firings(rule(above(1, "nothing", by=By.SERIES), no_data=NoData.FIRE), 0, 60) == []
 
 
-def test_a_sample_that_is_no_number_is_no_data(stored: Stored) -> None:
+def test_a_nan_sample_is_no_data(stored: Stored) -> None:
     stored.samples({1: 9, 2: float("nan"), 3: 9, 4: float("inf")}, "queue")
     condition = above(5, "queue", by=By.CLUSTER)
     assert spans(stored.firings(rule(condition), 0, 30)) == [("", 1, 2), ("", 3, 19)]

@@ -172,11 +172,11 @@ def fresh(stored: Stored) -> Iterator[Callable[[], Stored]]:
         delete_cluster(cluster.pk)
 
 
-def test_all_of_them_are_tried() -> None:
+def test_every_ready_made_rule_has_a_scenario() -> None:
     assert FIRES.keys() == BY_KEY.keys()
 
 
-def test_each_fires_where_its_condition_is_there(fresh: Callable[[], Stored]) -> None:
+def test_each_ready_made_rule_fires_in_its_scenario(fresh: Callable[[], Stored]) -> None:
     for key, happened in FIRES.items():
         stored = fresh()
         happened(stored)
@@ -187,20 +187,20 @@ def test_each_fires_where_its_condition_is_there(fresh: Callable[[], Stored]) ->
         assert firing.fired - firing.pending == pytest.approx(BY_KEY[key].hold), key
 
 
-def test_errors_that_are_only_counted_are_errors_too(stored: Stored) -> None:
+def test_errors_that_are_only_counted_fire_too(stored: Stored) -> None:
     erred_by_number(stored)
     [(_, firing)] = stored.firings(spec("task-errors"), 0, 600)
     assert (firing.fired, firing.value, firing.text) == (5, 12, "12 tasks erred")
 
 
-def test_each_is_quiet_where_there_is_less_of_it(fresh: Callable[[], Stored]) -> None:
+def test_each_ready_made_rule_does_not_fire_below_its_threshold(fresh: Callable[[], Stored]) -> None:
     for key, happened in QUIET:
         stored = fresh()
         happened(stored)
         assert stored.firings(spec(key), 0, 600, HOUR + 300) == [], (key, happened)
 
 
-def test_none_fires_while_a_cluster_is_well(stored: Stored) -> None:
+def test_no_ready_made_rule_fires_on_a_healthy_cluster(stored: Stored) -> None:
     for worker in ("w0", "w1"):
         stored.worker(worker, limit=4 * GIB)
         for kind, share in {"process": 0.6, "managed": 0.4, "unmanaged": 0.2, "spilled": 0.01}.items():

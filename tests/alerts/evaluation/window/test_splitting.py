@@ -57,7 +57,7 @@ def advanced(found: list[tuple[float, Truth]], hold: float, *cuts: float) -> lis
 
 @settings(deadline=None, derandomize=True)
 @given(steps, st.integers(0, 40).map(lambda quarter: quarter / 4), st.lists(seconds, max_size=6))
-def test_alerts_are_the_same_wherever_their_window_is_cut(
+def test_the_state_machine_is_independent_of_window_cuts(
     found: list[tuple[float, Truth]], hold: float, cuts: list[float]
 ) -> None:
     assert advanced(found, hold, 0, *sorted({*cuts} - {0.0, 61.0}), 61) == advanced(found, hold, 0, 61)
@@ -65,7 +65,7 @@ def test_alerts_are_the_same_wherever_their_window_is_cut(
 
 @settings(deadline=None, derandomize=True)
 @given(steps, st.integers(0, 40).map(lambda quarter: quarter / 4))
-def test_alerts_are_what_the_words_say_followed_quarter_by_quarter(
+def test_the_state_machine_equals_a_step_by_step_simulation(
     found: list[tuple[float, Truth]], hold: float
 ) -> None:
     expected: list[tuple[float, float, float | None]] = []
@@ -205,7 +205,7 @@ specs = st.builds(
 cuts = st.lists(st.integers(1, 10 * 149).map(lambda tenth: tenth / 10), max_size=5, unique=True)
 
 
-def test_what_is_stored_fires_the_same_wherever_its_windows_are_cut(stored: Stored, told: Told) -> None:
+def test_the_evaluation_of_stored_data_is_independent_of_window_cuts(stored: Stored, told: Told) -> None:
     @settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
     @given(specs, cuts)
     def the_same(spec: RuleSpec, cuts: list[float]) -> None:
@@ -256,7 +256,7 @@ def aggregate_of(values: list[float], aggregate: Aggregate) -> float:
 
 @pytest.mark.parametrize("function", list(Function))
 @pytest.mark.parametrize("metric", ["gauge", "bytes_total"])
-def test_what_the_arrays_say_is_what_the_definitions_say(
+def test_the_evaluation_equals_a_reference_implementation(
     stored: Stored, told: Told, metric: str, function: Function
 ) -> None:
     selector = Selector(metric, (), function, 20.0)
