@@ -27,15 +27,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 if not os.environ.get("DATABASE_URL"):
-    from tests import services  # starts them, and says in the environment where they are
+    from tests import services
 
+    services.start()
     atexit.register(services.stop)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 django.setup()
 
 from django.db import connection as django_connection  # noqa: E402
 
-from benchmarks.measuring.results import Result, tell  # noqa: E402
+from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from observatory.collect.scheduler.identity import Problems  # noqa: E402
 from observatory.collect.stream.messages import read_message  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
@@ -257,7 +258,7 @@ def main() -> int:
         store = database()
     finally:
         django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
-    return tell("ingest", results, ("psycopg", "numpy", "distributed"), **measured, store=store)
+    return print_results("ingest", results, ("psycopg", "numpy", "distributed"), **measured, store=store)
 
 
 if __name__ == "__main__":

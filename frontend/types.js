@@ -4,7 +4,8 @@
  * @typedef {Float64Array|Float32Array|Uint32Array|Int32Array|Uint8Array} Numbers
  * @typedef {{codes: Uint32Array, values: string[], at: (row: number) => string}} Texts
  * @typedef {{kind: string, rows: number, meta: Record<string, any>,
- *   numbers: (name: string) => Numbers, texts: (name: string) => Texts}} Block
+ *   numbers: (name: import("./contract.js").NumberColumn) => Numbers,
+ *   texts: (name: import("./contract.js").TextColumn) => Texts}} Block
  *
  * @typedef {{id: number, address: string, name: string, host: string, nthreads: number, memory_limit: number,
  *   started: number, ended: number|null, end_reason: string, status: string, position: number}} Worker
@@ -16,7 +17,7 @@
  * @typedef {{layer: string, level: number, index: number, start: number, stop: number, closed: boolean,
  *   binWidth: number, blocks: Map<string, Block[]>}} Tile
  *
- * What /clusters/{id}/state?at= answers (docs/architecture.md).
+ * What /clusters/{id}/state?at= answers (docs/architecture/http.md).
  * @typedef {{at: number, version: number,
  *   progress: {prefix: number, name: string, color: string, done: number, total: number|null, erred: number|null, seconds: number}[],
  *   tasks: Record<string, number>,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pytest
 from distributed import Client as DaskClient
@@ -18,10 +17,11 @@ from observatory.clusters import tokens
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.store.queries.timeline import extent
-from tests.agent.receiving import TOKEN, Receiving, receiving
+from observatory.store.queries.extents import read_extent
+from observatory.store.times import from_seconds
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 from tests.work import FORMULA, HOSTILE, work
 from tests.world import World
 
@@ -29,9 +29,9 @@ __all__ = ["FORMULA", "HOSTILE", "Observed", "observed", "told"]
 
 
 @pytest.fixture(scope="module")
-def told() -> Iterator[Receiving]:
+def told() -> Iterator[FakeServer]:
     """What an agent told of a cluster that worked for some seconds and was closed."""
-    with receiving() as received:
+    with fake_server() as received:
         workers = {"n_workers": 2, "threads_per_worker": 2, "silence_logs": "CRITICAL"}
         with (
             LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster,
@@ -48,7 +48,7 @@ def told() -> Iterator[Receiving]:
 class Observed:
     """The run as it was told, and as it is stored."""
 
-    told: Receiving
+    told: FakeServer
     cluster: Cluster
     run: Run
 
@@ -57,7 +57,7 @@ class Observed:
         return Scope(self.cluster)
 
 
-def _store(told: Receiving, secret: str) -> None:
+def _store(told: FakeServer, secret: str) -> None:
     for body in told.bodies:
         answer = Client().post(
             "/api/v1/ingest",
@@ -71,20 +71,20 @@ def _store(told: Receiving, secret: str) -> None:
 
 
 @pytest.fixture
-def observed(transactional_db: None, world: World, told: Receiving) -> Iterator[Observed]:
+def observed(transactional_db: None, world: World, told: FakeServer) -> Iterator[Observed]:
     _, secret = tokens.make(world.alpha, "tests", None)
     with ThreadPoolExecutor(1) as thread:  # Playwright's event loop runs in this one
         thread.submit(_store, told, secret).result()
     cluster = Cluster.objects.get(name="observed")
-    with reading() as reader:
-        known = extent(reader, cluster.pk)
+    with read_connection() as reader:
+        known = read_extent(reader, cluster.pk)
     assert known is not None
     run = Run.objects.create(
         cluster=cluster,
         name="a run",
         origin=Run.Origin.CUT,
-        start=datetime.fromtimestamp(known.first, UTC),
-        stop=datetime.fromtimestamp(known.last + 0.001, UTC),
+        start=from_seconds(known.first),
+        stop=from_seconds(known.last + 0.001),
         tasks=known.tasks,
         errors=known.errors,
     )

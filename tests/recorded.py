@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,6 +15,7 @@ from observatory.store.engines import choose
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import encode_keys
 from observatory.store.schema.time_series import RECORDED
+from observatory.store.times import from_seconds
 from observatory.wire.records import (
     ROLES,
     TASK_STATES,
@@ -206,4 +207,4 @@ class Recorded:
 
 
 def at(seconds: float) -> datetime:
-    return datetime.fromtimestamp(START + seconds, UTC)
+    return from_seconds(START + seconds)

@@ -1,7 +1,4 @@
-"""One PostgreSQL and one Valkey for all tests: the embedded ones, unless the environment names others.
-
-A plugin, named in pyproject.toml: pytest-django reads the settings before any conftest.py is loaded.
-"""
+"""PostgreSQL and Valkey for tests and benchmarks: embedded ones, unless the environment names others."""
 
 from __future__ import annotations
 
@@ -13,8 +10,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import pytest
-
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
@@ -22,17 +17,53 @@ from observatory.runtime.embedded.valkey import Valkey
 from observatory.runtime.supervision.children import dying_with_us
 
 OURS = "OBSERVATORY_TESTS_STARTED"
-"""tells xdist's processes which variables their parent set: each has services of its own"""
+"""tells the processes of pytest-xdist which variables the first process set"""
+NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+SMALL = {"shared_buffers": "128MB", "max_connections": "300"}
+"""TRUNCATE and DROP search all of the shared buffers"""
 
 _started: list[subprocess.Popen[bytes]] = []
 _folder = Path(tempfile.mkdtemp(prefix="observatory-tests-"))
 
 
-def _start(service: Postgres | Valkey) -> None:
+def start(**postgres_settings: str) -> None:
+    """Starts what the environment doesn't name. Call it before Django's settings are read.
+
+    The processes of pytest-xdist share the first one's PostgreSQL, where each has a database, and have a
+    Valkey each, whose keys would collide.
+    """
+    ours = set(os.environ.get(OURS, "").split())
+    if "REDIS_URL" in ours:
+        del os.environ["REDIS_URL"]
+    os.environ["OBSERVATORY_DATA_DIR"] = str(_folder / "data")
+    if "OBSERVATORY_TEST_DATABASE_URL" in os.environ:
+        os.environ["DATABASE_URL"] = os.environ["OBSERVATORY_TEST_DATABASE_URL"]
+    folder = DataFolder(_folder / "data", service_account())
+    folder.prepare()
+    if not os.environ.get("DATABASE_URL"):
+        options = [f"-c{name}={value}" for name, value in postgres_settings.items()]
+        _start(Postgres(folder), *options)
+        os.environ["DATABASE_URL"] = f"postgresql://observatory@/observatory?host={folder.run}"
+        ours.add("DATABASE_URL")
+    if not os.environ.get("REDIS_URL"):
+        _start(Valkey(folder))
+        os.environ["REDIS_URL"] = f"unix://{folder.run}/valkey.sock"
+        ours.add("REDIS_URL")
+    os.environ[OURS] = " ".join(ours)
+
+
+def stop() -> None:
+    for process in reversed(_started):
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+    shutil.rmtree(_folder, ignore_errors=True)
+
+
+def _start(service: Postgres | Valkey, *options: str) -> None:
     service.prepare()
     with (_folder / "services.log").open("ab") as log:
         process = subprocess.Popen(
-            service.command(),
+            [*service.command(), *options],
             stdout=log,
             stderr=log,
             start_new_session=True,  # Ctrl-C is for the tests, which stop the services themselves
@@ -45,38 +76,3 @@ def _start(service: Postgres | Valkey) -> None:
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError((_folder / "services.log").read_text()[-2000:])
         time.sleep(0.05)
-
-
-def _services() -> None:
-    """Before Django's settings are read: they take the services from the environment."""
-    for name in os.environ.pop(OURS, "").split():
-        del os.environ[name]
-    ours = []
-    os.environ["OBSERVATORY_DATA_DIR"] = str(_folder / "data")
-    if "OBSERVATORY_TEST_DATABASE_URL" in os.environ:
-        os.environ["DATABASE_URL"] = os.environ["OBSERVATORY_TEST_DATABASE_URL"]
-    folder = DataFolder(_folder / "data", service_account())
-    folder.prepare()
-    if not os.environ.get("DATABASE_URL"):
-        _start(Postgres(folder))
-        os.environ["DATABASE_URL"] = f"postgresql://observatory@/observatory?host={folder.run}"
-        ours.append("DATABASE_URL")
-    if not os.environ.get("REDIS_URL"):
-        _start(Valkey(folder))
-        os.environ["REDIS_URL"] = f"unix://{folder.run}/valkey.sock"
-        ours.append("REDIS_URL")
-    os.environ[OURS] = " ".join(ours)
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    stop()
-
-
-def stop() -> None:
-    for process in reversed(_started):
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
-    shutil.rmtree(_folder, ignore_errors=True)
-
-
-_services()

@@ -14,7 +14,7 @@ from observatory.agent.configuration import (
     spool_directory,
 )
 from observatory.agent.delivery.batch import Batch
-from observatory.agent.delivery.post import Outcome, Post
+from observatory.agent.delivery.ingest_client import IngestClient, Outcome
 from observatory.agent.delivery.sender import send, send_all
 from observatory.agent.delivery.spool import left_behind
 
@@ -43,7 +43,7 @@ def flush(configuration: Configuration) -> int:
     directory = spool_directory(configuration)
     print(f"{directory}: to {configuration.url}")
     left = 0
-    with closing(Post(configuration)) as post:
+    with closing(IngestClient(configuration)) as post:
         # whoever calls this chose the token: it may be a newer one of the same project
         for spool in left_behind(directory, {"url": configuration.url}):
             there = len(spool)
@@ -56,7 +56,7 @@ def flush(configuration: Configuration) -> int:
     return 1 if left else 0
 
 
-def _reporting(post: Post, name: str, there: int) -> Callable[[Batch], Outcome]:
+def _reporting(post: IngestClient, name: str, there: int) -> Callable[[Batch], Outcome]:
     sent = 0
 
     def deliver(batch: Batch) -> Outcome:

@@ -22,13 +22,15 @@ def pack(module: str, name: str, given: Mapping[str, Any]) -> bytes:
         ourselves = sys.modules[__name__]
         cloudpickle.register_pickle_by_value(ourselves)
         try:
-            pickled: bytes = cloudpickle.dumps(_Parcel(archive(), module, name, dict(given)), protocol=4)
+            pickled: bytes = cloudpickle.dumps(
+                _PluginBundle(archive(), module, name, dict(given)), protocol=4
+            )
         finally:
             cloudpickle.unregister_pickle_by_value(ourselves)
     return pickled
 
 
-class _Parcel:
+class _PluginBundle:
     def __init__(self, *contents: Any) -> None:
         self.contents = contents
 

@@ -13,8 +13,8 @@ from django.db.models import F
 from django.db.models.functions import Mod
 
 from observatory.alerts.evaluation.evaluator import clusters_to_evaluate, evaluate
-from observatory.store.connection import reading
-from observatory.store.maintenance.advisory_lock import RULES, working
+from observatory.store.connection import read_connection
+from observatory.store.maintenance.advisory_lock import RULES, try_lock
 
 SHARDS = 2
 ROUND = 2.0
@@ -31,7 +31,7 @@ def evaluate_rules() -> None:
 @shared_task  # type: ignore[untyped-decorator]
 def evaluate_shard(shard: int) -> None:
     """Evaluates each cluster of the shard, unless another task is evaluating it."""
-    with reading() as connection, working(connection, shard, RULES) as is_ours:
+    with read_connection() as connection, try_lock(connection, shard, RULES) as is_ours:
         if is_ours:
             now = time.time()
             clusters = clusters_to_evaluate(now).annotate(shard=Mod(F("pk"), SHARDS)).filter(shard=shard)

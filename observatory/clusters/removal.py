@@ -10,10 +10,15 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
 from observatory.clusters.models import Cluster
-from observatory.store.maintenance.retention import delete_cluster
 
 
 @receiver(post_delete, sender=Cluster)
 def remove_stored_records(instance: Cluster, **_: Any) -> None:
     # after the commit: a deletion that is rolled back must leave the records
-    transaction.on_commit(partial(delete_cluster, instance.pk))
+    transaction.on_commit(partial(_remove, instance.pk))
+
+
+def _remove(cluster: int) -> None:
+    from observatory.store.maintenance.retention import delete_cluster  # half of what a command imports
+
+    delete_cluster(cluster)

@@ -11,7 +11,7 @@ from ninja.errors import HttpError
 from observatory.comparison.candidates import MOST_EARLIER, runs_to_compare
 from observatory.comparison.compare import compare
 from observatory.comparison.summary import TooLarge
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 
 router = Router(tags=["comparison"])
 
@@ -33,7 +33,7 @@ def compare_runs(
         raise HttpError(422, "either b or last has to be given: what a is compared with")
     run, others = runs_to_compare(request.user, a, b, last)
     try:
-        with reading() as connection:
+        with read_connection() as connection:
             return compare(connection, run, others)
     except TooLarge as error:
         raise HttpError(422, str(error)) from None

@@ -15,8 +15,8 @@ from observatory.comparison.prefixes import LEAST_SHARE, compared_prefixes
 from observatory.comparison.summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, summarize
 from observatory.comparison.surroundings import differences, facts
 from observatory.runs.models import Run
-from observatory.store.queries.run_figures import Figures
 from observatory.store.queries.timeline import snapshot
+from observatory.store.queries.window_totals import WindowTotals
 from observatory.wire.records import Action
 
 Item = dict[str, Any]
@@ -68,14 +68,14 @@ def _run(summary: RunSummary) -> Item:
 
 
 def _busy(*actions: Action) -> Callable[[RunSummary], float]:
-    return lambda summary: sum(summary.figures.seconds.get(action.label, 0.0) for action in actions)
+    return lambda summary: sum(summary.totals.seconds.get(action.label, 0.0) for action in actions)
 
 
-def idle_share(figures: Figures) -> float | None:
+def idle_share(totals: WindowTotals) -> float | None:
     """The share of the threads' time in which none of them computed; None where no thread was there."""
-    if not figures.lane_seconds:
+    if not totals.lane_seconds:
         return None
-    return max(0.0, 1 - figures.seconds.get(Action.COMPUTE.label, 0.0) / figures.lane_seconds)
+    return max(0.0, 1 - totals.seconds.get(Action.COMPUTE.label, 0.0) / totals.lane_seconds)
 
 
 FIGURES: tuple[tuple[str, str, Callable[[RunSummary], float | None]], ...] = (
@@ -85,13 +85,13 @@ FIGURES: tuple[tuple[str, str, Callable[[RunSummary], float | None]], ...] = (
     ("Transfers", "seconds", _busy(Action.TRANSFER)),
     ("Disk", "seconds", _busy(Action.DISK_READ, Action.DISK_WRITE)),
     ("Serializing and deserializing", "seconds", _busy(Action.SERIALIZE, Action.DESERIALIZE)),
-    ("Idle share of the threads' time", "share", lambda run: idle_share(run.figures)),
-    ("Peak memory", "bytes", lambda run: run.figures.peak_memory),
-    ("Transferred", "bytes", lambda run: run.figures.transferred),
-    ("Tasks", "count", lambda run: run.figures.tasks),
-    ("Errors", "count", lambda run: run.figures.errors),
-    ("Workers", "count", lambda run: run.figures.workers),
-    ("Threads", "count", lambda run: run.figures.threads),
+    ("Idle share of the threads' time", "share", lambda run: idle_share(run.totals)),
+    ("Peak memory", "bytes", lambda run: run.totals.peak_memory),
+    ("Transferred", "bytes", lambda run: run.totals.transferred),
+    ("Tasks", "count", lambda run: run.totals.tasks),
+    ("Errors", "count", lambda run: run.totals.errors),
+    ("Workers", "count", lambda run: run.totals.workers),
+    ("Threads", "count", lambda run: run.totals.threads),
 )
 
 

@@ -14,8 +14,8 @@ import psycopg
 from observatory.comparison.significance import SHORTEST, Floats, block_medians
 from observatory.runs.figures import end_of
 from observatory.runs.models import Run
-from observatory.store.queries.durations import prefixes, window_spans
-from observatory.store.queries.run_figures import Figures, figures
+from observatory.store.queries.comparison import prefix_names, window_spans
+from observatory.store.queries.window_totals import WindowTotals, window_totals
 from observatory.wire.records import Action, Status
 
 Array = npt.NDArray[Any]
@@ -71,30 +71,30 @@ class PrefixSummary:
 class RunSummary:
     run: Run
     window: Window
-    figures: Figures
+    totals: WindowTotals
     prefixes: dict[str, PrefixSummary]
 
 
 def summarize(connection: psycopg.Connection, run: Run) -> RunSummary:
     """Raises TooLarge."""
     window = Window.of(run)
-    counted = figures(connection, window.cluster, window.start, window.stop)
+    counted = window_totals(connection, window.cluster, window.start, window.stop)
     if counted.tasks > MOST_TASKS:
         raise TooLarge(
             f"Run {run.pk} has {counted.tasks:,} tasks: runs of up to {MOST_TASKS:,} are compared."
         )
     spans = window_spans(connection, window.cluster, window.start, window.stop)
-    names = prefixes(connection, window.cluster)
+    names = prefix_names(connection, window.cluster)
     return RunSummary(run, window, counted, by_prefix(spans, names))
 
 
 def by_prefix(spans: Mapping[str, Array], names: Mapping[int, tuple[str, str]]) -> dict[str, PrefixSummary]:
     """The summary of each prefix that computed something, by its name."""
     order = np.argsort(spans["prefix"], kind="stable")
-    prefixes, firsts = np.unique(spans["prefix"][order], return_index=True)
+    ids, firsts = np.unique(spans["prefix"][order], return_index=True)
     found = {}
     # without any span there is no prefix, but split makes an empty part
-    for prefix, rows in zip(prefixes, np.split(order, firsts[1:]), strict=False):
+    for prefix, rows in zip(ids, np.split(order, firsts[1:]), strict=False):
         if np.any(spans["action"][rows] == Action.COMPUTE):
             summary = _summary(*names[int(prefix)], {name: column[rows] for name, column in spans.items()})
             found[summary.name] = summary

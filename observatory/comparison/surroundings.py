@@ -11,7 +11,7 @@ import psycopg
 
 from observatory.comparison.summary import Window
 from observatory.runs.models import Run
-from observatory.store.queries.durations import Machine, machines
+from observatory.store.queries.comparison import WorkerSpec, worker_specs
 
 MACHINE = {
     "machine": "machine",
@@ -41,7 +41,7 @@ class Difference:
 
 def facts(connection: psycopg.Connection, run: Run, window: Window) -> Facts:
     """All that is known of what a run ran on and with."""
-    workers = machines(connection, window.cluster, window.start, window.stop)
+    workers = worker_specs(connection, window.cluster, window.start, window.stop)
     found: Facts = {("tag", name): str(value)[:LONGEST] for name, value in run.tags.items()}
     found["run", "cluster"] = run.cluster.name
     if run.user:
@@ -70,7 +70,7 @@ def _is_known(difference: Difference) -> bool:
     return difference.kind != "version" or bool(difference.a and difference.b)
 
 
-def _told(worker: Machine) -> Iterator[tuple[str, str, str]]:
+def _told(worker: WorkerSpec) -> Iterator[tuple[str, str, str]]:
     yield "hardware", "threads of a worker", str(worker.nthreads)
     yield (
         "hardware",

@@ -9,6 +9,8 @@ from observatory.config.api import api
 from observatory.pages.accounts.views import admin_sign_in
 from observatory.pages.site import errors
 
+admin.autodiscover()  # here, so that commands without pages start without them
+
 handler400 = errors.bad_request
 handler403 = errors.forbidden
 handler404 = errors.not_found

@@ -18,11 +18,11 @@ from observatory.exchange.imports.refusal import AlreadyHere, Refused
 from observatory.exchange.jobs import folder
 from observatory.exchange.jobs.progress import progress_of
 from observatory.exchange.models import OPEN, Job
-from observatory.replay.tasks import build_alone
+from observatory.replay.tasks import build_if_unlocked
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import connect
-from observatory.store.maintenance.advisory_lock import working
-from observatory.store.queries.timeline import microseconds
+from observatory.store.maintenance.advisory_lock import try_lock
+from observatory.store.times import to_microseconds
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ LONGEST_WAIT = timedelta(hours=2)
 @shared_task  # type: ignore[untyped-decorator]
 def work(job_id: int) -> None:
     """Does one job. The lock is the sign that somebody does: it ends with this process."""
-    with connect() as connection, working(connection, job_id) as is_ours:
+    with connect() as connection, try_lock(connection, job_id) as is_ours:
         waiting = Job.objects.filter(pk=job_id, state=Job.State.WAITING)
         if not is_ours or not waiting.update(state=Job.State.RUNNING):
             return  # cancelled, or deleted, before its turn came
@@ -65,7 +65,7 @@ def sweep_jobs() -> None:
     """Fails the jobs whose worker died, and removes those that are over for a day with their files."""
     with connect() as connection:
         for job in Job.objects.filter(state=Job.State.RUNNING):
-            with working(connection, job.pk) as nobody_does:
+            with try_lock(connection, job.pk) as nobody_does:
                 if nobody_does:
                     _finish(job, Job.State.FAILED, message="The worker that did it ended. Try it again.")
     for job in Job.objects.filter(state=Job.State.WAITING, created__lt=now() - LONGEST_WAIT):
@@ -82,7 +82,7 @@ def _export(job: Job) -> dict[str, Any]:
     assert job.run is not None
     scope = scope_of_run(job.run)
     # a run that goes on is exported up to now
-    scope = replace(scope, stop=min(scope.stop, microseconds(now())))
+    scope = replace(scope, stop=min(scope.stop, to_microseconds(now())))
     with folder.create(job.pk) as file:
         FORMATS[job.format].write(scope, job.run.name, file, progress_of(job))
         return {"size": file.seek(0, 2)}
@@ -92,7 +92,7 @@ def _import(job: Job) -> dict[str, Any]:
     """Makes the run; returns what is new of the job. Raises Refused and Cancelled."""
     destination = Destination(job.project, job.user, job.name)
     run = import_file(folder.path_of(job.pk), destination, progress_of(job))
-    build_alone(run.cluster)
+    build_if_unlocked(run.cluster)
     return {"run_id": run.pk}
 
 

@@ -95,7 +95,7 @@ class RunOut(Schema):
     tasks: int
     errors: int
     figures: dict[str, Any]
-    """of the window, as store/queries/run_figures.py counts them; empty before they are counted"""
+    """of the window, as store/queries/window_totals.py counts them; empty before they are counted"""
 
 
 class RunPage(Schema):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.utils.timezone import now
 
 from observatory.runs.discovery.finding import AN_INSTANT
 from observatory.runs.discovery.naming import name_of
 from observatory.runs.models import Run
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.queries.activity import main_prefixes, submitted_code
 from observatory.store.queries.extents import extents
-from observatory.store.queries.run_figures import figures
+from observatory.store.queries.window_totals import window_totals
+from observatory.store.times import from_seconds
 
 NAMED = 3
 """prefixes that a name can be made of, and one more"""
@@ -26,8 +27,8 @@ def count(run: Run) -> None:
 
     Raises psycopg.Error without a database.
     """
-    with reading() as connection:
-        found = figures(connection, run.cluster_id, run.start, end_of(run))
+    with read_connection() as connection:
+        found = window_totals(connection, run.cluster_id, run.start, end_of(run))
     run.tasks, run.errors, run.figures = found.tasks, found.errors, asdict(found)
     run.counted = now()
     if not run.is_open and run.outcome in (Run.Outcome.RUNNING, Run.Outcome.FINISHED):
@@ -40,7 +41,7 @@ def name(run: Run) -> None:
     if run.origin != Run.Origin.FOUND or run.name != run.found_name:
         return
     stop = end_of(run)
-    with reading() as connection:
+    with read_connection() as connection:
         code = submitted_code(connection, run.cluster_id, run.start, stop)
         prefixes = main_prefixes(connection, run.cluster_id, run.start, stop, NAMED)
     found = name_of(code, *prefixes)
@@ -53,4 +54,4 @@ def end_of(run: Run) -> datetime:
     if run.stop is not None:
         return run.stop
     extent = extents([run.cluster_id]).get(run.cluster_id)
-    return max(datetime.fromtimestamp(extent.last if extent else 0, UTC), run.start + AN_INSTANT)
+    return max(from_seconds(extent.last if extent else 0), run.start + AN_INSTANT)

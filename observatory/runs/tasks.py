@@ -12,17 +12,17 @@ from django.db.models import Max, Q
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster, Project
-from observatory.replay.tiles.tiles import prepare_window
+from observatory.replay.tiles.builder import build_window_tiles
 from observatory.runs.discovery.client_runs import take_up
 from observatory.runs.discovery.finding import find
 from observatory.runs.figures import count, name
 from observatory.runs.keeping import kept_windows
 from observatory.runs.models import Run, Search
 from observatory.runs.sharing.scopes import scope_of_run
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.ingest.client_runs import noted
 from observatory.store.ingest.late import note_since
-from observatory.store.maintenance.retention import delete_cluster, retain
+from observatory.store.maintenance.retention import apply_retention, delete_cluster
 from observatory.store.queries.extents import extents, unknown_clusters
 
 log = logging.getLogger(__name__)
@@ -61,8 +61,8 @@ def find_runs() -> None:
 
 def _prepare(run: Run) -> None:
     """What its page asks for first is there when it is opened."""
-    with reading() as connection:
-        prepare_window(connection, scope_of_run(run))
+    with read_connection() as connection:
+        build_window_tiles(connection, scope_of_run(run))
 
 
 def look_at(cluster: Cluster) -> None:
@@ -75,7 +75,7 @@ def look_at(cluster: Cluster) -> None:
         take_up(cluster)
         extent = extents([cluster.pk]).get(cluster.pk)
         if extent is not None:
-            with reading() as connection:
+            with read_connection() as connection:
                 find(connection, cluster, search, extent)
 
 
@@ -87,6 +87,6 @@ def enforce_retention() -> None:
         delete_cluster(cluster)
     days = dict(Cluster.objects.values_list("pk", "project__retention_days"))
     longest = Project.objects.aggregate(longest=Max("retention_days"))["longest"] or DEFAULT_DAYS
-    retained = retain(days, longest, datetime.now(UTC), kept_windows())
+    retained = apply_retention(days, longest, datetime.now(UTC), kept_windows())
     if retained.dropped or retained.deleted:
         log.info("retention dropped %d partitions and %d rows", retained.dropped, retained.deleted)

@@ -12,7 +12,7 @@ from observatory.agent.delivery.batch import Batch, Part, batch_of, divided
 from observatory.agent.delivery.sender import Cluster
 from observatory.wire.head import Head
 from observatory.wire.kinds import Importance
-from tests.agent.receiving import TOKEN
+from tests.agent.fake_server import TOKEN
 
 AGENT = "ab" * 16
 START = 1_700_000_000.0

@@ -15,7 +15,9 @@ import pytest
 
 from observatory.runtime.supervision.children import dying_with_us
 from tests.agent.environments import ENVIRONMENTS, ROOT, Environment
-from tests.agent.receiving import TOKEN, Receiving, receiving
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
+
+pytestmark = pytest.mark.long
 
 RUN = Path(__file__).with_name("observed_run.py")
 
@@ -43,7 +45,7 @@ def process(command: list[str], folder: Path, **environment: str) -> Iterator[su
 
 
 def observed(
-    environment: Environment, folder: Path, received: Receiving, is_preloaded: bool
+    environment: Environment, folder: Path, received: FakeServer, is_preloaded: bool
 ) -> dict[str, Any]:
     """Runs a cluster whose scheduler preloads the agent, or gets it from a client; what was recorded."""
     python = str(environment.interpreter())
@@ -76,7 +78,7 @@ def observed(
     return found
 
 
-def check(received: Receiving, recorded: dict[str, Any]) -> None:
+def check(received: FakeServer, recorded: dict[str, Any]) -> None:
     rows = received.rows
     assert received.refused == 0
     assert rows["dropped"] == []
@@ -139,14 +141,14 @@ def check(received: Receiving, recorded: dict[str, Any]) -> None:
 def test_preloaded_on_the_scheduler_alone_it_tells_everything(
     environment: Environment, tmp_path: Path
 ) -> None:
-    with receiving() as received:
+    with fake_server() as received:
         recorded = observed(environment, tmp_path, received, is_preloaded=True)
         assert {head.name for head in received.heads} == {"preloaded"}
         check(received, recorded)
 
 
 def test_registered_from_a_client_it_needs_no_installation(tmp_path: Path) -> None:
-    with receiving() as received:
+    with fake_server() as received:
         recorded = observed(ENVIRONMENTS[0], tmp_path, received, is_preloaded=False)
         assert {head.name for head in received.heads} == {"registered"}
         check(received, recorded)

@@ -13,11 +13,11 @@ from django.db import connection
 
 from observatory.clusters.models import Project, Target
 from observatory.collect.collector.claims import Claims
-from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.counters import Counters
+from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
-from observatory.collect.collector.registry import in_database
 from observatory.collect.collector.watcher import Shared, Watcher
-from observatory.collect.http.fetch import Client
+from observatory.collect.http.fetch import HttpClient
 
 
 def rows(query: str, *parameters: Any) -> list[tuple[Any, ...]]:
@@ -28,7 +28,7 @@ def rows(query: str, *parameters: Any) -> list[tuple[Any, ...]]:
 
 async def read(query: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """The rows of a query, in the test's database."""
-    return await in_database(rows, query, *parameters)
+    return await run_in_django_thread(rows, query, *parameters)
 
 
 async def eventually(look: Callable[[], Any], seconds: float = 20.0, what: str = "it") -> Any:
@@ -56,7 +56,7 @@ def make_target(url: str, **fields: Any) -> Target:
 @asynccontextmanager
 async def observed(url: str, **fields: Any) -> AsyncIterator[Watcher]:
     """A watcher of the scheduler at `url`, running."""
-    target = await in_database(make_target, url, **fields)
+    target = await run_in_django_thread(make_target, url, **fields)
     async with watching(target) as watcher:
         yield watcher
 
@@ -65,16 +65,16 @@ async def observed(url: str, **fields: Any) -> AsyncIterator[Watcher]:
 async def watching(target: Target) -> AsyncIterator[Watcher]:
     server = redis.from_url(settings.REDIS_URL)
     leases = Leases("test")
-    await in_database(leases.take, 1000)
+    await run_in_django_thread(leases.take, 1000)
 
     async def renew() -> None:
         while True:
             await asyncio.sleep(2)
-            await in_database(leases.renew)
+            await run_in_django_thread(leases.renew)
 
-    async with Client() as client:
+    async with HttpClient() as client:
         slots = asyncio.Semaphore(100)
-        watcher = Watcher(target, Shared(client, Claims(server), leases, Figures(), slots))
+        watcher = Watcher(target, Shared(client, Claims(server), leases, Counters(), slots))
         tasks = [asyncio.create_task(watcher.run()), asyncio.create_task(renew())]
         try:
             yield watcher
@@ -83,5 +83,5 @@ async def watching(target: Target) -> AsyncIterator[Watcher]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await in_database(leases.release, {target.pk})
+            await run_in_django_thread(leases.release, {target.pk})
             await server.aclose()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from io import StringIO
 
 import pytest
-from dask_processes import free_port, scheduler
 from django.core.management import CommandError, call_command
 
 from observatory.clusters.models import Project, Target
+from tests.collect.dask_processes import free_port, scheduler
 
 pytestmark = pytest.mark.django_db
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 from observatory.store.ingest.writer import Writer
+from observatory.store.times import from_seconds
 from observatory.wire.records import Action, Batch, Sample, Series, Span, WorkerGone, WorkerSeen
 
 START = 1_780_000_000.0
@@ -65,8 +65,8 @@ def make_run(
         name=name,
         origin=Run.Origin.CUT,
         outcome=Run.Outcome.FINISHED,
-        start=datetime.fromtimestamp(start, UTC),
-        stop=datetime.fromtimestamp(stop, UTC),
+        start=from_seconds(start),
+        stop=from_seconds(stop),
         tags=dict(tags or {}),
         tasks=len(spans),
     )

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from distributed import Client, LocalCluster, wait
 
@@ -15,6 +14,7 @@ from benchmarks.runs.recording import receiving
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 from observatory.store.ingest.writer import Writer
+from observatory.store.times import from_seconds
 from observatory.wire.records import Batch
 
 SECONDS = {"load": 0.024, "clean": 0.030, "join": 0.040, "store": 0.028}
@@ -43,8 +43,8 @@ class Recording:
                 name="etl",
                 origin=Run.Origin.CUT,
                 outcome=Run.Outcome.FINISHED,
-                start=datetime.fromtimestamp(start, UTC),
-                stop=datetime.fromtimestamp(stop, UTC),
+                start=from_seconds(start),
+                stop=from_seconds(stop),
             )
             for start, stop in self.windows
         ]

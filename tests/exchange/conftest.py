@@ -12,8 +12,9 @@ from django.conf import LazySettings
 from observatory.runs.models import Note, Run
 from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
+from observatory.store.times import from_seconds
 from tests.exchange.everything import START, STOP, write_everything
-from tests.exchange.files import Store, export, moment
+from tests.exchange.files import Store, export
 from tests.observed import observed, told
 from tests.world import World, world
 
@@ -32,15 +33,15 @@ def connection(transactional_db: None) -> Iterator[psycopg.Connection]:
 def run(connection: psycopg.Connection, world: World) -> Run:
     """A run of Alpha's cluster that ended, with records of every kind in it, before it and after it."""
     write_everything(world.ended.pk)
-    Note.objects.create(cluster=world.ended, time=moment(START + 3), text="here it began to spill")
-    Note.objects.create(cluster=world.ended, time=moment(START - 30), text="of another run")
+    Note.objects.create(cluster=world.ended, time=from_seconds(START + 3), text="here it began to spill")
+    Note.objects.create(cluster=world.ended, time=from_seconds(START - 30), text="of another run")
     return Run.objects.create(
         cluster=world.ended,
         name="nightly etl",
         origin=Run.Origin.CODE,
         outcome=Run.Outcome.ERRED,
-        start=moment(START),
-        stop=moment(STOP),
+        start=from_seconds(START),
+        stop=from_seconds(STOP),
         user="lovelace",
         tags={"git": "3f2a1c"},
         code="with observatory.run('nightly etl'):",

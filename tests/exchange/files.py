@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -24,10 +23,6 @@ def export(run: Run, path: Path) -> Path:
     FORMATS["bundle"].write(scope, run.name, file, lambda done: None)
     path.write_bytes(file.getvalue())
     return path
-
-
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 class Store:

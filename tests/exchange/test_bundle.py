@@ -17,16 +17,17 @@ from observatory.exchange.formats import FORMATS
 from observatory.exchange.imports.destination import Destination
 from observatory.exchange.imports.import_file import import_file
 from observatory.exchange.imports.refusal import AlreadyHere
-from observatory.replay.scope import ALL_PARTS, Part, Scope
+from observatory.replay.scope import ALL_SECTIONS, Scope, Section
 from observatory.runs.models import Note, Run
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.run_figures import figures
+from observatory.store.queries.window_totals import window_totals
+from observatory.store.times import from_seconds
 from observatory.store.transfer import extracts
 from observatory.store.transfer.extract_tables import RECORDS, TABLES, Table
 from observatory.wire.blocks import BlockError, decode, encode, number_column
 from observatory.wire.records import Batch
 from tests.exchange.everything import START, STOP
-from tests.exchange.files import Store, export, moment
+from tests.exchange.files import Store, export
 from tests.world import World
 
 
@@ -101,9 +102,9 @@ def test_its_figures_are_those_of_the_run(
 ) -> None:
     assert run.stop is not None
     imported = import_file(bundle, Destination(world.beta), nothing)
-    before = figures(connection, run.cluster_id, run.start, run.stop)
+    before = window_totals(connection, run.cluster_id, run.start, run.stop)
     assert before.tasks > 0
-    assert figures(connection, imported.cluster_id, run.start, run.stop) == before
+    assert window_totals(connection, imported.cluster_id, run.start, run.stop) == before
 
 
 def test_a_member_opens_it_as_any_other(bundle: Path, world: World) -> None:
@@ -161,20 +162,22 @@ def test_many_rows_come_in_blocks_of_a_bounded_size(
     import_file(path, Destination(world.beta), nothing)
 
 
-@pytest.mark.parametrize("part", list(Part))
-def test_what_a_scope_hides_is_not_in_its_bundle(run: Run, part: Part, tmp_path: Path, world: World) -> None:
+@pytest.mark.parametrize("part", list(Section))
+def test_what_a_scope_hides_is_not_in_its_bundle(
+    run: Run, part: Section, tmp_path: Path, world: World
+) -> None:
     assert run.stop is not None
     window = round(run.start.timestamp() * 1e6), round(run.stop.timestamp() * 1e6)
-    scope = Scope(run.cluster, *window, parts=ALL_PARTS - {part}, is_public=True)
+    scope = Scope(run.cluster, *window, sections=ALL_SECTIONS - {part}, is_public=True)
     file = io.BytesIO()
     FORMATS["bundle"].write(scope, run.name, file, nothing)
     path = tmp_path / "hidden.zip"
     path.write_bytes(file.getvalue())
     text = b"".join(map(zipfile.ZipFile(path).read, zipfile.ZipFile(path).namelist()))
     secrets = {
-        Part.LOGS: [b"it is warm"],
-        Part.CODE: [b"sum(x)", b"main.py", b"with observatory.run"],
-        Part.TRACEBACKS: [b"Traceback", b"more"],
+        Section.LOGS: [b"it is warm"],
+        Section.CODE: [b"sum(x)", b"main.py", b"with observatory.run"],
+        Section.TRACEBACKS: [b"Traceback", b"more"],
     }
     for hidden, words in secrets.items():
         for word in words:
@@ -207,7 +210,9 @@ def test_long_texts_make_short_blocks_that_can_be_read_again(
     rows = [(START + index, "scheduler", "", 20, "x", str(index), long[index:], 1) for index in range(50)]
     with Writer() as writer:
         writer.write(Batch(world.ended.pk, rows={"log": rows}))
-    run = Run.objects.create(cluster=world.ended, name="long", start=moment(START), stop=moment(STOP))
+    run = Run.objects.create(
+        cluster=world.ended, name="long", start=from_seconds(START), stop=from_seconds(STOP)
+    )
     path = export(run, tmp_path / "long")
     with Bundle(path) as bundle:
         (log,) = (table for table in TABLES if table.name == "log")

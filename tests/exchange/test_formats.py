@@ -18,7 +18,7 @@ import pytest
 
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.formats.base import Cancelled
-from observatory.replay.scope import Part, Scope
+from observatory.replay.scope import Scope, Section
 from observatory.store.queries.record_kinds import RECORD_KINDS
 from observatory.wire.records import Action
 from tests.observed import FORMULA, HOSTILE, Observed
@@ -82,12 +82,12 @@ def test_of_a_window_only_its_records_are_written(observed: Observed) -> None:
 
 
 def test_what_may_hold_secrets_is_left_out_where_the_scope_says_so(observed: Observed) -> None:
-    found = tables(replace(observed.scope, parts=frozenset()))
+    found = tables(replace(observed.scope, sections=frozenset()))
     assert not found.keys() & {"log", "profile", "stack"}
     assert not {"message", "traceback"} & set(found["error"])
     assert "code" not in found["computation"]
-    assert "log" in tables(replace(observed.scope, parts=frozenset({Part.LOGS})))
-    [profile] = json.loads(written("speedscope", replace(observed.scope, parts=frozenset())))["profiles"]
+    assert "log" in tables(replace(observed.scope, sections=frozenset({Section.LOGS})))
+    [profile] = json.loads(written("speedscope", replace(observed.scope, sections=frozenset())))["profiles"]
     assert profile["samples"] == []
 
 

@@ -28,7 +28,7 @@ from observatory.exchange.tasks import sweep_jobs, work
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
 from observatory.store.connection import connect
-from observatory.store.maintenance.advisory_lock import working
+from observatory.store.maintenance.advisory_lock import try_lock
 from tests.exchange.files import Store
 from tests.world import World
 
@@ -163,7 +163,7 @@ def test_a_job_whose_worker_died_is_failed_and_one_that_is_done_is_not(run: Run,
     died, lives = (jobs.start_export(world.people["viewer"], run, "bundle") for _ in range(2))
     Job.objects.update(state=Job.State.RUNNING)
     folder.create(died.pk).close()
-    with connect() as connection, working(connection, lives.pk):
+    with connect() as connection, try_lock(connection, lives.pk):
         sweep_jobs()
     died.refresh_from_db()
     lives.refresh_from_db()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from observatory.alerts.models import Alert, Rule
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link
+from observatory.store.times import from_seconds
 from tests.alerted import make_alert
 from tests.recorded import START, Recorded, at
 from tests.world import HOSTILE, World
@@ -123,7 +123,7 @@ def test_an_alert_is_opened_and_acknowledged_by_keyboard(timeline: Page, world: 
     ).press("Enter")
     timeline.wait_for_url(f"**/alerts/{alert.pk}/")
     timeline.get_by_label("Note").fill("restarting it")
-    timeline.get_by_role("button", name="I look after it").press("Enter")
+    timeline.get_by_role("button", name="Acknowledge").press("Enter")
     timeline.get_by_text("“memory pressure” is acknowledged.").wait_for()
     alert.refresh_from_db()
     assert (alert.acknowledged_by, alert.acknowledgement) == (world.people["superuser"], "restarting it")
@@ -134,8 +134,8 @@ def test_an_alert_is_opened_and_acknowledged_by_keyboard(timeline: Page, world: 
 
 def test_a_live_alert_appears_and_grows_until_it_is_resolved(page: Page, world: World) -> None:
     now = time.time()
-    world.live.started = datetime.fromtimestamp(now - 120, UTC)
-    world.live.last_seen = datetime.fromtimestamp(now, UTC)
+    world.live.started = from_seconds(now - 120)
+    world.live.last_seen = from_seconds(now)
     world.live.save()
     page.goto(f"/clusters/{world.live.pk}/?live=120")
     page.wait_for_function(READY)
@@ -147,7 +147,7 @@ def test_a_live_alert_appears_and_grows_until_it_is_resolved(page: Page, world: 
     expect(page.locator("#alert-flag")).to_contain_text("⚑ 1 alert", timeout=SEEN)
     grown = f"() => ({INK})(['{TRACK}', {now + 1}, {now + 2}]).includes('{CRITICAL}')"
     page.wait_for_function(grown, timeout=SEEN)
-    alert.resolved = datetime.fromtimestamp(now - 20, UTC)
+    alert.resolved = from_seconds(now - 20)
     alert.state = "resolved"
     alert.save()
     over = f"() => !({INK})(['{TRACK}', {now - 10}, {now}]).includes('{CRITICAL}')"

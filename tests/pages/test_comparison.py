@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Page
 
 from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
+from observatory.store.times import from_seconds
 from tests.comparison.made_runs import DETAIL, START, make_run
 from tests.world import HOSTILE, World
 
@@ -33,7 +34,7 @@ def make_history(world: World, lengths: list[float], name: str = "etl") -> list[
     """A run a day, of so many seconds; the commit changed with the seventh."""
     runs = []
     for day, seconds in enumerate(lengths):
-        start = datetime.fromtimestamp(START, UTC) + timedelta(days=day)
+        start = from_seconds(START) + timedelta(days=day)
         runs.append(
             Run.objects.create(
                 cluster=world.ended,

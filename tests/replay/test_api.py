@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import time
 from collections import Counter
-from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
@@ -15,6 +14,7 @@ from django.test import Client
 
 from observatory.clusters.models import Cluster
 from observatory.store.ingest.writer import Writer
+from observatory.store.times import from_seconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.replay.conftest import LEVEL
@@ -146,7 +146,7 @@ def test_what_is_stored_after_a_cluster_was_said_to_have_ended_is_in_its_last_ti
     member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
 ) -> None:
     _fill(writer, cluster, now)
-    Cluster.objects.update(ended=datetime.fromtimestamp(now + 20, UTC))
+    Cluster.objects.update(ended=from_seconds(now + 20))
     url = _tile_url(cluster, "spans", now + 5, version=1)
     before = member.get(url)
     assert "immutable" not in before["Cache-Control"]
@@ -160,7 +160,7 @@ def test_a_cluster_that_goes_on_after_its_end_has_all_in_its_closed_tiles(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
-    Cluster.objects.update(ended=datetime.fromtimestamp(now + 20, UTC))
+    Cluster.objects.update(ended=from_seconds(now + 20))
     url = _tile_url(cluster, "spans", now + 5, version=1)
     _blocks(member, url)
     Cluster.objects.update(ended=None)

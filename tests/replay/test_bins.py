@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.replay.tiles.bins import busy_bins, rates, series_bins
-from observatory.replay.tiles.levels import LATEST, MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
+from observatory.replay.tiles.bins import bin_samples, bin_spans, rates
+from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
+from observatory.store.times import MAXIMUM_TIME
 
 START = 1_800_000_000_000_000
-EVER = (0, LATEST)
+EVER = (0, MAXIMUM_TIME)
 levels = st.integers(MINIMUM_LEVEL, MAXIMUM_LEVEL)
 span_rows = st.lists(
     st.tuples(
@@ -29,9 +30,9 @@ sample_rows = st.lists(
 )
 
 
-def _places(level: int, start: int, stop: int) -> list[Place]:
+def _places(level: int, start: int, stop: int) -> list[TileId]:
     width = 512 << level
-    return [Place(level, index) for index in range(start // width, stop // width + 1)]
+    return [TileId(level, index) for index in range(start // width, stop // width + 1)]
 
 
 @given(span_rows, st.integers(14, 24))
@@ -42,10 +43,10 @@ def test_the_busy_seconds_and_counts_of_a_level_are_those_of_the_spans(
     start, stop = START + offset, START + offset + length
     seconds: dict[tuple[int, int, int], float] = {}
     counts: dict[tuple[int, int, int], int] = {}
-    for place in _places(level, int(start.min()), int(stop.max())):
-        inside = (start < place.stop) & (stop >= place.start)
+    for tile_id in _places(level, int(start.min()), int(stop.max())):
+        inside = (start < tile_id.stop) & (stop >= tile_id.start)
         spans = (column[inside] for column in (lane, prefix, action, start, stop))
-        busy = busy_bins(*spans, place, EVER)
+        busy = bin_spans(*spans, tile_id, EVER)
         assert np.all((busy.bin >= 0) & (busy.bin < 512))
         assert np.all(busy.seconds >= 0)
         for row in range(len(busy.lane)):
@@ -60,10 +61,10 @@ def test_the_busy_seconds_and_counts_of_a_level_are_those_of_the_spans(
 
 
 def test_a_span_over_many_bins_fills_each_of_them_to_its_share() -> None:
-    place = Place(20, START // (512 << 20))
-    width = place.bin_width
-    start = np.array([place.start + width // 2])
-    busy = busy_bins(*(np.zeros(1, np.int64),) * 3, start, start + 2 * width, place, EVER)
+    tile_id = TileId(20, START // (512 << 20))
+    width = tile_id.bin_width
+    start = np.array([tile_id.start + width // 2])
+    busy = bin_spans(*(np.zeros(1, np.int64),) * 3, start, start + 2 * width, tile_id, EVER)
     assert busy.bin.tolist() == [0, 1, 2]
     assert busy.seconds == pytest.approx(np.array([0.5, 1.0, 0.5]) * width / 1e6)
     assert busy.count.tolist() == [1, 0, 0]
@@ -77,7 +78,8 @@ def test_the_bins_of_a_series_tell_its_extremes_mean_last_and_count(
     series, offset, value = (np.array(column) for column in zip(*rows, strict=True))
     time = START + offset.astype(np.int64)
     found = [
-        series_bins(series, time, value, place) for place in _places(level, int(time.min()), int(time.max()))
+        bin_samples(series, time, value, tile_id)
+        for tile_id in _places(level, int(time.min()), int(time.max()))
     ]
     for number in set(series.tolist()):
         its = value[series == number]
@@ -116,4 +118,4 @@ def test_no_rate_is_drawn_across_a_gap() -> None:
 @pytest.mark.parametrize(("level", "index"), [(9, 0), (37, 0), (20, -1), (10, 2**60)])
 def test_a_place_that_is_none_is_refused_by_name(level: int, index: int) -> None:
     with pytest.raises(ValueError, match=r"level|index"):
-        Place(level, index)
+        TileId(level, index)

@@ -25,8 +25,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from observatory.clusters.models import Cluster, Membership
 from observatory.config.asgi import application
-from observatory.replay.live import consumers, feed
-from observatory.replay.live.consumers import BEHIND, MOST_PENDING, NOT_THERE, SIGNED_OUT, UNAVAILABLE
+from observatory.replay.live import consumers, subscription
+from observatory.replay.live.consumers import MAXIMUM_PENDING, NOT_FOUND, SIGNED_OUT, TOO_SLOW, UNAVAILABLE
 from observatory.store.ingest.publication import group_of, publish
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode, encode
@@ -106,7 +106,7 @@ async def test_a_committed_batch_reaches_the_page_with_its_number(
 @pytest.fixture
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """States are told so often that a test needn't wait."""
-    monkeypatch.setattr(feed, "INTERVAL", 0.1)
+    monkeypatch.setattr(subscription, "STATE_INTERVAL", 0.1)
 
 
 async def test_a_page_is_told_again_and_again_what_it_could_ask_for(
@@ -137,7 +137,7 @@ async def test_no_state_is_made_when_the_last_page_is_gone(
     await _state(second)
     await second.disconnect()
     made: list[float] = []
-    monkeypatch.setattr(feed, "state_at", lambda *arguments: made.append(arguments[-1]))
+    monkeypatch.setattr(subscription, "state_at", lambda *arguments: made.append(arguments[-1]))
     await asyncio.sleep(0.3)
     assert not made
 
@@ -163,7 +163,7 @@ async def test_who_is_no_member_finds_nothing_there_and_gets_no_frame(
     socket = _socket(cluster, stranger)
     await socket.connect()
     await get_channel_layer().group_send(group_of(cluster.pk), {"type": "live.frame", "data": b"secret"})
-    assert (await _closed_with(socket))[1] == NOT_THERE
+    assert (await _closed_with(socket))[1] == NOT_FOUND
     assert await socket.receive_nothing()
 
 
@@ -178,7 +178,7 @@ async def test_who_loses_the_membership_loses_the_open_page(
 ) -> None:
     socket = await _opened(cluster, member)
     await Membership.objects.all().adelete()
-    assert (await _closed_with(socket))[1] == NOT_THERE
+    assert (await _closed_with(socket))[1] == NOT_FOUND
 
 
 async def test_who_signs_out_loses_the_open_page(cluster: Cluster, member: Client, often: None) -> None:
@@ -248,7 +248,7 @@ def _batches(page: ClientConnection) -> int:
 def test_a_page_that_reads_too_slowly_is_closed_and_its_frames_forgotten(
     served: int, cluster: Cluster, member: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "PACE", 0)
+    monkeypatch.setattr(subscription, "FRAME_INTERVAL", 0)
     frame = encode("extent", 0, [], {"sequence": 1, "filling": "x" * 1_000_000})
     frames = 60
     with _page(served, cluster, member) as slow, _page(served, cluster, member) as quick:
@@ -265,8 +265,8 @@ def test_a_page_that_reads_too_slowly_is_closed_and_its_frames_forgotten(
         while isinstance(data := slow.recv(5), bytes):
             late += len(data)
         assert "too slowly" in data
-        assert late < frames * len(frame) - MOST_PENDING
+        assert late < frames * len(frame) - MAXIMUM_PENDING
         with pytest.raises(ConnectionClosed) as closed:
             slow.recv(5)
     assert closed.value.rcvd is not None
-    assert closed.value.rcvd.code == BEHIND
+    assert closed.value.rcvd.code == TOO_SLOW

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from observatory.clusters.models import Cluster
-from observatory.replay.api import MOST_STACKS
+from observatory.replay.api import MAXIMUM_STACKS
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publication import frames
 from observatory.store.ingest.writer import Writer
@@ -95,7 +95,7 @@ def test_an_answer_that_lacks_a_stack_is_not_kept(
         ("\u0661", "'\u0661'"),
         ("2147483648", "'2147483648'"),
         ("9" * 5_000, "'999"),
-        (",".join(["1"] * (MOST_STACKS + 1)), f"at most {MOST_STACKS}"),
+        (",".join(["1"] * (MAXIMUM_STACKS + 1)), f"at most {MAXIMUM_STACKS}"),
     ],
 )
 def test_what_are_no_ids_is_refused_and_named(member: Client, cluster: Cluster, ids: str, named: str) -> None:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.replay.tiles import tiles
+from observatory.replay.tiles import builder
 from observatory.replay.tiles.layers import Layer
-from observatory.replay.tiles.levels import Place
+from observatory.replay.tiles.levels import TileId
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.tasks import find_runs
 from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer
+from observatory.store.times import from_seconds
 from observatory.wire.records import Batch, Sample, Series
 from tests.runs.conftest import Work
 
 PROCESSING = Series("observatory_cluster_tasks", (("state", "processing"),))
-
-
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def windows(cluster: Cluster, since: float) -> list[tuple[float, float | None]]:
@@ -45,7 +41,7 @@ def quiet(writer: Writer, cluster: Cluster, until: float, processing: int = 0) -
 
 
 def end(cluster: Cluster, time: float, reason: str = "the scheduler closed") -> None:
-    Cluster.objects.filter(pk=cluster.pk).update(ended=moment(time), end_reason=reason)
+    Cluster.objects.filter(pk=cluster.pk).update(ended=from_seconds(time), end_reason=reason)
 
 
 def test_what_is_worked_on_is_a_run_that_goes_on_until_the_cluster_was_idle_for_long_enough(
@@ -216,7 +212,7 @@ def test_what_is_done_in_a_run_that_was_opened_from_code_is_not_found_again(
     cluster: Cluster, work: Work, now: float, origin: str
 ) -> None:
     given = {"cluster": cluster, "origin": origin, "code_id": uuid4(), "name": "etl"}
-    Run.objects.create(start=moment(now), stop=moment(now + 10), **given)
+    Run.objects.create(start=from_seconds(now), stop=from_seconds(now + 10), **given)
     work(now, now + 10)
     find_runs()
     assert windows(cluster, now) == [(0, 10)]
@@ -231,7 +227,7 @@ def test_a_run_that_is_opened_from_code_ends_the_one_that_was_found_before_it(
     work(now, now + 10)
     find_runs()
     Run.objects.create(
-        cluster=cluster, origin=Run.Origin.CODE, code_id=uuid4(), name="etl", start=moment(now + 11)
+        cluster=cluster, origin=Run.Origin.CODE, code_id=uuid4(), name="etl", start=from_seconds(now + 11)
     )
     work(now + 12, now + 30)
     quiet(writer, cluster, now + 31, processing=5)
@@ -254,7 +250,7 @@ def test_figures_of_a_run_that_goes_on_are_counted_again_after_a_while(
     work(now + 5, now + 10)
     find_runs()
     assert only(cluster).tasks == 5
-    Run.objects.update(counted=moment(now - 120))
+    Run.objects.update(counted=from_seconds(now - 120))
     find_runs()
     assert only(cluster).tasks == 10
 
@@ -266,12 +262,14 @@ def test_the_tiles_of_a_run_are_there_when_it_is_opened(
     work(now + 30, now + 33)
     quiet(writer, cluster, now + 200)
     find_runs()
-    read: list[Place] = []
-    monkeypatch.setattr(tiles, "of_rows", lambda connection, scope, layer, place: read.append(place))
+    read: list[TileId] = []
+    monkeypatch.setattr(
+        builder, "tile_from_rows", lambda connection, scope, layer, tile_id: read.append(tile_id)
+    )
     for run in cluster.runs.all():
         scope = scope_of_run(run)
         with connect() as connection:
-            for place in tiles.whole(scope.start / 1e6, scope.stop / 1e6):
-                assert tiles.tile(connection, scope, Layer("spans"), place).closed
+            for tile_id in builder.covering_tile_ids(scope.start / 1e6, scope.stop / 1e6):
+                assert builder.get_tile(connection, scope, Layer("spans"), tile_id).closed
     assert cluster.runs.count() == 2
     assert read == []

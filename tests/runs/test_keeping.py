@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -12,9 +12,9 @@ from django.utils.timezone import now as our_now
 from observatory.clusters.models import Cluster, Project
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
-from observatory.replay.tiles.layers import layers_of
-from observatory.replay.tiles.levels import Place
-from observatory.replay.tiles.tiles import prepare_all, tile
+from observatory.replay.tiles.builder import build_cluster_tiles, get_tile
+from observatory.replay.tiles.layers import layers_for
+from observatory.replay.tiles.levels import TileId
 from observatory.runs.keeping import kept_windows
 from observatory.runs.models import Permalink, Run
 from observatory.runs.tasks import enforce_retention
@@ -24,6 +24,7 @@ from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries import timeline
 from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.times import from_seconds
 from observatory.wire.blocks import PREFIX
 from observatory.wire.records import Batch, Event, Sample, Series
 from tests.store.test_retention import each, recorded
@@ -37,10 +38,6 @@ MEMORY = "observatory_worker_memory_bytes"
 def noon(now: float) -> float:
     """Of a day 45 days ago, which is older than any project keeps."""
     return (now // DAY - 45) * DAY + DAY / 2
-
-
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def record(writer: Writer, cluster: Cluster, start: float, seconds: int, make: Any) -> None:
@@ -60,9 +57,9 @@ def record(writer: Writer, cluster: Cluster, start: float, seconds: int, make: A
 
 
 def make_run(cluster: Cluster, start: float, stop: float | None, **fields: Any) -> Run:
-    ends = None if stop is None else moment(stop)
+    ends = None if stop is None else from_seconds(stop)
     return Run.objects.create(
-        cluster=cluster, name="run", origin=Run.Origin.FOUND, start=moment(start), stop=ends, **fields
+        cluster=cluster, name="run", origin=Run.Origin.FOUND, start=from_seconds(start), stop=ends, **fields
     )
 
 
@@ -80,10 +77,10 @@ def counts(connection: psycopg.Connection, cluster: Cluster) -> dict[str, int]:
 def blocks(connection: psycopg.Connection, scope: Scope) -> dict[Any, bytes]:
     """Of all tiles that show something of the scope; without the first, which is the whole cluster's."""
     found: dict[Any, bytes] = {}
-    for layer in layers_of(1):
+    for layer in layers_for(1):
         for level in LEVELS:
-            for index in range(Place.at(level, scope.start).index, Place.at(level, scope.stop).index + 1):
-                body = tile(connection, scope, layer, Place(level, index)).body
+            for index in range(TileId.at(level, scope.start).index, TileId.at(level, scope.stop).index + 1):
+                body = get_tile(connection, scope, layer, TileId(level, index)).body
                 _, header, columns, _ = PREFIX.unpack_from(body)
                 found[str(layer), level, index] = body[PREFIX.size + header + columns :]
     return found
@@ -176,8 +173,8 @@ def test_the_look_at_a_whole_cluster_does_not_build_tiles_of_the_time_between(
     make_run(cluster, noon, noon + 3, pinned=True)
     enforce_retention()
     with connect() as connection:
-        for layer in layers_of(1)[:2]:
-            prepare_all(connection, cluster, layer)
+        for layer in layers_for(1)[:2]:
+            build_cluster_tiles(connection, cluster, layer)
         row = connection.execute("SELECT count(*) FROM tile WHERE cluster_id = %s", [cluster.pk]).fetchone()
         assert row is not None
         assert 0 < row[0] < 600, "of 15 days there are 38,000 of the lowest level"
@@ -190,7 +187,11 @@ def test_retention_is_that_of_each_project_and_what_nobody_knows_goes(
     for name, days in (("short", 5), ("long", 20)):
         project = Project.objects.create(name=name, slug=name, retention_days=days)
         kept[name] = Cluster.objects.create(
-            project=project, scheduler_id=name, name=name, started=moment(now), last_seen=moment(now)
+            project=project,
+            scheduler_id=name,
+            name=name,
+            started=from_seconds(now),
+            last_seen=from_seconds(now),
         )
         for ago in (30, 10, 1):
             record(writer, kept[name], now - ago * DAY, 1, make)

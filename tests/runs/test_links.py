@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,11 +14,12 @@ from django.utils.timezone import now as utc_now
 from observatory.alerts.models import Rule
 from observatory.clusters.models import Cluster
 from observatory.replay.live.routing import websocket_urlpatterns
-from observatory.replay.tiles.layers import NAMES
-from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
+from observatory.replay.tiles.layers import LAYER_NAMES
+from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link, revoke
 from observatory.store.ingest.writer import Writer
+from observatory.store.times import from_seconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.alerted import make_alert
@@ -60,7 +61,7 @@ def run(cluster: Cluster, writer: Writer, now: float) -> Run:
         WorkerGone(f"tcp://{INSIDE}:1", start + LENGTH + 9, "lost"),
     ]
     writer.write(Batch(cluster.pk, [], [], [], [], gone, committed=now + 400))
-    moments = (datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(start + LENGTH, UTC))
+    moments = (from_seconds(start), from_seconds(start + LENGTH))
     return Run.objects.create(
         cluster=cluster,
         name="nightly",
@@ -86,22 +87,22 @@ def api(link: Permalink) -> str:
     return f"/api/v1/r/{link.token}"
 
 
-def tiles(client: Client, link: Permalink, layer: str) -> list[tuple[Place, list[Block]]]:
+def tiles(client: Client, link: Permalink, layer: str) -> list[tuple[TileId, list[Block]]]:
     """The tiles of a layer on some levels: about the edges of the run, within it, before and after it."""
     assert link.run.stop
     start, stop = (round(time.timestamp() * 1e6) for time in (link.run.start, link.run.stop))
     found = []
     for level in (MINIMUM_LEVEL, 14, 16, 17, 20, 24, MAXIMUM_LEVEL):
         for time in (start - 20_000_000, start - 1, start, (start + stop) // 2, stop, stop + 20_000_000):
-            place = Place.at(level, time)
-            answer = client.get(f"{api(link)}/tiles/{layer}/{level}/{place.index}?version=1")
+            tile_id = TileId.at(level, time)
+            answer = client.get(f"{api(link)}/tiles/{layer}/{level}/{tile_id.index}?version=1")
             assert answer.status_code == 200, answer.content
             assert "immutable" not in answer.headers["Cache-Control"]
-            found.append((place, list(decode(answer.content))))
+            found.append((tile_id, list(decode(answer.content))))
     return found
 
 
-def times_of(block: Block, place: Place) -> list[float]:
+def times_of(block: Block, tile_id: TileId) -> list[float]:
     """The instants, in seconds, that a block's rows tell of; of bins the nearer edges of the run's window."""
     found = [time for name in ("time", "start", "stop") if name in block.columns for time in block.list(name)]
     return found + [block.meta[name] for name in ("first", "last") if name in block.meta]
@@ -113,21 +114,21 @@ def test_no_tile_of_a_public_link_tells_of_anything_outside_of_the_run(
     link = link_to(run, author, shows_logs=True, shows_code=True, shows_tracebacks=True)
     start, stop = run.start.timestamp(), run.start.timestamp() + LENGTH
     told = 0
-    for layer in NAMES:
-        for place, blocks in tiles(client, link, layer):
+    for layer in LAYER_NAMES:
+        for tile_id, blocks in tiles(client, link, layer):
             for block in blocks:
-                for time in times_of(block, place):
-                    assert start <= time <= stop, (layer, place, block.kind)
+                for time in times_of(block, tile_id):
+                    assert start <= time <= stop, (layer, tile_id, block.kind)
                 told += block.rows
                 if block.kind == "busy":
-                    width = place.width / 512
+                    width = tile_id.width / 512
                     for bin in block.list("bin"):
-                        at = place.start + bin * width
-                        assert start * 1e6 - width < at < stop * 1e6, (layer, place)
+                        at = tile_id.start + bin * width
+                        assert start * 1e6 - width < at < stop * 1e6, (layer, tile_id)
                     assert sum(block.list("seconds")) <= 1.5 * LENGTH
                 texts = [text for column in block.columns.values() for text in column.values or ()]
                 found = [text for text in texts if OUTSIDE in text.replace(f"{OUTSIDE} of the code", "")]
-                assert not found, (layer, place, block.kind)
+                assert not found, (layer, tile_id, block.kind)
                 assert not {"task_count", "error_count", "worker_count"} & set(block.meta)
     assert told > 100
 
@@ -265,7 +266,7 @@ def test_a_pasted_link_previews_with_title_summary_and_picture(
     page = client.get(f"/r/{link.token}").content.decode()
     assert "&lt;img src=x onerror=&quot;alert(1)&quot;&gt;" in page
     assert "<img src=x" not in page
-    assert 'property="og:description" content="30 tasks in 30 s"' in page
+    assert 'property="og:description" content="30 tasks in 30.0 s"' in page
     assert f"http://testserver/r/{link.token}/picture.png" in page
     picture = client.get(f"/r/{link.token}/picture.png")
     assert picture.headers["Content-Type"] == "image/png"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,6 +11,7 @@ from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
 from observatory.store.ingest.writer import Writer
+from observatory.store.times import from_seconds
 from observatory.wire.records import Batch, OpenedRun
 from tests.runs.conftest import Work
 
@@ -48,7 +48,7 @@ def test_a_run_is_there_from_its_start_on_and_ends_when_its_client_says_so(
     work(now, now + 5)
     tell(writer, cluster, told(id, now, now + 6))
     run = cluster.runs.get()
-    assert run.stop == datetime.fromtimestamp(now + 6, UTC)
+    assert run.stop == from_seconds(now + 6)
     assert (run.outcome, run.tasks) == ("finished", 5)
 
 
@@ -83,7 +83,7 @@ def test_one_that_nobody_ended_ends_with_its_cluster(
     cluster: Cluster, writer: Writer, now: float, id: UUID, reason: str, outcome: str
 ) -> None:
     tell(writer, cluster, told(id, now))
-    ended = datetime.fromtimestamp(now + 9, UTC)
+    ended = from_seconds(now + 9)
     Cluster.objects.update(ended=ended, end_reason=reason)
     find_runs()
     run = cluster.runs.get()

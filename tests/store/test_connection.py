@@ -4,17 +4,17 @@ from contextlib import ExitStack
 
 import psycopg
 
-from observatory.store.connection import MOST_READERS, reading
+from observatory.store.connection import MAXIMUM_READERS, read_connection
 
 
 def test_readers_are_there_again_after_the_database_broke_all_of_them(connection: psycopg.Connection) -> None:
     with ExitStack() as stack:
-        readers = [stack.enter_context(reading()) for _ in range(MOST_READERS)]
+        readers = [stack.enter_context(read_connection()) for _ in range(MAXIMUM_READERS)]
         backends = [reader.info.backend_pid for reader in readers]
-    assert len(set(backends)) == MOST_READERS
+    assert len(set(backends)) == MAXIMUM_READERS
     for backend in backends:
         connection.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
     for _ in range(3):
-        with reading() as reader:
+        with read_connection() as reader:
             assert reader.info.backend_pid not in backends
             assert reader.execute("SHOW timezone").fetchone() == ("UTC",)

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.fetch import FetchError, columns
+from observatory.store.queries.fetch import FetchError, fetch_columns
 from observatory.wire.records import Batch
 
 
@@ -25,7 +25,7 @@ def test_columns_come_as_arrays_of_their_types(
         "large": "bool",
         "half": "float64",
     }
-    found = columns(connection, f"{query} WHERE cluster_id = %s ORDER BY start", [cluster], types)
+    found = fetch_columns(connection, f"{query} WHERE cluster_id = %s ORDER BY start", [cluster], types)
     assert list(found) == list(types)
     expected = now + np.arange(1_000) / 8
     assert np.array_equal(found["start"], expected)
@@ -38,7 +38,7 @@ def test_columns_come_as_arrays_of_their_types(
 
 
 def test_no_rows_are_empty_arrays(connection: psycopg.Connection) -> None:
-    found = columns(connection, "SELECT 1::float8 WHERE %s", [False], {"one": "float64"})
+    found = fetch_columns(connection, "SELECT 1::float8 WHERE %s", [False], {"one": "float64"})
     assert len(found["one"]) == 0
 
 
@@ -57,4 +57,4 @@ def test_a_query_of_other_columns_is_refused(
     connection: psycopg.Connection, query: Any, types: dict[str, str]
 ) -> None:
     with pytest.raises(FetchError):
-        columns(connection, query, [], types)
+        fetch_columns(connection, query, [], types)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
 import pytest
 
 from observatory.store.ingest.writer import Writer
-from observatory.store.maintenance.retained_windows import Window, holes, joined
-from observatory.store.maintenance.retention import retain
+from observatory.store.maintenance.retained_windows import Window, holes, merge_windows
+from observatory.store.maintenance.retention import apply_retention
 from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.times import from_seconds
 from observatory.wire.records import Batch, Event
 from tests.store.test_retention import DAY, each, recorded
 
@@ -28,12 +28,8 @@ def noon(now: float) -> float:
     return (now // DAY - 45) * DAY + DAY / 2
 
 
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
-
-
 def window(cluster: int, start: float, stop: float) -> Window:
-    return Window(cluster, moment(start), moment(stop))
+    return Window(cluster, from_seconds(start), from_seconds(stop))
 
 
 def write(writer: Writer, cluster: int, times: list[float], make: Any) -> None:
@@ -80,11 +76,11 @@ def test_what_lies_in_a_kept_window_stays_as_it_was_and_everything_else_goes(
     write(writer, cluster, [now - 1], make)
     kept = [window(cluster, noon - 10, noon + 10)]
     for _ in range(2):  # the second round finds nothing to do
-        retain({cluster: days}, longest=30, now=moment(now), kept=kept)
+        apply_retention({cluster: days}, longest=30, now=from_seconds(now), retained=kept)
         after = stored(rows, cluster)
         assert {name: found[:5] for name, found in after.items()} == before
         assert counts(rows, cluster) == each(6)
-    retain({cluster: days}, longest=30, now=moment(now))
+    apply_retention({cluster: days}, longest=30, now=from_seconds(now))
     assert counts(rows, cluster) == each(1)
 
 
@@ -94,7 +90,7 @@ def test_another_cluster_of_the_same_time_is_not_kept(
     other = cluster + 500_000
     for id in (cluster, other):
         write(writer, id, [noon], make)
-    retain({cluster: 30, other: 30}, 30, moment(now), [window(cluster, noon - 10, noon + 10)])
+    apply_retention({cluster: 30, other: 30}, 30, from_seconds(now), [window(cluster, noon - 10, noon + 10)])
     assert counts(rows, cluster) == each(1)
     assert counts(rows, other) == each(0)
 
@@ -109,7 +105,7 @@ def test_what_overlaps_the_window_is_kept_though_it_began_days_before(
         make.span(noon + 10, key="begins when it ends", stop=noon + 11),
     ]
     writer.write(Batch(cluster, spans=spans))
-    retain({cluster: 30}, 30, moment(now), [window(cluster, noon, noon + 10)])
+    apply_retention({cluster: 30}, 30, from_seconds(now), [window(cluster, noon, noon + 10)])
     keys = rows("SELECT key_rest FROM span WHERE cluster_id = %s ORDER BY start", cluster)
     assert keys == [("lasts into it",), ("lasts beyond it",)]
 
@@ -128,7 +124,7 @@ def test_tiles_stay_that_are_all_of_a_kept_window(
     write(writer, cluster, [start + 1, now - 1], make)
     for index in range(first - 1, first + 4):
         connection.execute("INSERT INTO tile VALUES (%s, 'spans', %s, %s, 1, '')", [cluster, LEVEL, index])
-    retain({cluster: 30}, 30, moment(now), [window(cluster, start, start + 2.5 * TILE)])
+    apply_retention({cluster: 30}, 30, from_seconds(now), [window(cluster, start, start + 2.5 * TILE)])
     left = rows("SELECT index FROM tile WHERE cluster_id = %s ORDER BY index", cluster)
     assert left == [(first,), (first + 1,)]
 
@@ -151,17 +147,17 @@ def test_a_cluster_begins_with_what_is_kept_of_it_and_knows_where_nothing_is(
         )
 
     kept = [window(cluster, noon + DAY - 5, noon + DAY + 5), window(cluster, noon - 5, noon + 5)]
-    retain({cluster: 30}, 30, moment(now), kept)
+    apply_retention({cluster: 30}, 30, from_seconds(now), kept)
     assert first() == noon - 5
     assert holes(connection, cluster) == [(noon + 5, noon + DAY - 5), (noon + DAY + 5, cutoff)]
-    retain({cluster: 30}, 30, moment(now), kept[:1])
+    apply_retention({cluster: 30}, 30, from_seconds(now), kept[:1])
     assert first() == noon + DAY - 5
     assert holes(connection, cluster) == [(noon + DAY + 5, cutoff)]
-    retain({cluster: 30}, 30, moment(now))
+    apply_retention({cluster: 30}, 30, from_seconds(now))
     assert first() == cutoff
     assert holes(connection, cluster) == []
 
 
 def test_windows_that_overlap_are_one() -> None:
     windows = [window(2, 10, 20), window(1, 10, 20), window(1, 15, 18), window(1, 20, 30), window(1, 40, 50)]
-    assert joined(windows) == [window(1, 10, 30), window(1, 40, 50), window(2, 10, 20)]
+    assert merge_windows(windows) == [window(1, 10, 30), window(1, 40, 50), window(2, 10, 20)]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.db import transaction
 
 from observatory.store.ingest.late import LATENESS, take_late, with_late
 from observatory.store.ingest.writer import Writer
+from observatory.store.times import from_seconds
 from observatory.wire.records import Batch, Event
 from tests.store.conftest import Make
-
-
-def at(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def taken(cluster: int) -> datetime | None:
@@ -36,7 +33,7 @@ def test_the_earliest_late_record_of_each_batch_is_noted_and_taken_once(
     writer.write(Batch(cluster, samples=late))
     writer.write(Batch(cluster, events=[Event(now - 15, "restarted")]))
     assert cluster in with_late()
-    assert taken(cluster) == at(now - 20)
+    assert taken(cluster) == from_seconds(now - 20)
     assert taken(cluster) is None
 
 

@@ -12,9 +12,10 @@ import pytest
 from observatory.store.engines import choose
 from observatory.store.ingest.client_runs import note
 from observatory.store.ingest.writer import Writer
-from observatory.store.maintenance.retention import delete_cluster, retain
+from observatory.store.maintenance.retention import apply_retention, delete_cluster
 from observatory.store.schema.dimensions import DIMENSIONS
 from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.times import from_seconds
 from observatory.wire.records import Batch, Event, OpenedRun, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -109,7 +110,7 @@ def test_what_is_older_than_every_project_keeps_is_dropped(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     writer.write(_batch(cluster, [now - 45 * DAY, now - 32 * DAY, now - 29 * DAY, now - 1], make))
-    retained = retain({cluster: 30}, longest=30, now=datetime.fromtimestamp(now, UTC))
+    retained = apply_retention({cluster: 30}, longest=30, now=from_seconds(now))
     assert retained.dropped >= 6
     assert _counts(rows, cluster) == each(2)
     first = rows("SELECT extract(epoch FROM first)::float8 FROM extent WHERE cluster_id = %s", cluster)
@@ -120,7 +121,7 @@ def test_a_day_that_was_dropped_is_made_again_for_a_writer_that_knew_it(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     writer.write(_batch(cluster, [now - 45 * DAY], make))
-    retain({cluster: 30}, longest=30, now=datetime.fromtimestamp(now, UTC))
+    apply_retention({cluster: 30}, longest=30, now=from_seconds(now))
     writer.write(_batch(cluster, [now - 45 * DAY], make))
     assert _counts(rows, cluster) == each(1)
 
@@ -133,7 +134,7 @@ def test_a_project_that_keeps_less_loses_its_own_rows_only(
     try:
         for id in (cluster, other):
             writer.write(_batch(id, times, make))
-        retained = retain({cluster: 7, other: 30}, longest=30, now=datetime.fromtimestamp(now, UTC))
+        retained = apply_retention({cluster: 7, other: 30}, longest=30, now=from_seconds(now))
         assert retained.deleted == 2 * len(TIME_SERIES)
         assert _counts(rows, cluster) == each(2)
         assert _counts(rows, other) == each(4)
@@ -149,7 +150,7 @@ def test_tiles_of_the_time_that_is_gone_go_too(
     for time in (now - 10 * DAY, now - 1):
         index = int(time * 1e6) >> (level + 9)
         connection.execute("INSERT INTO tile VALUES (%s, 'spans', %s, %s, 1, '')", [cluster, level, index])
-    retain({cluster: 7}, longest=30, now=datetime.fromtimestamp(now, UTC))
+    apply_retention({cluster: 7}, longest=30, now=from_seconds(now))
     assert rows("SELECT index FROM tile WHERE cluster_id = %s", cluster) == [
         (int((now - 1) * 1e6) >> (level + 9),)
     ]
@@ -173,7 +174,7 @@ def test_rows_that_were_compressed_are_deleted_too(
     late = make.span(times[-1], key="late")
     writer.write(Batch(cluster, spans=[late]))
     assert _counts(rows, cluster) == {**each(2_001), "span": 2_002}
-    retain({cluster: 7}, longest=30, now=datetime.fromtimestamp(now, UTC))
+    apply_retention({cluster: 7}, longest=30, now=from_seconds(now))
     assert _counts(rows, cluster) == each(1)
 
 
@@ -216,13 +217,13 @@ def test_a_cluster_without_records_can_be_deleted(
 def test_the_estimate_of_rows_follows_the_table(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
 ) -> None:
-    from observatory.store.queries.extents import counts
+    from observatory.store.queries.extents import row_estimates
 
     connection.execute("ANALYZE span")
-    before = counts(connection)["span"]
+    before = row_estimates(connection)["span"]
     writer.write(_batch(cluster, [now - second for second in range(1_000)], make))
     connection.execute("ANALYZE span")
-    assert counts(connection)["span"] - before == 1_000
+    assert row_estimates(connection)["span"] - before == 1_000
 
 
 def test_extents_are_given_for_clusters_that_have_one(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from observatory.replay.stories import Stay, last_minutes, story_of
+from observatory.replay.task_history import ResultLocation, task_history, worker_last_minutes
 from observatory.store.queries.errors import task_error
-from observatory.store.queries.task_stories import agent_report
+from observatory.store.queries.task_history import agent_coverage
 from tests.recorded import GIB, Recorded, at
 
 KEY = "('load-1', 1)"
@@ -32,21 +32,21 @@ def test_a_tasks_story_is_all_that_happened_to_it_in_order_and_nothing_else(
     recorded.dependency(KEY, "('load-1', 0)")
     recorded.dependency("('load-1', 2)", KEY)
     recorded.transition(2, "('load-1', 2)", "released", "waiting")
-    story = story_of(connection, cluster, KEY)
+    history = task_history(connection, cluster, KEY)
     steps = [
         (step.transition and step.transition.finish)
         or (step.span and step.span.action)
         or (step.error and step.error.outcome)
-        for step in story.steps
+        for step in history.steps
     ]
     assert steps == ["retried", "waiting", "processing", "compute", "memory", "released"]
-    assert story.state == "released"
-    assert story.stays == [Stay("w0", at(3.1), at(9))]
-    assert [(request.priority, request.annotations) for request in story.requests] == [
+    assert history.state == "released"
+    assert history.result_locations == [ResultLocation("w0", at(3.1), at(9))]
+    assert [(request.priority, request.annotations) for request in history.requests] == [
         ("(0, 1)", {"retries": 1})
     ]
-    assert (story.dependencies, story.dependents) == (["('load-1', 0)"], ["('load-1', 2)"])
-    assert not story_of(connection, cluster, "('load-1', 99)")
+    assert (history.dependencies, history.dependents) == (["('load-1', 0)"], ["('load-1', 2)"])
+    assert not task_history(connection, cluster, "('load-1', 99)")
 
 
 def test_a_key_with_the_same_hash_is_another_task(
@@ -54,7 +54,7 @@ def test_a_key_with_the_same_hash_is_another_task(
 ) -> None:
     recorded.transition(1, "plumless", "released", "waiting", group="plumless")
     recorded.transition(2, "buckeroo", "released", "waiting", group="buckeroo")
-    [only] = story_of(connection, cluster, "buckeroo").transitions
+    [only] = task_history(connection, cluster, "buckeroo").transitions
     assert only.time == at(2)
 
 
@@ -72,8 +72,10 @@ def test_the_last_minutes_are_of_the_lifetimes_that_the_task_was_on_though_an_ad
     id = recorded.error(0.01, KEY, "KilledWorker", outcome="killed", workers=addresses)
     error = task_error(connection, cluster, id)
     assert error is not None
-    minutes = last_minutes(connection, cluster, error, story_of(connection, cluster, KEY).transitions)
-    assert [(minute.life.id, minute.died, minute.end) for minute in minutes] == [
+    minutes = worker_last_minutes(
+        connection, cluster, error, task_history(connection, cluster, KEY).transitions
+    )
+    assert [(minute.worker.id, minute.died, minute.end) for minute in minutes] == [
         (first, True, at(-10)),
         (second, True, at(0)),
     ]
@@ -88,15 +90,15 @@ def test_a_worker_that_lived_on_is_shown_in_the_minute_before_the_error(
     recorded.worker("tcp://a:1", "w0", memory={-70: 1, -5: 2, 5: 3})
     error = task_error(connection, cluster, recorded.error(0, KEY, workers=["tcp://a:1"]))
     assert error is not None
-    [minute] = last_minutes(connection, cluster, error, [])
+    [minute] = worker_last_minutes(connection, cluster, error, [])
     assert (minute.died, minute.end, minute.memory) == (False, at(0), [(at(-5), 2 * GIB)])
 
 
 def test_a_cluster_without_an_agent_has_no_report_of_one(
     recorded: Recorded, connection: psycopg.Connection, cluster: int
 ) -> None:
-    assert agent_report(connection, cluster) is None
+    assert agent_coverage(connection, cluster) is None
     recorded.agent(since=-50)
-    report = agent_report(connection, cluster)
+    report = agent_coverage(connection, cluster)
     assert report is not None
     assert report.since == at(-50)

@@ -28,9 +28,8 @@ export function sumStacks(tiles, window, wanted) {
   const sums = new Map();
   for (const tile of tiles) {
     for (const block of tile.blocks.get("profile") ?? []) {
-      const [time, worker, prefix, source, stack, count] = [
-        "time", "worker", "prefix", "source", "stack", "count",
-      ].map((name) => block.numbers(name)); // prettier-ignore
+      const [time, worker, prefix] = [block.numbers("time"), block.numbers("worker"), block.numbers("prefix")];
+      const [source, stack, count] = [block.numbers("source"), block.numbers("stack"), block.numbers("count")];
       for (let row = 0; row < block.rows; row++) {
         if (time[row] < tile.start || time[row] >= tile.stop) continue;
         if (time[row] <= window.start || time[row] > window.stop) continue;

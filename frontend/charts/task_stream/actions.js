@@ -1,8 +1,9 @@
 // The actions of spans (observatory/wire/records.py) and the colours that Dask gives them.
 
-export const ACTIONS = ["compute", "transfer", "disk-read", "disk-write", "deserialize", "serialize"];
-export const COMPUTE = 0;
-export const ERROR = 1; // a span's status
+import { ACTIONS, STATUSES } from "../../contract.js";
+
+export const COMPUTE = ACTIONS.indexOf("compute");
+export const ERROR = STATUSES.indexOf("error");
 
 export const OVERLAY_ALPHA = 0.4; // of all but compute, as in Dask
 export const ERRED_COLOR = "#000000";

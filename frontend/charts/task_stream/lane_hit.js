@@ -95,7 +95,7 @@ function closer(one, other) {
  * @returns {SpanHit}
  */
 function spanAt(block, row) {
-  const number = (/** @type {string} */ name) => block.numbers(name)[row];
+  const number = (/** @type {import("../../contract.js").NumberColumn} */ name) => block.numbers(name)[row];
   return {
     prefix: number("prefix"),
     action: number("action"),

@@ -1,8 +1,10 @@
 // What people write from the timeline: a run cut out of it, and notes on it.
 
+import { LONGEST_NOTE, LONGEST_RUN_NAME } from "../../contract.js";
 import { element } from "../../element.js";
+import { formatDuration } from "../../formatting.js";
 import { send } from "../../sending.js";
-import { formatDate, formatDuration, formatTime } from "../../timeline/times.js";
+import { formatDate, formatTime } from "../../timeline/times.js";
 import { FormDialog } from "./form_dialog.js";
 
 /** @typedef {import("../../types.js").Context} Context */
@@ -10,8 +12,6 @@ import { FormDialog } from "./form_dialog.js";
 /** @typedef {import("../../timeline/timeline.js").Timeline} Timeline */
 /** @typedef {{start: number, stop: number}} Stretch */
 
-const LONGEST_NAME = 200;
-const LONGEST_NOTE = 2000;
 
 /**
  * The buttons and dialogs of those who may write.
@@ -36,7 +36,7 @@ export function createWriting(header, context) {
 function createRunDialog(parent, { info, timeline }) {
   const name = element("input", "");
   name.required = true;
-  name.maxLength = LONGEST_NAME;
+  name.maxLength = LONGEST_RUN_NAME;
   const tags = element("textarea", "mono");
   tags.rows = 3;
   tags.spellcheck = false;
@@ -56,7 +56,7 @@ function createRunDialog(parent, { info, timeline }) {
   });
   return () => {
     window = recordedWindow(timeline);
-    name.value = `${info.name} ${formatDate(window.start)}`.slice(-LONGEST_NAME);
+    name.value = `${info.name} ${formatDate(window.start)}`.slice(-LONGEST_RUN_NAME);
     dialog.open(`Save ${words(window)} as a run`);
   };
 }

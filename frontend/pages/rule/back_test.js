@@ -4,7 +4,8 @@
 import { formatAmount } from "../../amounts.js";
 import { BackTestChart } from "../../charts/alerts/back_test_chart.js";
 import { element } from "../../element.js";
-import { formatDate, formatDuration } from "../../timeline/times.js";
+import { formatDuration } from "../../formatting.js";
+import { formatDate } from "../../timeline/times.js";
 import { PlaceChoice } from "./places.js";
 
 /** @typedef {import("../../charts/alerts/back_test_chart.js").Drawn & {more_lines: number, more_firings: number,

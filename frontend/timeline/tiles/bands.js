@@ -1,6 +1,8 @@
-// The names of a layer's bands: what is told of each worker comes in bands of some workers (docs/architecture.md).
+// The names of a layer's bands: what is told of each worker comes in bands of some workers (docs/architecture/replay.md).
 
-const ALL = ".all";
+import { ALL_WORKERS } from "../../contract.js";
+
+const ALL = `.${ALL_WORKERS}`;
 
 /**
  * @param {string} layer

@@ -1,5 +1,7 @@
 // Decodes blocks: batches of records of one kind as columns (the layout is told in observatory/wire/blocks.py).
 
+import { MAXIMUM_ROWS } from "../../contract.js";
+
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("../../types.js").Numbers} Numbers */
 /** @typedef {import("../../types.js").Texts} Texts */
@@ -7,7 +9,6 @@
 
 const MAGIC = 0x31424f44; // "DOB1", little-endian
 const PREFIX_BYTES = 16;
-const MAXIMUM_ROWS = 10_000_000;
 /** @type {Record<string, {new (buffer: ArrayBuffer, offset: number, length: number): Numbers, BYTES_PER_ELEMENT: number}>} */
 const ARRAYS = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, i32: Int32Array, u8: Uint8Array };
 

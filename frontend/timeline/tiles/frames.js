@@ -135,7 +135,7 @@ function rowsOf(frame) {
 
 /**
  * @param {Block} block
- * @param {string} name
+ * @param {import("../../contract.js").NumberColumn} name
  * @param {(one: number, other: number) => number} choose
  */
 function extreme(block, name, choose) {

@@ -1,6 +1,7 @@
-// Levels of detail: a bin of level L is 2^L microseconds wide, a tile holds TILE_BINS of them.
+// Levels of detail: a bin of level L is 2^L microseconds wide, and a tile has TILE_BINS bins.
 
-export const TILE_BINS = 512;
+import { COARSEST_LEVEL, FINEST_LEVEL, TILE_BINS } from "../../contract.js";
+
 const MICROSECONDS = 1e6;
 
 /** @param {number} level; the width of its bins in seconds */
@@ -15,13 +16,13 @@ export function tileWidth(level) {
 
 /**
  * The level whose bins are one to two pixels wide.
- * @param {number} seconds that are shown
- * @param {number} pixels that show them
- * @param {{minimum_level: number, maximum_level: number}} limits
+ * @param {number} seconds length of the window
+ * @param {number} pixels width of the window
+ * @param {number} [finest] level of the finest tiles that are useful
  */
-export function levelFor(seconds, pixels, limits) {
+export function levelFor(seconds, pixels, finest = FINEST_LEVEL) {
   const level = Math.ceil(Math.log2((seconds / Math.max(pixels, 1)) * MICROSECONDS));
-  return Math.min(Math.max(level, limits.minimum_level), limits.maximum_level);
+  return Math.min(Math.max(level, FINEST_LEVEL, finest), COARSEST_LEVEL);
 }
 
 /**

@@ -1,5 +1,6 @@
 // The stacks of profiles by their ids: each is fetched once, for it never changes.
 
+import { MAXIMUM_STACKS } from "../../contract.js";
 import { decode } from "./blocks.js";
 
 /**
@@ -7,7 +8,6 @@ import { decode } from "./blocks.js";
  * @typedef {{of: Code, line: number}} Frame
  */
 
-const MOST_A_REQUEST = 200; // as on the server
 const MOST_FRAMES = 3_000_000; // of all stacks: then what is kept is forgotten
 const RETRY = 3000; // ms
 const UNKNOWN = "a stack that isn't stored\t\t0";
@@ -49,7 +49,7 @@ export class Stacks extends EventTarget {
     this.#busy = true;
     try {
       if (this.#size > MOST_FRAMES) this.#forget();
-      await this.#fetch(missing.slice(0, MOST_A_REQUEST));
+      await this.#fetch(missing.slice(0, MAXIMUM_STACKS));
     } catch (error) {
       console.warn("stacks can't be loaded; trying again", error);
       await new Promise((resolve) => setTimeout(resolve, RETRY));

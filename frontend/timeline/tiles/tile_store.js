@@ -1,12 +1,13 @@
 // The tiles that are in memory, bounded by bytes, and the best ones among them for a place on the timeline.
 
+import { COARSEST_LEVEL } from "../../contract.js";
 import { binWidth, tileIndex, tileWidth } from "./levels.js";
 
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {import("../../types.js").Block} Block */
 
 /**
- * A tile with what is needed to keep it up to date. `sequence` and `version` say what it holds (docs/architecture.md);
+ * A tile with what is needed to keep it up to date. `sequence` and `version` say what it holds (docs/architecture/replay.md);
  * `appended` counts the rows that the socket added; a stale one is shown until its successor has arrived.
  * @typedef {{tile: Tile, key: string, bytes: number, sequence: number, version: number, appended: number,
  *   stale: boolean}} Entry
@@ -14,7 +15,6 @@ import { binWidth, tileIndex, tileWidth } from "./levels.js";
 
 const MAXIMUM_BYTES = 96 * 2 ** 20;
 const FINER_LEVELS = 3; // at most eight finer tiles stand in for one
-const COARSER_LEVELS = 26;
 
 /**
  * @param {string} layer
@@ -126,7 +126,7 @@ export class TileStore {
     const width = tileWidth(level);
     const [start, stop] = [index * width, (index + 1) * width];
     const middle = (start + stop) / 2;
-    for (let above = level + 1; above <= level + COARSER_LEVELS; above++) {
+    for (let above = level + 1; above <= COARSEST_LEVEL; above++) {
       const entry = this.#use(tileKey(layer, above, tileIndex(middle, above)));
       if (entry) return { ...entry.tile, start, stop };
     }

@@ -1,5 +1,6 @@
 // The tiles that the charts draw: fetched as they are needed, kept up to date by what the socket brings.
 
+import { BINS_PER_INTERVAL, FINEST_LEVEL, FINEST_PROFILE_LEVEL, SETTLING } from "../../contract.js";
 import { layerName } from "./bands.js";
 import { decode } from "./blocks.js";
 import { FrameLog, appendFrame } from "./frames.js";
@@ -18,13 +19,10 @@ import { TileStore, makeTile, tileKey } from "./tile_store.js";
 /** @typedef {{first: number, last: number, committed: number, version: number, ended: number|null}} Extent */
 
 const EXACT_LAYERS = new Set(["spans", "prefixes", "events"]);
-const FINEST_PROFILE = 14; // its bins, which are 16 times as wide, are a quarter of the second that Dask sums up
-const CLOSED_AFTER = 30; // seconds behind `committed`, as on the server
 const CONCURRENCY = 12;
 const GATHER = 120; // ms: at most so long what has come isn't drawn while more is to come
 const SETTLE = 40; // ms between two moves that are one: what is only passed while zooming isn't fetched
 const PREFETCH = 0.1; // tiles beyond the window
-const BINS_AN_INTERVAL = 8; // finer bins of a series hold no more than its samples
 const FIRST_WAIT = 1; // seconds before a failed tile is tried again
 const LONGEST_WAIT = 30;
 const MOST_APPENDED = 20_000; // rows: then the server's bins are lighter
@@ -172,16 +170,15 @@ export class Tiles extends EventTarget {
    * @returns {Place[]}
    */
   #places(layer, start, stop, width) {
-    const limits = { minimum_level: this.#info.minimum_level, maximum_level: this.#info.maximum_level };
-    let reach = 0;
+    let [finest, reach] = [FINEST_LEVEL, 0];
     if (layer === "profile") {
-      limits.minimum_level = Math.max(limits.minimum_level, FINEST_PROFILE);
+      finest = FINEST_PROFILE_LEVEL;
     } else if (!EXACT_LAYERS.has(layerName(layer))) {
-      const finest = Math.ceil(Math.log2((this.#info.identity_interval / BINS_AN_INTERVAL) * 1e6));
-      limits.minimum_level = Math.max(limits.minimum_level, finest);
+      // finer bins of a series hold no more than its samples
+      finest = Math.ceil(Math.log2((this.#info.identity_interval / BINS_PER_INTERVAL) * 1e6));
       reach = 2 * this.#info.metrics_interval; // a line reaches the samples beyond the edges
     }
-    const level = levelFor(stop - start, width, limits);
+    const level = levelFor(stop - start, width, finest);
     const margin = Math.max(reach, PREFETCH * tileWidth(level));
     const places = [];
     const last = tileIndex(Math.min(stop + margin, this.#latest()), level);
@@ -375,5 +372,5 @@ function isUrgent(place) {
  * @param {{committed: number}} extent
  */
 function isClosed(stop, extent) {
-  return stop < extent.committed - CLOSED_AFTER;
+  return stop < extent.committed - SETTLING;
 }

@@ -6,7 +6,7 @@ import logging
 import threading
 
 from observatory.agent.delivery.batch import HEAD_SIZE, Batch
-from observatory.agent.delivery.drop_policy import Room
+from observatory.agent.delivery.drop_policy import DropPolicy
 from observatory.agent.delivery.spool import FULL, Spool
 
 log = logging.getLogger("distributed.observatory")
@@ -23,7 +23,7 @@ class Backlog:
         self.spool = spool
         self.memory_limit = memory_limit
         self._batches: dict[int, Batch] = {}
-        self._room = Room()
+        self._policy = DropPolicy()
         self._sending: int | None = None
         self._has_spool = True
         self._lock = threading.Lock()
@@ -35,7 +35,7 @@ class Backlog:
     @property
     def memory(self) -> int:
         """bytes"""
-        return self._room.bytes
+        return self._policy.bytes
 
     def add(self, batch: Batch) -> None:
         with self._lock:
@@ -70,15 +70,15 @@ class Backlog:
 
     def _hold(self, batch: Batch) -> None:
         self._batches[batch.sequence] = batch
-        self._room.add(batch.sequence, HEAD_SIZE, batch.sizes)
+        self._policy.add(batch.sequence, HEAD_SIZE, batch.sizes)
 
     def _release(self, sequence: int) -> Batch:
-        self._room.remove(sequence)
+        self._policy.remove(sequence)
         return self._batches.pop(sequence)
 
     def _spill(self) -> bool:
         """Moves the oldest one from memory to disk; False when there is none, or no disk."""
-        oldest = self._room.oldest
+        oldest = self._policy.oldest
         if oldest is None:
             return False
         try:
@@ -94,10 +94,10 @@ class Backlog:
 
     def _cut(self) -> None:
         """Drops parts of batches in memory; the newest one tells of those that nothing is left of."""
-        for sequence, importance in self._room.make(self.memory_limit, self._sending):
+        for sequence, importance in self._policy.make(self.memory_limit, self._sending):
             self._batches[sequence] = self._batches[sequence].without(importance, FULL)
         *others, newest = self._batches
         for sequence in others:
-            if self._room.is_empty(sequence) and sequence != self._sending:
+            if self._policy.is_empty(sequence) and sequence != self._sending:
                 dropped = self._release(sequence).dropped
                 self._batches[newest] = self._batches[newest].telling(dropped)

@@ -28,7 +28,7 @@ BROKEN = "broken"
 
 
 @dataclass(frozen=True)
-class Piece:
+class EncodedRows:
     """Records of one kind, encoded."""
 
     kind: Kind
@@ -107,7 +107,7 @@ def lost(kind: Kind, rows: Sequence[Row], reason: str) -> Row:
     return (first, last, kind.name, len(rows), reason)
 
 
-def batch_of(head: Head, pieces: Iterable[Piece], dropped: Iterable[Row]) -> Batch:
+def batch_of(head: Head, pieces: Iterable[EncodedRows], dropped: Iterable[Row]) -> Batch:
     """Compresses; that doesn't hold the interpreter."""
     blocks: dict[Importance, list[bytes]] = {}
     counts: dict[Importance, dict[str, tuple[int, float, float]]] = {}
@@ -122,7 +122,7 @@ def batch_of(head: Head, pieces: Iterable[Piece], dropped: Iterable[Row]) -> Bat
     return Batch(head, parts, merged(dropped))
 
 
-def divided(rows: Mapping[str, list[Row]], dropped: list[Row]) -> Iterator[list[Piece]]:
+def divided(rows: Mapping[str, list[Row]], dropped: list[Row]) -> Iterator[list[EncodedRows]]:
     """What goes into each batch: rows by kind in order, each kind once a batch, within LARGEST.
 
     Rows that can't be encoded go to `dropped`, and so do those that tell of drops already.
@@ -134,7 +134,7 @@ def divided(rows: Mapping[str, list[Row]], dropped: list[Row]) -> Iterator[list[
         except Exception:  # a row that isn't one
             dropped.append(lost(KINDS["dropped"], [row], BROKEN))
     while waiting:
-        pieces: list[Piece] = []
+        pieces: list[EncodedRows] = []
         size = 0
         for _ in range(len(waiting)):
             if size >= LARGEST:
@@ -149,7 +149,7 @@ def divided(rows: Mapping[str, list[Row]], dropped: list[Row]) -> Iterator[list[
             yield pieces
 
 
-def _pieces(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[Piece]:
+def _pieces(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[EncodedRows]:
     for part in _parts(kind, rows):
         yield from _encoded(kind, part, dropped)
 
@@ -176,13 +176,13 @@ def _parts(kind: Kind, rows: list[Row]) -> Iterator[list[Row]]:
         yield part
 
 
-def _encoded(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[Piece]:
+def _encoded(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[EncodedRows]:
     """One piece, or where that is too large or a row can't be encoded, those of both halves."""
     try:
         block = encode_rows(kind, rows)
         first, last = _times(kind, rows)
         if len(block) <= LARGEST or len(rows) == 1:
-            yield Piece(kind, block, len(rows), first, last)
+            yield EncodedRows(kind, block, len(rows), first, last)
             return
     except Exception:  # a row that a hook made of what nobody expected
         if len(rows) == 1:

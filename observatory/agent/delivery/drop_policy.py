@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from observatory.wire.kinds import Importance
 
 
-class Room:
+class DropPolicy:
     """Keeps the books of batches by sequence; their parts are elsewhere. Not for two threads at once."""
 
     def __init__(self) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 from observatory.agent.configuration import Configuration, spool_directory
 from observatory.agent.delivery.backlog import Backlog
-from observatory.agent.delivery.batch import Batch, Piece, batch_of, divided, lost
+from observatory.agent.delivery.batch import Batch, EncodedRows, batch_of, divided, lost
 from observatory.agent.delivery.buffer import Buffer
-from observatory.agent.delivery.post import Outcome, Post
+from observatory.agent.delivery.ingest_client import IngestClient, Outcome
 from observatory.agent.delivery.spool import Spool, left_behind, owner_of
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS, Importance
@@ -113,7 +113,7 @@ class Sender:
         """Makes batches of what is in the buffer; the last of them says until when all is told."""
         committed = time.time() - (0 if is_last else MARGIN)
         dropped = [lost(KINDS[kind], rows, BUFFER_FULL) for kind, rows in self.buffer.trim().items()]
-        last: list[Piece] = []
+        last: list[EncodedRows] = []
         for pieces in divided(self.buffer.drain(), dropped):
             if last:
                 self._add(last, (), 0.0)
@@ -123,7 +123,7 @@ class Sender:
             self._add(last, dropped, committed, is_last)
 
     def _add(
-        self, pieces: Sequence[Piece], dropped: Sequence[Row], committed: float, is_last: bool = False
+        self, pieces: Sequence[EncodedRows], dropped: Sequence[Row], committed: float, is_last: bool = False
     ) -> None:
         self._sequence += 1
         head = Head(
@@ -141,7 +141,7 @@ class Sender:
 
     def _post_on(self) -> None:
         pause = SHORTEST
-        with contextlib.closing(Post(self.configuration)) as post:
+        with contextlib.closing(IngestClient(self.configuration)) as post:
             # a forked child has our memory: whatever became of our threads there, it sends nothing
             while os.getpid() == self._process and time.monotonic() < self._deadline:
                 outcome = self._guarded(self._deliver, post)
@@ -165,7 +165,7 @@ class Sender:
         else:
             self._closing.wait(seconds)
 
-    def _deliver(self, post: Post) -> Outcome | None:
+    def _deliver(self, post: IngestClient) -> Outcome | None:
         """Sends the batches that there are; how the last one fared, None when there was none."""
         outcome = None
         while (batch := self.backlog.first()) is not None and time.monotonic() < self._deadline:
@@ -177,7 +177,7 @@ class Sender:
             return self._adopt(post) or outcome
         return outcome
 
-    def _send(self, post: Post, batch: Batch) -> Outcome:
+    def _send(self, post: IngestClient, batch: Batch) -> Outcome:
         outcome = send(post, batch)
         if post.refused and not self._has_refused:
             self._has_refused = True
@@ -191,7 +191,7 @@ class Sender:
         self._trouble = outcome if outcome in WAITING else None
         return outcome
 
-    def _adopt(self, post: Post) -> Outcome | None:
+    def _adopt(self, post: IngestClient) -> Outcome | None:
         """Sends one batch of those that agents which are gone left behind."""
         spool = self._adopted = self._adopted or self._next_left_behind()
         if spool is None:
@@ -226,7 +226,7 @@ class Sender:
             return Outcome.RETRY
 
 
-def send(post: Post, batch: Batch) -> Outcome:
+def send(post: IngestClient, batch: Batch) -> Outcome:
     """Sends a batch; where the server won't ever take it, what it does take of it: less and less.
 
     What is wrong with a batch is in one of its records: with the others the server learns what is missing.

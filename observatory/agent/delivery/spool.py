@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from observatory.agent.delivery.batch import Batch, Part
-from observatory.agent.delivery.drop_policy import Room
+from observatory.agent.delivery.drop_policy import DropPolicy
 from observatory.wire.head import Head
 from observatory.wire.kinds import Importance
 
@@ -45,20 +45,20 @@ class Spool:
         self.owner = owner
         self.damaged = 0
         self._lock: IO[str] | None = None
-        self._room = Room()
+        self._policy = DropPolicy()
         self._empty: list[int] = []
         """batches that consist of a head alone: the next one tells what they would have"""
 
     def __len__(self) -> int:
-        return len(self._room)
+        return len(self._policy)
 
     def __contains__(self, sequence: int) -> bool:
-        return sequence in self._room
+        return sequence in self._policy
 
     @property
     def size(self) -> int:
         """bytes"""
-        return self._room.bytes
+        return self._policy.bytes
 
     def open(self) -> bool:
         """Takes the folder; False when another process has it. Raises OSError where there can't be one."""
@@ -79,7 +79,7 @@ class Spool:
         for head in sorted(self.folder.glob(f"*.{HEAD}")):
             if head.stem.isdecimal():
                 sequence = int(head.stem)
-                self._room.add(sequence, _size(head) or 0, dict(self._part_sizes(sequence)))
+                self._policy.add(sequence, _size(head) or 0, dict(self._part_sizes(sequence)))
         return True
 
     def close(self) -> None:
@@ -99,13 +99,13 @@ class Spool:
         if self._lock is None and not self.open():
             raise OSError(f"another process has {self.folder}")
         sequence = batch.sequence
-        self._room.add(sequence, len(_told(batch)), batch.sizes)
-        for victim, importance in self._room.make(self.limit, sending):
+        self._policy.add(sequence, len(_told(batch)), batch.sizes)
+        for victim, importance in self._policy.make(self.limit, sending):
             if victim == sequence:
                 batch = batch.without(importance, FULL)
             else:
                 self._unlink(victim, importance.name)
-                if self._room.is_empty(victim):
+                if self._policy.is_empty(victim):
                     self._empty.append(victim)
         empty = [emptied for emptied in self._empty if emptied in self and emptied != sending]
         for emptied in empty:
@@ -124,7 +124,7 @@ class Spool:
 
     def first(self) -> Batch | None:
         """The oldest batch; None when there is none."""
-        while (sequence := self._room.oldest) is not None:
+        while (sequence := self._policy.oldest) is not None:
             batch = self._read(sequence)
             if batch is not None:
                 return batch
@@ -132,7 +132,7 @@ class Spool:
         return None
 
     def remove(self, sequence: int) -> None:
-        self._room.remove(sequence)
+        self._policy.remove(sequence)
         for what in (HEAD, *Importance.__members__):
             self._unlink(sequence, what)
 
@@ -154,7 +154,7 @@ class Spool:
             self._path(batch.sequence, importance.name).write_bytes(part.data)
         told = _told(batch)
         _write(self._path(batch.sequence, HEAD), told)
-        self._room.resize(batch.sequence, len(told))
+        self._policy.resize(batch.sequence, len(told))
 
     def _read(self, sequence: int) -> Batch | None:
         """None where the head is damaged; of a damaged part it is told that it is lost."""

@@ -31,20 +31,20 @@ GONE = "the client went away"
 
 
 @dataclass(frozen=True)
-class Opened:
+class ClientRun:
     client: str
     start: float
     told: tuple[str, str, str, str]
     """name, tags, user, code"""
 
 
-class OpenedRuns:
+class ClientRuns:
     """Rows of kind `run`. What is told comes from anybody who has a client: it is cut and cleaned."""
 
     def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:
         self.scheduler = scheduler
         self._run = buffer.appender("run")
-        self._open: dict[str, Opened] = {}
+        self._open: dict[str, ClientRun] = {}
 
     def install(self) -> None:
         self.scheduler.handlers[HANDLER] = self.take
@@ -69,7 +69,7 @@ class OpenedRuns:
         if opened is None:
             is_length = outcome != RUNNING and isinstance(seconds, (int, float)) and 0 <= seconds < now
             start = now - seconds if is_length else now
-            opened = Opened(clean_line(client, LONGEST_NAME), start, _told(told))
+            opened = ClientRun(clean_line(client, LONGEST_NAME), start, _told(told))
         if outcome == RUNNING:
             self._open[run] = opened
             if len(self._open) > MOST_OPEN:
@@ -83,7 +83,7 @@ class OpenedRuns:
         for run in [run for run, opened in self._open.items() if opened.client == client]:
             self._tell(now, run, ERRED, self._open.pop(run), GONE)
 
-    def _tell(self, now: float, run: str, outcome: str, opened: Opened, exception_type: str) -> None:
+    def _tell(self, now: float, run: str, outcome: str, opened: ClientRun, exception_type: str) -> None:
         self._run((now, opened.start, run, outcome, *opened.told, exception_type))
 
 

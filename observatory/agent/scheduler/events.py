@@ -13,7 +13,7 @@ from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.scheduler.errors import Errors
-from observatory.agent.scheduler.workers import Lifecycle
+from observatory.agent.scheduler.worker_lifetimes import WorkerLifetimes
 
 STEALING = "stealing"
 SHUFFLES = "p2p"
@@ -38,10 +38,12 @@ CONFIRMATION = ("confirm", "already-computing")
 class Events:
     """Rows of kinds `event` and `steal`."""
 
-    def __init__(self, scheduler: Scheduler, buffer: Buffer, errors: Errors, lifecycle: Lifecycle) -> None:
+    def __init__(
+        self, scheduler: Scheduler, buffer: Buffer, errors: Errors, lifetimes: WorkerLifetimes
+    ) -> None:
         self.scheduler = scheduler
         self.errors = errors
-        self.lifecycle = lifecycle
+        self.lifetimes = lifetimes
         self._event = buffer.appender("event")
         self._steal = buffer.appender("steal")
         self._target: int | None = None
@@ -65,13 +67,13 @@ class Events:
                 self.errors.died(message.get("processing-tasks") or (), str(message.get("worker") or ""))
             elif action == "retire-workers":
                 for address in message.get("retired") or message.get("workers") or ():
-                    self.lifecycle.retired(str(address))
+                    self.lifetimes.retired(str(address))
         elif action == "worker-status-change":
-            self.lifecycle.status_changed(topic, message)
+            self.lifetimes.status_changed(topic, message)
         elif action == "closing-worker":
-            self.lifecycle.closing(topic, str(message.get("reason") or ""))
+            self.lifetimes.closing(topic, str(message.get("reason") or ""))
         elif action == "retired":
-            self.lifecycle.retired(topic)
+            self.lifetimes.retired(topic)
         if action in KNOWN or (topic == "all" and self._is_told_elsewhere(message)):
             return
         self._told(topic, action, message)

@@ -21,13 +21,13 @@ from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.sender import Cluster, Sender
 from observatory.agent.logs import Listener, handler
 from observatory.agent.plugin_bundle import pack
-from observatory.agent.scheduler.client_runs import OpenedRuns
+from observatory.agent.scheduler.client_runs import ClientRuns
 from observatory.agent.scheduler.errors import Errors
 from observatory.agent.scheduler.events import Events
 from observatory.agent.scheduler.graphs import Graphs
 from observatory.agent.scheduler.samples import Sampler
-from observatory.agent.scheduler.worker_messages import Received
-from observatory.agent.scheduler.workers import Lifecycle
+from observatory.agent.scheduler.worker_lifetimes import WorkerLifetimes
+from observatory.agent.scheduler.worker_messages import WorkerMessages
 
 log = logging.getLogger("distributed.observatory")
 
@@ -65,22 +65,22 @@ class SchedulerAgent(SchedulerPlugin):
         self._transition = buffer.appender("transition")
         self._span = buffer.appender("span")
         self.errors = Errors(scheduler, buffer, self._timed)
-        self.lifecycle = Lifecycle(scheduler, buffer)
-        self.events = Events(scheduler, buffer, self.errors, self.lifecycle)
+        self.lifetimes = WorkerLifetimes(scheduler, buffer)
+        self.events = Events(scheduler, buffer, self.errors, self.lifetimes)
         self.graphs = Graphs(scheduler, buffer, configuration.key_edges_limit)
         self.sampler = Sampler(scheduler, buffer, configuration.sample_interval)
-        self.received = Received(scheduler, buffer)
-        self.opened = OpenedRuns(scheduler, buffer)
+        self.worker_messages = WorkerMessages(scheduler, buffer)
+        self.client_runs = ClientRuns(scheduler, buffer)
         cluster = Cluster(scheduler.id, name, scheduler.address, _started(scheduler), self.since)
         self.sender = Sender(configuration, cluster, buffer)
         self.listener = Listener(buffer.appender("log"), "scheduler", configuration.log_levels)
         handler.listen(self.listener)
         self.errors.install()
         self.events.install()
-        self.received.install()
-        self.opened.install()
+        self.worker_messages.install()
+        self.client_runs.install()
         scheduler.handlers[UNREGISTER] = self.unregister
-        self.lifecycle.install()
+        self.lifetimes.install()
         self.sampler.start()
         self.sender.start()
         await self._send_along(configuration)
@@ -136,10 +136,10 @@ class SchedulerAgent(SchedulerPlugin):
         self._guarded("update_graph", self.graphs.updated, kwargs)
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
-        self._guarded("add_worker", self.lifecycle.added, worker)
+        self._guarded("add_worker", self.lifetimes.added, worker)
 
     def remove_worker(self, scheduler: Scheduler, worker: str, **kwargs: Any) -> None:
-        self._guarded("remove_worker", self.lifecycle.removed, worker, kwargs.get("stimulus_id") or "")
+        self._guarded("remove_worker", self.lifetimes.removed, worker, kwargs.get("stimulus_id") or "")
         self._guarded("remove_worker", self.sampler.forget, worker)
 
     def add_client(self, scheduler: Scheduler, client: str) -> None:
@@ -147,7 +147,7 @@ class SchedulerAgent(SchedulerPlugin):
 
     def remove_client(self, scheduler: Scheduler, client: str) -> None:
         self._guarded("remove_client", self.events.client, "client-removed", client)
-        self._guarded("remove_client", self.opened.client_left, client)
+        self._guarded("remove_client", self.client_runs.client_left, client)
 
     def restart(self, scheduler: Scheduler) -> None:
         self._guarded("restart", self.events.tell, "restarted", "", "the cluster was restarted")
@@ -163,18 +163,18 @@ class SchedulerAgent(SchedulerPlugin):
         await scheduler.unregister_nanny_plugin(None, NANNY[2])
         self.errors.uninstall()
         self.events.uninstall()
-        self.received.uninstall()
-        self.opened.uninstall()
+        self.worker_messages.uninstall()
+        self.client_runs.uninstall()
         del scheduler.handlers[UNREGISTER]
         await self._finish(is_last=False)
 
     async def before_close(self) -> None:
         """The scheduler closes: what its workers still have to tell has a moment to come."""
-        self._guarded("before_close", self.lifecycle.closed)
+        self._guarded("before_close", self.lifetimes.closed)
 
     async def close(self) -> None:
         """Sends what is left, for a bounded time; what isn't sent then stays in the spool."""
-        await self._flush_couriers()
+        await self._flush_message_senders()
         await self._finish(is_last=True)
 
     async def _finish(self, is_last: bool) -> None:
@@ -183,7 +183,7 @@ class SchedulerAgent(SchedulerPlugin):
         close = functools.partial(self.sender.close, self.configuration.close_timeout, is_last)
         await asyncio.get_running_loop().run_in_executor(None, close)
 
-    async def _flush_couriers(self) -> None:
+    async def _flush_message_senders(self) -> None:
         """What workers and nannies still have to tell comes now, or not at all."""
         for nanny in (False, True):
             with contextlib.suppress(Exception):

@@ -1,6 +1,6 @@
 """What is measured at every tick: the scheduler, its workers' heartbeats, memory by prefix, and so on.
 
-The metrics that the collector makes of the stock endpoints have the same names (docs/architecture.md).
+The metrics that the collector makes of the stock endpoints have the same names (docs/metrics.md).
 """
 
 from __future__ import annotations

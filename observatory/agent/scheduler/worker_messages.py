@@ -14,7 +14,7 @@ HANDLER = "observatory_records"
 MAXIMUM_ORIGINS = 100_000
 
 
-class Received:
+class WorkerMessages:
     """The handler that couriers call. Each process numbers what it sends; an unanswered call comes again."""
 
     def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:

@@ -14,9 +14,9 @@ from distributed.diagnostics.plugin import NannyPlugin
 from tornado.ioloop import PeriodicCallback
 
 from observatory.agent.logs import Listener, handler, speaking
-from observatory.agent.worker.messages import Courier
+from observatory.agent.worker.message_sender import MessageSender
 from observatory.agent.worker.plugin import FLUSH, URGENT, levels_of
-from observatory.agent.worker.write_ahead_log import Journal, left_by, path_for
+from observatory.agent.worker.write_ahead_log import WriteAheadLog, left_by, path_for
 
 SAMPLING = 0.2
 SHARE = 0.02
@@ -36,33 +36,33 @@ class NannyAgent(NannyPlugin):
     def setup(self, nanny: Any) -> None:
         self.nanny = nanny
         self.address = nanny.worker_address or ""
-        self.journal = Journal()
+        self.wal = WriteAheadLog()
         self.memory = 0
         self._told: tuple[float, int] = (0.0, 0)
         self._process: psutil.Process | None = None
-        self.courier = Courier(nanny, self.journal, lambda: self.address, lambda: None)
+        self.message_sender = MessageSender(nanny, self.wal, lambda: self.address, lambda: None)
         levels = levels_of(self.settings)
         self.listener = Listener(self._logged, "nanny", levels, lambda: self.address, self._pid)
         handler.listen(self.listener)
-        nanny.handlers[FLUSH] = self.courier.flush
+        nanny.handlers[FLUSH] = self.message_sender.flush
         self._on_worker_exit = nanny._on_worker_exit
         nanny._on_worker_exit = self._exited
         self._callback = PeriodicCallback(self._measure, SAMPLING * 1000)
         self._callback.start()
         self._measure()  # or who dies in its first moments would have no process id to be found by
-        self.courier.start()
+        self.message_sender.start()
 
     async def teardown(self, nanny: Any) -> None:
         self._callback.stop()
         nanny._on_worker_exit = self._on_worker_exit
         nanny.handlers.pop(FLUSH, None)
         handler.leave(self.listener)
-        await self.courier.stop()
+        await self.message_sender.stop()
 
     def _logged(self, row: tuple[Any, ...]) -> None:
-        self.journal.append("log", row)
+        self.wal.append("log", row)
         if row[3] >= URGENT:
-            self.courier.hurry()
+            self.message_sender.hurry()
 
     def _measure(self) -> None:
         """The memory of the worker's process, more often than the worker's heartbeats can tell it."""
@@ -82,7 +82,7 @@ class NannyAgent(NannyPlugin):
         if is_changed or now - before[0] >= self.settings["sample_interval"]:
             self._told = (now, self.memory)
             series = json.dumps(["observatory_worker_memory_bytes", {"type": "process"}, self.address, GAUGE])
-            self.journal.append("sample", (now, float(self.memory), series))
+            self.wal.append("sample", (now, float(self.memory), series))
 
     async def _exited(self, exitcode: int | None) -> None:
         """Stands before Nanny._on_worker_exit."""
@@ -99,11 +99,11 @@ class NannyAgent(NannyPlugin):
         pid = self._pid()
         if self.nanny.status.name == "running":
             detail = self._exit(exitcode, pid)
-            self.journal.append("event", (time.time(), "worker-restarted", self.address, json.dumps(detail)))
+            self.wal.append("event", (time.time(), "worker-restarted", self.address, json.dumps(detail)))
         path = path_for(self.nanny.address, pid)
-        self.journal.send_also(left_by(path))
+        self.wal.send_also(left_by(path))
         path.unlink(missing_ok=True)
-        self.courier.hurry()
+        self.message_sender.hurry()
 
     def _exit(self, exitcode: int | None, pid: int) -> dict[str, Any]:
         number = -exitcode if exitcode is not None and exitcode < 0 else 0

@@ -14,10 +14,10 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from observatory.agent.logs import Listener, handler
 from observatory.agent.worker.disk import Disk
 from observatory.agent.worker.environment import describe
-from observatory.agent.worker.messages import Courier
+from observatory.agent.worker.message_sender import MessageSender
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.transfers import Transfers
-from observatory.agent.worker.write_ahead_log import Journal, path_for
+from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
 
 FLUSH = "observatory_flush"
 URGENT = logging.WARNING
@@ -40,11 +40,11 @@ class WorkerAgent(WorkerPlugin):
     def setup(self, worker: Any) -> None:
         self.worker = worker
         path = path_for(worker.nanny, os.getpid()) if worker.nanny else None
-        self.journal = Journal(path)
+        self.wal = WriteAheadLog(path)
         self.transfers = Transfers(worker)
         self.disk = Disk(worker)
         self.profiles = Profiles(worker, worker.address)
-        self.courier = Courier(worker, self.journal, lambda: worker.address, self._gather)
+        self.message_sender = MessageSender(worker, self.wal, lambda: worker.address, self._gather)
         self.listener = Listener(
             self._logged,
             "worker",
@@ -53,37 +53,37 @@ class WorkerAgent(WorkerPlugin):
             clock=self._on_scheduler_clock,
         )
         handler.listen(self.listener)
-        worker.handlers[FLUSH] = self.courier.flush
+        worker.handlers[FLUSH] = self.message_sender.flush
         self._tell_of_itself()
-        self.courier.start()
+        self.message_sender.start()
 
     async def teardown(self, worker: Any) -> None:
         handler.leave(self.listener)
         worker.handlers.pop(FLUSH, None)
-        await self.courier.stop()
+        await self.message_sender.stop()
 
     def _on_scheduler_clock(self, moment: float) -> float:
         return moment + float(getattr(self.worker, "scheduler_delay", 0.0))
 
     def _logged(self, row: tuple[Any, ...]) -> None:
-        self.journal.append("log", row)
+        self.wal.append("log", row)
         if row[3] >= URGENT:
-            self.courier.hurry()
+            self.message_sender.hurry()
 
     def _gather(self) -> None:
         delay = float(getattr(self.worker, "scheduler_delay", 0.0))
         for row in self.transfers.rows():
-            self.journal.append("transfer", row)
+            self.wal.append("transfer", row)
         for row in self.disk.rows(delay):
-            self.journal.append("sample", row)
+            self.wal.append("sample", row)
         if self.settings["profile"]:
             for row in self.profiles.rows(delay):
-                self.journal.append("profile", row)
+                self.wal.append("profile", row)
 
     def _tell_of_itself(self) -> None:
         worker = self.worker
         resources = getattr(worker.state, "total_resources", None) or {}
-        self.journal.append(
+        self.wal.append(
             "worker",
             (
                 self._on_scheduler_clock(time()),

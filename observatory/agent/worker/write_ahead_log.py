@@ -38,8 +38,8 @@ class Message:
     records: Records
 
 
-class Journal:
-    """Rows of any thread; messages for one courier."""
+class WriteAheadLog:
+    """Rows of any thread; messages for one message_sender."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.origin = uuid.uuid4().hex
@@ -147,7 +147,7 @@ def folder() -> Path:
 
 
 def path_for(nanny: str, pid: int) -> Path:
-    """The journal of the worker process that a nanny, known by its address, runs."""
+    """The wal of the worker process that a nanny, known by its address, runs."""
     return folder() / f"{re.sub('[^0-9A-Za-z]+', '-', nanny)}.{pid}.jsonl"
 
 

@@ -79,4 +79,4 @@ class DeliveryAdmin(DeliveryAdminBase):
         again = {"due": now(), "state": State.DUE}
         waiting = queryset.filter(state=State.DUE).update(**again)
         failed = queryset.filter(state=State.FAILED).update(**again, attempts=0, message_id=None)
-        self.message_user(request, f"Retrying {waiting + failed} deliveries.", messages.SUCCESS)
+        self.message_user(request, f"Retrying: {waiting + failed}.", messages.SUCCESS)

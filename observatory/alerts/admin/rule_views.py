@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from django import forms
@@ -23,6 +22,7 @@ from observatory.alerts.silences.matchers import MatcherError, parse_matchers
 from observatory.clusters import access
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
+from observatory.store.times import from_seconds
 
 SECONDS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400}
 MAX_WINDOW = 32 * 86_400
@@ -108,7 +108,7 @@ def back_test_rule(request: HttpRequest) -> JsonResponse:
     more = 0
     if not clusters:
         there = _in_scope(user, request).filter(
-            Q(ended=None) | Q(ended__gte=_at(start)), started__lt=_at(stop)
+            Q(ended=None) | Q(ended__gte=from_seconds(start)), started__lt=from_seconds(stop)
         )
         clusters, more = list(there[:MAX_CLUSTERS]), max(0, there.count() - MAX_CLUSTERS)
     conditions = [form.instance for form in rule_form.submitted]
@@ -165,7 +165,3 @@ def _cluster(cluster: Cluster) -> dict[str, Any]:
         "stop": (cluster.ended or cluster.last_seen).timestamp(),
         "live": cluster.is_live,
     }
-
-
-def _at(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

@@ -59,7 +59,7 @@ class SilenceAdmin(ProjectScopedAdmin):
         at = now()
         count = queryset.filter(expires__gt=at).update(expires=at)
         self.message_user(
-            request, f"{count} silences expired. Alerts that still fire are sent now.", messages.SUCCESS
+            request, f"Expired: {count}. Alerts that still fire are sent now.", messages.SUCCESS
         )
 
 

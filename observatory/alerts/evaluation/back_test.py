@@ -23,10 +23,9 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.clusters.models import Cluster
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.ingest.intervals import SENT_ON_CHANGE
 from observatory.store.queries.alert_series import count_samples, series_within
-from observatory.store.queries.extents import seconds
 from observatory.store.queries.timeline import snapshot
 
 MAX_SAMPLES = 3_000_000
@@ -74,10 +73,10 @@ def back_test(cluster: Cluster, spec: RuleSpec, start: float, stop: float) -> Ba
     """
     if not start < stop:
         raise BackTestError("The window has to end after its start.")
-    start, stop = max(start, seconds(cluster.started)), min(stop, _end(cluster, spec))
+    start, stop = max(start, cluster.started.timestamp()), min(stop, _end(cluster, spec))
     if not start < stop:
         return BackTest(start, start)
-    with reading() as connection, snapshot(connection):
+    with read_connection() as connection, snapshot(connection):
         pieces = list(_pieces(connection, cluster, spec, start, stop))
     outcomes = _joined(pieces)
     results = [SubjectResult(outcome, advance(None, outcome, stop, spec.hold)[0]) for outcome in outcomes]
@@ -96,7 +95,7 @@ def _end(cluster: Cluster, spec: RuleSpec) -> float:
     if cluster.ended is None:
         return time.time()
     windows = [each.window for each in spec.conditions if isinstance(each, EventCondition)]
-    return seconds(cluster.ended) + max(windows, default=0.0) + 1.0
+    return cluster.ended.timestamp() + max(windows, default=0.0) + 1.0
 
 
 def _pieces(

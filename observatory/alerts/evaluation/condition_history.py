@@ -16,7 +16,7 @@ from observatory.alerts.rules.condition_rows import condition_of
 from observatory.alerts.rules.conditions import AnyCondition, By, MetricCondition, RuleSpec
 from observatory.alerts.rules.units import unit_of
 from observatory.alerts.silences.matchers import Matcher
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 
 LEAST_AROUND, SHARE_AROUND = 60.0, 0.25
 """seconds on both sides, or if longer this share of the alert's duration"""
@@ -50,7 +50,7 @@ def condition_history(alert: Alert) -> ConditionHistory | None:
         return None
     subject = Subject(alert.worker_id, alert.labels)
     start, stop = _window(alert)
-    with reading() as connection:
+    with read_connection() as connection:
         data = WindowData(connection, alert.cluster, start, stop)
         found = evaluate_rule(data, RuleSpec((_narrowed(condition, alert),)), [subject])
     outcome = next((each for each in found if each.subject == subject), None)

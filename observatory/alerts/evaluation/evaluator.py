@@ -24,7 +24,6 @@ from observatory.alerts.evaluation.open_alerts import (
     TooManyAlerts,
     active_alert_of,
     subject_of,
-    to_datetime,
 )
 from observatory.alerts.evaluation.watermark import GRACE, scheduler_time, settled, watermark
 from observatory.alerts.evaluation.window.data import WindowData
@@ -35,6 +34,7 @@ from observatory.alerts.models import Alert, Progress
 from observatory.clusters.models import Cluster
 from observatory.store.ingest.late import take_late, with_late
 from observatory.store.queries.extents import Extent, extents
+from observatory.store.times import from_seconds
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ VALUES_INTERVAL = 30.0
 
 def clusters_to_evaluate(now: float) -> QuerySet[Cluster]:
     """Live clusters, ended ones that aren't evaluated to their end, and those with late data."""
-    just_ended = Q(progress=None, ended__gt=to_datetime(now) - timedelta(seconds=MAX_BACKLOG))
+    just_ended = Q(progress=None, ended__gt=from_seconds(now) - timedelta(seconds=MAX_BACKLOG))
     observed = Q(target__isnull=False) | Q(agent_heard__isnull=False)
     late = Q(pk__in=with_late(), progress__isnull=False)
     found = Q(ended=None) | Q(progress__is_over=False) | (just_ended & observed) | late
@@ -85,7 +85,7 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
 
 def _begin(extent: Extent) -> None:
     """Creates the progress of a new cluster, at its first record."""
-    start = to_datetime(max(extent.first, extent.last - MAX_BACKLOG))
+    start = from_seconds(max(extent.first, extent.last - MAX_BACKLOG))
     new = Progress(cluster_id=extent.cluster, until=start, settled=start)
     Progress.objects.bulk_create([new], ignore_conflicts=True)
 
@@ -146,9 +146,9 @@ class Step:
 
     def _move(self, progress: Progress, stop: float, is_caught_up: bool, is_over: bool) -> None:
         is_settled = is_caught_up or progress.settled == progress.until
-        progress.until = to_datetime(stop)
+        progress.until = from_seconds(stop)
         if is_settled:
-            progress.settled = max(progress.settled, to_datetime(self._settled(stop)))
+            progress.settled = max(progress.settled, from_seconds(self._settled(stop)))
         ended = self.cluster.ended
         progress.is_over = is_over and ended is not None and stop >= ended.timestamp() + GRACE
         progress.save(update_fields=["until", "settled", "is_over"])

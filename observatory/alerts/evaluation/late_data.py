@@ -17,12 +17,12 @@ from observatory.alerts.evaluation.open_alerts import (
     OpenAlerts,
     TooManyAlerts,
     fingerprint_of,
-    to_datetime,
 )
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.outcomes import Outcome
 from observatory.alerts.evaluation.window.state_machine import Firing, advance
 from observatory.alerts.models import Alert
+from observatory.store.times import from_seconds
 
 MAX_LATENESS = 86_400.0
 """seconds; later data makes no alerts"""
@@ -67,7 +67,7 @@ def _is_new(firing: Firing, since: float, known: Ranges) -> bool:
 
 def _existing(alerts: OpenAlerts, since: float) -> dict[str, Ranges]:
     """The alerts of the cluster that were open after `since`, by fingerprint."""
-    recent = Q(resolved=None) | Q(resolved__gt=to_datetime(since))
+    recent = Q(resolved=None) | Q(resolved__gt=from_seconds(since))
     found: dict[str, Ranges] = {}
     rows = Alert.objects.filter(recent, cluster=alerts.cluster)
     for fingerprint, pending, resolved in rows.values_list("fingerprint", "pending", "resolved"):

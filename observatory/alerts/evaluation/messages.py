@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from observatory.alerts.models import Alert
+from observatory.alerts.rules.amounts import format_amount
 from observatory.alerts.rules.conditions import (
     AnyCondition,
     Attribute,
@@ -62,7 +63,7 @@ def _sentence(alert: Alert, spec: RuleSpec, text: str) -> str:
         if isinstance(other, MetricCondition):
             sentence += f" is {_limit(other)}"
     if spec.hold:
-        sentence += f", for {format_value(spec.hold, 'seconds')}"
+        sentence += f", for {format_amount(spec.hold, 'seconds')}"
     detail = f": {_bounded(text, MAX_PART)}" if text else ""
     return f"{where}: {sentence}{detail}"
 
@@ -87,7 +88,7 @@ def _selector(selector: Selector) -> str:
     series = f"{selector.metric}{{{matchers}}}" if matchers else selector.metric
     if selector.function is Function.VALUE:
         return series
-    return f"the {selector.function.value} of {series} over {format_value(selector.window, 'seconds')}"
+    return f"the {selector.function.value} of {series} over {format_amount(selector.window, 'seconds')}"
 
 
 def _event(condition: EventCondition) -> str:
@@ -96,7 +97,7 @@ def _event(condition: EventCondition) -> str:
     if condition.pattern:
         words += f" “{condition.pattern}”"
     if condition.count > 1 and not event.is_lasting:
-        words += f", {condition.count} times or more within {format_value(condition.window, 'seconds')}"
+        words += f", {condition.count} times or more within {format_amount(condition.window, 'seconds')}"
     return words
 
 

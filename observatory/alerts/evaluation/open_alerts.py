@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from hashlib import md5
 
 from observatory.alerts.evaluation.active_rules import ActiveRule
@@ -14,6 +13,7 @@ from observatory.alerts.evaluation.window.state_machine import ActiveAlert, Firi
 from observatory.alerts.models import Alert, Delivery
 from observatory.alerts.notifying.routing import enqueue
 from observatory.clusters.models import Cluster
+from observatory.store.times import from_seconds
 
 MAX_ALERTS = 1_000
 """open alerts of one rule and cluster"""
@@ -69,8 +69,8 @@ class OpenAlerts:
                 alert = None
         if active is not None:
             alert = alert or self._make(rule, subject, active.pending)
-            if not alert.is_firing and alert.pending != to_datetime(active.pending):
-                alert.pending = to_datetime(active.pending)
+            if not alert.is_firing and alert.pending != from_seconds(active.pending):
+                alert.pending = from_seconds(active.pending)
                 self._change(alert)
         elif alert is not None:
             self.drop(alert)
@@ -100,7 +100,7 @@ class OpenAlerts:
         if not alert.is_firing or alert.fired is None:
             self.drop(alert)
             return
-        alert.state, alert.resolved = Alert.State.RESOLVED, max(to_datetime(time), alert.fired)
+        alert.state, alert.resolved = Alert.State.RESOLVED, max(from_seconds(time), alert.fired)
         self._change(alert)
         self._changes.append((alert, Delivery.Change.RESOLVED))
         del self._open[alert.rule_id][alert.fingerprint]
@@ -144,7 +144,7 @@ class OpenAlerts:
             fingerprint=fingerprint_of(rule.rule.pk, self.cluster.pk, subject),
             severity=rule.rule.severity,
             state=Alert.State.PENDING,
-            pending=to_datetime(pending),
+            pending=from_seconds(pending),
             is_late=is_late,
         )
         alerts[alert.fingerprint] = alert
@@ -156,7 +156,7 @@ class OpenAlerts:
             return
         alert.rule, alert.cluster = rule.rule, self.cluster
         alert.state, alert.severity = Alert.State.FIRING, rule.rule.severity
-        alert.pending, alert.fired = to_datetime(firing.pending), to_datetime(firing.fired)
+        alert.pending, alert.fired = from_seconds(firing.pending), from_seconds(firing.fired)
         alert.value = alert.last_value = none_if_nan(firing.value)
         alert.message = message(alert, rule.spec, firing.text)
         self._change(alert)
@@ -189,7 +189,3 @@ def fingerprint_of(rule: int, cluster: int, subject: Subject) -> str:
 
 def none_if_nan(value: float) -> float | None:
     return None if value != value else value
-
-
-def to_datetime(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

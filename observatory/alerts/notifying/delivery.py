@@ -23,7 +23,7 @@ from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.message import message_of
 from observatory.alerts.notifying.sending import send
 from observatory.store.connection import connect
-from observatory.store.maintenance.advisory_lock import CHANNELS, working
+from observatory.store.maintenance.advisory_lock import CHANNELS, try_lock
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ def due_channels(at: datetime) -> list[int]:
 def deliver_to(channel_id: int, at: datetime) -> None:
     """Sends everything due to a channel, up to the first failure. Does nothing if another process is
     sending."""
-    with connect() as connection, working(connection, channel_id, CHANNELS) as is_ours:
+    with connect() as connection, try_lock(connection, channel_id, CHANNELS) as is_ours:
         channel = Channel.objects.filter(pk=channel_id, enabled=True).first()
         if not is_ours or channel is None:
             return

@@ -17,7 +17,7 @@ from observatory.alerts.notifying.message import message_of
 from observatory.alerts.notifying.sending import send
 from observatory.alerts.silences.suppression import Suppressions
 from observatory.store.connection import connect
-from observatory.store.maintenance.advisory_lock import CHANNELS, working
+from observatory.store.maintenance.advisory_lock import CHANNELS, try_lock
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def remind(at: datetime) -> None:
 
 def refresh(channel_id: int, at: datetime) -> None:
     """Sends all firing alerts again to a channel whose receiver would forget them."""
-    with connect() as connection, working(connection, channel_id, CHANNELS) as is_ours:
+    with connect() as connection, try_lock(connection, channel_id, CHANNELS) as is_ours:
         channel = Channel.objects.filter(pk=channel_id, enabled=True).first()
         if not is_ours or channel is None:
             return  # another process is sending; the next refresh is in a minute

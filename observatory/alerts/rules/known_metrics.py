@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from observatory.alerts.rules.units import unit_of_metric
 from observatory.alerts.silences.matchers import Matcher, match_all
 from observatory.clusters.models import Cluster, MetricHelp
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.queries import known_metrics as store
 from observatory.store.queries.known_metrics import RecentBin, SeenSeries
 from observatory.wire.metrics import GAUGE, METRICS, OBSERVATORY_METRICS
@@ -56,7 +56,7 @@ class Recent:
 def known_metrics(projects: Iterable[int] | None = None) -> list[KnownMetric]:
     """Observatory's metrics and those of the newest clusters (None: of all projects), sorted by name."""
     clusters = list(_newest(projects)[:MAX_CLUSTERS])
-    with reading() as connection:
+    with read_connection() as connection:
         examples: dict[str, list[int]] = {}
         found = store.metric_names(connection, clusters)
         newness = {cluster: place for place, cluster in enumerate(clusters)}
@@ -70,7 +70,7 @@ def known_metrics(projects: Iterable[int] | None = None) -> list[KnownMetric]:
 
 def known_metric(name: str) -> KnownMetric | None:
     """None if no cluster has reported the metric and it is neither Observatory's nor Dask's."""
-    with reading() as connection:
+    with read_connection() as connection:
         clusters = store.clusters_with(connection, list(_newest(None)), name)[:MAX_EXAMPLES]
         seen = store.seen_series(connection, [(cluster, name) for cluster in clusters])
     if not seen and name not in METRICS:
@@ -82,7 +82,7 @@ def recent(
     metric: str, matchers: Sequence[Matcher], clusters: Sequence[int], seconds: float = 3600
 ) -> Recent:
     """The values of a metric in the last `seconds` of these clusters, in BINS bins."""
-    with reading() as connection:
+    with read_connection() as connection:
         stop = store.last_time(connection, clusters)
         of_metric = store.series_of(connection, clusters, metric, MAX_SERIES * 20)
         series = [id for id, labels, worker in of_metric if match_all(matchers, _labels(labels, worker))]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 from observatory.alerts.rules.conditions import Attribute, Function, MetricCondition, Selector
+from observatory.clusters.formatting import format_duration
 from observatory.wire.metrics import METRICS
 
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+LONGEST_DURATION = 1e12
+"""seconds; longer ones are written as numbers"""
 SUFFIXES = ("bytes", "seconds", "ratio", "percent")
-MINUTE, HOUR = 60, 3600
 
 
 def unit_of(condition: MetricCondition) -> str:
@@ -38,8 +40,10 @@ def format_value(value: float | None, unit: str) -> str:
         return f"{format_value(value, unit.removesuffix('/s'))}/s"
     if unit == "bytes":
         return _size(value)
+    if unit == "seconds" and abs(value) < LONGEST_DURATION:
+        return format_duration(value)
     if unit == "seconds":
-        return _duration(value)
+        return f"{_number(value)} s"
     if unit == "ratio":
         return f"{_number(value * 100)} %"
     if unit == "percent":
@@ -80,18 +84,8 @@ def _size(value: float) -> str:
     return f"{_number(value)} {SIZES[step]}"
 
 
-def _duration(value: float) -> str:
-    if abs(value) >= HOUR:
-        return f"{_number(value / HOUR)} h"
-    if abs(value) >= 2 * MINUTE:
-        return f"{_number(value / MINUTE)} min"
-    if 0 < abs(value) < 1:
-        return f"{_number(value * 1000)} ms"
-    return f"{_number(value)} s"
-
-
 def _number(value: float) -> str:
     """Three significant digits; large numbers without decimals."""
     if abs(value) >= 1e15:
         return f"{value:.3g}"
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -15,9 +15,8 @@ from observatory.alerts.models import Alert, Rule
 from observatory.clusters.api import seconds
 from observatory.replay.api import scope_of_cluster
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.levels import LATEST
 from observatory.runs.sharing.timelines import link_asked_for, run_asked_for
-from observatory.store.queries.timeline import instant
+from observatory.store.times import MAXIMUM_TIME, from_microseconds
 
 MAX_ALERTS = 2000
 """newest alerts of one timeline"""
@@ -28,7 +27,7 @@ def alerts_of(scope: Scope) -> dict[str, Any]:
 
     A public link shows only the rule's name, the severity and the times within the window.
     """
-    start, stop = instant(scope.start), instant(scope.stop)
+    start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
     found = Alert.objects.filter(Q(resolved=None) | Q(resolved__gte=start), cluster=scope.cluster)
     newest = found.filter(pending__lt=stop).select_related("rule", "acknowledged_by")[:MAX_ALERTS]
     alerts = list(reversed(newest))
@@ -79,8 +78,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _public_alert(alert: Alert, scope: Scope) -> dict[str, Any]:
     """Clips times to the window. An alert that fires after the window is shown as pending."""
-    start, stop = instant(scope.start), instant(scope.stop)
-    goes_on = alert.resolved is None and scope.stop == LATEST
+    start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
+    goes_on = alert.resolved is None and scope.stop == MAXIMUM_TIME
     return {
         "rule": alert.rule.name,
         "severity": alert.severity,

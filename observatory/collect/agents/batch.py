@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from observatory.store.keys import names_of
+from observatory.store.keys import split_key
 from observatory.store.schema.time_series import RECORDED
 from observatory.wire.batches import decode_rows
 from observatory.wire.blocks import Block
@@ -86,7 +86,7 @@ def _span(row: Row) -> Span | None:
     worker, thread, key, action, start, stop, nbytes, typename, status = row
     if not worker or action >= len(Action) or status >= len(Status) or stop < start or thread < 0:
         return None
-    prefix, group = names_of(key)
+    prefix, group = split_key(key)
     return Span(
         worker,
         int(thread),

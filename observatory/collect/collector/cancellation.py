@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 
-def heed_cancellation() -> None:
+def raise_if_cancelled() -> None:
     """Raises CancelledError in a task that is being cancelled.
 
     Before Python 3.12 asyncio.wait_for, by which redis-py sends, loses a cancellation that comes in the very

@@ -10,7 +10,7 @@ import logging
 
 import redis.asyncio as redis
 
-from observatory.collect.collector.cancellation import heed_cancellation
+from observatory.collect.collector.cancellation import raise_if_cancelled
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class Claims:
     async def hold(self, what: str, target: int) -> bool:
         """Claims `what` for the target, or renews its claim. False when another target has it."""
         held = await self._hold(what, target)
-        heed_cancellation()
+        raise_if_cancelled()
         return held
 
     async def _hold(self, what: str, target: int) -> bool:

@@ -21,21 +21,20 @@ from django.db import Error as DatabaseError
 from observatory.clusters.models import Target
 from observatory.collect.collector import registry
 from observatory.collect.collector.claims import Claims
-from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.counters import Counters
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.lease import RENEWAL, Leases, enabled_targets
-from observatory.collect.collector.registry import in_database
 from observatory.collect.collector.watcher import Shared, Watcher
-from observatory.collect.http.fetch import Client
+from observatory.collect.http.fetch import HttpClient
 
 logger = logging.getLogger(__name__)
 
 TABLE_INTERVAL = 1.0
 """seconds between two looks at the table of targets"""
-HEARTBEAT_LIFETIME = 15
-HEARTBEAT = "observatory:collector:"
 WORKER_REQUESTS = 256
 """requests to workers that run at the same time, of all targets together"""
-MOST_FILES = 65_536
+OPEN_FILES = 65_536
 """a kept connection to each worker is one; the 1,024 of most systems are too few for a thousand workers"""
 RESTART_WAIT = 5.0
 STOPPING = 10.0
@@ -47,7 +46,7 @@ class Collector:
     def __init__(self) -> None:
         self.id = f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
         self.leases = Leases(self.id)
-        self.figures = Figures()
+        self.counters = Counters()
         self.started = time.time()
         self.watchers: dict[int, tuple[Watcher, asyncio.Task[None]]] = {}
         self.failed: dict[int, float] = {}
@@ -59,9 +58,9 @@ class Collector:
 
     async def run(self) -> None:
         server = redis.from_url(settings.REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
-        async with Client() as client:
+        async with HttpClient() as client:
             slots = asyncio.Semaphore(WORKER_REQUESTS)
-            self.shared = Shared(client, Claims(server), self.leases, self.figures, slots)
+            self.shared = Shared(client, Claims(server), self.leases, self.counters, slots)
             logger.info("collector %s started", self.id)
             try:
                 await self._look_after(server)
@@ -80,10 +79,10 @@ class Collector:
                 alive = await self._heartbeat(server)
             try:
                 if is_due:
-                    await self._stop_watchers(await in_database(self.leases.renew))
-                    await in_database(registry.end_abandoned)
+                    await self._stop_watchers(await run_in_django_thread(self.leases.renew))
+                    await run_in_django_thread(registry.end_abandoned)
                     await self._share(alive)
-                await in_database(self.leases.take, await self._fair_share(alive))
+                await run_in_django_thread(self.leases.take, await self._fair_share(alive))
                 await self._follow_table()
             except DatabaseError as error:
                 logger.warning("the database is away: %s", str(error).strip()[:200])
@@ -94,18 +93,18 @@ class Collector:
                 continue
 
     async def _fair_share(self, collectors: int) -> int:
-        return math.ceil(await in_database(enabled_targets) / max(1, collectors))
+        return math.ceil(await run_in_django_thread(enabled_targets) / max(1, collectors))
 
     async def _share(self, collectors: int) -> None:
         """Gives up what is over the fair share, one target at a time, so that a new collector gets some."""
         if collectors > 1 and len(self.leases.held) > await self._fair_share(collectors):
             given_up = max(self.leases.held)
             await self._stop_watchers({given_up})
-            await in_database(self.leases.release, {given_up})
+            await run_in_django_thread(self.leases.release, {given_up})
 
     async def _follow_table(self) -> None:
         """Starts, restarts and stops watchers as the table says."""
-        rows = await in_database(lambda: list(Target.objects.filter(pk__in=self.leases.held)))
+        rows = await run_in_django_thread(lambda: list(Target.objects.filter(pk__in=self.leases.held)))
         targets = {target.pk: target for target in rows}
         changed = {
             pk
@@ -151,14 +150,14 @@ class Collector:
             "targets": len(watchers),
             "clusters": sum(watcher.observation is not None for watcher in watchers),
             "queue": sum(watcher.outbox.length for watcher in watchers),
-            **self.figures.as_json(),
+            **self.counters.as_json(),
         }
 
     async def _finish(self, server: redis.Redis) -> None:
         """Stores what is left and gives the leases up."""
         await self._stop_watchers(set(self.watchers))
         try:
-            await in_database(self.leases.release, set(self.leases.held))
+            await run_in_django_thread(self.leases.release, set(self.leases.held))
             await server.delete(f"{HEARTBEAT}{self.id}")
         except (DatabaseError, redis.RedisError, OSError) as error:
             logger.warning("the leases end by themselves: %s", str(error)[:200])
@@ -174,21 +173,21 @@ def needs_restart(watcher: Watcher, target: Target) -> bool:
     running.metrics_interval = target.metrics_interval
     running.series_limit = target.series_limit
     if watcher.observation is not None:
-        watcher.observation.limit.limit = target.series_limit
+        watcher.observation.series_limit.limit = target.series_limit
     return False
 
 
-def allow_many_files() -> None:
-    """Lets this process open MOST_FILES, or as many as the system lets it allow itself."""
+def raise_open_files_limit() -> None:
+    """Lets this process open OPEN_FILES, or as many as the system lets it allow itself."""
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_FILES if most == resource.RLIM_INFINITY else min(MOST_FILES, most)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
     if allowed != resource.RLIM_INFINITY and allowed < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 async def collect() -> None:
     """Runs a collector until SIGTERM or SIGINT."""
-    allow_many_files()
+    raise_open_files_limit()
     collector = Collector()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

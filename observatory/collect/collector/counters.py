@@ -10,7 +10,7 @@ LAG_BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 
 
 @dataclass(slots=True)
-class Figures:
+class Counters:
     """Counts since the collector started."""
 
     rows: Counter[str] = field(default_factory=Counter)

@@ -9,12 +9,13 @@ from typing import Any
 
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.outbox import Outbox
+from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.http.exposition import Page, Parser
 from observatory.collect.scheduler.clock import SchedulerClock
+from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Counts, Identity
-from observatory.collect.stream.stolen_stream import Silence
-from observatory.collect.workers.limits import Erred, SeriesLimit
+from observatory.collect.stream.stolen_stream import StolenStreamDetector
 from observatory.collect.workers.membership import Membership, Record
 from observatory.wire.records import Event, Sample, Series, Span, WorkerGone, clean_text, is_time
 
@@ -44,15 +45,17 @@ class Observation:
         self.cluster = cluster
         self.outbox = outbox
         self.clock = clock
-        self.limit = limit
+        self.series_limit = limit
         self.membership = Membership(self._member)
         self.heartbeats = Heartbeats(self.sample)
-        self.silence = Silence()
-        self.erred = Erred(fresh)
+        self.stolen_stream = StolenStreamDetector()
+        self.erred = ErredTaskCount(fresh)
         self.parsers: dict[str, Parser] = {}
         self.suspicious: float | None = None
         self.process_start: float | None = None
         self.has_refused = False
+        self.stream_missing_since: float | None = None
+        """the end of a time that nobody observed, until the event stream is received"""
         self.described: set[str] = set()
         """metrics whose pages said what they mean"""
         self.helps: dict[str, str] = {}
@@ -62,13 +65,19 @@ class Observation:
         said = {"message": message} if message else {}
         self.outbox.add(Event(moment, kind, "", {**said, **detail}))
 
+    def not_observed(self, first: float, last: float) -> None:
+        """Nothing between the two times was recorded."""
+        message = f"nothing was recorded for {last - first:.0f} s: no collector observed the cluster"
+        self.event("not-observed", first, message, first=first, last=last)
+        self.stream_missing_since = last
+
     def sample(self, series: Series, moment: float, value: float) -> None:
-        if self.limit.admits(series):
+        if self.series_limit.admits(series):
             self.outbox.add(Sample(series, moment, value))
         elif not self.has_refused:
             self.has_refused = True
-            message = f"the limit of {self.limit.limit} series is reached: new ones are refused"
-            self.event("series-refused", moment, message, limit=self.limit.limit)
+            message = f"the limit of {self.series_limit.limit} series is reached: new ones are refused"
+            self.event("series-refused", moment, message, limit=self.series_limit.limit)
 
     def _member(self, record: Record) -> None:
         self.outbox.add(record)
@@ -77,7 +86,7 @@ class Observation:
 
     def forget(self, address: str) -> None:
         self.heartbeats.forget(address)
-        self.limit.forget(address)
+        self.series_limit.forget(address)
         self.parsers.pop(address, None)
 
     def polled(self, identity: Identity | None, counts: Counts, asked: float, moment: float) -> None:
@@ -88,7 +97,7 @@ class Observation:
             self.heartbeats.summed(sum(worker.memory_limit for worker in identity.workers.values()), moment)
         self.heartbeats.counted(counts, moment)
         self._erred(self.erred.counted(counts["erred"]), moment)
-        self.silence.counted_results(counts["memory"], time.monotonic())
+        self.stolen_stream.counted_results(counts["memory"], time.monotonic())
 
     def _erred(self, count: int, moment: float) -> None:
         if count:
@@ -99,7 +108,7 @@ class Observation:
     def streamed(self, record: Span | Event) -> bool:
         """Takes in a record of the event stream. True when the list of workers has to be read again."""
         if isinstance(record, Span):
-            self.silence.heard(time.monotonic())
+            self.stolen_stream.heard(time.monotonic())
             unknown = self.membership.joined(record.worker, record.start)
             self.outbox.add(record)
             return unknown
@@ -125,7 +134,7 @@ class Observation:
         totals = totals_of(page)
         self.process_start = totals.process_start or self.process_start
         if totals.compute:
-            self.silence.counted_seconds(totals.compute, asked, time.monotonic())
+            self.stolen_stream.counted_seconds(totals.compute, asked, time.monotonic())
         if totals.erred is not None:
             self._erred(self.erred.scraped(totals.erred), moment)
         if self.suspicious is not None and totals.suspicious > self.suspicious:

@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 
-from observatory.collect.collector.cancellation import heed_cancellation
-from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.cancellation import raise_if_cancelled
+from observatory.collect.collector.counters import Counters
 from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Batch, Event, Sample, Span, WorkerGone, WorkerSeen
@@ -37,8 +37,8 @@ Record = Span | Sample | Event | WorkerSeen | WorkerGone
 class Outbox:
     """The queue of one target. For one thread."""
 
-    def __init__(self, figures: Figures, capacity: int = CAPACITY) -> None:
-        self.figures = figures
+    def __init__(self, counters: Counters, capacity: int = CAPACITY) -> None:
+        self.counters = counters
         self.capacity = capacity
         self.cluster: int | None = None
         self.batches: deque[Batch] = deque()
@@ -119,7 +119,7 @@ class Outbox:
 
     def _dropped(self, count: int) -> None:
         self.length -= count
-        self.figures.records_dropped += count
+        self.counters.records_dropped += count
         logger.error("%d records were dropped: the database has been away for too long", count)
 
 
@@ -151,7 +151,7 @@ class Flusher:
         while True:
             await asyncio.sleep(wait)
             stored = await self.flush()
-            heed_cancellation()
+            raise_if_cancelled()
             wait = FLUSH_INTERVAL if stored else min(LONGEST_WAIT, wait * 2)
 
     async def flush(self) -> bool:
@@ -179,14 +179,14 @@ class Flusher:
         return batch
 
     async def _write(self, batch: Batch) -> bool:
-        figures = self.outbox.figures
+        counters = self.outbox.counters
         try:
             loop = asyncio.get_running_loop()
             committed = await loop.run_in_executor(self.thread, self.writer.write, batch)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             # class 54 is a limit that the batch's data exceeds, for ever
             if not (error.sqlstate or "").startswith("54"):
-                figures.write_failures += 1
+                counters.write_failures += 1
                 logger.warning("the database doesn't take records now: %s", str(error).strip()[:300])
                 return False
             self._refused(batch, error)
@@ -200,17 +200,17 @@ class Flusher:
         return True
 
     def _refused(self, batch: Batch, error: Exception) -> None:
-        self.outbox.figures.batches_refused += 1
+        self.outbox.counters.batches_refused += 1
         logger.error("a batch of %d records was refused and is dropped", len(batch), exc_info=error)
 
     def _count(self, batch: Batch) -> None:
-        rows = self.outbox.figures.rows
+        rows = self.outbox.counters.rows
         rows["span"] += len(batch.spans)
         rows["sample"] += len(batch.samples)
         rows["event"] += len(batch.events)
         rows["worker"] += len(batch.workers)
         if batch.spans:
-            self.outbox.figures.lagged(self.now() - min(span.stop for span in batch.spans))
+            self.outbox.counters.lagged(self.now() - min(span.stop for span in batch.spans))
 
     def close(self) -> None:
         """Waits for the batch that is being written."""

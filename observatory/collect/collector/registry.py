@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
 
-from asgiref.sync import sync_to_async
-from django.db import close_old_connections
 from django.db.models import F, Q
 from django.utils import timezone
 
 from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.scheduler.identity import Identity
+from observatory.store.times import from_seconds
 from observatory.wire.head import Head
 
-P = ParamSpec("P")
-R = TypeVar("R")
 PROVISIONAL = "unnamed:"
 """how the id of a scheduler starts that can't say its own yet"""
 STARTING_UP = 30.0
@@ -26,22 +23,6 @@ STARTING = 2.0
 LONGEST_METRIC = 500
 MOST_HELPS = 20_000
 """metrics whose meaning is kept, of all clusters"""
-
-
-async def in_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """function(…) in Django's thread, its connection given back to the pool. Raises django.db.Error."""
-
-    def call() -> R:
-        try:
-            return function(*args, **kwargs)
-        finally:
-            close_old_connections()
-
-    return await sync_to_async(call)()
-
-
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def cluster_of(target: Target, identity: Identity) -> tuple[Cluster, bool]:
@@ -72,7 +53,7 @@ def agents_cluster(project: Project, head: Head) -> Cluster:
         ended=None,
         address=head.address,
         scheduler_id__startswith=PROVISIONAL,
-        started__gte=moment(head.started - STARTING_UP),
+        started__gte=from_seconds(head.started - STARTING_UP),
     )
     if (scraped := unnamed.order_by("-started").first()) is not None:
         scraped.scheduler_id = scheduler_id
@@ -84,8 +65,8 @@ def agents_cluster(project: Project, head: Head) -> Cluster:
         defaults={
             "name": head.name[:100] or head.scheduler_id[:100],
             "address": head.address,
-            "started": moment(head.started),
-            "last_seen": moment(head.since),
+            "started": from_seconds(head.started),
+            "last_seen": from_seconds(head.since),
         },
     )
     return cluster
@@ -93,7 +74,7 @@ def agents_cluster(project: Project, head: Head) -> Cluster:
 
 def heard_agent(cluster: Cluster, newest: float, is_last: bool) -> None:
     """Notes an agent's batch, whose newest record is of the time `newest`, and whether the cluster lives."""
-    seen = max(cluster.last_seen, moment(newest))
+    seen = max(cluster.last_seen, from_seconds(newest))
     fields: dict[str, Any] = {"last_seen": seen, "agent_heard": timezone.now()}
     if is_last:
         fields |= {"ended": seen, "end_reason": "the scheduler closed"}
@@ -116,8 +97,8 @@ def _fields(target: Target, address: str, started: float) -> dict[str, Any]:
         "target": target,
         "name": target.name,
         "address": address,
-        "started": moment(started),
-        "last_seen": moment(started),
+        "started": from_seconds(started),
+        "last_seen": from_seconds(started),
         "identity_interval": target.identity_interval,
         "metrics_interval": target.metrics_interval,
     }
@@ -135,7 +116,7 @@ def unnamed_cluster_of(target: Target, address: str, started: float) -> tuple[Cl
             project_id=target.project_id,
             ended=None,
             address=address,
-            started__gte=moment(started - STARTING),
+            started__gte=from_seconds(started - STARTING),
         )
         .order_by("-started")
         .first()
@@ -157,7 +138,7 @@ def name_cluster(cluster: Cluster, identity: Identity) -> bool:
     if others.exclude(pk=cluster.pk).exists():
         return False
     cluster.scheduler_id = identity.scheduler_id
-    cluster.started = moment(identity.started)
+    cluster.started = from_seconds(identity.started)
     cluster.save(update_fields=["scheduler_id", "started"])
     return True
 
@@ -179,7 +160,7 @@ def end_abandoned() -> None:
 
 
 def end_cluster(cluster: int, ended: float, reason: str) -> None:
-    Cluster.objects.filter(pk=cluster).update(ended=moment(ended), end_reason=reason)
+    Cluster.objects.filter(pk=cluster).update(ended=from_seconds(ended), end_reason=reason)
 
 
 def reopen_cluster(cluster: int) -> None:
@@ -189,7 +170,7 @@ def reopen_cluster(cluster: int) -> None:
 def saw_cluster(cluster: int, last_seen: float, target: Target) -> None:
     """Notes that the cluster's scheduler answered, and how often it is asked."""
     Cluster.objects.filter(pk=cluster).update(
-        last_seen=moment(last_seen),
+        last_seen=from_seconds(last_seen),
         identity_interval=target.identity_interval,
         metrics_interval=target.metrics_interval,
     )

@@ -16,22 +16,23 @@ from django.db import Error as DatabaseError
 from observatory.clusters.models import Target
 from observatory.collect.collector import registry
 from observatory.collect.collector.claims import Claims
-from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.cluster_tracker import ClusterTracker
+from observatory.collect.collector.counters import Counters
+from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.observation import Observation
 from observatory.collect.collector.outbox import Flusher, Outbox
-from observatory.collect.collector.registry import in_database
-from observatory.collect.collector.succession import Succession
 from observatory.collect.http.addresses import is_near
-from observatory.collect.http.fetch import IDENTITY_LIMIT, Client, Failure, FetchError
-from observatory.collect.scheduler.asking import Asker
+from observatory.collect.http.fetch import IDENTITY_LIMIT, Failure, FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Counts, IdentityError, Problems, read_counts
+from observatory.collect.scheduler.identity_poller import IdentityPoller
 from observatory.collect.stream.subscriber import Subscriber
 from observatory.collect.workers.scraping import Scraper
 from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publication import publish
+from observatory.store.times import from_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -53,10 +54,10 @@ STOPPING = 8.0
 class Shared:
     """What the watchers of one collector share."""
 
-    client: Client
+    client: HttpClient
     claims: Claims
     leases: Leases
-    figures: Figures
+    counters: Counters
     slots: asyncio.Semaphore
     """bounds the requests to workers that run at the same time"""
 
@@ -69,11 +70,13 @@ class Watcher:
         self.shared = shared
         self.clock = SchedulerClock(target.clock_offset)
         self.problems = Problems(target.url)
-        self.outbox = Outbox(shared.figures)
-        self.asker = Asker(shared.client, target.url, self.clock, self.problems)
-        self.scraper = Scraper(target, shared.client, shared.figures, shared.slots, self.clock, self._current)
-        self.succession = Succession(
-            target, shared.claims, self.clock, self.outbox, self.asker, self.scraper.process_start
+        self.outbox = Outbox(shared.counters)
+        self.identity_poller = IdentityPoller(shared.client, target.url, self.clock, self.problems)
+        self.scraper = Scraper(
+            target, shared.client, shared.counters, shared.slots, self.clock, self._current
+        )
+        self.tracker = ClusterTracker(
+            target, shared.claims, self.clock, self.outbox, self.identity_poller, self.scraper.process_start
         )
         self.subscriber = Subscriber(
             target,
@@ -100,10 +103,10 @@ class Watcher:
 
     @property
     def observation(self) -> Observation | None:
-        return self.succession.observation
+        return self.tracker.observation
 
     def _current(self) -> Observation | None:
-        return self.succession.observation
+        return self.tracker.observation
 
     def _poll_now(self) -> None:
         self.polling.set()
@@ -168,13 +171,13 @@ class Watcher:
     async def _poll_once(self) -> None:
         asked = time.monotonic()
         counts = await self._counts()
-        identity = await self.asker.ask(counts, self.succession.is_eager())
+        identity = await self.identity_poller.ask(counts, self.tracker.is_eager())
         moment = self.clock.now()
         before = self.observation
         if identity is not None:
-            await self.succession.follow(identity)
+            await self.tracker.follow(identity)
         self._reached(moment, is_new=self.observation is not before)
-        if self.observation is not None and self.succession.confirmed:
+        if self.observation is not None and self.tracker.confirmed:
             self.observation.polled(identity, counts, asked, moment)
 
     async def _counts(self) -> Counts:
@@ -197,24 +200,26 @@ class Watcher:
         self.failures = 0
         self.refused_since = None
         self.answered = time.monotonic()
-        self.succession.last_seen = moment
-        self.error = self.succession.refusal
+        self.tracker.last_seen = moment
+        self.error = self.tracker.refusal
 
     async def _unreachable(self, error: FetchError) -> None:
         """The scheduler didn't answer: it hangs, or it is gone."""
         now = time.monotonic()
         self.failures += 1
-        self.error = f"{urlsplit(self.target.url).netloc}: {error}"[:500]
-        self.succession.confirmed = False
+        # what answers at an address that is no scheduler's stays unsaid: targets can't scan a network
+        reason = str(error) if self.answered else "no Dask scheduler answers there"
+        self.error = f"{urlsplit(self.target.url).netloc}: {reason}"[:500]
+        self.tracker.confirmed = False
         refused = error.failure is Failure.REFUSED
         self.refused_since = (self.refused_since or now) if refused else None
         silent = now - max(self.answered, self.started)
         try:
             if self.refused_since is not None:
                 if now - self.refused_since >= REFUSED_END:
-                    await self.succession.gone("the scheduler is gone: nothing listens at its address")
+                    await self.tracker.gone("the scheduler is gone: nothing listens at its address")
             elif silent >= HANGING_END:
-                await self.succession.gone("the scheduler stopped answering")
+                await self.tracker.gone("the scheduler stopped answering")
             elif silent >= HANGING and not self.gap and self.observation is not None:
                 self._tell_gap(self.observation)
         except (DatabaseError, psycopg.Error) as problem:
@@ -223,7 +228,7 @@ class Watcher:
     def _tell_gap(self, observation: Observation) -> None:
         self.gap = True
         message = "the scheduler doesn't answer: what follows is a gap"
-        observation.event("scheduler-unreachable", self.succession.last_seen, message)
+        observation.event("scheduler-unreachable", self.tracker.last_seen, message)
 
     async def _report(self) -> None:
         """Says each second how it goes, in the target's row, and settles what has become certain."""
@@ -236,7 +241,7 @@ class Watcher:
                 scheduler_id = observation.cluster.scheduler_id
                 await self.shared.claims.hold(f"stream:{scheduler_id}", self.target.pk)
             try:
-                await self.succession.tell_ends()
+                await self.tracker.tell_ends()
                 await self._write_report(observation)
             except DatabaseError as error:
                 logger.warning("%s: can't be reported on: %s", self.target.url, str(error).strip()[:200])
@@ -247,18 +252,20 @@ class Watcher:
             "stream": self.subscriber.state if observation else Target.Stream.UNKNOWN,
             "clock_offset": round(self.clock.offset, 3),
         }
-        last_seen = self.succession.last_seen
+        last_seen = self.tracker.last_seen
         if last_seen:
-            fields["last_seen"] = registry.moment(last_seen)
+            fields["last_seen"] = from_seconds(last_seen)
         if observation is not None:
-            fields["series_count"] = len(observation.limit.known)
-            fields["series_refused"] = len(observation.limit.refused)
+            fields["series_count"] = len(observation.series_limit.known)
+            fields["series_refused"] = len(observation.series_limit.refused)
         changed = {name: value for name, value in fields.items() if self.reported.get(name) != value}
         if changed and self._may_write():
-            await in_database(registry.report, self.target.pk, self.shared.leases.holder, changed)
+            await run_in_django_thread(registry.report, self.target.pk, self.shared.leases.holder, changed)
             self.reported.update(changed)
             if observation is not None and "last_seen" in changed:
-                await in_database(registry.saw_cluster, observation.cluster.pk, last_seen, self.target)
+                await run_in_django_thread(
+                    registry.saw_cluster, observation.cluster.pk, last_seen, self.target
+                )
         if observation is not None:
             await self._describe(observation)
 
@@ -266,13 +273,13 @@ class Watcher:
         """Stores what metrics mean that were met since."""
         helps = dict(observation.helps)
         if helps and self._may_write():
-            await in_database(registry.describe, helps)
+            await run_in_django_thread(registry.describe, helps)
             for metric in helps:
                 del observation.helps[metric]
 
     async def _publish(self, cluster: int, committed: Committed) -> None:
         stream = "agent" if committed.agent_rules else str(self.subscriber.state)
-        status = {"stream": stream, **self.succession.ends.get(cluster, {})}
+        status = {"stream": stream, **self.tracker.ends.get(cluster, {})}
         if committed.agent_rules:
             self.subscriber.agent_reports_of = cluster
         intervals = Intervals(self.target.identity_interval, self.target.metrics_interval)

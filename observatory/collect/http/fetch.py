@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
-from observatory.collect.http.addresses import is_reserved, parse_ip
+from observatory.collect.http.addresses import is_metadata, is_reserved, parse_ip
 
 IDENTITY_LIMIT = 64 * 2**20
 METRICS_LIMIT = 32 * 2**20
@@ -68,7 +68,8 @@ class GuardedResolver(ThreadedResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         found = await super().resolve(host, port, family)
-        if host in self.trusted:
+        found = [entry for entry in found if not is_metadata(parse_ip(entry["host"]))]
+        if host in self.trusted and found:
             return found
         allowed = [entry for entry in found if not is_reserved(parse_ip(entry["host"]))]
         if not allowed:
@@ -76,19 +77,19 @@ class GuardedResolver(ThreadedResolver):
         return allowed
 
 
-class Client:
-    """One HTTP client for everything that a collector asks. `async with Client() as client`."""
+class HttpClient:
+    """One HTTP client for everything that a collector asks. `async with HttpClient() as client`."""
 
     def __init__(self) -> None:
         self.resolver = GuardedResolver()
 
-    async def __aenter__(self) -> Client:
+    async def __aenter__(self) -> HttpClient:
         self.session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, resolver=self.resolver, ttl_dns_cache=30),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": AGENT, "Accept-Encoding": "identity"},
             auto_decompress=False,
-            trace_configs=[refuse_redirects()],
+            trace_configs=[refuse_redirects(), refuse_metadata()],
         )
         return self
 
@@ -116,12 +117,12 @@ class Client:
         """The answer and what its JSON holds. Raises FetchError."""
         answer = await self.get(url, limit, timeout)
         try:
-            return answer, await off_loop(json.loads, answer.body)
+            return answer, await parse_off_loop(json.loads, answer.body)
         except (ValueError, RecursionError):
             raise FetchError(Failure.ANSWER, "it answered with something that isn't JSON") from None
 
 
-async def off_loop(parse: Any, body: bytes) -> Any:
+async def parse_off_loop(parse: Any, body: bytes) -> Any:
     """parse(body), in a thread when the body is so large that it would hold up the event loop."""
     return await asyncio.to_thread(parse, body) if len(body) > 2**20 else parse(body)
 
@@ -134,6 +135,22 @@ def refuse_redirects() -> aiohttp.TraceConfig:
 
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(refuse)
+    return trace
+
+
+def refuse_metadata() -> aiohttp.TraceConfig:
+    """Stops a request to the address of a cloud's metadata service; the resolver stops those to its names."""
+
+    async def refuse(_: object, __: object, parameters: aiohttp.TraceRequestStartParams) -> None:
+        try:
+            address = parse_ip(parameters.url.host or "")
+        except ValueError:
+            return  # a name
+        if is_metadata(address):
+            raise FetchError(Failure.REFUSED, "it is the address of a cloud's metadata service")
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_start.append(refuse)
     return trace
 
 

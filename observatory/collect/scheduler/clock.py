@@ -18,7 +18,7 @@ GENERATION = 300.0
 """seconds after which bounds are renewed, as clocks drift and are set"""
 
 
-class Bounds:
+class OffsetInterval:
     """An interval that holds the offset."""
 
     def __init__(self) -> None:
@@ -38,8 +38,8 @@ class SchedulerClock:
     def __init__(self, offset: float = 0.0) -> None:
         self.offset = offset
         """seconds that the scheduler's clock is ahead of ours"""
-        self.current = Bounds()
-        self.coming = Bounds()
+        self.current = OffsetInterval()
+        self.coming = OffsetInterval()
         self.renewed = time.monotonic()
 
     def now(self) -> float:
@@ -56,7 +56,7 @@ class SchedulerClock:
 
     def bound(self, low: float, high: float) -> None:
         if time.monotonic() - self.renewed > GENERATION:
-            self.current, self.coming, self.renewed = self.coming, Bounds(), time.monotonic()
+            self.current, self.coming, self.renewed = self.coming, OffsetInterval(), time.monotonic()
         self.current.narrow(low, high)
         self.coming.narrow(low, high)
         low, high = self.current.low, self.current.high

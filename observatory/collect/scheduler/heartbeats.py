@@ -1,4 +1,4 @@
-"""The samples of workers' heartbeats and of the cluster's counts, under our own names (docs/architecture.md).
+"""The samples of workers' heartbeats and of the cluster's counts, under our own names (docs/metrics.md).
 
 A heartbeat is stored once, at its time on the scheduler's clock: the worker's own time plus the least delay
 that was ever seen between its measuring and the heartbeat's arrival. While identity.json fails
@@ -53,7 +53,7 @@ LOADS: dict[str, tuple[str, Callable[[float, float], float]]] = {
 """what a counter says of a process's load, by the seconds since it was told before and how much it grew"""
 
 
-class Growth:
+class LoadCounters:
     """Follows the counters of a process that say its load; `role` is worker or scheduler."""
 
     def __init__(self, role: str) -> None:
@@ -76,7 +76,7 @@ class Growth:
 
 
 @dataclass(slots=True)
-class Pulse:
+class HeartbeatState:
     """What is remembered of one worker."""
 
     measured: float = 0.0
@@ -84,7 +84,7 @@ class Pulse:
     told: float = -STALE
     """when a heartbeat was told in full, monotonic"""
     memory: dict[str, float] = field(default_factory=dict)
-    growth: Growth = field(default_factory=lambda: Growth("worker"))
+    growth: LoadCounters = field(default_factory=lambda: LoadCounters("worker"))
 
 
 class Heartbeats:
@@ -92,50 +92,50 @@ class Heartbeats:
 
     def __init__(self, emit: Emit) -> None:
         self.emit = emit
-        self.pulses: dict[str, Pulse] = {}
+        self.states: dict[str, HeartbeatState] = {}
         self.series: dict[tuple[str, Name], Series] = {}
-        self.growth = Growth("scheduler")
+        self.growth = LoadCounters("scheduler")
 
     def listed(self, identity: Identity) -> None:
         for worker in identity.workers.values():
             self._heartbeat(worker, told_in_full=bool(identity.scheduler_id))
-        for address in self.pulses.keys() - identity.workers.keys():
+        for address in self.states.keys() - identity.workers.keys():
             self.forget(address)
 
     def forget(self, address: str) -> None:
-        self.pulses.pop(address, None)
+        self.states.pop(address, None)
         self.series = {key: series for key, series in self.series.items() if key[0] != address}
 
     def _heartbeat(self, worker: WorkerIdentity, told_in_full: bool) -> None:
         heartbeat = worker.heartbeat
-        pulse = self.pulses.setdefault(worker.address, Pulse())
+        state = self.states.setdefault(worker.address, HeartbeatState())
         if heartbeat is None:
             return
         if told_in_full:
-            pulse.told = time.monotonic()
-            if heartbeat.time == pulse.measured:
+            state.told = time.monotonic()
+            if heartbeat.time == state.measured:
                 return
-            pulse.measured = heartbeat.time
-            pulse.delay = min(pulse.delay, worker.last_seen - heartbeat.time)
-            moment = heartbeat.time + pulse.delay
+            state.measured = heartbeat.time
+            state.delay = min(state.delay, worker.last_seen - heartbeat.time)
+            moment = heartbeat.time + state.delay
         else:
             moment = heartbeat.time
-            if abs(moment - pulse.measured) < SAME:
+            if abs(moment - state.measured) < SAME:
                 return
-            pulse.measured = moment
+            state.measured = moment
         for name, value in heartbeat.values.items():
             if name[0] == MEMORY:
-                pulse.memory[name[2]] = value
+                state.memory[name[2]] = value
             self._emit(worker.address, name, moment, value)
 
     def scraped(self, address: str, samples: Iterable[tuple[Series, float]], moment: float) -> None:
         """A worker's /metrics: stands in for its heartbeat while that isn't told."""
-        pulse = self.pulses.get(address)
-        if pulse is None:
+        state = self.states.get(address)
+        if state is None:
             return
-        stands_in = time.monotonic() - pulse.told >= STALE
+        stands_in = time.monotonic() - state.told >= STALE
         for series, value in samples:
-            load = pulse.growth.load(series.metric, moment, value)
+            load = state.growth.load(series.metric, moment, value)
             if not stands_in:
                 continue
             if load is not None:
@@ -143,7 +143,7 @@ class Heartbeats:
             elif series.metric == "dask_worker_memory_bytes":
                 kind = dict(series.labels).get("type", "")
                 if kind in {"managed", "unmanaged", "spilled"}:
-                    pulse.memory[kind] = value
+                    state.memory[kind] = value
                     self._emit(address, (MEMORY, "type", kind), moment, value)
             elif series.metric == "process_open_fds":
                 self._emit(address, ("observatory_worker_file_descriptors", "", ""), moment, value)
@@ -174,8 +174,8 @@ class Heartbeats:
     def summed(self, limit: int, moment: float) -> None:
         """The cluster's memory: the sums of what its workers told last; `limit` is that of all, in bytes."""
         total: Counter[str] = Counter()
-        for pulse in self.pulses.values():
-            total.update(pulse.memory)
+        for state in self.states.values():
+            total.update(state.memory)
         for kind, value in total.items():
             self._emit("", ("observatory_cluster_memory_bytes", "type", kind), moment, value)
         self._emit("", ("observatory_cluster_memory_limit_bytes", "", ""), moment, limit)

@@ -172,7 +172,7 @@ def read_resources(page: dict[Any, Any], problems: Problems) -> dict[str, float]
 
 
 def read_heartbeat(metrics: dict[str, Any], problems: Problems) -> Heartbeat | None:
-    """The values of a heartbeat under the names of docs/architecture.md."""
+    """The values of a heartbeat under the names of docs/metrics.md."""
     time = number(metrics, "time")
     if time is None or not is_time(time):
         return None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 
 from observatory.collect.http.addresses import AddressError, target_url
-from observatory.collect.http.fetch import IDENTITY_LIMIT, Client, FetchError
+from observatory.collect.http.fetch import IDENTITY_LIMIT, FetchError, HttpClient
 from observatory.collect.scheduler.identity import (
     Identity,
     IdentityError,
@@ -16,9 +17,20 @@ from observatory.collect.scheduler.identity import (
 )
 from observatory.collect.scheduler.workers_page import read_workers_page
 
+logger = logging.getLogger(__name__)
+
+NO_SCHEDULER = (
+    "No Dask scheduler answers at {url}. Enter the address of the scheduler's dashboard without a path, "
+    "as in http://host:8787, and check that this server can reach it."
+)
+
 
 class ProbeError(Exception):
-    """Why an address can't be observed, in a sentence for people."""
+    """An address that can't be observed.
+
+    The message is the same whatever answers there, so that nobody can scan a network with it; what was wrong
+    is in the log.
+    """
 
 
 async def probe(url: str) -> Identity:
@@ -28,13 +40,14 @@ async def probe(url: str) -> Identity:
     """
     try:
         target = target_url(url)
-        async with Client() as client:
+        async with HttpClient() as client:
             client.trust(target)
             return await ask_identity(client, target, Problems(target))
     except AddressError as error:
         raise ProbeError(str(error)) from None
     except (FetchError, IdentityError) as error:
-        raise ProbeError(f"{url[:200]}: {error}.") from None
+        logger.info("%s is no target: %s", url[:200], error)
+        raise ProbeError(NO_SCHEDULER.format(url=url[:200])) from None
 
 
 def probe_target(url: str) -> Identity:
@@ -42,7 +55,7 @@ def probe_target(url: str) -> Identity:
     return asyncio.run(probe(url))
 
 
-async def ask_identity(client: Client, target: str, problems: Problems) -> Identity:
+async def ask_identity(client: HttpClient, target: str, problems: Problems) -> Identity:
     """The scheduler's identity, or what its page of workers tells while that fails.
 
     Raises FetchError or IdentityError.
@@ -63,7 +76,7 @@ async def ask_identity(client: Client, target: str, problems: Problems) -> Ident
     return read_workers_page(answer.body, time.time(), problems)
 
 
-async def ask_counts(client: Client, target: str) -> None:
+async def ask_counts(client: HttpClient, target: str) -> None:
     """Raises IdentityError unless the target counts tasks as a scheduler does."""
     _, page = await client.get_json(f"{target}/json/counts.json", IDENTITY_LIMIT)
     read_counts(page)

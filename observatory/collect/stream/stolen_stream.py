@@ -21,7 +21,7 @@ HELD = 600.0
 """seconds after which a stream that was taken back counts as ours again"""
 
 
-class Silence:
+class StolenStreamDetector:
     """Compares what the scheduler counts with what its stream says. Times are monotonic seconds."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Silence:
         return len(self.rises) >= RISES and self.rises[-1] - self.rises[0] >= RISING
 
 
-class Patience:
+class ResubscribeBackoff:
     """How long to wait before a stolen stream is taken back.
 
     Somebody who holds on gets it: each theft soon after the last one makes the wait four times as long, up to

@@ -12,11 +12,12 @@ from observatory.clusters.models import Target
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.observation import Observation
 from observatory.collect.http.addresses import stream_url
-from observatory.collect.http.fetch import Client, FetchError
+from observatory.collect.http.fetch import FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Problems
-from observatory.collect.stream.messages import Subscription, read_message
-from observatory.collect.stream.stolen_stream import Patience
+from observatory.collect.stream.messages import read_message
+from observatory.collect.stream.stolen_stream import ResubscribeBackoff
+from observatory.collect.stream.subscription import Subscription
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +25,8 @@ LISTEN_CHECK = 0.5
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 CLAIM_WAIT = 5.0
+SOON = 1.0
+"""seconds after which a subscription that begins an observation is late"""
 CONFIRMING = 6.0
 """seconds in which a poll has to succeed, for a closed stream to be the stream's fault"""
 TOLD_STOLEN = "somebody else subscribed to the event stream: tasks are missing until it is taken back"
@@ -35,7 +38,7 @@ class Subscriber:
     def __init__(
         self,
         target: Target,
-        client: Client,
+        client: HttpClient,
         claims: Claims,
         clock: SchedulerClock,
         problems: Problems,
@@ -52,7 +55,7 @@ class Subscriber:
         self.answered = answered
         """when the scheduler last answered a poll, monotonic"""
         self.poll = poll
-        self.patience = Patience()
+        self.patience = ResubscribeBackoff()
         self.state = Target.Stream.UNKNOWN
         self.lost = False
         """whether a gap of the current observation's stream has been told and not ended"""
@@ -106,15 +109,22 @@ class Subscriber:
         return self.current() is observation and observation.cluster.pk != self.agent_reports_of
 
     def _was_stolen(self, observation: Observation) -> bool:
-        return self.state is Target.Stream.RECEIVING and observation.silence.is_stolen(time.monotonic())
+        return self.state is Target.Stream.RECEIVING and observation.stolen_stream.is_stolen(time.monotonic())
 
     def _opened(self, observation: Observation) -> None:
-        observation.silence.opened(time.monotonic())
+        observation.stolen_stream.opened(time.monotonic())
         self.state = Target.Stream.RECEIVING
         self.wait = FIRST_WAIT
+        self._close_unobserved(observation)
         if self.lost:
             self.lost = False
             observation.event("stream-resumed", self.clock.now(), "the event stream is received again")
+
+    def _close_unobserved(self, observation: Observation) -> None:
+        """After a time that nobody observed, tasks are missing until the stream is received."""
+        since, observation.stream_missing_since = observation.stream_missing_since, None
+        if since is not None and self.clock.now() - since > SOON:
+            self._tell_lost(observation, since, "the event stream was not subscribed to yet")
 
     def _receive(self, observation: Observation, text: str) -> None:
         if observation is not self.current():
@@ -127,7 +137,7 @@ class Subscriber:
 
     async def _stolen(self, observation: Observation) -> None:
         now = time.monotonic()
-        since = self.clock.now() - (now - observation.silence.silent_since)
+        since = self.clock.now() - (now - observation.stolen_stream.silent_since)
         self._tell_lost(observation, since, TOLD_STOLEN)
         self.state = Target.Stream.STOLEN
         wait = self.patience.wait(now)

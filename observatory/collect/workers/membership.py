@@ -36,7 +36,7 @@ class Member:
 
 
 @dataclass(slots=True)
-class Leaver:
+class Departure:
     worker: WorkerIdentity
     time: float
     """on the scheduler's clock"""
@@ -50,7 +50,7 @@ class Membership:
     def __init__(self, emit: Callable[[Record], None]) -> None:
         self.emit = emit
         self.members: dict[str, Member] = {}
-        self.leavers: dict[str, Leaver] = {}
+        self.departures: dict[str, Departure] = {}
         self.restarted = -RESTARTING
         self.complete = False
         """whether a list of all workers was seen: before, nobody has just joined"""
@@ -71,17 +71,17 @@ class Membership:
         self.complete = True
 
     def _listed_one(self, worker: WorkerIdentity, asked: float, moment: float) -> None:
-        leaver = self.leavers.get(worker.address)
-        if leaver is not None:
-            if leaver.left >= asked:
+        departure = self.departures.get(worker.address)
+        if departure is not None:
+            if departure.left >= asked:
                 return
-            self._settle(leaver, lost=leaver.worker.directory not in {"", worker.directory})
+            self._settle(departure, lost=departure.worker.directory not in {"", worker.directory})
         member = self.members.get(worker.address)
         if member is None:
             self._add(worker, moment)
         elif worker.directory and member.worker.directory not in {"", worker.directory}:
             self.left(worker.address, moment)
-            self._settle(self.leavers[worker.address], lost=True)
+            self._settle(self.departures[worker.address], lost=True)
             self._add(worker, moment)
         else:
             self._update(member, worker, moment)
@@ -92,11 +92,11 @@ class Membership:
         if self.complete:
             name = worker.name or worker.address
             self.emit(Event(moment, "worker-added", worker.address, {"message": f"{name} joined"}))
-        for leaver in list(self.leavers.values()):
-            same = leaver.worker.nanny and leaver.worker.nanny == worker.nanny
-            named = leaver.worker.name and leaver.worker.name == worker.name
-            if (same or named) and leaver.worker.address != worker.address:
-                self._settle(leaver, lost=True)
+        for departure in list(self.departures.values()):
+            same = departure.worker.nanny and departure.worker.nanny == worker.nanny
+            named = departure.worker.name and departure.worker.name == worker.name
+            if (same or named) and departure.worker.address != worker.address:
+                self._settle(departure, lost=True)
 
     def _update(self, member: Member, worker: WorkerIdentity, moment: float) -> None:
         known = member.worker
@@ -114,16 +114,16 @@ class Membership:
 
     def _rejoin(self, worker: WorkerIdentity) -> None:
         """A worker's name and nanny became known after it had joined: is it one that is back?"""
-        for leaver in list(self.leavers.values()):
-            if leaver.worker.nanny and leaver.worker.nanny == worker.nanny:
-                self._settle(leaver, lost=True)
+        for departure in list(self.departures.values()):
+            if departure.worker.nanny and departure.worker.nanny == worker.nanny:
+                self._settle(departure, lost=True)
 
     def joined(self, address: str, moment: float) -> bool:
         """The stream named a worker. True when it wasn't known: then its identity has to be asked for."""
         if address in self.members or len(self.members) >= MAXIMUM_WORKERS:
             return False
-        if address in self.leavers:
-            self._settle(self.leavers[address], lost=True)
+        if address in self.departures:
+            self._settle(self.departures[address], lost=True)
         host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
         self._add(WorkerIdentity(address, "", host, 0, 0, "", "", "", 0, moment), moment)
         return True
@@ -134,42 +134,42 @@ class Membership:
         if member is None:
             return False
         now = time.monotonic()
-        leaver = Leaver(member.worker, moment, now)
-        self.leavers[address] = leaver
+        departure = Departure(member.worker, moment, now)
+        self.departures[address] = departure
         if moment - member.worker.last_seen > max(OVERDUE, 6 * heartbeat_interval(len(self.members) + 1)):
-            self._settle(leaver, lost=True)
+            self._settle(departure, lost=True)
         elif member.worker.status in LEAVING or now - self.restarted < RESTARTING:
-            self._settle(leaver, lost=False)
+            self._settle(departure, lost=False)
         return True
 
     def suspicious(self, asked: float) -> None:
         """The scheduler called tasks suspicious, by a scrape that it was `asked` for (monotonic)."""
-        for leaver in [leaver for leaver in self.leavers.values() if leaver.left < asked]:
-            self._settle(leaver, lost=True)
+        for departure in [departure for departure in self.departures.values() if departure.left < asked]:
+            self._settle(departure, lost=True)
 
     def settle(self) -> None:
         """Ends the lifetimes of those that left a while ago and gave no sign that they were lost."""
-        for leaver in list(self.leavers.values()):
-            settling = NANNY_SETTLING if leaver.worker.nanny else SETTLING
-            if time.monotonic() - leaver.left > settling:
-                self._settle(leaver, lost=False)
+        for departure in list(self.departures.values()):
+            settling = NANNY_SETTLING if departure.worker.nanny else SETTLING
+            if time.monotonic() - departure.left > settling:
+                self._settle(departure, lost=False)
 
-    def _settle(self, leaver: Leaver, lost: bool) -> None:
-        worker = leaver.worker
-        del self.leavers[worker.address]
+    def _settle(self, departure: Departure, lost: bool) -> None:
+        worker = departure.worker
+        del self.departures[worker.address]
         reason = "lost" if lost else "removed"
         message = f"{worker.name or worker.address} {'was lost' if lost else 'left'}"
-        self.emit(Event(leaver.time, f"worker-{reason}", worker.address, {"message": message}))
-        self.emit(WorkerGone(worker.address, leaver.time, reason))
+        self.emit(Event(departure.time, f"worker-{reason}", worker.address, {"message": message}))
+        self.emit(WorkerGone(worker.address, departure.time, reason))
 
     def end(self, moment: float) -> None:
         """The cluster ended: so did the lifetimes of all that were still there."""
-        for leaver in list(self.leavers.values()):
-            self.emit(WorkerGone(leaver.worker.address, leaver.time, "cluster-ended"))
+        for departure in list(self.departures.values()):
+            self.emit(WorkerGone(departure.worker.address, departure.time, "cluster-ended"))
         for address, member in self.members.items():
             self.emit(WorkerGone(address, max(moment, member.worker.last_seen), "cluster-ended"))
         self.members.clear()
-        self.leavers.clear()
+        self.departures.clear()
         self.complete = False
 
 

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 
 from observatory.clusters.models import Target
-from observatory.collect.collector.counters import Figures
+from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation, totals_of
 from observatory.collect.http.addresses import AddressError, worker_metrics_url
 from observatory.collect.http.exposition import ExpositionError, Page, Parser
-from observatory.collect.http.fetch import METRICS_LIMIT, Client, FetchError, off_loop
+from observatory.collect.http.fetch import METRICS_LIMIT, FetchError, HttpClient, parse_off_loop
 from observatory.collect.scheduler.clock import SchedulerClock
 
 logger = logging.getLogger(__name__)
@@ -28,15 +28,15 @@ class Scraper:
     def __init__(
         self,
         target: Target,
-        client: Client,
-        figures: Figures,
+        client: HttpClient,
+        counters: Counters,
         slots: asyncio.Semaphore,
         clock: SchedulerClock,
         current: Callable[[], Observation | None],
     ) -> None:
         self.target = target
         self.client = client
-        self.figures = figures
+        self.counters = counters
         self.slots = slots
         self.clock = clock
         self.current = current
@@ -71,13 +71,13 @@ class Scraper:
             observation = self.current()
             if observation is not None:
                 failures = 0 if await self._scrape_scheduler(observation) else failures + 1
-                leaving = set(observation.membership.leavers)
+                leaving = set(observation.membership.departures)
             until = time.monotonic() + self._wait(failures, time.monotonic() - started)
             while time.monotonic() < until:
                 await asyncio.sleep(min(WORKERS_CHECK, until - time.monotonic()))
                 observation = self.current()
                 # what the scheduler called suspicious tells why a worker left: don't wait for it
-                if observation is not None and set(observation.membership.leavers) - leaving:
+                if observation is not None and set(observation.membership.departures) - leaving:
                     break
 
     async def _scrape_scheduler(self, observation: Observation) -> bool:
@@ -116,12 +116,14 @@ class Scraper:
 
     async def _page(self, url: str, parser: Parser) -> Page | None:
         """The page at `url`, None when there is none to be had."""
-        self.figures.scrapes += 1
+        self.counters.scrapes += 1
         try:
             answer = await self.client.get(url, METRICS_LIMIT)
-            page: Page = await off_loop(lambda body: parser.parse(body, answer.content_type), answer.body)
+            page: Page = await parse_off_loop(
+                lambda body: parser.parse(body, answer.content_type), answer.body
+            )
         except (FetchError, ExpositionError) as error:
-            self.figures.scrape_failures += 1
+            self.counters.scrape_failures += 1
             self._complain(f"{url}: {error}")
             return None
         return page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import IO
 
 from observatory.clusters.api import seconds
@@ -10,18 +9,19 @@ from observatory.clusters.models import Cluster
 from observatory.exchange.bundles.bundle import write_bundle
 from observatory.exchange.bundles.manifest import ClusterFacts, NoteFacts, RunFacts
 from observatory.exchange.formats.base import Progress
-from observatory.replay.scope import Part, Scope
+from observatory.replay.scope import Scope, Section
 from observatory.runs.models import Note, Run
 from observatory.store.connection import connect
 from observatory.store.ingest.agents import reported
 from observatory.store.queries.timeline import snapshot
+from observatory.store.times import from_microseconds
 from observatory.store.transfer.extracts import Extract
 
-WITHOUT = {Part.LOGS: {"log"}, Part.CODE: {"profile"}}
+WITHOUT = {Section.LOGS: {"log"}, Section.CODE: {"profile"}}
 """the tables that hold what a scope doesn't show"""
 EMPTIED = {
-    Part.CODE: {("computation", "code")},
-    Part.TRACEBACKS: {("error", "message"), ("error", "traceback")},
+    Section.CODE: {("computation", "code")},
+    Section.TRACEBACKS: {("error", "message"), ("error", "traceback")},
 }
 
 
@@ -32,13 +32,13 @@ class BundleFormat:
     content_type = "application/zip"
 
     def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
-        hidden = [part for part in Part if part not in scope.parts]
+        hidden = [section for section in Section if section not in scope.sections]
         with connect() as connection, snapshot(connection):
             extract = Extract(
                 connection,
                 scope.cluster.pk,
-                _moment(scope.start),
-                _moment(scope.stop),
+                from_microseconds(scope.start),
+                from_microseconds(scope.stop),
                 without=frozenset().union(*(WITHOUT.get(part, ()) for part in hidden)),
                 emptied=frozenset().union(*(EMPTIED.get(part, ()) for part in hidden)),
             )
@@ -49,14 +49,14 @@ class BundleFormat:
 def _run_facts(scope: Scope, title: str) -> RunFacts:
     """With the tags and the code of the run whose window this is, if it is one's."""
     facts = RunFacts(name=title, start=scope.start / 1e6, stop=scope.stop / 1e6)
-    run = Run.objects.filter(cluster=scope.cluster, start=_moment(scope.start), name=title).first()
+    run = Run.objects.filter(cluster=scope.cluster, start=from_microseconds(scope.start), name=title).first()
     if run is None:
         return facts
     facts.tags = run.tags
     facts.outcome = run.outcome  # type: ignore[assignment]  # it is one of its choices
     if not scope.is_public:
         facts.user = run.user
-    if Part.CODE in scope.parts:
+    if Section.CODE in scope.sections:
         facts.code = run.code
     return facts
 
@@ -78,10 +78,8 @@ def _notes(scope: Scope) -> list[NoteFacts]:
     if scope.is_public:
         return []
     found = Note.objects.filter(
-        cluster=scope.cluster, time__gte=_moment(scope.start), time__lt=_moment(scope.stop)
+        cluster=scope.cluster,
+        time__gte=from_microseconds(scope.start),
+        time__lt=from_microseconds(scope.stop),
     )
     return [NoteFacts(time=note.time.timestamp(), stop=seconds(note.stop), text=note.text) for note in found]
-
-
-def _moment(microseconds: int) -> datetime:
-    return datetime.fromtimestamp(microseconds / 1e6, UTC)

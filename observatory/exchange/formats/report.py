@@ -18,17 +18,18 @@ from django.db.models import Q
 
 from observatory.alerts.web.timelines import alerts_of
 from observatory.exchange.records.records import part_of
-from observatory.replay.information import information, lanes
-from observatory.replay.scope import Part, Scope
+from observatory.replay.cluster_info import cluster_info, lanes
+from observatory.replay.scope import Scope, Section
 from observatory.replay.state import state_at
-from observatory.replay.tiles.layers import Layer, layers_of
-from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, Place
+from observatory.replay.tiles.builder import get_tile
+from observatory.replay.tiles.layers import Layer, layers_for
+from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
-from observatory.replay.tiles.tiles import tile
 from observatory.runs.notes_api import note_item
-from observatory.store.connection import reading
-from observatory.store.queries.timeline import instant, snapshot
-from observatory.store.stacks import frames_of, sums_of_stacks
+from observatory.store.connection import read_connection
+from observatory.store.queries.timeline import snapshot
+from observatory.store.stacks import stack_counts, stack_frames
+from observatory.store.times import from_microseconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 
@@ -49,7 +50,7 @@ MOST_STACKS, MOST_NOTES = 5_000, 5_000
 class Report:
     """Everything in it is by path, in the order in which a page needs it."""
 
-    information: dict[str, Any]
+    info: dict[str, Any]
     entries: dict[str, bytes] = field(default_factory=dict)
     level: int = MAXIMUM_LEVEL
     """of the finest tiles"""
@@ -65,18 +66,18 @@ class Report:
 
 def report_of(scope: Scope, progress: Callable[[float], None]) -> Report:
     """Raises what `progress` raises, and psycopg.Error without a database."""
-    known = information(scope)
+    known = cluster_info(scope)
     ended = known["ended"] or max(known["last"], known["first"])
     known |= {"target": None, "project": None, "is_whole": False, "ended": ended}
     report = Report(known)
     names = lanes(scope)
     report.add("/lanes", names)
     positions = [worker["position"] for worker in names["workers"]]
-    layers = [layer for layer in layers_of(max(positions, default=0) + 1) if _shows(scope, layer)]
+    layers = [layer for layer in layers_for(max(positions, default=0) + 1) if _shows(scope, layer)]
     _add_tiles(report, scope, layers, part_of(progress, 0, 2))
     known |= {"minimum_level": report.level, "maximum_level": _top(known)}
     _add_states(report, scope, len(names["workers"]) + len(names["prefixes"]), part_of(progress, 1, 2))
-    if Part.CODE in scope.parts:
+    if Section.CODE in scope.sections:
         _add_stacks(report, scope)
     if not scope.is_public:
         _add_notes(report, scope)
@@ -97,17 +98,17 @@ def _top(known: dict[str, Any]) -> int:
 
 
 def _add_tiles(report: Report, scope: Scope, layers: list[Layer], progress: Callable[[float], None]) -> None:
-    known = report.information
+    known = report.info
     budget = min(BYTES_OF_A_RUN + BYTES_OF_A_TASK * (known["task_count"] or 0), MOST_BYTES)
     top, used = _top(known), 0
     for level in range(top, MINIMUM_LEVEL - 1, -1):
-        places = list(_places(known, level))
-        if level < top and len(places) > MOST_PLACES:
+        tile_ids = list(_places(known, level))
+        if level < top and len(tile_ids) > MOST_PLACES:
             break
         done = (top - level) / (top - MINIMUM_LEVEL + 1)
         wanted = [layer for layer in layers if level == top or level >= _finest(known, layer)]
         most = budget - used if level < top else MOST_BYTES
-        found = _tiles(scope, wanted, places, most, partial(progress, done))
+        found = _tiles(scope, wanted, tile_ids, most, partial(progress, done))
         if found is None:
             break
         report.entries |= found.packed
@@ -128,18 +129,18 @@ class _Tiles:
 
 
 def _tiles(
-    scope: Scope, layers: list[Layer], places: list[Place], most: int, goes_on: Callable[[], None]
+    scope: Scope, layers: list[Layer], tile_ids: list[TileId], most: int, goes_on: Callable[[], None]
 ) -> _Tiles | None:
     """Those that have something in them, and one that has nothing; None where they take more bytes."""
     found = _Tiles()
-    with reading() as connection:
+    with read_connection() as connection:
         for layer in layers:
-            for place in places:
+            for tile_id in tile_ids:
                 goes_on()
-                body = tile(connection, scope, layer, place).body
+                body = get_tile(connection, scope, layer, tile_id).body
                 blocks = list(decode(body))
                 if sum(block.rows for block in blocks):
-                    path = f"/tiles/{layer}/{place.level}/{place.index}"
+                    path = f"/tiles/{layer}/{tile_id.level}/{tile_id.index}"
                     found.packed[path] = gzip.compress(body, 9, mtime=0)
                     found.size += len(found.packed[path])
                     found.has_busy |= layer.name == SPANS and _has_busy(blocks)
@@ -155,13 +156,13 @@ def _has_busy(blocks: list[Block]) -> bool:
 
 
 def _shows(scope: Scope, layer: Layer) -> bool:
-    return layer.name != PROFILE or Part.CODE in scope.parts
+    return layer.name != PROFILE or Section.CODE in scope.sections
 
 
-def _places(known: dict[str, Any], level: int) -> Iterator[Place]:
+def _places(known: dict[str, Any], level: int) -> Iterator[TileId]:
     first, last = round(known["first"] * 1e6), round(max(known["last"], known["ended"]) * 1e6)
-    start, stop = Place.at(level, first).index, Place.at(level, last).index
-    return (Place(level, index) for index in range(start, stop + 1))
+    start, stop = TileId.at(level, first).index, TileId.at(level, last).index
+    return (TileId(level, index) for index in range(start, stop + 1))
 
 
 def _finest(known: dict[str, Any], layer: Layer) -> int:
@@ -175,13 +176,13 @@ def _finest(known: dict[str, Any], layer: Layer) -> int:
 
 
 def _add_states(report: Report, scope: Scope, rows: int, progress: Callable[[float], None]) -> None:
-    known = report.information
+    known = report.info
     first, last = round(known["first"] * 1e6), round(max(known["last"], known["ended"]) * 1e6)
     count = min(max(ROWS_OF_INSTANTS // max(rows, 1), FEWEST_INSTANTS), MOST_INSTANTS)
     instants = [first + (last - first) * number // (count - 1) for number in range(count)]
     states = []
     for number, at in enumerate(instants):
-        with reading() as connection, snapshot(connection):
+        with read_connection() as connection, snapshot(connection):
             states.append(state_at(connection, scope, at))
         progress((number + 1) / count)
     report.step = (last - first) / (count - 1) / 1e6
@@ -190,7 +191,7 @@ def _add_states(report: Report, scope: Scope, rows: int, progress: Callable[[flo
 
 def _add_notes(report: Report, scope: Scope) -> None:
     """What people wrote in the window. Nothing can be changed in a file."""
-    start, stop = instant(scope.start), instant(scope.stop)
+    start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
     reaches = Q(time__gte=start) | Q(stop__gte=start)
     notes = scope.cluster.notes.filter(reaches, time__lte=stop).select_related("author")[:MOST_NOTES]
     if notes:
@@ -206,8 +207,8 @@ def _add_alerts(report: Report, scope: Scope) -> None:
 
 def _add_stacks(report: Report, scope: Scope) -> None:
     """The stacks that were seen most."""
-    with reading() as connection, snapshot(connection):
-        sums = sums_of_stacks(connection, scope.cluster.pk, scope.start, scope.stop)
+    with read_connection() as connection, snapshot(connection):
+        sums = stack_counts(connection, scope.cluster.pk, scope.start, scope.stop)
         ids = list(dict.fromkeys(stack for *_, stack, _ in sums))[:MOST_STACKS]
-        rows = frames_of(connection, scope.cluster.pk, ids)
+        rows = stack_frames(connection, scope.cluster.pk, ids)
     report.add("/stacks", stack_block(rows))

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
 from observatory.exchange.formats.base import Progress
-from observatory.replay.scope import Part, Scope
-from observatory.store.connection import reading
+from observatory.replay.scope import Scope, Section
+from observatory.store.connection import read_connection
 from observatory.store.ingest.agent_rows import SOURCES
 from observatory.store.queries.timeline import snapshot
-from observatory.store.stacks import frames_of, sums_of_stacks
+from observatory.store.stacks import stack_counts, stack_frames
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 TASK = SOURCES.index("task")
@@ -27,16 +27,16 @@ class Speedscope:
     def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
         profiles: dict[str, dict[int, int]] = {"All tasks": {}}
         frames = _Frames()
-        with reading() as connection, snapshot(connection):
-            if Part.CODE in scope.parts:
-                rows = sums_of_stacks(connection, scope.cluster.pk, scope.start, scope.stop)
+        with read_connection() as connection, snapshot(connection):
+            if Section.CODE in scope.sections:
+                rows = stack_counts(connection, scope.cluster.pk, scope.start, scope.stop)
                 profiles = _by_profile(rows)
             stacks = sorted({stack for counts in profiles.values() for stack in counts})
             samples: dict[int, list[int]] = {}
             for start in range(0, len(stacks), STACKS_AT_ONCE):
                 progress(start / len(stacks))
                 some = stacks[start : start + STACKS_AT_ONCE]
-                for stack, lines in frames_of(connection, scope.cluster.pk, some):
+                for stack, lines in stack_frames(connection, scope.cluster.pk, some):
                     samples[stack] = [frames.index(line) for line in lines.splitlines()]
         content = {
             "$schema": SCHEMA,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import IO, Any
 
 from observatory.exchange.formats.base import Progress
@@ -13,7 +13,7 @@ from observatory.exchange.records.records import Reader, Shown, part_of, reader
 from observatory.replay.scope import Scope
 from observatory.store.queries.record_kinds import RECORD_KINDS
 from observatory.store.queries.records import Wanted
-from observatory.store.queries.timeline import EPOCH, microseconds
+from observatory.store.times import from_microseconds, to_microseconds
 
 Event = dict[str, Any]
 
@@ -55,7 +55,7 @@ class Trace:
 
     def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
         with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed, reader(scope) as source:
-            start = EPOCH + timedelta(microseconds=source.start)
+            start = from_microseconds(source.start)
             head = {
                 "displayTimeUnit": "ms",
                 "otherData": {"run": title, "cluster": scope.cluster.name, "start": start.isoformat()},
@@ -111,8 +111,8 @@ class _Trace:
         if process is None:
             process, named = self._process(address, name)
             yield from named
-        begin = max(microseconds(start), self.start)
-        end = max(min(microseconds(stop), self.stop), begin)
+        begin = max(to_microseconds(start), self.start)
+        end = max(min(to_microseconds(stop), self.stop), begin)
         computes = action == "compute"
         if computes:
             # a thread computes one task at a time: what overlaps is the correction of its worker's clock
@@ -146,7 +146,7 @@ class _Trace:
             "name": " ".join([counter, *json.loads(labels).values()]),
             "pid": process,
             "tid": 0,
-            "ts": microseconds(time) - self.start,
+            "ts": to_microseconds(time) - self.start,
             "args": {unit: value},
         }
 
@@ -162,7 +162,7 @@ class _Trace:
             "cat": "event",
             "pid": process,
             "tid": 0,
-            "ts": microseconds(time) - self.start,
+            "ts": to_microseconds(time) - self.start,
             "args": {"message": message, "detail": detail},
         }
 

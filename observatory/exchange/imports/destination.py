@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
@@ -13,6 +12,7 @@ from observatory.exchange.bundles.manifest import ClusterFacts, NoteFacts, RunFa
 from observatory.exchange.imports.refusal import AlreadyHere
 from observatory.runs.models import Note, Run
 from observatory.store.texts import clean_name
+from observatory.store.times import from_seconds
 from observatory.wire.records import clean_text
 
 REASON = "imported"
@@ -51,7 +51,7 @@ def make_run(
     cluster_id: int | None = None,
 ) -> Run:
     """Makes a cluster that ended, its run and its notes. Raises AlreadyHere."""
-    stop = _moment(run.stop)
+    stop = from_seconds(run.stop)
     try:
         with transaction.atomic():
             made = Cluster.objects.create(
@@ -60,7 +60,7 @@ def make_run(
                 scheduler_id=scheduler_id(digest),
                 name=clean_text(cluster.name, 100),
                 address=clean_name(cluster.address),
-                started=min(_moment(cluster.started), stop),
+                started=min(from_seconds(cluster.started), stop),
                 last_seen=stop,
                 ended=stop,
                 end_reason=REASON,
@@ -73,7 +73,7 @@ def make_run(
                 name=destination.name or clean_text(run.name, 200),
                 origin=Run.Origin.IMPORTED,
                 outcome=Run.Outcome.FINISHED if run.outcome == "running" else run.outcome,
-                start=_moment(run.start),
+                start=from_seconds(run.start),
                 stop=stop,
                 user=clean_text(run.user, 100),
                 tags=run.tags,
@@ -87,9 +87,5 @@ def make_run(
 
 
 def _note(cluster: Cluster, note: NoteFacts) -> Note:
-    stop = _moment(note.stop) if note.stop else None
-    return Note(cluster=cluster, time=_moment(note.time), stop=stop, text=clean_text(note.text, 2000))
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+    stop = from_seconds(note.stop) if note.stop else None
+    return Note(cluster=cluster, time=from_seconds(note.time), stop=stop, text=clean_text(note.text, 2000))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from datetime import timedelta
 from typing import Annotated, Any, cast
 
 from django.contrib.auth.models import User
@@ -14,13 +13,12 @@ from ninja.errors import HttpError
 
 from observatory.exchange.records.records import Shown, shown, shown_kind
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.levels import LATEST
 from observatory.runs.access import get_run
 from observatory.runs.sharing.scopes import scope_of_run
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.queries.record_kinds import ColumnType
 from observatory.store.queries.records import Mark, Row, Wanted, page
-from observatory.store.queries.timeline import EPOCH, microseconds
+from observatory.store.times import MAXIMUM_TIME, from_microseconds, to_microseconds
 from observatory.wire.blocks import Column, encode, number_column, text_column
 
 MOST_ROWS = 50_000
@@ -28,7 +26,7 @@ LONGEST_MARK, LARGEST_SKIP = 40, 10**9
 
 router = Router(tags=["records"])
 
-Seconds = Annotated[float | None, Query(ge=0, lt=LATEST / 1e6, description="on the scheduler's clock")]
+Seconds = Annotated[float | None, Query(ge=0, lt=MAXIMUM_TIME / 1e6, description="on the scheduler's clock")]
 Words = Annotated[str, Query(max_length=500)]
 
 
@@ -63,8 +61,8 @@ def records(
         there_are = ", ".join(one.kind.name for one in shown(scope))
         raise HttpError(422, f"kind is {kind[:50]!r}: there are {there_are}")
     begin = max(scope.start, 0 if start is None else round(start * 1e6))
-    end = min(scope.stop, LATEST if stop is None else round(stop * 1e6))
-    with reading() as connection:
+    end = min(scope.stop, MAXIMUM_TIME if stop is None else round(stop * 1e6))
+    with read_connection() as connection:
         rows, following = page(
             connection,
             found.kind,
@@ -102,7 +100,7 @@ def _wanted(found: Shown, column: str, value: str) -> Wanted | None:
 
 
 def _text(mark: Mark | None) -> str | None:
-    return None if mark is None else json.dumps([microseconds(mark[0]), mark[1]])
+    return None if mark is None else json.dumps([to_microseconds(mark[0]), mark[1]])
 
 
 def _mark(text: str) -> Mark | None:
@@ -113,11 +111,11 @@ def _mark(text: str) -> Mark | None:
         time, skip = json.loads(text[:LONGEST_MARK])
         if not (isinstance(time, int) and isinstance(skip, int)):
             raise ValueError("a mark has two whole numbers")
-        if not (0 <= time < LATEST and 0 <= skip <= LARGEST_SKIP):
+        if not (0 <= time < MAXIMUM_TIME and 0 <= skip <= LARGEST_SKIP):
             raise ValueError("a mark's numbers are too large")
     except (ValueError, TypeError, RecursionError):
         raise HttpError(422, f"mark is {text[:50]!r}: it isn't one that an answer gave") from None
-    return EPOCH + timedelta(microseconds=time), skip
+    return from_microseconds(time), skip
 
 
 def _columns(found: Shown, rows: list[Row]) -> list[Column]:

@@ -10,20 +10,22 @@ from typing import IO, TYPE_CHECKING
 
 import psycopg
 
-from observatory.replay.scope import Part, Scope
-from observatory.store.connection import reading
+from observatory.replay.scope import Scope, Section
+from observatory.store.connection import read_connection
 from observatory.store.queries import timeline
+from observatory.store.queries.extents import read_extent
 from observatory.store.queries.record_kinds import RECORD_KINDS, ColumnType, RecordKind
 from observatory.store.queries.records import Row, Wanted, read
+from observatory.store.times import to_microseconds
 
 if TYPE_CHECKING:  # the formats import this module
     from observatory.exchange.formats.base import Progress
 
-KINDS_OF_PART = {"log": Part.LOGS, "profile": Part.CODE, "stack": Part.CODE}
+KINDS_OF_PART = {"log": Section.LOGS, "profile": Section.CODE, "stack": Section.CODE}
 COLUMNS_OF_PART = {
-    ("computation", "code"): Part.CODE,
-    ("error", "message"): Part.TRACEBACKS,
-    ("error", "traceback"): Part.TRACEBACKS,
+    ("computation", "code"): Section.CODE,
+    ("error", "message"): Section.TRACEBACKS,
+    ("error", "traceback"): Section.TRACEBACKS,
 }
 
 
@@ -53,8 +55,8 @@ def shown_kind(scope: Scope, name: str) -> Shown | None:
     return next((found for found in shown(scope) if found.kind.name == name), None)
 
 
-def _shows(scope: Scope, part: Part | None) -> bool:
-    return part is None or part in scope.parts
+def _shows(scope: Scope, part: Section | None) -> bool:
+    return part is None or part in scope.sections
 
 
 class Reader:
@@ -63,7 +65,7 @@ class Reader:
     def __init__(self, connection: psycopg.Connection, scope: Scope) -> None:
         self.connection = connection
         self.scope = scope
-        extent = timeline.extent(connection, scope.cluster.pk)
+        extent = read_extent(connection, scope.cluster.pk)
         first, last = (round(extent.first * 1e6), round(extent.last * 1e6)) if extent else (0, 0)
         self.start, self.stop = max(scope.start, first), min(scope.stop, last + 1)
         """what there is of the window, in microseconds"""
@@ -76,13 +78,13 @@ class Reader:
             self.connection, found.kind, scope.cluster.pk, scope.start, scope.stop, found.columns, wanted
         ):
             yield rows
-            reached = timeline.microseconds(rows[-1][0]) - self.start
+            reached = to_microseconds(rows[-1][0]) - self.start
             progress(min(max(reached / length, 0.0), 1.0))
 
 
 @contextmanager
 def reader(scope: Scope) -> Iterator[Reader]:
-    with reading() as connection, timeline.snapshot(connection):
+    with read_connection() as connection, timeline.snapshot(connection):
         yield Reader(connection, scope)
 
 

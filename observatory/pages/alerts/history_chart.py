@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 import numpy as np
 
 from observatory.alerts.evaluation.condition_history import ConditionHistory
 from observatory.alerts.models import Alert
+from observatory.store.times import from_seconds
 
 WIDTH, HEIGHT = 640, 140
 MIN_MARGIN = 0.08
@@ -68,8 +69,8 @@ def draw(alert: Alert, history: ConditionHistory) -> Drawing:
         most=most,
         threshold=history.threshold,
         unit=history.unit,
-        start=datetime.fromtimestamp(history.start, UTC),
-        stop=datetime.fromtimestamp(history.stop, UTC),
+        start=from_seconds(history.start),
+        stop=from_seconds(history.stop),
     )
 
 

@@ -18,10 +18,10 @@ from observatory.runs.sharing.links import count_opening, find_link, find_public
 from observatory.runs.sharing.picture import HEIGHT, WIDTH, picture
 from observatory.runs.sharing.scopes import scope_of_link
 from observatory.runs.summary import summary
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.queries.errors import ErrorFilter, task_errors
 from observatory.store.queries.logs import LogFilter, lines_before
-from observatory.store.queries.timeline import instant
+from observatory.store.times import from_microseconds
 
 LINES, ERRORS = 500, 200
 """on one page"""
@@ -64,10 +64,10 @@ def link_logs(request: HttpRequest, token: str) -> HttpResponse:
     if not link.shows_logs:
         raise Http404("Log lines aren't shared with this link.")
     wanted = LogFilter(**_window(scope_of_link(link)))
-    with reading() as connection:
+    with read_connection() as connection:
         lines = lines_before(connection, link.run.cluster_id, wanted, LINES + 1, None)
     context = {**_frame(link, "logs"), "lines": lines[:LINES], "has_more": len(lines) > LINES}
-    return _private(render(request, "pages/links/link_logs.html", context))
+    return _private(render(request, "pages/links/logs.html", context))
 
 
 @login_not_required
@@ -77,10 +77,10 @@ def link_errors(request: HttpRequest, token: str) -> HttpResponse:
     if not link.shows_tracebacks:
         raise Http404("Errors aren't shared with this link.")
     wanted = ErrorFilter(**_window(scope_of_link(link)))
-    with reading() as connection:
+    with read_connection() as connection:
         errors = task_errors(connection, link.run.cluster_id, wanted, ERRORS + 1, None, with_tracebacks=True)
     context = {**_frame(link, "errors"), "errors": errors[:ERRORS], "has_more": len(errors) > ERRORS}
-    return _private(render(request, "pages/links/link_errors.html", context))
+    return _private(render(request, "pages/links/errors.html", context))
 
 
 def _to_run(request: HttpRequest, link: Permalink) -> HttpResponse:
@@ -97,7 +97,7 @@ def _frame(link: Permalink, tab: str) -> dict[str, Any]:
 
 
 def _window(scope: Scope) -> dict[str, Any]:
-    return {"start": instant(scope.start), "stop": instant(scope.stop)}
+    return {"start": from_microseconds(scope.start), "stop": from_microseconds(scope.stop)}
 
 
 def _private(response: HttpResponse) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Rows → bins: how long each lane was busy with what, and what a series did, in each bin of a tile."""
+"""Bins spans and samples: busy time of each lane, and statistics of each series, by bin of a tile."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from observatory.replay.tiles.levels import Place
+from observatory.replay.tiles.levels import TileId
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-SHORT = 2
-"""bins: a span of at least so many is drawn as itself"""
-GAP = 3.0
-"""usual intervals between two samples of a counter, beyond which its rate is unknown"""
+MINIMUM_SPAN_BINS = 2
+"""bins: spans at least this long are sent themselves, shorter ones binned"""
+MAXIMUM_GAP = 3.0
+"""sampling intervals between two samples of a counter; beyond it the rate is unknown"""
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
-    """Seconds and started spans by (lane, bin, prefix, action); sorted, each combination once."""
+class BusyBins:
+    """Busy seconds and started spans by (lane, bin, prefix, action); sorted and unique."""
 
     lane: Integers
     bin: Integers
@@ -31,45 +31,44 @@ class Busy:
     count: Integers
 
 
-def is_short(start: Integers, stop: Integers, place: Place) -> npt.NDArray[np.bool_]:
-    """Which spans (microseconds) are added into bins of `place` rather than drawn as themselves."""
-    return np.asarray(stop - start < SHORT * place.bin_width)
+def is_short(start: Integers, stop: Integers, tile_id: TileId) -> npt.NDArray[np.bool_]:
+    """Return which spans (microseconds) are binned at the tile's level rather than sent themselves."""
+    return np.asarray(stop - start < MINIMUM_SPAN_BINS * tile_id.bin_width)
 
 
-def busy_bins(
+def bin_spans(
     lane: Integers,
     prefix: Integers,
     action: Integers,
     start: Integers,
     stop: Integers,
-    place: Place,
+    tile_id: TileId,
     window: tuple[int, int],
-) -> Busy:
-    """Spans (start and stop in microseconds) as bins: exact overlap, nothing sampled.
+) -> BusyBins:
+    """Bin spans (start and stop in microseconds) by their exact overlap, clipped to `window`.
 
-    A span counts in the bin where it starts, so that over all tiles of a level each counts once. What lies
-    outside of `window` isn't in them.
+    A span is counted in the bin where it starts, so it counts once over all tiles of a level.
     """
     start, stop = np.clip(start, *window), np.clip(stop, *window)
-    first = (np.maximum(start, place.start) - place.start) >> place.level
-    last = (np.minimum(np.maximum(stop, start + 1), place.stop) - 1 - place.start) >> place.level
+    first = (np.maximum(start, tile_id.start) - tile_id.start) >> tile_id.level
+    last = (np.minimum(np.maximum(stop, start + 1), tile_id.stop) - 1 - tile_id.start) >> tile_id.level
     repeats = np.maximum(last - first + 1, 0)
     row = np.repeat(np.arange(len(start)), repeats)
     step = np.arange(len(row)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     bins = first[row] + step
-    bin_start = place.start + (bins << place.level)
-    overlap = np.minimum(stop[row], bin_start + place.bin_width) - np.maximum(start[row], bin_start)
-    starts_here = (start[row] >= bin_start) & (start[row] < bin_start + place.bin_width)
+    bin_start = tile_id.start + (bins << tile_id.level)
+    overlap = np.minimum(stop[row], bin_start + tile_id.bin_width) - np.maximum(start[row], bin_start)
+    starts_here = (start[row] >= bin_start) & (start[row] < bin_start + tile_id.bin_width)
     seconds = np.maximum(overlap, 0) / 1e6
-    found = Busy(lane[row], bins, prefix[row], action[row], seconds, starts_here.astype(np.int64))
-    return sum_busy([found])
+    found = BusyBins(lane[row], bins, prefix[row], action[row], seconds, starts_here.astype(np.int64))
+    return merge_busy_bins([found])
 
 
-def sum_busy(parts: Sequence[Busy]) -> Busy:
-    """The sum of bins of one tile."""
+def merge_busy_bins(parts: Sequence[BusyBins]) -> BusyBins:
+    """Add up bins of one tile."""
     if not parts:
         empty = np.zeros(0, np.int64)
-        return Busy(empty, empty, empty, empty, np.zeros(0), empty)
+        return BusyBins(empty, empty, empty, empty, np.zeros(0), empty)
     columns = [
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("lane", "bin", "prefix", "action")
@@ -84,12 +83,12 @@ def sum_busy(parts: Sequence[Busy]) -> Busy:
     firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
     lane, bins, prefix, action = (column[firsts] for column in columns)
     seconds, count = np.add.reduceat(seconds[order], firsts), np.add.reduceat(count[order], firsts)
-    return Busy(lane, bins, prefix, action, seconds, count)
+    return BusyBins(lane, bins, prefix, action, seconds, count)
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesBins:
-    """What each series did in each bin that has a sample of it; `time`: its last sample's (microseconds)."""
+    """Statistics of each series in each bin with samples; `time` is the last sample's (microseconds)."""
 
     series: Integers
     time: Integers
@@ -100,14 +99,14 @@ class SeriesBins:
     count: Integers
 
 
-def series_bins(series: Integers, time: Integers, value: Floats, place: Place) -> SeriesBins:
-    """Samples (sorted by series, then time in microseconds; NaN is none) within `place` as bins."""
-    inside = (time >= place.start) & (time < place.stop) & ~np.isnan(value)
+def bin_samples(series: Integers, time: Integers, value: Floats, tile_id: TileId) -> SeriesBins:
+    """Bin the samples in the tile; they are sorted by series and time (microseconds), NaN is skipped."""
+    inside = (time >= tile_id.start) & (time < tile_id.stop) & ~np.isnan(value)
     series, time, value = series[inside], time[inside], value[inside]
     if not len(series):
-        none, nothing = np.zeros(0, np.int64), np.zeros(0)
-        return SeriesBins(none, none, nothing, nothing, nothing, nothing, none)
-    bins = (time - place.start) >> place.level
+        no_integers, no_floats = np.zeros(0, np.int64), np.zeros(0)
+        return SeriesBins(no_integers, no_integers, no_floats, no_floats, no_floats, no_floats, no_integers)
+    bins = (time - tile_id.start) >> tile_id.level
     changes = (series[1:] != series[:-1]) | (bins[1:] != bins[:-1])
     firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
     lasts = np.concatenate([firsts[1:], [len(series)]]) - 1
@@ -123,8 +122,8 @@ def series_bins(series: Integers, time: Integers, value: Floats, place: Place) -
     )
 
 
-def sum_series(parts: Sequence[SeriesBins], place: Place) -> SeriesBins:
-    """Bins of smaller tiles within `place` as bins of its width."""
+def merge_series_bins(parts: Sequence[SeriesBins], tile_id: TileId) -> SeriesBins:
+    """Merge bins of smaller tiles into the wider bins of `tile_id`."""
     names = ("series", "time", "min", "max", "mean", "last", "count")
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts] or [np.zeros(0, np.int64)])
@@ -134,7 +133,7 @@ def sum_series(parts: Sequence[SeriesBins], place: Place) -> SeriesBins:
         return SeriesBins(*columns.values())
     order = np.lexsort((columns["time"], columns["series"]))
     series, time, low, high, mean, last, count = (columns[name][order] for name in names)
-    bins = (time - place.start) >> place.level
+    bins = (time - tile_id.start) >> tile_id.level
     changes = (series[1:] != series[:-1]) | (bins[1:] != bins[:-1])
     firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
     lasts = np.concatenate([firsts[1:], [len(series)]]) - 1
@@ -151,10 +150,10 @@ def sum_series(parts: Sequence[SeriesBins], place: Place) -> SeriesBins:
 
 
 def rates(series: Integers, time: Integers, value: Floats, interval: Floats) -> Floats:
-    """Counters' growth per second since the sample before; NaN where there is none within GAP intervals.
+    """Return counters' rates per second; NaN if the previous sample is over MAXIMUM_GAP intervals ago.
 
-    `interval`: the usual seconds between samples, of each row. A counter that fell was reset (its process
-    restarted) and has grown from 0, as Prometheus' rate() takes it.
+    `interval` is the sampling interval (seconds) of each row. A counter that fell was reset and has grown
+    from 0, as in Prometheus' rate().
     """
     found = np.full(len(value), np.nan)
     if len(value) < 2:
@@ -162,6 +161,6 @@ def rates(series: Integers, time: Integers, value: Floats, interval: Floats) -> 
     elapsed = (time[1:] - time[:-1]) / 1e6
     grown = value[1:] - value[:-1]
     grown = np.where(grown >= 0, grown, value[1:])
-    known = (series[1:] == series[:-1]) & (elapsed > 0) & (elapsed <= GAP * interval[1:])
+    known = (series[1:] == series[:-1]) & (elapsed > 0) & (elapsed <= MAXIMUM_GAP * interval[1:])
     found[1:][known] = grown[known] / elapsed[known]
     return found

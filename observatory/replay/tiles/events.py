@@ -1,4 +1,4 @@
-"""Events of a tile: each as itself; of kinds that there are too many of, how many began in each bin."""
+"""The events of a tile; kinds with too many events are counted by bin."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 
 import psycopg
 
-from observatory.replay.scope import Part, Scope
-from observatory.replay.tiles.levels import Place
+from observatory.replay.scope import Scope, Section
+from observatory.replay.tiles.levels import TileId
 from observatory.store.queries import timeline
 from observatory.wire.blocks import encode, number_column, text_column
 from observatory.wire.event_kinds import NEVER_BINNED
 
-MOST_OF_KIND = 500
-"""events of one kind that a tile has as themselves"""
+MAXIMUM_OF_KIND = 500
+"""events of one kind in a tile; more are counted by bin"""
 
-DROPPED = "records-dropped"
-STRUCTURAL = ("worker-", "scheduler-", "stream-", DROPPED)
-"""how the kinds begin whose details are facts of ours, not texts of the cluster's code"""
+BOUNDED_GAPS = ("records-dropped", "not-observed")
+"""kinds of gaps whose detail has their bounds"""
+STRUCTURAL = ("worker-", "scheduler-", "stream-", *BOUNDED_GAPS)
+"""prefixes of the kinds whose details are made by Observatory, not by the cluster's code"""
 
 Row = tuple[float, int, str, str, str]
 """time (s), worker (-1: none), kind, message, detail as JSON"""
@@ -28,10 +29,10 @@ Counts = Mapping[tuple[int, str], int]
 """by bin and kind"""
 
 
-def events_of(
+def list_events(
     connection: psycopg.Connection, scope: Scope, after: int, before: int, limit: int
 ) -> list[dict[str, Any]]:
-    """The first events of the scope with after ≤ time < before (microseconds)."""
+    """Return the first events of the scope with after ≤ time < before (microseconds)."""
     window = max(after, scope.start), min(before, scope.stop)
     return [
         {
@@ -42,23 +43,24 @@ def events_of(
             "detail": json.loads(detail),
         }
         for time, worker, kind, message, detail in (
-            shown(row, scope) for row in _rows(timeline.events(connection, scope.cluster.pk, *window, limit))
+            redact_event(row, scope)
+            for row in _rows(timeline.events(connection, scope.cluster.pk, *window, limit))
         )
     ]
 
 
-def shown(row: Row, scope: Scope) -> Row:
-    """An event as it is shown within the scope.
+def redact_event(row: Row, scope: Scope) -> Row:
+    """Return an event as the scope may show it.
 
-    Its message can hold what a log or an exception says: through a link that shows neither it is told by its
-    kind alone. The edges of a gap lie within the window.
+    Messages can contain log lines and exceptions: a public link without these sections shows the kind only.
+    The time range of dropped records is clipped to the window.
     """
     time, worker, kind, message, detail = row
     if not scope.is_public:
         return row
-    if not kind.startswith(STRUCTURAL) and not {Part.LOGS, Part.TRACEBACKS} <= scope.parts:
+    if not kind.startswith(STRUCTURAL) and not {Section.LOGS, Section.TRACEBACKS} <= scope.sections:
         return time, worker, kind, "", "{}"
-    if kind != DROPPED:
+    if kind not in BOUNDED_GAPS:
         return row
     found = json.loads(detail)
     for name in ("first", "last"):
@@ -67,27 +69,29 @@ def shown(row: Row, scope: Scope) -> Row:
     return time, worker, kind, message, json.dumps(found)
 
 
-def events_of_rows(connection: psycopg.Connection, scope: Scope, place: Place) -> bytes:
-    """The blocks of the tile at `place`, of rows."""
-    window = (scope.cluster.pk, *scope.of(place))
-    kinds = timeline.kinds_of_events(connection, *window, MOST_OF_KIND)
+def event_blocks_from_rows(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> bytes:
+    """Return the event blocks of a tile from rows."""
+    window = (scope.cluster.pk, *scope.clip(tile_id))
+    kinds = timeline.frequent_event_kinds(connection, *window, MAXIMUM_OF_KIND)
     counted = sorted(set(kinds) - NEVER_BINNED)
     rows = list(_rows(timeline.events(connection, *window, without=counted)))
-    bins = (place.start, place.level)
-    counts = timeline.counts_of_events(connection, *window, counted, *bins) if counted else {}
-    return _blocks(rows, counts, place)
+    bins = (tile_id.start, tile_id.level)
+    counts = timeline.count_events(connection, *window, counted, *bins) if counted else {}
+    return _blocks(rows, counts, tile_id)
 
 
-def events_of_children(rows: Sequence[Row], counts: Counts, place: Place) -> bytes:
-    """The blocks of the tile at `place`, of the events and counts (by bins of `place`) of those below it."""
+def event_blocks_from_children(rows: Sequence[Row], counts: Counts, tile_id: TileId) -> bytes:
+    """Return the event blocks of a tile from the events of its children and their counts by its own bins."""
     each = Counter(kind for _, _, kind, _, _ in rows)
-    counted = {kind for _, kind in counts} | {kind for kind, number in each.items() if number > MOST_OF_KIND}
+    counted = {kind for _, kind in counts} | {
+        kind for kind, number in each.items() if number > MAXIMUM_OF_KIND
+    }
     counted -= NEVER_BINNED
     total = Counter(counts)
     for time, _, kind, _, _ in rows:
         if kind in counted:
-            total[(round(time * 1e6) - place.start) >> place.level, kind] += 1
-    return _blocks([row for row in rows if row[2] not in counted], total, place)
+            total[(round(time * 1e6) - tile_id.start) >> tile_id.level, kind] += 1
+    return _blocks([row for row in rows if row[2] not in counted], total, tile_id)
 
 
 def _rows(found: Iterable[tuple[float, int | None, str, dict[str, Any]]]) -> Iterator[Row]:
@@ -95,9 +99,9 @@ def _rows(found: Iterable[tuple[float, int | None, str, dict[str, Any]]]) -> Ite
         yield time, -1 if worker is None else worker, kind, str(detail.get("message", "")), json.dumps(detail)
 
 
-def _blocks(rows: Sequence[Row], counts: Counts, place: Place) -> bytes:
+def _blocks(rows: Sequence[Row], counts: Counts, tile_id: TileId) -> bytes:
     blocks = event_block(rows)
-    return blocks + _count_block(counts, place) if counts else blocks
+    return blocks + _count_block(counts, tile_id) if counts else blocks
 
 
 def event_block(rows: Iterable[Row]) -> bytes:
@@ -112,11 +116,11 @@ def event_block(rows: Iterable[Row]) -> bytes:
     return encode("event", len(time), columns)
 
 
-def _count_block(counts: Counts, place: Place) -> bytes:
+def _count_block(counts: Counts, tile_id: TileId) -> bytes:
     ordered = sorted(counts)
     columns = [
         number_column("bin", "u32", [bin for bin, _ in ordered]),
         text_column("kind", [kind for _, kind in ordered]),
         number_column("count", "u32", [counts[one] for one in ordered]),
     ]
-    return encode("event-count", len(ordered), columns, {"level": place.level, "index": place.index})
+    return encode("event-count", len(ordered), columns, {"level": tile_id.level, "index": tile_id.index})

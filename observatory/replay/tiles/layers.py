@@ -1,4 +1,4 @@
-"""The layers that tiles are made of, and their bands: wire/layers.py."""
+"""Layers of tiles, and their bands of workers (wire/layers.py)."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from observatory.wire.layers import (
     band_layer,
 )
 
-NAMES = (SPANS, PREFIXES, EVENTS, PROFILE, *LAYERS)
+LAYER_NAMES = (SPANS, PREFIXES, EVENTS, PROFILE, *LAYERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
+    """What a tile shows; of a band of workers where the layer has bands."""
+
     name: str
     band: int | None = 0
     """None: all workers together"""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError for what is no layer."""
+        """Parse the layer of a URL, such as `memory.1`. Raises ValueError."""
         name, dot, part = text.partition(".")
-        if name not in NAMES:
-            raise ValueError(f"layer is {text[:50]!r}: there are {', '.join(NAMES)}")
+        if name not in LAYER_NAMES:
+            raise ValueError(f"layer is {text[:50]!r}: there are {', '.join(LAYER_NAMES)}")
         if not dot:
             return cls(name)
         if name not in OF_WORKERS:
@@ -46,15 +48,16 @@ class Layer:
         return f"{self.name}.{ALL}" if self.band is None else band_layer(self.name, self.band)
 
 
-def layers_of(workers: int) -> list[Layer]:
-    """All layers of a cluster that had so many workers."""
-    bands = bands_of(workers)
-    found = [Layer(name) for name in NAMES]
+def layers_for(workers: int) -> list[Layer]:
+    """Return all layers of a cluster with so many workers."""
+    bands = band_count(workers)
+    found = [Layer(name) for name in LAYER_NAMES]
     if bands > 1:
         found += [Layer(name, band) for name in OF_WORKERS for band in range(1, bands)]
         found += [Layer(name, None) for name in OF_WORKERS if name in LAYERS]
     return found
 
 
-def bands_of(workers: int) -> int:
+def band_count(workers: int) -> int:
+    """Return the number of bands of so many workers."""
     return max(1, -(-workers // BAND))

@@ -1,4 +1,4 @@
-"""Rows of profiles → bins: how often each stack was seen of whom and in what. Nothing is sampled away."""
+"""Bins profile samples: counts of each stack by worker, prefix and source. All samples are counted."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from observatory.replay.tiles.bins import Integers
-from observatory.replay.tiles.levels import Place
+from observatory.replay.tiles.levels import TileId
 from observatory.wire.blocks import Column, encode, number_column, text_column
 
-FINEST = 32
-"""bins of a tile: a flame graph sums over its window, which is a tile long or two"""
-MOST_ROWS = 20_000
-"""of a tile, while it has more bins than one"""
+MAXIMUM_BINS = 32
+"""bins of a tile; few suffice, as a flame graph sums over one or two tiles"""
+MAXIMUM_ROWS = 20_000
+"""rows of a tile; with more rows it has fewer bins, at least one"""
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """How often each stack was seen in each bin; sorted, each combination once.
+class ProfileBins:
+    """Counts of each stack by bin; sorted and unique.
 
-    `time` (microseconds) is the newest of what was summed, `worker` -1 the scheduler, `prefix` 0 none.
+    `time` (microseconds) is the newest sample's, worker -1 is the scheduler, prefix 0 is none.
     """
 
     time: Integers
@@ -30,41 +30,41 @@ class Profile:
     source: Integers
     stack: Integers
     count: Integers
-    bins: int = FINEST
-    """of the tile"""
+    bins: int = MAXIMUM_BINS
+    """number of bins of the tile"""
 
 
-WHOLE = {
+INTEGER_COLUMNS = {
     "worker": ("i32", "<i4"),
     "prefix": ("u32", "<u4"),
     "source": ("u8", "u1"),
     "stack": ("u32", "<u4"),
     "count": ("u32", "<u4"),
 }
-"""columns of whole numbers: their types in a block and in numpy"""
+"""integer columns, with their types in a block and in numpy"""
 LARGEST_COUNT = 2**32 - 1
 
 
-def sum_profiles(parts: Sequence[Profile], place: Place) -> Profile:
-    """The rows of `parts` in the finest bins of the tile at `place` that leave it at most MOST_ROWS.
+def merge_profile_bins(parts: Sequence[ProfileBins], tile_id: TileId) -> ProfileBins:
+    """Add up rows in the narrowest bins of the tile that need at most MAXIMUM_ROWS rows.
 
-    A tile made of tiles is the same as one made of rows: where the rows of a tile are few enough in so many
-    bins, those of each child are in half as many. A count ends at LARGEST_COUNT.
+    Merging child tiles gives the same result as rows do: if a tile's rows fit with some number of bins, each
+    child's fit with half of it. Counts are capped at LARGEST_COUNT.
     """
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts] or [np.zeros(0, np.int64)])
-        for name in ("time", *WHOLE)
+        for name in ("time", *INTEGER_COLUMNS)
     }
-    found = _summed(Profile(**columns, bins=min([FINEST, *(part.bins for part in parts)])), place)
-    while found.bins > 1 and len(found.count) > MOST_ROWS:
-        found = _summed(replace(found, bins=found.bins // 2), place)
+    found = _summed(ProfileBins(**columns, bins=min([MAXIMUM_BINS, *(part.bins for part in parts)])), tile_id)
+    while found.bins > 1 and len(found.count) > MAXIMUM_ROWS:
+        found = _summed(replace(found, bins=found.bins // 2), tile_id)
     return found
 
 
-def _summed(profile: Profile, place: Place) -> Profile:
+def _summed(profile: ProfileBins, tile_id: TileId) -> ProfileBins:
     if not len(profile.count):
         return profile
-    bins = (profile.time - place.start) * profile.bins // place.width
+    bins = (profile.time - tile_id.start) * profile.bins // tile_id.width
     keys = (bins, profile.worker, profile.prefix, profile.source, profile.stack)
     order = np.lexsort(keys[::-1])
     sorted_keys = [key[order] for key in keys]
@@ -73,11 +73,11 @@ def _summed(profile: Profile, place: Place) -> Profile:
     _, worker, prefix, source, stack = (key[firsts] for key in sorted_keys)
     time = np.maximum.reduceat(profile.time[order], firsts)
     count = np.minimum(np.add.reduceat(profile.count[order], firsts), LARGEST_COUNT)
-    return Profile(time, worker, prefix, source, stack, count, profile.bins)
+    return ProfileBins(time, worker, prefix, source, stack, count, profile.bins)
 
 
 def stack_block(stacks: Sequence[tuple[int, str]]) -> bytes:
-    """`stacks` as store.stacks.frames_of gives them."""
+    """Encode the rows of store.stacks.stack_frames."""
     columns = [
         number_column("id", "u32", [stack for stack, _ in stacks]),
         text_column("frames", [frames for _, frames in stacks]),
@@ -85,10 +85,12 @@ def stack_block(stacks: Sequence[tuple[int, str]]) -> bytes:
     return encode("stack", len(stacks), columns)
 
 
-def profile_block(profile: Profile, place: Place) -> bytes:
+def profile_block(profile: ProfileBins, tile_id: TileId) -> bytes:
+    """Encode the profile of a tile."""
     columns = [Column("time", "f64", profile.time / 1e6)]
     columns += [
-        Column(name, type, getattr(profile, name).astype(dtype)) for name, (type, dtype) in WHOLE.items()
+        Column(name, type, getattr(profile, name).astype(dtype))
+        for name, (type, dtype) in INTEGER_COLUMNS.items()
     ]
-    meta = {"level": place.level, "index": place.index, "bins": profile.bins}
+    meta = {"level": tile_id.level, "index": tile_id.index, "bins": profile.bins}
     return encode("profile", len(profile.count), columns, meta)

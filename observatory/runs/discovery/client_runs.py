@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from observatory.clusters.models import Cluster
 from observatory.runs.discovery.finding import AN_INSTANT, drop_found_in
 from observatory.runs.models import Run
 from observatory.store.ingest.client_runs import taken
+from observatory.store.times import from_seconds
 from observatory.wire.records import OpenedRun
 from observatory.wire.runs import RUNNING
 
@@ -31,11 +30,11 @@ def _take_up(cluster: Cluster, told: OpenedRun) -> Run:
             "tags": told.tags,
             "user": told.user,
             "code": told.code,
-            "start": datetime.fromtimestamp(told.start, UTC),
+            "start": from_seconds(told.start),
         },
     )
     if told.outcome != RUNNING:
-        run.stop = max(datetime.fromtimestamp(told.time, UTC), run.start + AN_INSTANT)
+        run.stop = max(from_seconds(told.time), run.start + AN_INSTANT)
         run.outcome = Run.Outcome(told.outcome)
         run.tags.pop(EXCEPTION, None)
         if told.exception_type:

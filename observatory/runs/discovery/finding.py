@@ -18,7 +18,7 @@ from django.db.models import Q
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run, Search
 from observatory.store.ingest.extent_update import SETTLING
-from observatory.store.queries.activity import Busy, busy_seconds
+from observatory.store.queries.activity import ActiveInterval, active_intervals
 from observatory.store.queries.extents import Extent
 from observatory.store.queries.state import last_samples
 
@@ -40,9 +40,9 @@ def find(connection: psycopg.Connection, cluster: Cluster, search: Search, exten
     The caller's transaction has locked `search`, which is saved.
     """
     idle = timedelta(seconds=cluster.project.run_idle_seconds)
-    seconds: list[Busy] = []
+    seconds: list[ActiveInterval] = []
     if extent.spans != search.spans:
-        seconds = busy_seconds(connection, cluster.pk, search.looked - LATE if search.looked else None)
+        seconds = active_intervals(connection, cluster.pk, search.looked - LATE if search.looked else None)
     found = Found(cluster, search, min((second.start for second in seconds), default=None), idle)
     for stretch in stretches(_not_given(cluster, seconds), idle):
         found.add(stretch)
@@ -55,12 +55,12 @@ def find(connection: psycopg.Connection, cluster: Cluster, search: Search, exten
     search.save()
 
 
-def stretches(seconds: Iterable[Busy], idle: timedelta) -> list[Busy]:
+def stretches(seconds: Iterable[ActiveInterval], idle: timedelta) -> list[ActiveInterval]:
     """What is busy without a pause of more than `idle`; `seconds` are in order of their start."""
-    found: list[Busy] = []
+    found: list[ActiveInterval] = []
     for second in seconds:
         if found and second.start - found[-1].stop <= idle:
-            found[-1] = Busy(found[-1].start, max(found[-1].stop, second.stop))
+            found[-1] = ActiveInterval(found[-1].start, max(found[-1].stop, second.stop))
         else:
             found.append(second)
     return found
@@ -97,7 +97,7 @@ class Found:
     def last(self) -> Run | None:
         return max(self.runs, key=_stop, default=None)
 
-    def add(self, stretch: Busy) -> None:
+    def add(self, stretch: ActiveInterval) -> None:
         """Extends the run that the stretch belongs to, or makes one of it."""
         near = [
             run
@@ -114,7 +114,7 @@ class Found:
             self.changed.append(run)
         # else it has been looked at, and its run was deleted
 
-    def _extend(self, near: list[Run], stretch: Busy) -> None:
+    def _extend(self, near: list[Run], stretch: ActiveInterval) -> None:
         touched = [run for run in near if len(near) > 1 and _is_touched(run)]
         run = touched[-1] if touched else near[0]
         joined = [other for other in near if other is not run and other not in touched]
@@ -170,7 +170,7 @@ def is_working(connection: psycopg.Connection, cluster: Cluster, extent: Extent)
     return any(count.labels.get("state") == "processing" and count.value > 0 for count in counts)
 
 
-def _not_given(cluster: Cluster, seconds: Sequence[Busy]) -> list[Busy]:
+def _not_given(cluster: Cluster, seconds: Sequence[ActiveInterval]) -> list[ActiveInterval]:
     """Those that don't touch a run that was opened from code, or imported."""
     if not seconds:
         return []

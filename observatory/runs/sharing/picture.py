@@ -9,12 +9,12 @@ from PIL import Image, ImageDraw, ImageFont
 
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import Floats
+from observatory.replay.tiles.builder import recorded_tiles
 from observatory.replay.tiles.layers import Layer
-from observatory.replay.tiles.tiles import over_all
 from observatory.runs.models import Run
 from observatory.runs.summary import summary
-from observatory.store.connection import reading
-from observatory.store.queries.durations import prefixes
+from observatory.store.connection import read_connection
+from observatory.store.queries.comparison import prefix_names
 from observatory.wire.blocks import decode
 from observatory.wire.layers import PREFIXES
 
@@ -54,21 +54,22 @@ def _draw_busy(draw: ImageDraw.ImageDraw, seconds: Floats, colors: list[str]) ->
 
 def _busy(scope: Scope) -> tuple[Floats, list[str]]:
     """The seconds of each prefix in each column, the busiest prefix first, and their colours."""
-    with reading() as connection:
-        colors = {id: color for id, (_, color) in prefixes(connection, scope.cluster.pk).items()}
+    with read_connection() as connection:
+        colors = {id: color for id, (_, color) in prefix_names(connection, scope.cluster.pk).items()}
         tiles = [
-            (place, list(decode(tile.body))) for place, tile in over_all(connection, scope, Layer(PREFIXES))
+            (tile_id, list(decode(tile.body)))
+            for tile_id, tile in recorded_tiles(connection, scope, Layer(PREFIXES))
         ]
     if not tiles:
         return np.zeros((0, COLUMNS)), []
     # each tile begins with the extent, which is the window's
     first, last = (tiles[0][1][0].meta[edge] for edge in ("first", "last"))
     seconds: dict[int, Floats] = {}
-    for place, blocks in tiles:
+    for tile_id, blocks in tiles:
         for block in blocks:
             if block.kind == "busy":
-                edges = place.start + np.array([block.list("bin")]) * place.bin_width
-                edges = np.concatenate([edges, edges + place.bin_width]) / 1e6
+                edges = tile_id.start + np.array([block.list("bin")]) * tile_id.bin_width
+                edges = np.concatenate([edges, edges + tile_id.bin_width]) / 1e6
                 columns = np.clip((edges - first) / max(last - first, 1e-6), 0, 1) * COLUMNS
                 for prefix, start, stop, value in zip(
                     block.list("prefix"), *columns.astype(int), block.list("seconds"), strict=True

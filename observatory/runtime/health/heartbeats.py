@@ -11,7 +11,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
-from observatory.collect.collector.collector import HEARTBEAT
+from observatory.collect.collector.heartbeat import HEARTBEAT
 
 READY = "observatory:ready:"
 BEAT = "observatory:beat"

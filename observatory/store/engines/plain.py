@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 import psycopg
 from psycopg import sql
 
-from observatory.store.maintenance.retained_windows import Window, is_kept
+from observatory.store.maintenance.retained_windows import Window, overlaps_any
 from observatory.store.schema.time_series import TimeSeries
 
 LOCK = 0x0B5E_0001
@@ -56,7 +56,7 @@ class Plain:
             try:
                 with connection.transaction():
                     connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
-                    dropped += self._drop(connection, table, day, name, is_kept(table, windows))
+                    dropped += self._drop(connection, table, day, name, overlaps_any(table, windows))
             except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
                 continue  # somebody reads or writes it: the next round drops it
         self.forget()

@@ -9,7 +9,7 @@ from datetime import date, datetime
 import psycopg
 from psycopg import sql
 
-from observatory.store.maintenance.retained_windows import Window, is_kept
+from observatory.store.maintenance.retained_windows import Window, overlaps_any
 from observatory.store.schema.time_series import TimeSeries
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Timescale:
             # a span that began in this chunk may last into any later window
             windows = [window for window in kept if window.stop > start]
             with connection.transaction():
-                dropped += self._drop(connection, table, start, stop, is_kept(table, windows))
+                dropped += self._drop(connection, table, start, stop, overlaps_any(table, windows))
         return dropped
 
     def _drop(

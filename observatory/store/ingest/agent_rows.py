@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any, LiteralString
 
 import psycopg
@@ -13,10 +12,11 @@ from observatory.store.ingest.committed import StoredProfile
 from observatory.store.ingest.lifetimes import Workers
 from observatory.store.ingest.names import Names, Prefix
 from observatory.store.ingest.validated import Accepted
-from observatory.store.keys import GROUP, names_of
+from observatory.store.keys import GROUP_PLACEHOLDER, split_key
 from observatory.store.schema.time_series import RECORDED
 from observatory.store.stacks import Stacks
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
+from observatory.store.times import from_seconds
 from observatory.wire.kinds import KINDS, Type
 from observatory.wire.records import ROLES, TASK_STATES, clean_key
 
@@ -62,7 +62,7 @@ class Recorder:
                 values = {row[index] for row in rows} if field.type is Type.KEY else ()
                 is_group = field.name in GROUP_FIELDS.get(kind, ())
                 for key in values:
-                    prefix, group = names_of(key)
+                    prefix, group = split_key(key)
                     prefix_of[key if is_group else group] = prefix
                 if kind == "profile" and field.name == "prefix":
                     prefixes |= {row[index] for row in rows} - {""}
@@ -98,8 +98,8 @@ class Recorder:
         """(group's id, what is left of the key)"""
         place = self._places.get(key)
         if place is None:
-            group = self.names.groups[names_of(key)[1]]
-            rest = clean_key(key).replace(group.text or GROUP, GROUP, 1)
+            group = self.names.groups[split_key(key)[1]]
+            rest = clean_key(key).replace(group.text or GROUP_PLACEHOLDER, GROUP_PLACEHOLDER, 1)
             place = self._places[key] = (group.id, rest)
         return place
 
@@ -107,7 +107,7 @@ class Recorder:
         names: LiteralString = "time, group_id, key_rest, start, finish, worker_id, stimulus"
         return names, (
             (
-                _time(time),
+                from_seconds(time),
                 *self._place(key),
                 STATE_CODES.get(start, -1),
                 STATE_CODES.get(finish, -1),
@@ -124,9 +124,9 @@ class Recorder:
         )
         return names, (
             (
-                _time(time),
+                from_seconds(time),
                 uuid.uuid4(),
-                self.names.prefixes[names_of(key)[0]].id,
+                self.names.prefixes[split_key(key)[0]].id,
                 *self._place(key),
                 self._worker(worker, time),
                 outcome,
@@ -144,7 +144,7 @@ class Recorder:
         names: LiteralString = "time, role, worker_id, level, logger, message, traceback, pid"
         return names, (
             (
-                _time(time),
+                from_seconds(time),
                 ROLES.index(role) if role in ROLES else -1,
                 self._worker(worker, time),
                 _small(level),
@@ -158,20 +158,22 @@ class Recorder:
 
     def computations(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
         return "time, computation, client, code, groups, annotations, spans", (
-            (_time(time), id, client, code, *map(clean_json, told)) for time, id, client, code, *told in rows
+            (from_seconds(time), id, client, code, *map(clean_json, told))
+            for time, id, client, code, *told in rows
         )
 
     def group_dependencies(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
         groups = self.names.groups
         return "time, computation, group_id, depends_on_id, edges", (
-            (_time(time), id, groups[group].id, groups[needed].id, edges)
+            (from_seconds(time), id, groups[group].id, groups[needed].id, edges)
             for time, id, group, needed, edges in rows
         )
 
     def dependencies(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
         names: LiteralString = "time, computation, group_id, key_rest, depends_on_group_id, depends_on_rest"
         return names, (
-            (_time(time), id, *self._place(key), *self._place(needed)) for time, id, key, needed in rows
+            (from_seconds(time), id, *self._place(key), *self._place(needed))
+            for time, id, key, needed in rows
         )
 
     def tasks(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
@@ -179,7 +181,15 @@ class Recorder:
             "time, computation, group_id, key_rest, priority, retries, annotations, resources"
         )
         return names, (
-            (_time(time), id, *self._place(key), priority, retries, clean_json(noted), clean_json(needed))
+            (
+                from_seconds(time),
+                id,
+                *self._place(key),
+                priority,
+                retries,
+                clean_json(noted),
+                clean_json(needed),
+            )
             for time, id, key, priority, retries, noted, needed in rows
         )
 
@@ -199,7 +209,7 @@ class Recorder:
         ]
         return "time, worker_id, prefix_id, source, stack_id, count", (
             (
-                _time(row.time),
+                from_seconds(row.time),
                 None if row.worker == NOT_A_WORKER else row.worker,
                 row.prefix or None,
                 row.source,
@@ -212,8 +222,8 @@ class Recorder:
     def transfers(self, rows: list[Columns]) -> tuple[LiteralString, Iterator[Columns]]:
         return "start, stop, worker_id, peer, direction, nbytes, compressed, keys, count", (
             (
-                _time(start),
-                _time(max(start, stop)),
+                from_seconds(start),
+                from_seconds(max(start, stop)),
                 self._worker(worker, start),
                 peer,
                 direction,
@@ -230,7 +240,7 @@ class Recorder:
             "time, outcome, group_id, key_rest, victim, thief, level, cost, victim_occupancy, thief_occupancy"
         )
         return names, (
-            (_time(time), outcome, *self._place(key), victim, thief, _small(level), *amounts)
+            (from_seconds(time), outcome, *self._place(key), victim, thief, _small(level), *amounts)
             for time, outcome, key, victim, thief, level, *amounts in rows
         )
 
@@ -249,10 +259,6 @@ MAKERS: dict[str, Maker] = {
     "transfer": Recorder.transfers,
     "steal": Recorder.steals,
 }
-
-
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _small(number: int) -> int:

@@ -7,12 +7,13 @@ scraped of the time that it tells of itself, before its first batch came, is del
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import psycopg
 
 from observatory.store.engines import Engine
 from observatory.store.maintenance.keyframes import drop_keyframes
+from observatory.store.times import from_seconds
 from observatory.wire.event_kinds import FROM_COLLECTOR
 from observatory.wire.head import Head
 from observatory.wire.records import Action
@@ -79,7 +80,7 @@ def take_over(connection: psycopg.Connection, engine: Engine, cluster: int, sinc
     """Deletes what was scraped of the time from `since` on and comes from the agent now; locks the extent."""
     connection.execute("SELECT FROM extent WHERE cluster_id = %s FOR UPDATE", [cluster])
     engine.allow_deletes(connection)
-    moment = datetime.fromtimestamp(since, UTC)
+    moment = from_seconds(since)
     parameters = {
         "cluster": cluster,
         "since": moment,

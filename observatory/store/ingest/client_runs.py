@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 import psycopg
 from django.db import connection as django_connection
 
 from observatory.store.texts import clean_json
+from observatory.store.times import from_seconds
 from observatory.wire.records import OpenedRun
 
 COLUMNS = "run, time, start, outcome, name, tags, client_user, code, exception_type"
@@ -25,8 +26,8 @@ def note(connection: psycopg.Connection, cluster: int, runs: Sequence[OpenedRun]
                 (
                     cluster,
                     run.run,
-                    datetime.fromtimestamp(run.time, UTC),
-                    datetime.fromtimestamp(run.start, UTC),
+                    from_seconds(run.time),
+                    from_seconds(run.start),
                     run.outcome,
                     run.name,
                     clean_json(run.tags),

@@ -11,12 +11,12 @@ import psycopg
 
 from observatory.store.ingest.validated import Accepted, Times
 from observatory.store.maintenance.keyframes import drop_keyframes
-from observatory.store.queries.extents import COLUMNS, Extent
+from observatory.store.queries.extents import EXTENT_COLUMNS, Extent
 from observatory.wire.layers import LAYERS
 from observatory.wire.records import Action
 
 SETTLING = 30.0
-"""seconds before `committed` from which on the past is taken for closed (docs/architecture.md)"""
+"""seconds before `committed` from which on the past is taken for closed (docs/architecture/replay.md)"""
 
 # xmin is the transaction that wrote the extent last: another than ours, and another writer was there
 GROW = f"""
@@ -33,7 +33,7 @@ GROW = f"""
         tasks = before.tasks + %(tasks)s,
         errors = before.errors + %(errors)s
     FROM before WHERE extent.cluster_id = before.cluster_id
-    RETURNING {", ".join(f"extent.{column}" for column in COLUMNS.split(", "))},
+    RETURNING {", ".join(f"extent.{column}" for column in EXTENT_COLUMNS.split(", "))},
         extract(epoch FROM before.committed)::float8, before.version, before.stamp,
         extent.xmin::text, pg_current_xact_id()::text"""
 
@@ -81,7 +81,7 @@ def grow(connection: psycopg.Connection, accepted: Accepted) -> Growth:
 
 def add_workers(connection: psycopg.Connection, cluster: int, opened: int) -> Extent:
     """Counts lifetimes that the batch opened."""
-    query = f"UPDATE extent SET workers = workers + %s WHERE cluster_id = %s RETURNING {COLUMNS}"
+    query = f"UPDATE extent SET workers = workers + %s WHERE cluster_id = %s RETURNING {EXTENT_COLUMNS}"
     return Extent.of(connection.execute(query, [opened, cluster]).fetchone() or ())
 
 

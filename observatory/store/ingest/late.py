@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 import psycopg
 from django.db import connection as django_connection
 
 from observatory.store.ingest.validated import Accepted
+from observatory.store.times import from_seconds
 
 LATENESS = 3.5
 """seconds before `committed` within which records aren't late: by then a collector knows that its scheduler
@@ -24,7 +25,7 @@ def note_late(connection: psycopg.Connection, accepted: Accepted, committed_befo
     if earliest < settled:
         connection.execute(
             "INSERT INTO late (cluster_id, since) VALUES (%s, %s)",
-            [accepted.cluster, datetime.fromtimestamp(earliest, UTC)],
+            [accepted.cluster, from_seconds(earliest)],
         )
 
 

@@ -6,13 +6,13 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
 
 from observatory.store.ingest.validated import Times
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
+from observatory.store.times import from_seconds
 from observatory.wire.records import WorkerGone, WorkerSeen
 
 GRACE = 5.0
@@ -29,7 +29,7 @@ class Lane:
     """0 until it is stored"""
 
     def item(self) -> dict[str, Any]:
-        """As docs/architecture.md shows a lane."""
+        """As docs/architecture/http.md shows a lane."""
         return {"id": self.id, "worker": self.lifetime.id, "thread": self.thread, "position": self.position}
 
 
@@ -57,7 +57,7 @@ class Lifetime:
     """by thread"""
 
     def item(self) -> dict[str, Any]:
-        """As docs/architecture.md shows a worker."""
+        """As docs/architecture/http.md shows a worker."""
         return {
             "id": self.id,
             "address": self.address,
@@ -267,7 +267,7 @@ def all_alive(lifetimes: Iterable[Lifetime], times: Times) -> bool:
 
 def _values(lifetime: Lifetime) -> tuple[Any, ...]:
     return (
-        _time(lifetime.started),
+        from_seconds(lifetime.started),
         lifetime.name,
         lifetime.host,
         lifetime.nthreads,
@@ -275,10 +275,6 @@ def _values(lifetime: Lifetime) -> tuple[Any, ...]:
         lifetime.resources,
         lifetime.detail,
         lifetime.status,
-        None if math.isinf(lifetime.ended) else _time(lifetime.ended),
+        None if math.isinf(lifetime.ended) else from_seconds(lifetime.ended),
         lifetime.end_reason,
     )
-
-
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from observatory.store.schema.time_series import EVENT, RECORDED, SAMPLE, SPAN, TimeSeries
 from observatory.store.texts import LARGEST_INTEGER
+from observatory.store.times import from_seconds
 from observatory.wire.event_kinds import FROM_COLLECTOR
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
@@ -93,7 +94,7 @@ class Accepted:
         tables += [(RECORDED[kind], self.times_of(kind)) for kind in self.rows]
         for table, times in tables:
             if len(times):
-                yield table, [datetime.fromtimestamp(day * DAY, UTC).date() for day in _days(times)]
+                yield table, [from_seconds(day * DAY).date() for day in _days(times)]
 
     def times_of(self, kind: str) -> Times:
         """Of the rows of a kind."""

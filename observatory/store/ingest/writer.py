@@ -20,7 +20,7 @@ from observatory.store.ingest.known_cluster import Cluster
 from observatory.store.ingest.late import note_late
 from observatory.store.ingest.rows import copy_events, copy_samples, copy_spans
 from observatory.store.ingest.validated import Accepted, accept
-from observatory.store.queries.extents import extent_of
+from observatory.store.queries.extents import read_extent
 from observatory.wire.records import Batch
 
 FUTURE = 86_400.0
@@ -143,7 +143,8 @@ class Writer:
         if accepted.head is not None:
             arrival = arrive(connection, accepted.cluster, accepted.head, newest(accepted))
             if arrival.already:
-                found = extent_of(connection, accepted.cluster)
+                found = read_extent(connection, accepted.cluster)
+                assert found is not None, "an agent's batch was stored"
                 return Committed(found, already=True, agent_rules=True), _transaction(connection)
             if arrival.is_joint:
                 if arrival.is_first:

@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.queries.timeline import instant
+from observatory.store.times import from_microseconds
 
 MAX_ROWS: LiteralString = "20000"
 """newest rows that are read for a window"""
@@ -108,4 +108,4 @@ def _read(
 
 
 def _parameters(cluster: int, start: int, stop: int, **others: Any) -> dict[str, Any]:
-    return {"cluster": cluster, "start": instant(start), "stop": instant(stop), **others}
+    return {"cluster": cluster, "start": from_microseconds(start), "stop": from_microseconds(stop), **others}

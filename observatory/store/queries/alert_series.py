@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
-from observatory.store.queries.fetch import columns, packed_columns
-from observatory.store.queries.timeline import instant
+from observatory.store.queries.fetch import fetch_columns, fetch_packed_columns
+from observatory.store.times import from_microseconds
 
 Array = npt.NDArray[Any]
 
@@ -52,7 +52,7 @@ def workers_within(
                (extract(epoch FROM started) * 1000000)::bigint, (extract(epoch FROM ended) * 1000000)::bigint
            FROM worker WHERE cluster_id = %s AND started < %s AND (ended IS NULL OR ended > %s)
            ORDER BY id""",
-        [cluster, instant(stop), instant(start)],
+        [cluster, from_microseconds(stop), from_microseconds(start)],
     )
     return [WorkerLifetime(*row) for row in rows]
 
@@ -70,7 +70,7 @@ def series_within(
            WHERE series.cluster_id = %s AND metric = ANY(%s)
              AND (worker_id IS NULL OR worker.started < %s AND (worker.ended IS NULL OR worker.ended > %s))
            ORDER BY metric COLLATE "C", series.id""",
-        [cluster, list(metrics), instant(stop), instant(start)],
+        [cluster, list(metrics), from_microseconds(stop), from_microseconds(start)],
     )
     return [StoredSeries(*row) for row in rows]
 
@@ -84,7 +84,7 @@ def samples_since(
     """
     if not starts:
         return _none()
-    return packed_columns(
+    return fetch_packed_columns(
         connection,
         """SELECT series_id AS series, time, value
            FROM unnest(%(ids)s::int[], %(starts)s::timestamptz[]) AS wanted (id, start)
@@ -95,10 +95,10 @@ def samples_since(
            ) AS found""",
         {
             "ids": list(starts),
-            "starts": [instant(start) for start in starts.values()],
+            "starts": [from_microseconds(start) for start in starts.values()],
             "cluster": cluster,
-            "first": instant(min(starts.values())),
-            "stop": instant(stop),
+            "first": from_microseconds(min(starts.values())),
+            "stop": from_microseconds(stop),
         },
         SAMPLE_TYPES,
     )
@@ -113,7 +113,7 @@ def samples_before(
     """
     if not starts:
         return _none()
-    return columns(
+    return fetch_columns(
         connection,
         """SELECT series_id, time, value
            FROM unnest(%(ids)s::int[], %(starts)s::timestamptz[]) AS wanted (id, start)
@@ -125,10 +125,10 @@ def samples_before(
            ) AS found""",
         {
             "ids": list(starts),
-            "starts": [instant(start) for start in starts.values()],
+            "starts": [from_microseconds(start) for start in starts.values()],
             "cluster": cluster,
-            "last": instant(max(starts.values())),
-            "oldest": instant(oldest),
+            "last": from_microseconds(max(starts.values())),
+            "oldest": from_microseconds(oldest),
         },
         SAMPLE_TYPES,
     )
@@ -148,8 +148,8 @@ def count_samples(
         {
             "cluster": cluster,
             "metrics": list(metrics),
-            "start": instant(start),
-            "stop": instant(stop),
+            "start": from_microseconds(start),
+            "stop": from_microseconds(stop),
             "most": most,
         },
     ).fetchone()

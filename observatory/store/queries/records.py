@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 import psycopg
 
 from observatory.store.queries.record_kinds import NAMES, RecordKind
-from observatory.store.queries.timeline import EPOCH, instant
+from observatory.store.times import EPOCH, from_microseconds
 
 ROWS_AT_ONCE = 20_000
 """that `read` holds in memory"""
@@ -88,8 +88,8 @@ def _query(kind: RecordKind, columns: Sequence[str], wanted: Wanted | None) -> L
 def _parameters(cluster: int, start: int, stop: int, wanted: Wanted | None) -> dict[str, Any]:
     return {
         "cluster": cluster,
-        "start": instant(start),
-        "stop": instant(stop),
+        "start": from_microseconds(start),
+        "stop": from_microseconds(stop),
         "wanted": list(wanted.values) if wanted else None,
         **{name: list(values) for name, values in NAMES.items()},
     }

@@ -1,4 +1,4 @@
-"""Reads what a cluster's state was at an instant."""
+"""Reads the state of a cluster at a point in time."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from observatory.store.maintenance.keyframes import SUMMED, parameters
-from observatory.store.queries.timeline import instant
+from observatory.store.maintenance.keyframes import PROGRESS, progress_parameters
+from observatory.store.times import from_microseconds
 from observatory.wire.records import Action
 
 PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """A prefix' tasks that had been computed at the instant."""
+class PrefixProgress:
+    """The tasks of a prefix that were computed until then."""
 
     prefix: int
     name: str
     color: str
     tasks: int
     seconds: float
-    """of computation"""
+    """computing time"""
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
-    """A worker in its lifetime at the instant; `status` is the last that was heard of it."""
+class LiveWorker:
+    """A worker that was alive then; `status` is the last one reported."""
 
     id: int
     status: str
     nthreads: int
     memory_limit: int
     running: int
-    """lanes with a span over the instant"""
+    """lanes that were computing"""
 
 
 @dataclass(frozen=True, slots=True)
 class LastSample:
-    """A series' last sample at or before the instant."""
+    """The last sample of a series until then."""
 
     metric: str
     labels: dict[str, str]
@@ -50,19 +50,19 @@ class LastSample:
     value: float
 
 
-def done(connection: psycopg.Connection, cluster: int, at: int) -> list[Done]:
-    """By prefix, in order of name; `at` in microseconds."""
+def prefix_progress(connection: psycopg.Connection, cluster: int, at: int) -> list[PrefixProgress]:
+    """Return the progress of each prefix until `at` (microseconds), sorted by name."""
     rows = connection.execute(
         f"""SELECT prefix.id, name, color, coalesce(tasks, 0), coalesce(seconds, 0)
-            FROM prefix LEFT JOIN ({SUMMED}) AS counted ON prefix = prefix.id
+            FROM prefix LEFT JOIN ({PROGRESS}) AS counted ON prefix = prefix.id
             WHERE cluster_id = %(cluster)s ORDER BY name""",
-        parameters(connection, cluster, at),
+        progress_parameters(connection, cluster, at),
     ).fetchall()
-    return [Done(*row) for row in rows]
+    return [PrefixProgress(*row) for row in rows]
 
 
-def alive(connection: psycopg.Connection, cluster: int, at: int) -> list[Alive]:
-    """The workers whose lifetime the instant lies in, in order of their start."""
+def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[LiveWorker]:
+    """Return the workers alive at `at` (microseconds), in order of their start."""
     rows = connection.execute(
         """WITH running AS MATERIALIZED (
                SELECT DISTINCT lane_id FROM span
@@ -74,15 +74,15 @@ def alive(connection: psycopg.Connection, cluster: int, at: int) -> list[Alive]:
            WHERE worker.cluster_id = %(cluster)s AND worker.started <= %(at)s
              AND (worker.ended IS NULL OR worker.ended > %(at)s)
            GROUP BY worker.id ORDER BY worker.started, worker.id""",
-        {"cluster": cluster, "at": instant(at), "compute": int(Action.COMPUTE)},
+        {"cluster": cluster, "at": from_microseconds(at), "compute": int(Action.COMPUTE)},
     ).fetchall()
-    return [Alive(*row) for row in rows]
+    return [LiveWorker(*row) for row in rows]
 
 
 def last_rates(
-    connection: psycopg.Connection, cluster: int, metric: str, at: int, not_older: float
+    connection: psycopg.Connection, cluster: int, metric: str, at: int, max_age: float
 ) -> dict[int, float]:
-    """By worker, how fast a counter grew between its last two samples, at most `not_older` seconds ago."""
+    """Return a counter's rate by worker, from its last two samples of the `max_age` seconds before `at`."""
     rows = connection.execute(
         """SELECT worker_id,
                (newest.value - before.value) / extract(epoch FROM newest.time - before.time)::float8
@@ -102,17 +102,17 @@ def last_rates(
         {
             "cluster": cluster,
             "metric": metric,
-            "at": instant(at),
-            "oldest": instant(at) - timedelta(seconds=not_older),
+            "at": from_microseconds(at),
+            "oldest": from_microseconds(at) - timedelta(seconds=max_age),
         },
     ).fetchall()
     return dict(rows)
 
 
 def last_samples(
-    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], at: int, not_older: float
+    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], at: int, max_age: float
 ) -> list[LastSample]:
-    """Of each series of `metrics` the last sample at or before `at`, at most `not_older` seconds ago."""
+    """Return the last sample of each series of `metrics` in the `max_age` seconds until `at`."""
     query: LiteralString = """
         SELECT metric, labels, worker_id, value FROM series
         CROSS JOIN LATERAL (
@@ -122,10 +122,10 @@ def last_samples(
             ORDER BY time DESC LIMIT 1
         ) AS newest
         WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)"""
-    parameters: dict[str, Any] = {
+    progress_parameters: dict[str, Any] = {
         "cluster": cluster,
         "metrics": list(metrics),
-        "at": instant(at),
-        "oldest": instant(at) - timedelta(seconds=not_older),
+        "at": from_microseconds(at),
+        "oldest": from_microseconds(at) - timedelta(seconds=max_age),
     }
-    return [LastSample(*row) for row in connection.execute(query, parameters).fetchall()]
+    return [LastSample(*row) for row in connection.execute(query, progress_parameters).fetchall()]

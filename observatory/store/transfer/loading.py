@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any, LiteralString
 
 import numpy as np
@@ -21,10 +21,11 @@ from psycopg import sql
 from observatory.store.engines import choose
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.ingest.series import series_identity
-from observatory.store.keys import GROUP
+from observatory.store.keys import GROUP_PLACEHOLDER
 from observatory.store.schema.time_series import TIME_SERIES
 from observatory.store.stacks import identity
 from observatory.store.texts import clean_json, clean_name
+from observatory.store.times import from_seconds
 from observatory.store.transfer.extract_tables import DIMENSIONS, Column, Table, Type
 from observatory.wire.blocks import Block
 from observatory.wire.kinds import MAXIMUM_LONG_LENGTH
@@ -141,7 +142,7 @@ class Loader:
             if value == 0 and column.is_optional:
                 times.append(None)
             elif is_time(value):
-                times.append(datetime.fromtimestamp(value, UTC))
+                times.append(from_seconds(value))
             else:
                 raise LoadError(f"{where} is {value} in a row: that is no time between 2000 and 2100")
         return times
@@ -206,7 +207,7 @@ def _of_kind(values: Values, kind: str) -> list[str]:
 
 
 def _key(rest: str) -> str:
-    return GROUP.join(map(clean_key, rest.split(GROUP, 1)))
+    return GROUP_PLACEHOLDER.join(map(clean_key, rest.split(GROUP_PLACEHOLDER, 1)))
 
 
 def _object(text: str) -> str:

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
+from observatory.store.times import from_seconds
 from tests.pages.conftest import complaints, page, recorded
 from tests.recorded import START, Recorded
 from tests.world import World, world
@@ -17,7 +18,7 @@ FULL, EMPTY = 3.6, 1.0
 @pytest.fixture
 def memory(recorded: Recorded, world: World) -> Recorded:
     """The cluster that ended had two workers for five minutes; one was full in the third of them."""
-    started = datetime.fromtimestamp(START - 100, UTC)
+    started = from_seconds(START - 100)
     world.ended.started, world.ended.ended = started, started + timedelta(seconds=500)
     world.ended.last_seen = world.ended.ended
     world.ended.save()

@@ -1,4 +1,4 @@
-"""What would have fired: the rule as it stands on the page, asked of what was recorded."""
+"""Back-tests of the unsaved rule on its page."""
 
 from __future__ import annotations
 

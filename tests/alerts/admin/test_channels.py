@@ -75,15 +75,15 @@ def test_an_address_is_stored_encrypted_and_never_shown(superuser: Client) -> No
     ("kind", "address", "words"),
     [
         ("apprise", "", "Enter an address"),
-        ("apprise", "team@example.org", "begins with what it is of"),
-        ("apprise", "slak://a/b/c", "Apprise knows no “slak://”"),
-        ("apprise", "slack://a", "This is no whole address of Slack. It looks like slack://{token_a}"),
-        ("apprise", "https://example.org/hook", "choose “a webhook"),
+        ("apprise", "team@example.org", "has no scheme"),
+        ("apprise", "slak://a/b/c", "Apprise doesn't know “slak://”"),
+        ("apprise", "slack://a", "This address of Slack is incomplete. It looks like slack://{token_a}"),
+        ("apprise", "https://example.org/hook", "If it is a webhook, choose that kind"),
         ("webhook", SLACK, "Only http:// and https://"),
         ("webhook", "example.org", "starts with http:// or https://"),
-        ("webhook", "https://", "names no host"),
+        ("webhook", "https://", "has no host"),
         ("webhook", "https://example.org:port/", "This is no address"),
-        ("alertmanager", "http://a b/", "names no host"),
+        ("alertmanager", "http://a b/", "has no host"),
         ("webhook", "https://example.org/" + "x" * 2000, "2000 characters"),
     ],
 )
@@ -104,15 +104,15 @@ def test_any_form_of_an_alertmanagers_address_is_accepted(superuser: Client, ent
 def test_changing_the_kind_requires_a_new_address(superuser: Client) -> None:
     channel = make_channel("team", "https://example.org", kind="webhook")
     response = superuser.post(f"/admin/alerts/channel/{channel.pk}/change/", form(kind="apprise", address=""))
-    assert errors(response) == {"address": ["Enter an address of this kind."]}
+    assert errors(response) == {"address": ["The kind was changed: enter an address of the new kind."]}
 
 
 def test_a_changed_secret_key_requires_the_address_again(superuser: Client, settings: Any) -> None:
     channel = make_channel("team", "https://example.org", kind="webhook")
     page = f"/admin/alerts/channel/{channel.pk}/change/"
     Channel.objects.update(secret="gAAAA-of-another-key")
-    assert "enter the address again" in superuser.get(page).text
-    assert "enter the address again" in errors(superuser.post(page, form(address="")))["address"][0]
+    assert "Enter the address again" in superuser.get(page).text
+    assert "Enter the address again" in errors(superuser.post(page, form(address="")))["address"][0]
     superuser.post(page, form())
     channel.refresh_from_db()
     assert decrypt(channel.secret) == "https://hooks.example.org/T0K3N"
@@ -122,7 +122,7 @@ def test_a_test_is_sent_at_once_and_its_result_is_shown(superuser: Client, webho
     test = {"alerts_channel_send_a_test": "1"}
     response = superuser.post(ADD, form(address=f"{webhook.url}/T0K3N", **test), follow=True)
     assert "A test was sent to “team”" in response.text
-    assert webhook.bodies[0]["alerts"][0]["annotations"]["summary"].startswith("A test of the channel “team”")
+    assert webhook.bodies[0]["alerts"][0]["annotations"]["summary"].startswith("Test of the channel “team”")
     assert not Delivery.objects.exists()
 
     webhook.answers = [(403, "T0K3N is wrong")]
@@ -167,7 +167,7 @@ def test_deliveries_are_read_only_and_failed_ones_can_be_retried(
     assert superuser.post(f"{url}{delivery.pk}/change/", {"state": "sent"}).status_code == 403
     assert "It answered 500" not in owner.get(url).text
 
-    action = {"action": "try_again", "_selected_action": [delivery.pk]}
-    assert "Tried again now: 1." in superuser.post(url, action, follow=True).text
+    action = {"action": "retry", "_selected_action": [delivery.pk]}
+    assert "Retrying: 1." in superuser.post(url, action, follow=True).text
     deliver_to(channel.pk, at)
     assert len(webhook.bodies) == 1

@@ -24,12 +24,12 @@ def test_a_channel_is_created_tested_and_corrected(
     page.get_by_label("Kind").select_option("webhook")
     page.get_by_label("Address").fill("slack://T0K3N")
     page.get_by_role("button", name="Save and send a test").click()
-    expect(page.get_by_text("Only http:// and https:// are spoken")).to_be_visible()
+    expect(page.get_by_text("Only http:// and https:// are supported")).to_be_visible()
 
     webhook.answers = [(403, "no")]
     page.get_by_label("Address").fill(f"{webhook.url}/T0K3N")
     page.get_by_role("button", name="Save and send a test").click()
-    expect(page.get_by_text("The test couldn't be sent. It answered 403")).to_be_visible()
+    expect(page.get_by_text("Sending the test failed. It answered 403")).to_be_visible()
 
     expect(page.get_by_text("Stored: http://…")).to_be_visible()
     expect(page.get_by_label("Address")).to_have_value("")

@@ -72,7 +72,7 @@ def test_an_event_needs_no_threshold(admin: Client) -> None:
         ({"metric": "no_such_metric"}, "metric", "no_such_metric"),
         ({"labels": "type=process"}, "labels", "name="),
         ({"labels": 'type=~"("'}, "labels", "regular expression"),
-        ({"threshold": ""}, "threshold", "above or below what"),
+        ({"threshold": ""}, "threshold", "Enter a threshold"),
         ({"threshold": "a lot"}, "threshold", "a lot"),
         ({"threshold": "4 GiB"}, "threshold", "%"),
         ({"divisor": "metric", "divisor_metric": ""}, "divisor_metric", "metric"),

@@ -12,7 +12,7 @@ import pytest
 from observatory.alerts.evaluation.evaluator import clusters_to_evaluate, evaluate
 from observatory.alerts.models import Alert, Channel, Condition, Delivery, Rule
 from observatory.clusters.models import Cluster, Project
-from observatory.store.connection import reading
+from observatory.store.connection import read_connection
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Batch, Event, Sample, Series
@@ -53,7 +53,7 @@ class Observed:
 
     def evaluate(self, now: float) -> None:
         """A round at a time of our clock."""
-        with reading() as connection:
+        with read_connection() as connection:
             evaluate(connection, list(clusters_to_evaluate(START + now)), START + now)
 
     def end(self, time: float, reason: str = "the scheduler closed") -> None:

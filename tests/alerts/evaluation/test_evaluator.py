@@ -264,13 +264,13 @@ def test_deleting_a_cluster_during_evaluation_is_safe(observed: Observed) -> Non
         last_seen=at(0),
     )
     from observatory.alerts.evaluation.evaluator import evaluate
-    from observatory.store.connection import reading
+    from observatory.store.connection import read_connection
 
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO extent SELECT %s, first, last, committed FROM extent WHERE cluster_id = %s",
             [gone.pk, observed.cluster.pk],
         )
-    with reading() as reader:
+    with read_connection() as reader:
         evaluate(reader, [gone, observed.cluster], START + 20)
     assert alerts() == [("load", "firing", 0, 0, None)]

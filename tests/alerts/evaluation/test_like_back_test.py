@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from observatory.alerts.evaluation.back_test import back_test
-from observatory.alerts.evaluation.open_alerts import number
+from observatory.alerts.evaluation.open_alerts import none_if_nan
 from observatory.alerts.evaluation.window.state_machine import Firing
 from observatory.alerts.models import Alert, Rule
 from observatory.alerts.rules.condition_rows import spec_of
@@ -128,7 +128,7 @@ def said_of_the_past(rule: Rule, cluster: Cluster) -> Said:
 def row(worker: int | None, firing: Firing) -> tuple[object, ...]:
     assert firing.resolved is not None
     times = [round(time - START, 6) for time in (firing.pending, firing.fired, firing.resolved)]
-    return (worker, *times, number(firing.value), False)
+    return (worker, *times, none_if_nan(firing.value), False)
 
 
 def test_a_back_test_equals_the_live_evaluation(observed: Observed, rules: Sequence[Rule]) -> None:

@@ -18,7 +18,7 @@ from observatory.alerts.rules.conditions import (
     RuleSpec,
     Selector,
 )
-from observatory.alerts.rules.units import amount
+from observatory.alerts.rules.units import format_value
 from observatory.alerts.silences.matchers import parse_matchers
 from observatory.clusters.models import Cluster
 
@@ -109,14 +109,15 @@ def test_hostile_texts_are_shortened_and_storable(template: str) -> None:
         (-3 * 2**20, "bytes", "-3 MiB"),
         (2**110, "bytes", "1.15e+18 PiB"),
         (0.25, "seconds", "250 ms"),
-        (90, "seconds", "90 s"),
+        (90, "seconds", "1 min 30 s"),
         (7_200, "seconds", "2 h"),
         (1.5 * 2**20, "bytes/s", "1.5 MiB/s"),
-        (12_345, "", "12345"),
+        (12_345, "", "12,345"),
+        (1e300, "seconds", "1e+300 s"),
         (85.0, "percent", "85 %"),
         (float("inf"), "seconds", "∞"),
         (float("nan"), "bytes", "–"),
     ],
 )
 def test_values_are_written_with_their_units(value: float, unit: str, words: str) -> None:
-    assert amount(value, unit) == words
+    assert format_value(value, unit) == words

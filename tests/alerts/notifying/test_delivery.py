@@ -10,7 +10,7 @@ from django.utils.timezone import now
 from observatory.alerts.models import Alert, Channel, Delivery, Rule
 from observatory.alerts.notifying.delivery import MAX_ATTEMPTS, deliver_to, due_channels, pause
 from observatory.store.connection import connect
-from observatory.store.maintenance.advisory_lock import CHANNELS, working
+from observatory.store.maintenance.advisory_lock import CHANNELS, try_lock
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.alerts.notifying.receivers import Receiver
 from tests.world import World
@@ -182,7 +182,7 @@ def test_a_message_of_a_dead_process_is_sent_again_with_the_same_id(
     Delivery.objects.update(state="sending", message_id=message, attempts=1)
     fire()
 
-    with connect() as another, working(another, channel.pk, CHANNELS) as is_held:
+    with connect() as another, try_lock(another, channel.pk, CHANNELS) as is_held:
         assert is_held
         deliver_to(channel.pk, at)
         assert webhook.bodies == []  # it lives

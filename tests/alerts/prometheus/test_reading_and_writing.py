@@ -67,15 +67,15 @@ def test_supported_rules_are_read_and_others_are_listed() -> None:
         ),
     )
     assert read.notes == (
-        "labels that rules of ours don't have: team",
+        "unsupported labels: team",
         "a template was left out: {{if x}}",
-        "annotations that rules of ours don't have: dashboard",
+        "unsupported annotations: dashboard",
     )
     assert [str(left) for left in reading.left_out] == [
         "Slow requests: histogram_quantile(0.9, rate(requests_bucket[5m])): "
-        "histogram_quantile isn't something that our rules can ask",
-        "job:tasks:sum: is a recording rule; ours raise alerts",
-        "Odd: soon: “for” is no duration as Prometheus writes them: 5m",
+        "the function histogram_quantile isn't supported",
+        "job:tasks:sum: is a recording rule; only alerting rules are supported",
+        "Odd: soon: “for” isn't a duration such as 5m",
     ]
 
 
@@ -87,19 +87,19 @@ def test_a_prometheusrule_of_kubernetes_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "a list “groups”"),
-        ("groups: 3", "a list “groups”"),
+        ("", "the list “groups”"),
+        ("groups: 3", "the list “groups”"),
         ("groups: [{name: a}]", "no list “rules”"),
         ("groups: [{rules: [3]}]", "isn't an object"),
         ("groups: [", "can't be read as YAML"),
         ("--- {}\n--- {}", "can't be read as YAML"),
         ("a: &a [1]\ngroups: [*a, *a]", "has an alias"),
-        ("groups: !!python/object/apply:os.system ['true']", "names a type"),
-        ("[" * 100_000, "too deep"),
-        ("groups: [" + "1," * 100_000 + "]", "too much"),
-        ("x" * (2**20 + 1), "over 1 MiB"),
-        ("groups: [{rules: [{alert: a, expr: '" + "a" * 6000 + "'}]}]", "over 5000 characters"),
-        ("groups: [{rules: [" + "{alert: a, expr: a > 1}," * 1001 + "]}]", "over 1000 rules"),
+        ("groups: !!python/object/apply:os.system ['true']", "has the type"),
+        ("[" * 100_000, "too deeply"),
+        ("groups: [" + "1," * 100_000 + "]", "too large"),
+        ("x" * (2**20 + 1), "larger than 1 MiB"),
+        ("groups: [{rules: [{alert: a, expr: '" + "a" * 6000 + "'}]}]", "more than 5,000 characters"),
+        ("groups: [{rules: [" + "{alert: a, expr: a > 1}," * 1001 + "]}]", "more than 1,000 rules"),
         ("groups: [{rules: [{alert: a, expr: 2026-13-45}]}]", "can't be read"),
         ("\x00", "can't be read"),
     ],
@@ -188,11 +188,11 @@ def test_comments_list_what_promql_cannot_express() -> None:
     assert [rule["alert"] for rule in yaml.safe_load(text)["groups"][0]["rules"]] == ["Bytes"]
     assert comments[-6:] == [
         "# Left out: Memory - bad: yaml: it divides by a worker's memory limit, "
-        "which Dask tells Prometheus nowhere.",
-        "# Left out: Lost: it waits for something that happens (worker-lost), which isn't a metric.",
-        "# Bytes: without data stays as it was, which PromQL can't say.",
-        "# Bytes: once it fires it ends only at 8, which PromQL can't say.",
-        "# Bytes: the label worker is a worker's name, which Prometheus has only by relabelling.",
+        "which Dask doesn't report to Prometheus.",
+        "# Left out: Lost: it has a condition on an event (worker-lost).",
+        "# Bytes: without data the alert stays as it is, which PromQL can't express.",
+        "# Bytes: it has the clear threshold 8, which PromQL can't express.",
+        "# Bytes: the label worker is a worker's name, which Prometheus has only with relabelling.",
         "# Bytes: it is disabled.",
     ]
 

@@ -65,7 +65,7 @@ def test_a_rule_needs_one_to_four_conditions() -> None:
 @pytest.mark.django_db
 def test_an_unknown_metric_is_rejected() -> None:
     assert said(metric("nothing_of_the_kind")) == [
-        (0, "metric", "No cluster has told a metric called nothing_of_the_kind.")
+        (0, "metric", "No cluster has reported a metric nothing_of_the_kind.")
     ]
     assert refused(metric("")) == (0, "metric")
     assert refused(metric(divisor="metric", divisor_metric="nothing_of_the_kind")) == (0, "divisor_metric")
@@ -85,10 +85,10 @@ def test_unknown_labels_are_rejected_with_the_known_ones() -> None:
     [(_, field, message)] = said(metric(labels='type="manged"'))
     assert field == "labels"
     assert message == (
-        f'No series of {MEMORY} has type="manged": there were managed, process, spilled, unmanaged.'
+        f'No series of {MEMORY} matches type="manged". Values: managed, process, spilled, unmanaged.'
     )
     [(_, _, message)] = said(metric(labels='kind="managed"'))
-    assert message == f"No series of {MEMORY} has the label kind: they have type."
+    assert message == f"No series of {MEMORY} has the label kind. Labels: type."
     assert said(metric(labels='type!="managed", kind!="x"')) == []
     assert refused(metric(TASKS, by=By.CLUSTER, labels='worker="w0"')) == (0, "labels")
 
@@ -98,7 +98,7 @@ def test_labels_are_checked_against_reported_series(stored: Stored) -> None:
         stored.samples({1: 1}, "queue_length", shard=shard)
     assert said(metric("queue_length", labels='shard="b"', by=By.CLUSTER)) == []
     [(_, _, message)] = said(metric("queue_length", labels='shard=~"c|d"', by=By.CLUSTER))
-    assert message == 'No series of queue_length has shard=~"c|d": there were a, b.'
+    assert message == 'No series of queue_length matches shard=~"c|d". Values: a, b.'
 
 
 @pytest.mark.django_db

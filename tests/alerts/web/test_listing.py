@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from observatory.alerts.web.flags import flags_of_clusters, flags_of_runs
-from observatory.alerts.web.listing import ORDERS, AlertFilter, Firing, Tally, find_alerts, firing
+from observatory.alerts.web.listing import ORDERS, AlertFilter, FiringCounts, Tally, find_alerts, firing
 from observatory.clusters.listing import ClusterFilter, find_clusters
 from observatory.runs.listing import RunFilter, find_runs
 from tests.alerted import make_alert
@@ -83,9 +83,9 @@ def test_alerts_are_sorted_both_ways(alerts: World, order: str) -> None:
 def test_firing_alerts_are_counted_with_their_highest_severity(alerts: World) -> None:
     make_alert(alerts.ended, "disk usage", severity="warning")
     here, nothing = Tally(1, "critical"), Tally(0, "")
-    assert firing(alerts.people["viewer"], alerts.live.pk) == Firing(here, Tally(1, "warning"))
-    assert firing(alerts.people["viewer"], None) == Firing(nothing, Tally(2, "critical"))
-    assert firing(alerts.people["nobody"], alerts.live.pk) == Firing(nothing, nothing)
+    assert firing(alerts.people["viewer"], alerts.live.pk) == FiringCounts(here, Tally(1, "warning"))
+    assert firing(alerts.people["viewer"], None) == FiringCounts(nothing, Tally(2, "critical"))
+    assert firing(alerts.people["nobody"], alerts.live.pk) == FiringCounts(nothing, nothing)
 
 
 FILL = """

@@ -30,12 +30,13 @@ from observatory.alerts.rules import events
 from observatory.alerts.rules.conditions import By, EventCondition
 from observatory.alerts.rules.events import ERRORS, LOGS, RULE_EVENTS
 from observatory.alerts.silences.matchers import pattern
+from observatory.clusters.formatting import format_duration
 from observatory.comparison.slower import slower_than_before
 from observatory.runs.discovery.finding import PLAIN_CLOSE, is_working
 from observatory.runs.models import Run
-from observatory.runs.summary import duration_words
 from observatory.store.queries.alert_events import Occurrence, last_event, last_statuses
-from observatory.store.queries.timeline import extent, instant
+from observatory.store.queries.extents import read_extent
+from observatory.store.times import from_microseconds
 
 PAUSED = "paused"
 
@@ -189,7 +190,7 @@ def _ended_with_errors(data: WindowData, condition: EventCondition) -> Iterator[
     until = ended + round(condition.window * SECOND) if cluster.ended else ENDLESS
     if ended >= data.stop or until <= data.start:
         return
-    found = extent(data.connection, cluster.pk)
+    found = read_extent(data.connection, cluster.pk)
     if found is None:
         return
     if cluster.end_reason != PLAIN_CLOSE and is_working(data.connection, cluster, found):
@@ -202,15 +203,16 @@ def _ended_with_errors(data: WindowData, condition: EventCondition) -> Iterator[
 def _slower_runs(data: WindowData, condition: EventCondition) -> Iterator[EventInEffect]:
     window = round(condition.window * SECOND)
     runs = data.cluster.runs.filter(
-        stop__gt=instant(data.start - window),
-        stop__lt=instant(data.stop),
+        stop__gt=from_microseconds(data.start - window),
+        stop__lt=from_microseconds(data.stop),
         outcome__in=(Run.Outcome.FINISHED, Run.Outcome.ERRED),
     )
     for run in runs.select_related("cluster").order_by("stop"):
         slower = slower_than_before(run)
         if slower is not None and run.stop is not None:
             stop = round(run.stop.timestamp() * SECOND)
-            text = f"{run.name} took {duration_words(slower.seconds)}, usually {duration_words(slower.usual)}"
+            took, usual = format_duration(slower.seconds), format_duration(slower.usual)
+            text = f"{run.name} took {took}, usually {usual}"
             yield EventInEffect(None, "", stop, stop + window, 1, text)
 
 

@@ -11,6 +11,7 @@ from observatory.alerts.prometheus.files import export_rules
 
 class Command(BaseCommand):
     help = "Writes the rules as a Prometheus rule file to the standard output."
+    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", nargs="*", help="name of a rule; none: all")

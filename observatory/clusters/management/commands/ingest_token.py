@@ -13,6 +13,7 @@ class Command(BaseCommand):
     help = (
         "Makes an ingest token for agents that report into a project, and prints it: it is shown this once."
     )
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", help="the project's short name, as in its address")

@@ -10,6 +10,7 @@ from observatory.clusters.accounts import first_administrator_link
 
 class Command(BaseCommand):
     help = "Prints a link that signs the first administrator in, once and within the hour."
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("base_url", help="where a browser finds this Observatory: http://127.0.0.1:8000")

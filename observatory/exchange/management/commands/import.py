@@ -18,6 +18,7 @@ class Command(BaseCommand):
         "Imports a bundle of an Observatory, a cluster dump of Dask (msgpack or YAML) or a list of "
         "get_task_stream as JSON, and prints the address of the run that it became."
     )
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)

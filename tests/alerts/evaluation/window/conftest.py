@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +25,7 @@ from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
+from observatory.store.times import from_seconds
 from observatory.wire.records import Batch, Event, MetricType, Sample, Series, WorkerGone, WorkerSeen
 
 START = 1_780_000_000.0
@@ -61,7 +61,7 @@ class Stored:
         self.write(gone=[WorkerGone(address, START + time, "lost")])
 
     def ends(self, time: float, reason: str = "the scheduler closed") -> None:
-        self.cluster.ended = datetime.fromtimestamp(START + time, UTC)
+        self.cluster.ended = from_seconds(START + time)
         self.cluster.end_reason = reason
         self.cluster.save()
 
@@ -115,7 +115,7 @@ def shifted(firing: Firing) -> Firing:
 def stored(db: None) -> Iterator[Stored]:
     """What it stores is removed after the test: emptying all tables would take longer than all tests here."""
     project = Project.objects.create(name="Team", slug="team")
-    started = datetime.fromtimestamp(START, UTC)
+    started = from_seconds(START)
     cluster = Cluster.objects.create(
         project=project, scheduler_id="Scheduler-1", name="etl", started=started, last_seen=started
     )

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from observatory.alerts.evaluation import back_test as module
 from observatory.alerts.evaluation.back_test import MAX_POINTS, MAX_SUBJECTS, BackTestError, back_test
-from observatory.alerts.evaluation.window import back_test as module
 from observatory.alerts.rules.conditions import By, EventCondition, NoData
 from tests.alerts.evaluation.window.conftest import START, Stored, above, name_of, rule, shifted
 

@@ -1,0 +1,182 @@
+"""Which cluster a target shows: follows schedulers as they come, go and come back at its address."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector import registry
+from observatory.collect.collector.claims import Claims
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.observation import Observation
+from observatory.collect.collector.outbox import Outbox
+from observatory.collect.collector.registry import is_unnamed
+from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.scheduler.clock import SchedulerClock
+from observatory.collect.scheduler.identity import Identity
+from observatory.collect.scheduler.identity_poller import IdentityPoller
+from observatory.store.ingest.resumption import known_series, open_workers, recorded_until
+from observatory.wire.records import Event, WorkerGone
+
+logger = logging.getLogger(__name__)
+
+SHORTEST_GAP = 3.0
+"""seconds that may lie between the last stored second and the beginning of an observation"""
+ANOTHER = "another scheduler answers at its address"
+
+
+class ClusterTracker:
+    """The clusters of one target: at most one is observed at a time. For one task."""
+
+    def __init__(
+        self,
+        target: Target,
+        claims: Claims,
+        clock: SchedulerClock,
+        outbox: Outbox,
+        identity_poller: IdentityPoller,
+        process_start: Callable[[], Awaitable[float | None]],
+    ) -> None:
+        self.target = target
+        self.claims = claims
+        self.clock = clock
+        self.outbox = outbox
+        self.identity_poller = identity_poller
+        self.process_start = process_start
+        self.observation: Observation | None = None
+        self.confirmed = False
+        """whether it is certain that the observed scheduler is the one that answers"""
+        self.last_seen = 0.0
+        """when the scheduler last answered, on its clock"""
+        self.refusal = ""
+        """why the scheduler that answers is not observed"""
+        self.ends: dict[int, dict[str, Any]] = {}
+        """ended (seconds) and end_reason of clusters that ended"""
+        self.untold_ends: set[int] = set()
+        """those of which the database doesn't know yet"""
+        self.is_tidy = False
+        """whether clusters that an earlier collector left open are ended"""
+
+    def is_eager(self) -> bool:
+        """Whether the scheduler's id is wanted soon."""
+        return self.observation is None or not self.confirmed or is_unnamed(self.observation.cluster)
+
+    async def follow(self, identity: Identity) -> None:
+        """Observes the scheduler that answers: the same as before, or another one.
+
+        Raises django.db.Error, psycopg.OperationalError.
+        """
+        if not identity.scheduler_id:
+            await self._follow_unnamed(identity)
+            return
+        if self.observation is not None:
+            if await self._is_observed(self.observation.cluster, identity):
+                self.confirmed = True
+                return
+            await self.end(ANOTHER)
+        await self._begin(*await run_in_django_thread(registry.cluster_of, self.target, identity))
+
+    async def _is_observed(self, cluster: Cluster, identity: Identity) -> bool:
+        """Whether the scheduler is that of the observed cluster, which gets its id if it had none."""
+        if is_unnamed(cluster):
+            return await run_in_django_thread(registry.name_cluster, cluster, identity)
+        return cluster.scheduler_id == identity.scheduler_id
+
+    async def _follow_unnamed(self, identity: Identity) -> None:
+        """The scheduler can't say its id now: is it the one that was observed?"""
+        known = self.observation
+        if (known is not None and self.confirmed) or self.identity_poller.failures < 2:
+            return
+        started = await self.process_start()
+        if known is not None:
+            new = started and known.process_start and started > known.process_start + registry.STARTING
+            if not new:
+                self.confirmed = True
+                return
+            await self.end(ANOTHER)
+        found = await run_in_django_thread(
+            registry.unnamed_cluster_of, self.target, identity.address, started or self.clock.now()
+        )
+        await self._begin(*found)
+
+    async def _begin(self, cluster: Cluster, fresh: bool) -> None:
+        """Observes a cluster from now on."""
+        if not await self.claims.hold(f"cluster:{cluster.pk}", self.target.pk):
+            self.refusal = "another target of this project observes the same scheduler"
+            return
+        self.refusal = ""
+        await self._tidy(ANOTHER, but=cluster.pk)
+        series = await asyncio.to_thread(known_series, cluster.pk)
+        self.outbox.open(cluster.pk)
+        observation = Observation(
+            cluster, fresh, self.outbox, self.clock, SeriesLimit(self.target.series_limit, series)
+        )
+        for address in await asyncio.to_thread(open_workers, cluster.pk):
+            observation.membership.remember(address, self.clock.now())
+        if cluster.ended is not None:
+            await run_in_django_thread(registry.reopen_cluster, cluster.pk)
+        if self.ends.pop(cluster.pk, None) is not None or cluster.ended is not None:
+            self.untold_ends.discard(cluster.pk)
+            observation.event("scheduler-reachable", self.clock.now(), "the scheduler answers again")
+        if not fresh:
+            await self._record_gap(observation)
+        self.confirmed = True
+        self.observation = observation
+        logger.info("%s: observing %s", self.target.url, cluster.scheduler_id)
+
+    async def _record_gap(self, observation: Observation) -> None:
+        """Records from when to when nobody observed the cluster, whatever the reason was."""
+        recorded = await asyncio.to_thread(recorded_until, observation.cluster.pk)
+        now = self.clock.now()
+        if recorded and now - recorded > SHORTEST_GAP:
+            observation.not_observed(recorded, now)
+
+    async def _tidy(self, reason: str, but: int | None = None) -> None:
+        """Ends the clusters that earlier collectors left open: their schedulers are gone."""
+        for cluster in await run_in_django_thread(registry.alive, self.target):
+            if cluster.pk == but:
+                continue
+            last_seen = cluster.last_seen.timestamp()
+            addresses = await asyncio.to_thread(open_workers, cluster.pk)
+            self.outbox.open(cluster.pk)
+            for address in addresses:
+                self.outbox.add(WorkerGone(address, last_seen, "cluster-ended"))
+            self.outbox.add(Event(last_seen, "cluster-ended", "", {"message": reason}))
+            await self._ended(cluster.pk, last_seen, reason)
+        self.is_tidy = True
+
+    async def end(self, reason: str) -> None:
+        """Ends the observed cluster at the moment it was last seen."""
+        observation = self.observation
+        if observation is None:
+            return
+        ended = max(self.last_seen, observation.cluster.started.timestamp())
+        observation.membership.end(ended)
+        observation.event("cluster-ended", ended, reason)
+        self.observation = None
+        self.confirmed = False
+        self.identity_poller.failures = 0
+        logger.info("%s: %s ended: %s", self.target.url, observation.cluster.scheduler_id, reason)
+        await self._ended(observation.cluster.pk, ended, reason)
+
+    async def gone(self, reason: str) -> None:
+        """Nobody answers at the address any more."""
+        if self.observation is not None:
+            await self.end(reason)
+        elif not self.is_tidy:
+            await self._tidy(reason)
+
+    async def _ended(self, cluster: int, ended: float, reason: str) -> None:
+        self.ends[cluster] = {"ended": ended, "end_reason": reason}
+        self.untold_ends.add(cluster)
+        await self.tell_ends()
+
+    async def tell_ends(self) -> None:
+        """Tells the database which clusters ended, as far as it doesn't know. Raises django.db.Error."""
+        for cluster in list(self.untold_ends):
+            end = self.ends[cluster]
+            await run_in_django_thread(registry.end_cluster, cluster, end["ended"], end["end_reason"])
+            self.untold_ends.discard(cluster)

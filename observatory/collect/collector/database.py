@@ -1,0 +1,24 @@
+"""Calls Django's ORM from asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+async def run_in_django_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """function(…) in Django's thread, its connection given back to the pool. Raises django.db.Error."""
+
+    def call() -> R:
+        try:
+            return function(*args, **kwargs)
+        finally:
+            close_old_connections()
+
+    return await sync_to_async(call)()

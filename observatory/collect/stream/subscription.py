@@ -1,0 +1,48 @@
+"""The WebSocket to a scheduler's event stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import aiohttp
+
+from observatory.collect.http.fetch import Failure, FetchError, HttpClient, failure_of
+
+MAXIMUM_MESSAGE = 4 * 2**20
+HEARTBEAT = 30.0
+"""seconds between pings; half of it without a pong ends the subscription: a busy scheduler takes long"""
+HANDSHAKE_TIMEOUT = 5.0
+
+
+class Subscription:
+    """One WebSocket to a target's event stream."""
+
+    def __init__(self, client: HttpClient, url: str) -> None:
+        self.client = client
+        self.url = url
+
+    async def listen(self, opened: Callable[[], None], receive: Callable[[str], None]) -> str:
+        """Subscribes, calls receive(text) for each message, and returns why the stream ended.
+
+        Raises FetchError when the subscription isn't granted. Cancelling it closes the socket first.
+        """
+        limits = aiohttp.ClientWSTimeout(ws_close=3.0)
+        try:
+            async with asyncio.timeout(HANDSHAKE_TIMEOUT):
+                socket = await self.client.session.ws_connect(
+                    self.url, max_msg_size=MAXIMUM_MESSAGE, heartbeat=HEARTBEAT, timeout=limits, compress=0
+                )
+        except aiohttp.WSServerHandshakeError as error:
+            reason = f"its event stream answered with status {error.status}"
+            raise FetchError(Failure.ANSWER, reason, error.status) from None
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            raise failure_of(error, HANDSHAKE_TIMEOUT) from error
+        async with socket:
+            opened()
+            async for message in socket:
+                if message.type is aiohttp.WSMsgType.TEXT:
+                    receive(message.data)
+        if isinstance(socket.exception(), aiohttp.WebSocketError):
+            return f"a message was refused: {socket.exception()}"[:200]
+        return "it was closed"

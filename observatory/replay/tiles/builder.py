@@ -1,0 +1,233 @@
+"""Builds tiles: closed ones once, which are then cached, open ones for each request.
+
+Tiles up to BASE_LEVEL are built from rows, those above from the two tiles below, so that the cost of a tile
+doesn't depend on the number of rows it covers. Below BASE_LEVEL, tiles of many rows are built ahead.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import psycopg
+
+from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.clipping import clip_tile
+from observatory.replay.tiles.extent_block import empty_extent, extent_block
+from observatory.replay.tiles.from_children import count_spans, tile_from_children
+from observatory.replay.tiles.from_rows import tile_from_rows
+from observatory.replay.tiles.layers import Layer, layers_for
+from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
+from observatory.store.ingest.extent_update import SETTLING
+from observatory.store.maintenance import tile_cache
+from observatory.store.maintenance.retained_windows import holes
+from observatory.store.queries import timeline
+from observatory.store.queries.extents import Extent, read_extent
+from observatory.store.times import seconds_to_microseconds
+from observatory.wire.blocks import decode
+from observatory.wire.layers import SPANS
+
+BASE_LEVEL = 16
+"""tiles of 34 s"""
+MANY_SPANS = 5_000
+"""spans of a tile, above which its children are built ahead as well"""
+MAXIMUM_TOP_TILES = 4
+"""tiles that cover a whole cluster"""
+CACHE_COMPRESSION, SEND_COMPRESSION = 6, 1
+"""levels of gzip: a cached tile is compressed once and sent often"""
+MAXIMUM_HEAD = 4096
+"""bytes that suffice for an extent block"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Encoded blocks, the extent's first. A closed tile doesn't change while the extent's version stays."""
+
+    packed: bytes
+    """the blocks, gzipped, as cached and sent"""
+    version: int
+    closed: bool
+
+    @property
+    def body(self) -> bytes:
+        return gzip.decompress(self.packed)
+
+
+def get_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile:
+    """Return a tile, cached or built now, clipped to the scope."""
+    if tile_id.level > BASE_LEVEL:
+        build_closed_tiles(connection, scope, layer, tile_id)
+    tile = _build(connection, scope, layer, tile_id)
+    return tile if scope.is_whole else replace(tile, packed=clip_tile(tile.packed, scope))
+
+
+def build_closed_tiles(
+    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, deep: bool = False
+) -> int:
+    """Build and cache the closed tiles at `tile_id` and below that aren't cached; returns their number.
+
+    `deep`: below BASE_LEVEL as well, where there are MANY_SPANS.
+    """
+    extent = read_extent(connection, scope.cluster.pk)
+    if (
+        extent is None
+        or not _overlaps(tile_id, extent, scope)
+        or _is_cached(connection, scope, layer, tile_id)
+    ):
+        return 0
+    if _is_in_hole(tile_id, holes(connection, scope.cluster.pk)):
+        return 0
+    built = 0
+    if tile_id.level > BASE_LEVEL:
+        built += _build_children(connection, scope, layer, tile_id, deep)
+    if is_closed(tile_id, extent.committed, scope):
+        tile = _build(connection, scope, layer, tile_id)
+        built += 1
+        can_be_finer = deep and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
+        if can_be_finer and count_spans(tile.body) > MANY_SPANS:
+            built += _build_children(connection, scope, layer, tile_id, deep)
+    return built
+
+
+def build_cluster_tiles(connection: psycopg.Connection, cluster: Cluster, layer: Layer) -> int:
+    """Build the closed tiles of the whole cluster, or all once it has ended; returns the number of closed."""
+    scope = Scope(cluster)
+    extent = read_extent(connection, cluster.pk)
+    if extent is None or not extent.first:
+        return 0
+    top = covering_tile_ids(extent.first, extent.last)
+    built = sum(build_closed_tiles(connection, scope, layer, tile_id, deep=True) for tile_id in top)
+    if not cluster.is_live:
+        for tile_id in top:
+            _build(connection, scope, layer, tile_id)
+    return built
+
+
+def build_window_tiles(connection: psycopg.Connection, scope: Scope) -> None:
+    """Build the closed tiles that show a whole window."""
+    extent = read_extent(connection, scope.cluster.pk)
+    if extent is None:
+        return
+    tile_ids = recorded_tile_ids(scope, extent)
+    for layer in layers_for(extent.workers):
+        for tile_id in tile_ids:
+            build_closed_tiles(connection, scope, layer, tile_id)
+
+
+def recorded_tiles(connection: psycopg.Connection, scope: Scope, layer: Layer) -> list[tuple[TileId, Tile]]:
+    """Return the few tiles of a layer that cover everything recorded in the scope."""
+    extent = read_extent(connection, scope.cluster.pk)
+    tile_ids = [] if extent is None else recorded_tile_ids(scope, extent)
+    return [(tile_id, get_tile(connection, scope, layer, tile_id)) for tile_id in tile_ids]
+
+
+def recorded_tile_ids(scope: Scope, extent: Extent) -> list[TileId]:
+    """Return the tiles that cover everything recorded in the scope; none if nothing was."""
+    first, last = scope.clip_seconds(extent.first, extent.last)
+    return covering_tile_ids(first, last) if first <= last else []
+
+
+def covering_tile_ids(first: float, last: float) -> list[TileId]:
+    """Return the tiles that cover a time range (seconds), of the lowest level with few of them."""
+    for level in range(BASE_LEVEL, MAXIMUM_LEVEL + 1):
+        start, stop = (TileId.at(level, seconds_to_microseconds(time)).index for time in (first, last))
+        if stop - start < MAXIMUM_TOP_TILES:
+            break
+    return [TileId(level, index) for index in range(start, stop + 1)]
+
+
+def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
+    """Return whether no more records can be added to the tile, late ones aside."""
+    return min(tile_id.stop, scope.stop) / 1e6 < committed - SETTLING
+
+
+def _build(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile:
+    with timeline.snapshot(connection):
+        extent = read_extent(connection, scope.cluster.pk) or empty_extent(scope.cluster)
+        builder = _Builder(connection, scope, extent)
+        packed = builder.packed(layer, tile_id)
+    for (name, built), body in builder.built.items():
+        where = (scope.cluster.pk, name, built.level, built.index)
+        tile_cache.store_tile(connection, *where, extent.version, body)
+    return Tile(packed, extent.version, is_closed(tile_id, extent.committed, scope))
+
+
+def _build_children(
+    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, deep: bool
+) -> int:
+    return sum(build_closed_tiles(connection, scope, layer, child, deep) for child in tile_id.children)
+
+
+class _Builder:
+    """Builds a tile and those that it needs below it, in a snapshot; writes nothing."""
+
+    def __init__(self, connection: psycopg.Connection, scope: Scope, extent: Extent) -> None:
+        self.connection = connection
+        self.scope = scope
+        self.extent = extent
+        self.holes = holes(connection, scope.cluster.pk)
+        self.head = extent_block(extent, scope.cluster)
+        self.built: dict[tuple[str, TileId], bytes] = {}
+        """tiles to be cached, by name and id"""
+
+    def packed(self, layer: Layer, tile_id: TileId) -> bytes:
+        name = _cache_name(layer, self.scope, tile_id)
+        where = (self.scope.cluster.pk, name, tile_id.level, tile_id.index)
+        cached = tile_cache.read_tile(self.connection, *where, self.extent.version)
+        if cached is not None and self._is_current(cached, tile_id):
+            return cached
+        body = self.head + self._blocks(layer, tile_id)
+        if is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live:
+            self.built[name, tile_id] = _pack(body, CACHE_COMPRESSION)
+            return self.built[name, tile_id]
+        return _pack(body, SEND_COMPRESSION)
+
+    def _blocks(self, layer: Layer, tile_id: TileId) -> bytes:
+        scope = Scope(self.scope.cluster) if self.scope.contains(tile_id) else self.scope
+        start, stop = scope.clip(tile_id)
+        if start == stop:
+            return tile_from_children(layer, tile_id, (), scope.window)
+        if tile_id.level <= BASE_LEVEL:
+            return tile_from_rows(self.connection, scope, layer, tile_id)
+        children = [
+            (child, gzip.decompress(self.packed(layer, child)))
+            for child in tile_id.children
+            if _overlaps(child, self.extent, self.scope) and not _is_in_hole(child, self.holes)
+        ]
+        return tile_from_children(layer, tile_id, children, scope.window)
+
+    def _is_current(self, packed: bytes, tile_id: TileId) -> bool:
+        """Return whether a cached tile was closed when it was built, or nothing was stored since."""
+        head = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(packed, MAXIMUM_HEAD)
+        if head.startswith(self.head):
+            return True
+        return is_closed(tile_id, next(decode(head)).meta["committed"], self.scope)
+
+
+def _is_cached(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:
+    name = _cache_name(layer, scope, tile_id)
+    return tile_cache.has_tile(connection, scope.cluster.pk, name, tile_id.level, tile_id.index)
+
+
+def _cache_name(layer: Layer, scope: Scope, tile_id: TileId) -> str:
+    """Return the name of a cached tile; all scopes share those that lie completely in them."""
+    if scope.contains(tile_id):
+        return str(layer)
+    return f"{layer}{'' if '.' in str(layer) else '.'}@{scope.start}-{scope.stop}"
+
+
+def _pack(body: bytes, level: int) -> bytes:
+    return gzip.compress(body, level, mtime=0)
+
+
+def _overlaps(tile_id: TileId, extent: Extent, scope: Scope) -> bool:
+    start, stop = scope.clip(tile_id)
+    return start < stop and stop / 1e6 > extent.first and start / 1e6 <= extent.last
+
+
+def _is_in_hole(tile_id: TileId, holes: Sequence[tuple[float, float]]) -> bool:
+    """Return whether retention removed everything in the tile, so that nothing needs to be built."""
+    return any(start <= tile_id.start / 1e6 and tile_id.stop / 1e6 <= stop for start, stop in holes)

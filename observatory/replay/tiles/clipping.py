@@ -1,0 +1,66 @@
+"""Clips tiles and extents to a window, and removes what the scope doesn't share."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.events import event_block, redact_event
+from observatory.store.ingest.extent_update import SETTLING
+from observatory.wire.blocks import Block, Column, decode, encode
+
+
+def clip_tile(packed: bytes, scope: Scope) -> bytes:
+    """Clip a gzipped tile to the scope: its extent, its spans and its events."""
+    blocks = decode(gzip.decompress(packed))
+    return gzip.compress(b"".join(_clip_block(block, scope) for block in blocks), 1, mtime=0)
+
+
+def clip_extent(meta: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+    """Return the meta of a window's `extent` block, without the counts, which aren't known for a window."""
+    start, stop = scope.start / 1e6, scope.stop / 1e6
+    is_over = meta["last"] >= stop or meta["ended"] is not None or meta["committed"] >= stop
+    return {
+        "first": max(meta["first"], start),
+        "last": min(max(meta["last"], start), stop),
+        # later than the window, so that the page treats its tiles as closed
+        "committed": min(meta["committed"], stop + SETTLING),
+        "version": meta["version"],
+        "sequence": meta["sequence"],
+        "ended": min(stop, meta["ended"] or stop) if is_over else None,
+        "end_reason": "",
+        "stream": "unknown",
+    }
+
+
+def _clip_block(block: Block, scope: Scope) -> bytes:
+    if block.kind == "extent":
+        return _encode(replace(block, meta=clip_extent(block.meta, scope)))
+    if block.kind == "span":
+        return _encode(_clip_spans(block, scope))
+    if block.kind == "event":
+        return _redact_events(block, scope)
+    return _encode(block)
+
+
+def _clip_spans(block: Block, scope: Scope) -> Block:
+    columns = dict(block.columns)
+    for name in ("start", "stop"):
+        times = np.frombuffer(columns[name].data, "<f8", block.rows)
+        clipped = np.clip(times, scope.start / 1e6, scope.stop / 1e6)
+        columns[name] = Column(name, "f64", clipped)
+    return replace(block, columns=columns)
+
+
+def _redact_events(block: Block, scope: Scope) -> bytes:
+    columns = (block.list(name) for name in ("time", "worker", "kind", "message", "detail"))
+    return event_block([redact_event(row, scope) for row in zip(*columns, strict=True)])
+
+
+def _encode(block: Block) -> bytes:
+    return encode(block.kind, block.rows, list(block.columns.values()), block.meta)

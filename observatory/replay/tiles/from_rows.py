@@ -1,0 +1,145 @@
+"""Builds tiles of the lower levels from rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import psycopg
+
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.bins import (
+    MAXIMUM_GAP,
+    MINIMUM_SPAN_BINS,
+    BusyBins,
+    SeriesBins,
+    bin_samples,
+    bin_spans,
+    is_short,
+    merge_series_bins,
+    rates,
+)
+from observatory.replay.tiles.events import event_blocks_from_rows
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.levels import TileId
+from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
+from observatory.store.ingest.intervals import Intervals
+from observatory.store.queries import timeline
+from observatory.wire.blocks import Column, encode, number_column, text_column
+from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
+from observatory.wire.records import MetricType
+
+
+def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
+    """Return the blocks of a tile, without the extent block."""
+    if layer.name == SPANS:
+        return _spans(connection, scope, layer.band or 0, tile_id)
+    if layer.name == PREFIXES:
+        return _prefixes(connection, scope, tile_id)
+    if layer.name == EVENTS:
+        return event_blocks_from_rows(connection, scope, tile_id)
+    if layer.name == PROFILE:
+        return _profile(connection, scope, tile_id)
+    return _series(connection, scope, layer, tile_id)
+
+
+def _spans(connection: psycopg.Connection, scope: Scope, band: int, tile_id: TileId) -> bytes:
+    cluster, window = scope.cluster.pk, scope.clip(tile_id)
+    lanes = timeline.lanes_of_band(connection, cluster, band)
+    rows = timeline.spans(connection, cluster, *window, lanes)
+    short = is_short(rows["start"], rows["stop"], tile_id)
+    binned = {name: column[short] for name, column in rows.items()}
+    blocks = [_busy_block(binned, binned["lane"], tile_id, scope)]
+    if not short.all():
+        shortest = MINIMUM_SPAN_BINS * tile_id.bin_width
+        long = timeline.long_spans(connection, cluster, *window, shortest, lanes)
+        blocks.append(span_block(long))
+    return b"".join(blocks)
+
+
+def _prefixes(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> bytes:
+    rows = timeline.spans(connection, scope.cluster.pk, *scope.clip(tile_id))
+    return _busy_block(rows, np.zeros(len(rows["lane"]), np.int64), tile_id, scope)
+
+
+def _busy_block(
+    rows: dict[str, timeline.Array], lane: timeline.Array, tile_id: TileId, scope: Scope
+) -> bytes:
+    spans = (lane, rows["prefix"], rows["action"], rows["start"], rows["stop"])
+    return busy_block(bin_spans(*spans, tile_id, scope.window), tile_id)
+
+
+def busy_block(busy: BusyBins, tile_id: TileId) -> bytes:
+    """Encode the busy bins of a tile."""
+    columns = [
+        Column("lane", "u32", busy.lane.astype("<u4")),
+        Column("bin", "u32", busy.bin.astype("<u4")),
+        Column("prefix", "u32", busy.prefix.astype("<u4")),
+        Column("action", "u8", busy.action.astype("u1")),
+        Column("seconds", "f32", busy.seconds.astype("<f4")),
+        Column("count", "u32", busy.count.astype("<u4")),
+    ]
+    return encode("busy", len(busy.lane), columns, {"level": tile_id.level, "index": tile_id.index})
+
+
+def span_block(rows: list[tuple[object, ...]]) -> bytes:
+    """Encode the rows of store.queries.timeline.long_spans."""
+    columns = list(zip(*rows, strict=True)) or [()] * 9
+    lane, prefix, action, status, start, stop, nbytes, keys, typenames = columns
+    return encode(
+        "span",
+        len(rows),
+        [
+            number_column("lane", "u32", lane),
+            number_column("prefix", "u32", prefix),
+            number_column("action", "u8", action),
+            number_column("status", "u8", status),
+            number_column("start", "f64", start),
+            number_column("stop", "f64", stop),
+            number_column("nbytes", "f64", nbytes),
+            text_column("key", map(str, keys)),
+            text_column("typename", map(str, typenames)),
+        ],
+    )
+
+
+def _profile(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> bytes:
+    rows = timeline.profile_rows(connection, scope.cluster.pk, *scope.clip(tile_id))
+    worker, prefix, source, stack = rows["worker"], rows["prefix"], rows["source"], rows["stack"]
+    found = ProfileBins(rows["time"], worker, prefix, source, stack, rows["count"])
+    return profile_block(merge_profile_bins([found], tile_id), tile_id)
+
+
+def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
+    cluster = scope.cluster
+    start, stop = scope.clip(tile_id)
+    intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
+    found = timeline.layer_series(connection, cluster.pk, LAYERS[layer.name], layer.band)
+    numbers = np.array([series.id for series in found], np.int64)
+    usual = np.array([intervals.of(series.metric) for series in found], np.float64)
+    is_counter = np.array([series.type == MetricType.COUNTER for series in found], bool)
+    # the first rate of a counter in the tile needs the sample before it
+    before = int(MAXIMUM_GAP * usual.max(initial=0) * 1e6)
+    rows = timeline.samples(connection, cluster.pk, numbers.tolist(), max(scope.start, start - before), stop)
+    series, time, value = rows["series"], rows["time"], rows["value"]
+    at = np.searchsorted(numbers, series)
+    interval, counts_up = usual[at], is_counter[at]
+    value = np.where(counts_up, rates(series, time, value, interval), value)
+    bins = bin_samples(series, time, value, tile_id)
+    if layer.band is None:
+        firsts = np.array([series.first for series in found], np.int64)
+        bins = merge_series_bins(
+            [replace(bins, series=firsts[np.searchsorted(numbers, bins.series)])], tile_id
+        )
+    return bin_block(bins, layer, tile_id)
+
+
+def bin_block(bins: SeriesBins, layer: Layer, tile_id: TileId) -> bytes:
+    columns = [
+        Column("series", "u32", bins.series.astype("<u4")),
+        Column("time", "f64", bins.time / 1e6),
+        *(Column(name, "f64", getattr(bins, name)) for name in ("min", "max", "mean", "last")),
+        Column("count", "u32", bins.count.astype("<u4")),
+    ]
+    meta = {"level": tile_id.level, "index": tile_id.index, "layer": str(layer)}
+    return encode("bin", len(bins.series), columns, meta)

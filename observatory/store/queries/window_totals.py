@@ -1,0 +1,98 @@
+"""Totals of a window of a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+
+from observatory.wire.records import Action
+
+MEMORY = "observatory_worker_memory_bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTotals:
+    """Seconds are summed over lanes with spans clipped to the window; memory is summed over workers."""
+
+    tasks: int
+    """compute spans that stopped in the window"""
+    errors: int
+    """tasks that erred finally, as far as the sources reported them"""
+    seconds: dict[str, float]
+    """busy seconds by the label of the action"""
+    transferred: int
+    """bytes"""
+    workers: int
+    """worker lifetimes that overlap the window"""
+    threads: int
+    lane_seconds: float
+    """seconds that threads existed in the window, summed; the rest after busy seconds is idle time"""
+    peak_memory: float | None
+    """maximum over time of the workers' summed process memory (bytes); None: no samples"""
+
+
+def window_totals(
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+) -> WindowTotals:
+    """Return the totals of the window [start, stop)."""
+    window: dict[str, Any] = {"cluster": cluster, "start": start, "stop": stop}
+    rows = connection.execute(
+        """SELECT action, count(*) FILTER (WHERE stop <= %(stop)s AND stop > %(start)s),
+               sum(extract(epoch FROM least(stop, %(stop)s) - greatest(start, %(start)s)))::float8,
+               least(sum(nbytes), 9e18)::bigint
+           FROM span WHERE cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s
+           GROUP BY action""",
+        window,
+    ).fetchall()
+    by_action = {Action(action): (count, seconds, nbytes) for action, count, seconds, nbytes in rows}
+    workers, threads, lane_seconds = connection.execute(
+        """SELECT count(*), coalesce(sum(nthreads), 0), coalesce(sum(nthreads * extract(epoch FROM
+               least(coalesce(ended, %(stop)s), %(stop)s) - greatest(started, %(start)s))), 0)::float8
+           FROM worker WHERE cluster_id = %(cluster)s AND started < %(stop)s
+             AND (ended IS NULL OR ended > %(start)s)""",
+        window,
+    ).fetchone() or (0, 0, 0.0)
+    return WindowTotals(
+        tasks=by_action.get(Action.COMPUTE, (0, 0.0, 0))[0],
+        errors=_errors(connection, window),
+        seconds={action.label: seconds for action, (_, seconds, _) in by_action.items()},
+        transferred=by_action.get(Action.TRANSFER, (0, 0.0, 0))[2],
+        workers=workers,
+        threads=threads,
+        lane_seconds=lane_seconds,
+        peak_memory=_peak_memory(connection, window),
+    )
+
+
+def _errors(connection: psycopg.Connection, window: dict[str, Any]) -> int:
+    """Count errors as the extent does: an agent's error records, plus the counts of tasks-erred events."""
+    row = connection.execute(
+        """SELECT (SELECT count(*) FROM error WHERE cluster_id = %(cluster)s
+                     AND time > %(start)s AND time <= %(stop)s AND outcome <> 'retried')
+                + (SELECT coalesce(sum(least((detail->'count')::numeric, 1000000000)), 0) FROM event
+                   WHERE cluster_id = %(cluster)s AND time > %(start)s AND time <= %(stop)s
+                     AND kind = 'tasks-erred' AND jsonb_typeof(detail->'count') = 'number')""",
+        window,
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _peak_memory(connection: psycopg.Connection, window: dict[str, Any]) -> float | None:
+    """Return the maximum over bins of five seconds of the workers' summed peaks."""
+    row = connection.execute(
+        """SELECT max(total) FROM (
+               SELECT sum(peak) AS total FROM (
+                   SELECT date_bin('5 seconds', time, 'epoch') AS bin, series_id, max(value) AS peak
+                   FROM sample JOIN series ON series.id = series_id
+                   WHERE sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
+                     AND series.cluster_id = %(cluster)s AND metric = %(metric)s
+                     AND labels @> '{"type": "process"}' AND value < 'Infinity'
+                   GROUP BY bin, series_id
+               ) AS by_worker GROUP BY bin
+           ) AS by_bin""",
+        {**window, "metric": MEMORY},
+    ).fetchone()
+    return None if row is None else row[0]

@@ -1,0 +1,206 @@
+"""The kinds of blocks that tiles and the live socket consist of: their columns, types, units and meanings.
+
+Blocks are checked against these declarations when they are encoded. `observatory.config.contract` makes the
+documentation's table (docs/blocks.md) and the frontend's names and types (frontend/contract.js) from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from observatory.wire.blocks import TYPECODES, BlockError, Column, encode, number_column, text_column
+
+
+@dataclass(frozen=True, slots=True)
+class BlockColumn:
+    """A column of a block. `type` is a type of `observatory.wire.blocks`."""
+
+    name: str
+    type: str
+    meaning: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockKind:
+    """A kind of block. A kind without columns has no rows: its content is in its meta."""
+
+    name: str
+    meaning: str
+    columns: tuple[BlockColumn, ...] = ()
+    meta: tuple[str, ...] = ()
+    """names in the block's meta; live blocks leave out `level`, `index` and `bins`, which belong to tiles"""
+    found_in: str = ""
+
+    def encode(self, values: Mapping[str, Any], meta: Mapping[str, Any] | None = None) -> bytes:
+        """The bytes of a block.
+
+        `values` has the values of each column: a buffer of the column's type (a numpy array), a sequence of
+        numbers or texts, or a `Column`. Raises BlockError for columns other than the declared ones, and for a
+        buffer or a `Column` of another type.
+        """
+        if values.keys() != {column.name for column in self.columns}:
+            raise BlockError(f"a block of kind {self.name!r} has other columns than {sorted(values)}")
+        columns = [_column(column, values[column.name]) for column in self.columns]
+        rows = _rows(columns[0]) if columns else 0
+        return encode(self.name, rows, columns, meta)
+
+
+def _column(declared: BlockColumn, values: Any) -> Column:
+    if isinstance(values, Column):
+        if (values.name, values.type) != (declared.name, declared.type):
+            raise BlockError(
+                f"column {declared.name!r} is {declared.type}, not {values.name!r} {values.type}"
+            )
+        return values
+    if declared.type == "text":
+        return text_column(declared.name, values)
+    try:
+        view = memoryview(values)
+    except TypeError:
+        return number_column(declared.name, declared.type, values)
+    if view.format.lstrip("<=@") != TYPECODES[declared.type]:
+        raise BlockError(f"column {declared.name!r} is {declared.type}, not of the format {view.format!r}")
+    return Column(declared.name, declared.type, values)
+
+
+def _rows(column: Column) -> int:
+    view = memoryview(column.data)
+    return view.nbytes // view.itemsize
+
+
+LANE = BlockColumn("lane", "u32", "id of the lane")
+PREFIX = BlockColumn("prefix", "u32", "id of the prefix")
+ACTION = BlockColumn("action", "u8", "index in the list of actions")
+BIN = BlockColumn("bin", "u32", "index of the bin in the tile")
+COUNT = BlockColumn("count", "u32", "how many were counted")
+
+SPAN = BlockKind(
+    "span",
+    "spans",
+    (
+        LANE,
+        PREFIX,
+        ACTION,
+        BlockColumn("status", "u8", "0 ok, 1 error"),
+        BlockColumn("start", "f64", "start", "s"),
+        BlockColumn("stop", "f64", "end", "s"),
+        BlockColumn("nbytes", "f64", "size of the result or of what was moved", "bytes"),
+        BlockColumn("key", "text", "key of the task"),
+        BlockColumn("typename", "text", "type of the result"),
+    ),
+    ("layer",),
+    "tiles of `spans` (without meta), live",
+)
+BUSY = BlockKind(
+    "busy",
+    "how long each prefix and action was busy in each bin",
+    (
+        LANE,
+        BIN,
+        PREFIX,
+        ACTION,
+        BlockColumn("seconds", "f32", "time in the bin", "s"),
+        BlockColumn("count", "u32", "spans that started in the bin"),
+    ),
+    ("level", "index"),
+    "tiles of `spans` and, with lane 0, of `prefixes`",
+)
+SERIES_BIN = BlockKind(
+    "bin",
+    "what each series did in each bin that has a sample of it; counters are rates",
+    (
+        BlockColumn("series", "u32", "id of the series"),
+        BlockColumn("time", "f64", "time of the last sample", "s"),
+        BlockColumn("min", "f64", "least value"),
+        BlockColumn("max", "f64", "greatest value"),
+        BlockColumn("mean", "f64", "mean value"),
+        BlockColumn("last", "f64", "last value"),
+        BlockColumn("count", "u32", "samples"),
+    ),
+    ("level", "index", "layer"),
+    "tiles of series, live (one sample each)",
+)
+EVENT = BlockKind(
+    "event",
+    "events",
+    (
+        BlockColumn("time", "f64", "time", "s"),
+        BlockColumn("worker", "i32", "id of the worker; -1 none"),
+        BlockColumn("kind", "text", "kind of event"),
+        BlockColumn("message", "text", "message"),
+        BlockColumn("detail", "text", "JSON object"),
+    ),
+    (),
+    "tiles of `events`, live",
+)
+EVENT_COUNT = BlockKind(
+    "event-count",
+    "number of events in each bin, of kinds with more than 500 events in the tile; gaps and lost workers are "
+    "always events of their own",
+    (BIN, BlockColumn("kind", "text", "kind of event"), COUNT),
+    ("level", "index"),
+    "tiles of `events`",
+)
+PROFILE_ROWS = BlockKind(
+    "profile",
+    "how often each stack was sampled",
+    (
+        BlockColumn("time", "f64", "time of the newest sample", "s"),
+        BlockColumn("worker", "i32", "id of the worker; -1 the scheduler"),
+        BlockColumn("prefix", "u32", "id of the prefix; 0 none"),
+        BlockColumn("source", "u8", "0 task, 1 event loop"),
+        BlockColumn("stack", "u32", "id of the stack"),
+        BlockColumn("count", "u32", "samples"),
+    ),
+    ("level", "index", "bins"),
+    "tiles of `profile`, live",
+)
+STACK = BlockKind(
+    "stack",
+    "stacks of profiles",
+    (
+        BlockColumn("id", "u32", "id of the stack"),
+        BlockColumn("frames", "text", "a line a frame, outermost first: name, file, line, separated by tabs"),
+    ),
+    (),
+    "`/stacks`",
+)
+STATE = BlockKind("state", "the current state, as `/state` returns it", found_in="live, each second")
+ITEMS = tuple(
+    BlockKind(
+        name, f"{meaning} as in `/lanes`", (), ("items",), "live, before the first block that uses their ids"
+    )
+    for name, meaning in {
+        "worker": "workers",
+        "lane": "lanes",
+        "prefix": "prefixes",
+        "series": "series",
+    }.items()
+)
+EXTENT = BlockKind(
+    "extent",
+    "the bounds of what is stored",
+    (),
+    (
+        "committed",
+        "first",
+        "last",
+        "version",
+        "sequence",
+        "ended",
+        "end_reason",
+        "task_count",
+        "error_count",
+        "worker_count",
+        "stream",
+    ),
+    "first block of each tile; live, last block of each batch",
+)
+
+KINDS = {
+    kind.name: kind
+    for kind in (SPAN, BUSY, SERIES_BIN, EVENT, EVENT_COUNT, PROFILE_ROWS, STACK, STATE, *ITEMS, EXTENT)
+}

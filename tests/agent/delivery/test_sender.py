@@ -1,0 +1,446 @@
+"""From a hook's append to the acknowledgement: in order, once, within bounds, whatever the server does."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.delivery.sender import MARGIN, Sender
+from observatory.agent.delivery.spool import Spool, owner_of
+from observatory.wire.batches import STEP
+from observatory.wire.kinds import Importance
+from tests.agent.batches import AGENT, CLUSTER, configuration, head, real, sample, transition
+from tests.agent.fake_server import TOKEN
+from tests.agent.faulty_server import FaultyServer, faulty_server
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    with faulty_server() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("observatory.agent.delivery.sender.SHORTEST", 0.02)
+    monkeypatch.setattr("observatory.agent.delivery.sender.LONGEST", 0.1)
+    monkeypatch.setattr("observatory.agent.delivery.sender.FORBIDDEN_WAIT", 0.1)
+
+
+def sender_to(server: FaultyServer, folder: Path, buffer: Buffer | None = None, **given: Any) -> Sender:
+    sender = Sender(configuration(server.url, folder, **given), CLUSTER, buffer or Buffer())
+    sender.start()
+    return sender
+
+
+def eventually(found: Callable[[], Any], seconds: float = 20) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (what := found()):
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.02)
+    return what
+
+
+def keys(server: FaultyServer) -> list[int]:
+    return [int(row["key"].removeprefix("inc-"), 16) for row in server.received.rows["transition"]]
+
+
+def test_rows_arrive_in_order_and_as_they_were(server: FaultyServer, tmp_path: Path) -> None:
+    sender = sender_to(server, tmp_path)
+    append = sender.buffer.appender("transition")
+    rows = [transition(number) for number in range(25_000)]
+    for row in rows:
+        append(row)
+    sender.close(20)
+    assert [tuple(row.values()) for row in server.received.rows["transition"]] == rows
+    assert [head.sequence for head in server.received.heads] == list(range(1, len(server.received.heads) + 1))
+    assert {head.agent for head in server.received.heads} == {sender.agent}
+    assert server.received.heads[0].scheduler_id == "Scheduler-1"
+    assert sender.failures == 0
+    assert not (tmp_path / "spool" / sender.agent).exists()
+
+
+def test_only_the_last_batch_says_that_it_is(server: FaultyServer, tmp_path: Path) -> None:
+    sender = sender_to(server, tmp_path)
+    eventually(lambda: len(server.received.heads) > 2)
+    sender.close(10)
+    assert [head.is_last for head in server.received.heads[:-1]] == [False] * (len(server.received.heads) - 1)
+    assert server.received.heads[-1].is_last
+
+
+def test_an_agent_that_leaves_a_cluster_that_goes_on_doesnt_say_it_ended(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    sender = sender_to(server, tmp_path)
+    sender.buffer.appender("transition")(transition(1))
+    sender.close(10, is_last=False)
+    assert keys(server) == [1]
+    assert not any(head.is_last for head in server.received.heads)
+
+
+def test_everything_before_committed_was_told_by_then(server: FaultyServer, tmp_path: Path) -> None:
+    sender = sender_to(server, tmp_path)
+    append = sender.buffer.appender("transition")
+    told: list[tuple[float, int]] = []
+    take = server.received.take
+
+    def watched(body: bytes) -> int:
+        sequence = take(body)
+        told.append((server.received.heads[-1].committed, len(server.received.rows["transition"])))
+        return sequence
+
+    server.received.take = watched  # type: ignore[method-assign]
+    times = []
+    deadline = time.monotonic() + 1.0
+    while time.monotonic() < deadline:
+        row = transition(len(times))
+        append(row)
+        times.append(row[0])
+        time.sleep(0.0005)
+    sender.close(10)
+    promises = [(committed, count) for committed, count in told if committed]
+    assert len(promises) > 5
+    for committed, count in promises:
+        assert sum(moment < committed for moment in times) <= count
+    assert promises[0][0] <= time.time() - MARGIN
+
+
+@pytest.mark.parametrize(
+    "behaviour", ["failing", "forbidding", "cutting-requests", "cutting-answers", "somebody-else", "slow"]
+)
+def test_an_unacknowledged_batch_is_sent_again_and_stored_once(
+    server: FaultyServer, tmp_path: Path, behaviour: str
+) -> None:
+    server.delay = 0.05
+    server.behaviours = [behaviour] * 4
+    sender = sender_to(server, tmp_path)
+    append = sender.buffer.appender("transition")
+    for number in range(300):
+        append(transition(number))
+        time.sleep(0.001)
+    sender.close(20)
+    assert keys(server) == list(range(300))
+    assert server.asked >= len(server.received.heads)
+    assert sender.failures == 0
+
+
+def test_a_server_that_misbehaves_at_random_gets_everything_once_and_in_order(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    chance = random.Random(7)
+    bad = ["failing", "cutting-requests", "cutting-answers", "slow", "busy", "hanging-up"]
+    server.delay = 0.02
+    # Retry-After is believed, and would take longer than the test has
+    server.behaviours = [chance.choice([*bad, "well"]) for _ in range(60)]
+    server.behaviours = [one if one != "busy" else "failing" for one in server.behaviours]
+    sender = sender_to(server, tmp_path, memory_limit=20_000)
+    append = sender.buffer.appender("transition")
+    for number in range(30_000):
+        append(transition(number))
+        if number % 5000 == 0:
+            server.stop()
+            time.sleep(0.15)
+            server.start()
+    sender.close(40)
+    assert keys(server) == list(range(30_000))
+    assert server.received.rows["dropped"] == []
+    assert sender.failures == 0
+    assert not list((tmp_path / "spool").glob("*/0*"))
+
+
+def test_while_the_server_is_down_memory_and_disk_hold_and_all_comes_when_it_is_back(
+    server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    server.stop()
+    sender = sender_to(server, tmp_path, memory_limit=50_000)
+    append = sender.buffer.appender("transition")
+    for number in range(40_000):
+        append(transition(number))
+        if number % 4000 == 0:
+            time.sleep(0.08)
+    spool = tmp_path / "spool" / sender.agent
+    eventually(lambda: len(sender.buffer) == 0 and list(spool.glob("*.head")))
+    assert sender.backlog.memory <= 50_000
+    server.start()
+    eventually(lambda: len(server.received.rows["transition"]) == 40_000)
+    sender.close(10)
+    assert keys(server) == list(range(40_000))
+    troubles = [message for message in caplog.messages if "takes" in message]
+    assert len(troubles) == 2
+    assert "takes no batches (they are kept): ConnectionRefusedError" in troubles[0]
+    assert "takes batches again" in troubles[1]
+    assert not any(TOKEN in message for message in caplog.messages)
+
+
+def test_what_there_was_no_room_for_is_told_to_the_last_record(server: FaultyServer, tmp_path: Path) -> None:
+    server.stop()
+    sender = sender_to(server, tmp_path, memory_limit=30_000, spool_limit=60_000)
+    for number in range(60):
+        for _ in range(200):
+            sender.buffer.appender("sample")(sample(random.getrandbits(50)))
+            sender.buffer.appender("transition")(transition(random.getrandbits(100)))
+        sender.buffer.appender("event")((time.time(), "restarted", "", "{}"))
+        time.sleep(0.02 if number % 3 else 0.06)
+    eventually(lambda: len(sender.buffer) == 0)
+    on_disk = sum(path.stat().st_size for path in (tmp_path / "spool" / sender.agent).glob("0*"))
+    assert 30_000 < on_disk <= 60_000
+    server.start()
+    sender.close(20)
+    rows = server.received.rows
+    dropped = dict.fromkeys(rows, 0)
+    for row in rows["dropped"]:
+        assert row["reason"] == "spool-full"
+        assert row["first"] <= row["last"]
+        dropped[row["kind"]] += row["count"]
+    assert len(rows["sample"]) + dropped["sample"] == 12_000
+    assert len(rows["transition"]) + dropped["transition"] == 12_000
+    assert dropped["sample"] > 0
+    assert len(rows["event"]) == 60
+    assert dropped["event"] == 0
+
+
+def test_while_nobody_listens_idle_batches_dont_pile_up(server: FaultyServer, tmp_path: Path) -> None:
+    server.stop()
+    sender = sender_to(server, tmp_path)
+    eventually(lambda: len(sender.backlog) == 1)
+    time.sleep(0.5)
+    assert len(sender.backlog) == 1
+    server.start()
+    sender.close(10)
+
+
+def test_of_a_batch_that_the_server_refuses_it_gets_what_it_takes(
+    server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.refuses = lambda blocks: "sample" in blocks
+    sender = sender_to(server, tmp_path)
+    for number in range(5):
+        sender.buffer.appender("sample")(sample(number))
+        sender.buffer.appender("transition")(transition(number))
+        time.sleep(0.1)
+    sender.close(10)
+    assert keys(server) == [0, 1, 2, 3, 4]
+    told = server.received.rows["dropped"]
+    assert {(row["kind"], row["reason"]) for row in told} == {("sample", "refused")}
+    assert sum(row["count"] for row in told) == 5
+    refusals = [message for message in caplog.messages if "refuses records" in message]
+    assert len(refusals) == 1
+    assert "a record is wrong" in refusals[0]
+    assert sender.backlog.memory == 0
+
+
+def test_a_batch_that_is_refused_in_whole_doesnt_hold_up_the_next(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    server.behaviours = ["refusing"] * 2
+    sender = sender_to(server, tmp_path)
+    sender.buffer.appender("transition")(transition(1))
+    eventually(lambda: server.received.heads)
+    sender.buffer.appender("transition")(transition(2))
+    sender.close(10)
+    assert 2 in keys(server)
+    assert len(sender.backlog) == 0
+
+
+def test_rows_that_cant_be_encoded_cost_themselves_alone(server: FaultyServer, tmp_path: Path) -> None:
+    class Unhashable:
+        __hash__ = None  # type: ignore[assignment]
+
+    class Unprintable:
+        def __str__(self) -> str:
+            raise RuntimeError("no")
+
+    sender = sender_to(server, tmp_path)
+    append = sender.buffer.appender("transition")
+    bad: list[Any] = [
+        ("not a time", "k", "a", "b", "", ""),
+        (1.0,),
+        None,
+        (time.time(), Unhashable(), *"abcd"),
+    ]
+    for number in range(3000):
+        append(transition(number))
+        if number % 800 == 0:
+            append(bad[number // 800])
+    append((time.time(), ("x", Unprintable()), "waiting", "memory", "", ""))
+    append((time.time(), "\ud800" + "k" * 10_000_000, "waiting", "memory", "", ""))
+    sender.buffer.appender("dropped")(("nonsense",))
+    sender.close(20)
+    rows = server.received.rows
+    assert len(rows["transition"]) == 3002
+    assert {(row["kind"], row["count"], row["reason"]) for row in rows["dropped"]} == {
+        ("transition", 4, "broken"),
+        ("dropped", 1, "broken"),
+    }
+    assert sender.failures == 0
+
+
+def test_what_workers_had_to_drop_is_told_too(server: FaultyServer, tmp_path: Path) -> None:
+    sender = sender_to(server, tmp_path)
+    for moment in (10.0, 20.0):
+        sender.buffer.appender("dropped")([1.7e9 + moment, 1.7e9 + moment + 1, "log", 5, "spool-full"])
+    sender.close(10)
+    told = server.received.rows["dropped"]
+    assert sum(row["count"] for row in told) == 10
+    assert min(row["first"] for row in told) == 1.7e9 + 10
+
+
+def test_no_batch_is_larger_than_a_server_takes(server: FaultyServer, tmp_path: Path) -> None:
+    server.stop()
+    sender = sender_to(server, tmp_path, memory_limit="500 MB")
+    append = sender.buffer.appender("log")
+    line = os.urandom(20_000).hex()
+    for number in range(300):
+        append((time.time(), "worker", "", 20, "user", "message", f"{number} {line}", 1))
+    for number in range(30_000):
+        sender.buffer.appender("transition")(transition(number))
+    sizes: list[int] = []
+    take = server.received.take
+    server.received.take = lambda body: (sizes.append(len(body)), take(body))[1]  # type: ignore[method-assign]
+    server.start()
+    sender.close(30)
+    assert len(server.received.rows["log"]) == 300
+    assert keys(server) == list(range(30_000))
+    assert 2**20 < max(sizes) <= 4.2 * 2**20
+
+
+def test_over_the_buffers_limit_the_least_important_rows_are_told_as_dropped(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    buffer = Buffer(limit=1000)
+    for number in range(1500):
+        buffer.appender("sample")(sample(number))
+    for number in range(800):
+        buffer.appender("transition")(transition(number))
+    sender_to(server, tmp_path, buffer).close(10)
+    (told,) = server.received.rows["dropped"]
+    assert (told["kind"], told["count"], told["reason"]) == ("sample", 1300, "buffer-full")
+    assert [row["value"] for row in server.received.rows["sample"]] == list(range(1300, 1500))
+    assert len(keys(server)) == 800
+
+
+@pytest.mark.parametrize("state", ["down", "slow"])
+def test_closing_takes_bounded_time_and_leaves_the_rest_in_the_spool(
+    server: FaultyServer, tmp_path: Path, state: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    if state == "down":
+        server.stop()
+    server.behaviour, server.delay = "slow", 5.0
+    sender = sender_to(server, tmp_path)
+    sender.buffer.appender("transition")(transition(1))
+    time.sleep(0.2)
+    began = time.monotonic()
+    sender.close(0.5)
+    assert time.monotonic() - began < 3
+    assert list((tmp_path / "spool" / sender.agent).glob("*.head"))
+    assert "python -m observatory.agent flush" in caplog.text
+
+
+def test_what_an_agent_left_behind_is_sent_by_the_next_one(server: FaultyServer, tmp_path: Path) -> None:
+    server.stop()
+    gone = sender_to(server, tmp_path, memory_limit=5000)
+    for number in range(20_000):
+        gone.buffer.appender("transition")(transition(number))
+    gone.close(0.2)
+    server.start()
+    server.behaviours = ["failing", "well", "failing", "cutting-answers"]
+    sender = sender_to(server, tmp_path)
+    sender.buffer.appender("transition")(transition(77_777))
+    eventually(lambda: len(server.received.rows["transition"]) == 20_001)
+    eventually(lambda: not (tmp_path / "spool" / gone.agent).exists())
+    sender.close(10)
+    assert {head.agent for head in server.received.heads} == {gone.agent, sender.agent}
+    assert [key for key in keys(server) if key != 77_777] == list(range(20_000))
+    by_gone = [head for head in server.received.heads if head.agent == gone.agent]
+    assert by_gone[-1].is_last
+    assert [head.sequence for head in by_gone] == sorted(head.sequence for head in by_gone)
+
+
+def test_another_projects_spool_isnt_sent_into_this_one(server: FaultyServer, tmp_path: Path) -> None:
+    other = Spool(tmp_path / "spool" / AGENT, 10**6, owner_of(server.url, "another project's token"))
+    other.add(real(1, {"transition": [transition(1)]}))
+    other.close()
+    sender = sender_to(server, tmp_path)
+    eventually(lambda: len(server.received.heads) > 5)
+    sender.close(10)
+    assert AGENT not in {head.agent for head in server.received.heads}
+    assert (tmp_path / "spool" / AGENT).exists()
+
+
+def test_without_a_place_for_a_spool_it_reports_all_the_same(server: FaultyServer, tmp_path: Path) -> None:
+    (tmp_path / "spool").touch()
+    server.behaviours = ["failing"] * 3
+    sender = sender_to(server, tmp_path, memory_limit=0)
+    for number in range(100):
+        sender.buffer.appender("transition")(transition(number))
+        time.sleep(0.002)
+    sender.close(10)
+    told = sum(row["count"] for row in server.received.rows["dropped"])
+    assert len(keys(server)) + told == 100
+    assert sender.failures == 0
+
+
+def test_an_error_in_the_agents_own_thread_is_logged_once_and_the_thread_goes_on(
+    server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sender = sender_to(server, tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr("observatory.agent.delivery.sender.divided", None)
+        eventually(lambda: sender.failures > 2)
+    sender.buffer.appender("transition")(transition(1))
+    sender.close(10)
+    assert keys(server) == [1]
+    assert sum("agent failed" in message for message in caplog.messages) == 1
+
+
+def test_a_forked_child_sends_and_writes_nothing(server: FaultyServer, tmp_path: Path) -> None:
+    server.stop()
+    sender = sender_to(server, tmp_path)
+    sender.buffer.appender("transition")(transition(1))
+    eventually(lambda: len(sender.backlog) == 1 and len(sender.buffer) == 0)
+    child = os.fork()
+    if child == 0:
+        sender.buffer.appender("transition")(transition(2))
+        sender.close(0.2)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not (tmp_path / "spool" / sender.agent).exists()
+    server.start()
+    sender.close(10)
+    assert keys(server) == [1]
+
+
+def test_a_busy_event_loop_gets_its_turn_within_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the encoding thread's own processor time, which doesn't depend on what else the machine does."""
+    rows = [transition(number // 5, 1.7e9) for number in range(10_000)]
+    turns: list[float] = []
+    monkeypatch.setattr("observatory.wire.batches.time.sleep", lambda _: turns.append(time.thread_time()))
+    longest = []
+    for _ in range(5):
+        turns[:] = [time.thread_time()]
+        real(1, {"transition": rows})
+        assert len(turns) > 10_000 / STEP
+        longest.append(max(after - before for before, after in itertools.pairwise(turns)))
+    # a thread that isn't made to yield keeps the interpreter for 5 ms at a time
+    assert min(longest) < 0.003
+
+
+def test_the_parts_of_a_batch_are_those_of_its_importances() -> None:
+    rows = {
+        "sample": [sample(1)],
+        "transition": [transition(1)],
+        "span": [],
+        "event": [(1.7e9, "k", "", "{}")],
+    }
+    batch = real(3, {kind: found for kind, found in rows.items() if found})
+    assert set(batch.parts) == set(Importance)
+    assert batch.head == head(3)

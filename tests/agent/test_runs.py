@@ -1,0 +1,296 @@
+"""`observatory.run` on a real LocalCluster, with an agent that tells a server, and where nobody listens."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client, LocalCluster
+
+import observatory
+import observatory.agent
+from observatory.agent import runs
+from observatory.clusters import tokens
+from observatory.clusters.models import Project
+from observatory.runs.models import Run
+from observatory.runs.tasks import find_runs
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def received() -> Iterator[FakeServer]:
+    with fake_server() as received:
+        yield received
+
+
+@pytest.fixture(autouse=True)
+def unwarned() -> None:
+    runs._warned.clear()
+
+
+@contextmanager
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    with cluster() as made, Client(made) as client:
+        yield client
+
+
+@pytest.fixture
+def observed(client: Client, received: FakeServer, tmp_path: Path) -> Client:
+    observatory.agent.register(
+        client, url=received.url, token=TOKEN, spool_directory=str(tmp_path), flush_interval=0.1
+    )
+    return client
+
+
+def told(received: FakeServer, count: int) -> list[dict[str, Any]]:
+    """The first rows of kind `run`."""
+    deadline = time.monotonic() + 20
+    while len(received.rows["run"]) < count:
+        assert time.monotonic() < deadline, received.rows["run"]
+        time.sleep(0.05)
+    return received.rows["run"]
+
+
+def nightly_report(**arguments: Any) -> None:
+    with observatory.run(**arguments):
+        pass
+
+
+def test_a_run_is_told_when_it_begins_and_when_it_ends(observed: Client, received: FakeServer) -> None:
+    before = time.time()
+    with observatory.run("nightly etl", tags={"git": "3f2a1c", "attempt": 3}):
+        assert [row["outcome"] for row in told(received, 1)] == ["running"]
+        observed.submit(sum, [1, 2]).result()
+    begun, ended = told(received, 2)
+    assert (begun["name"], begun["tags"]) == ("nightly etl", {"git": "3f2a1c", "attempt": "3"})
+    assert before <= begun["start"] == begun["time"] == ended["start"] < ended["time"] <= time.time()
+    assert (ended["run"], ended["outcome"], ended["exception_type"]) == (begun["run"], "finished", "")
+    assert "def test_a_run_is_told_when_it_begins" in begun["code"]
+    assert begun["user"]
+    [span] = [row for row in received.rows["span"] if row["key"].startswith("sum")]
+    assert begun["start"] <= span["start"] <= span["stop"] <= ended["time"]
+
+
+def test_an_exception_marks_the_run_and_goes_on(observed: Client, received: FakeServer) -> None:
+    with pytest.raises(KeyError), observatory.run("etl"):
+        raise KeyError("gone")
+    assert [(row["outcome"], row["exception_type"]) for row in told(received, 2)] == [
+        ("running", ""),
+        ("erred", "KeyError"),
+    ]
+
+
+def test_a_script_that_ends_itself_well_has_a_run_that_ended_well(
+    observed: Client, received: FakeServer
+) -> None:
+    with pytest.raises(SystemExit), observatory.run("etl"):
+        sys.exit(0)
+    assert told(received, 2)[1]["outcome"] == "finished"
+
+
+def test_it_takes_the_place_of_a_performance_report(observed: Client, received: FakeServer) -> None:
+    def job() -> None:
+        nightly_report(stacklevel=2, mode="inline", storage_options={})
+
+    nightly_report(filename="reports/monday.html")
+    nightly_report(name="tuesday.html")
+    nightly_report()
+    job()
+    assert [row["name"] for row in told(received, 8)[::2]] == ["monday", "tuesday", "nightly_report", "job"]
+    assert "nightly_report(stacklevel=2" in received.rows["run"][6]["code"]
+    assert not Path("reports").exists()
+
+
+def test_async_with_works_with_a_client_of_the_loop_and_with_one_of_another_thread(
+    observed: Client, received: FakeServer
+) -> None:
+    async def work() -> None:
+        async with observatory.run("of another thread", client=observed):
+            pass
+        async with Client(observed.scheduler.address, asynchronous=True) as client:
+            async with observatory.run("of the loop", client=client):
+                await client.submit(sum, [1, 2])
+            with observatory.run("in passing", client=client):
+                pass
+            await asyncio.sleep(0.5)
+
+    asyncio.run(work())
+    assert [(row["name"], row["outcome"]) for row in told(received, 6)] == [
+        (name, outcome)
+        for name in ("of another thread", "of the loop", "in passing")
+        for outcome in ("running", "finished")
+    ]
+
+
+def test_runs_within_each_other_are_each_told(observed: Client, received: FakeServer) -> None:
+    with observatory.run("outer"), observatory.run("inner"):
+        pass
+    assert [row["name"] for row in told(received, 4)] == ["outer", "inner", "inner", "outer"]
+
+
+def test_a_client_that_is_killed_leaves_no_run_open(observed: Client, received: FakeServer) -> None:
+    script = f"""
+import os, observatory
+from distributed import Client
+client = Client({observed.scheduler.address!r})
+observatory.run("doomed").__enter__()
+os._exit(9)
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=60, check=False)
+    begun, ended = told(received, 2)
+    assert (begun["name"], begun["code"]) == ("doomed", "")
+    assert (ended["outcome"], ended["exception_type"]) == ("erred", "the client went away")
+
+
+class Hostile(dict[Any, Any]):
+    def items(self) -> Any:
+        raise RuntimeError("no")
+
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"name": "x\x00\ud800\n" + "y" * 10_000, "tags": {f"tag {n}": "z" * 1_000 for n in range(1_000)}},
+        {"name": Unspeakable(), "tags": {Unspeakable(): Unspeakable(), "": 1}},
+        {"name": None, "tags": Hostile()},
+        {"tags": 5, "stacklevel": 10_000},
+        {"tags": "text", "stacklevel": None},
+    ],
+)
+def test_whatever_is_given_is_cut_and_cleaned_and_fails_nothing(
+    observed: Client, received: FakeServer, arguments: dict[str, Any]
+) -> None:
+    with observatory.run(**arguments):
+        pass
+    for row in told(received, 2):
+        assert 0 < len(row["name"]) <= 200
+        assert row["name"].isprintable()
+        assert len(row["tags"]) <= 50
+        assert all(len(name) <= 100 and len(value) <= 200 for name, value in row["tags"].items())
+    assert received.refused == 0
+
+
+def test_the_scheduler_refuses_what_is_no_run(observed: Client, received: FakeServer) -> None:
+    scheduler: Any = observed.scheduler
+    for message in (
+        {"run": "no id", "outcome": "running"},
+        {"run": "0" * 32, "outcome": "splendid"},
+        {"run": 5, "outcome": "running"},
+        {"run": "0" * 32, "outcome": ["running"]},
+    ):
+        assert observed.sync(scheduler.observatory_run, **message)["status"] != "OK", message
+    assert received.rows["run"] == []
+
+
+def test_without_an_agent_or_a_client_the_script_goes_on_with_one_warning(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "observatory"):
+        for _ in range(3):
+            with observatory.run("etl"):
+                assert client.submit(sum, [1, 2]).result() == 3
+        client.close()
+        with observatory.run("etl", client=client):
+            pass
+    said = [record.getMessage() for record in caplog.records if record.name == "observatory"]
+    assert len(said) == 2
+    assert runs.NO_AGENT in said[0]
+
+
+def test_with_no_client_at_all_the_script_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "observatory"), observatory.run("etl"):
+        pass
+    assert [record.getMessage() for record in caplog.records] == [
+        "this run isn't told to Observatory: there is no client"
+    ]
+
+
+def test_a_scheduler_that_does_not_answer_holds_the_script_up_for_a_moment_only(
+    observed: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "TIMEOUT", 0.2)
+
+    def hang(dask_scheduler: Any) -> None:
+        async def never(**_: Any) -> None:
+            await asyncio.sleep(30)
+
+        dask_scheduler.handlers["observatory_run"] = never
+
+    observed.run_on_scheduler(hang)
+    began = time.monotonic()
+    with observatory.run("etl"):
+        pass
+    assert time.monotonic() - began < 5
+
+
+def test_it_is_imported_without_django_and_without_distributed_until_it_is_used() -> None:
+    script = """
+import sys, observatory, observatory.agent
+assert "distributed" not in sys.modules
+assert observatory.run is observatory.agent.run
+assert "django" not in sys.modules and "psycopg" not in sys.modules
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", script], env=environment, cwd="/", check=True, timeout=60)
+
+
+def test_from_a_script_to_the_list_of_runs(
+    transactional_db: None, live_server: Any, client: Client, tmp_path: Path
+) -> None:
+    project = Project.objects.create(name="Alpha", slug="alpha")
+    _, token = tokens.make(project, "tests", None)
+    observatory.agent.register(
+        client, url=live_server.url, token=token, spool_directory=str(tmp_path), flush_interval=0.1
+    )
+
+    def found(is_there: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 30
+        find_runs()
+        while not is_there():
+            assert time.monotonic() < deadline, list(Run.objects.values())
+            time.sleep(0.2)
+            find_runs()
+
+    with observatory.run("nightly etl", tags={"git": "3f2a1c"}):
+        found(lambda: Run.objects.filter(outcome="running", name="nightly etl").exists())
+        client.gather(client.map(hex, range(20)))
+    found(lambda: Run.objects.filter(outcome="finished", tasks=20).exists())
+    run = Run.objects.get()
+    assert (run.origin, run.tags) == ("code", {"git": "3f2a1c"})
+    assert run.stop is not None
+    assert "def test_from_a_script_to_the_list_of_runs" in run.code
+    # what is done outside of it is a run of its own, named after this function
+    time.sleep(1.5)
+    with dask.config.set({"distributed.diagnostics.computations.nframes": 1}):
+        client.gather(client.map(oct, range(20)))
+    found(lambda: Run.objects.filter(origin="found", outcome="running").exists())
+    other = Run.objects.get(origin="found")
+    assert other.start > run.stop
+    assert other.name == "test_from_a_script_to_the_list_of_runs in test_opened_runs.py"
+    client.shutdown()
+    found(lambda: Run.objects.filter(origin="found", outcome="finished", tasks=20).exists())

@@ -1,0 +1,177 @@
+"""What workers and nannies tell through the scheduler: once each, also when an answer or a worker is lost."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from distributed import Client, LocalCluster, wait
+
+import observatory.agent
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    workers = {"n_workers": 2, "threads_per_worker": 1, "silence_logs": "CRITICAL"}
+    with LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def received(client: Client) -> Iterator[FakeServer]:
+    with fake_server() as received:
+        settings: dict[str, Any] = {"flush_interval": "100ms", "loggers": {"my_package": "DEBUG"}}
+        observatory.agent.register(client, url=received.url, token=TOKEN, **settings)
+        yield received
+    assert received.refused == 0
+
+
+def eventually(found: Callable[[], Any], seconds: float = 20) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (result := found()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return result
+
+
+def say(logger: str, level: int, number: int) -> int:
+    logging.getLogger(logger).log(level, "number %d", number)
+    return os.getpid()
+
+
+def say_and_die(number: int) -> None:
+    logging.getLogger("distributed.worker").warning("number %d", number)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def said(received: FakeServer) -> Counter[str]:
+    return Counter(row["message"] for row in received.rows["log"] if row["message"].startswith("number "))
+
+
+def test_a_message_whose_answer_is_lost_is_sent_again_and_told_once(
+    client: Client, received: FakeServer
+) -> None:
+    scheduler = client.cluster.scheduler
+    take, lost = scheduler.handlers["observatory_records"], []
+
+    def take_and_lose(**message: Any) -> Any:
+        answer = take(**message)
+        if len(lost) < 4 and "log" in message["records"]:
+            lost.append(message["number"])
+            raise RuntimeError("the answer is lost")
+        return answer
+
+    scheduler.handlers["observatory_records"] = take_and_lose
+    wait(client.map(say, ["distributed.worker"] * 50, [30] * 50, range(50), pure=False))
+    eventually(lambda: len(lost) == 4 and len(said(received)) == 50)
+    time.sleep(1)
+    assert said(received) == {f"number {number}": 1 for number in range(50)}
+
+
+def test_the_last_words_of_a_killed_worker_are_told_with_how_it_ended(
+    client: Client, received: FakeServer
+) -> None:
+    address = sorted(client.scheduler_info()["workers"])[0]
+    pid = client.run(os.getpid, workers=[address])[address]
+    future = client.submit(say_and_die, 1, workers=[address], retries=0)
+    restarted = eventually(
+        lambda: [row for row in received.rows["event"] if row["kind"] == "worker-restarted"]
+    )
+    client.cancel(future)
+    assert restarted[0]["worker"] == address
+    detail = restarted[0]["detail"]
+    assert (detail["signal"], detail["exitcode"], detail["pid"]) == ("SIGKILL", -signal.SIGKILL, pid)
+    assert "was killed by SIGKILL" in detail["message"]
+    words = eventually(lambda: [row for row in received.rows["log"] if row["message"] == "number 1"])
+    assert [(row["worker"], row["pid"], row["role"]) for row in words] == [(address, pid, "worker")]
+    gone = eventually(lambda: [row for row in received.rows["gone"] if row["address"] == address])
+    assert gone[0]["reason"] == "lost"
+    nannys = eventually(
+        lambda: [r for r in received.rows["log"] if r["role"] == "nanny" and "Restarting" in r["message"]]
+    )
+    assert [row["worker"] for row in nannys] == [address]
+
+
+def test_the_users_own_loggers_are_told_where_they_were_asked_for(
+    client: Client, received: FakeServer
+) -> None:
+    calls = [
+        ("my_package.part", 10),
+        ("their_package", 50),
+        ("distributed.worker", 10),
+        ("distributed.worker", 20),
+    ]
+    futures = [client.submit(say, *call, number, pure=False) for number, call in enumerate(calls)]
+    wait(futures)
+    eventually(lambda: len(said(received)) == 2)
+    time.sleep(1)
+    assert set(said(received)) == {"number 0", "number 3"}
+
+
+def test_a_worker_that_joins_later_tells_of_itself_too(client: Client, received: FakeServer) -> None:
+    client.cluster.scale(3)
+    client.wait_for_workers(3, timeout=30)
+    client.run(say, "distributed.worker", 30, 5)
+    eventually(lambda: said(received)["number 5"] == 3)
+    workers = {row["address"]: row for row in received.rows["worker"] if row["detail"].get("pid")}
+    assert set(workers) == set(client.scheduler_info()["workers"])
+    assert {row["status"] for row in workers.values()} == {"running"}
+    assert {row["detail"]["versions"]["distributed"] for row in workers.values()} == {_version()}
+
+
+def test_a_worker_tells_how_full_its_disk_is(client: Client, received: FakeServer) -> None:
+    usage = shutil.disk_usage(client.cluster.workers[0].local_directory)
+
+    def told() -> dict[str, float]:
+        samples = [(json.loads(row["series"]), row["value"]) for row in received.rows["sample"]]
+        return {
+            worker: value
+            for (metric, _, worker, _), value in samples
+            if metric == "observatory_worker_disk_ratio"
+        }
+
+    eventually(lambda: len(told()) == 2)
+    assert told().keys() == set(client.scheduler_info()["workers"])
+    for ratio in told().values():
+        assert ratio == pytest.approx(usage.used / (usage.used + usage.free), abs=0.1)
+
+
+def test_the_scheduler_tells_how_many_tasks_finished_and_what_they_took(
+    client: Client, received: FakeServer
+) -> None:
+    wait(client.map(time.sleep, [0.1] * 5, pure=False))
+
+    def told(metric: str) -> float:
+        samples = [(json.loads(row["series"]), row["value"]) for row in received.rows["sample"]]
+        return max((value for (name, *_), value in samples if name == metric), default=0.0)
+
+    eventually(lambda: told("observatory_cluster_tasks_finished_total") == 5)
+    assert told("observatory_cluster_task_seconds_total") >= 0.5
+
+
+def test_every_line_of_the_schedulers_process_is_told_once_though_nannies_are_in_it(
+    client: Client, received: FakeServer
+) -> None:
+    for number in range(20):
+        say("distributed.scheduler", 30, number)
+        say("distributed.nanny", 30, 100 + number)
+    eventually(lambda: len(said(received)) == 40)
+    time.sleep(1)
+    assert set(said(received).values()) == {1}
+    roles = {row["message"]: row["role"] for row in received.rows["log"]}
+    assert (roles["number 1"], roles["number 101"]) == ("scheduler", "nanny")
+
+
+def _version() -> str:
+    import distributed
+
+    return str(distributed.__version__)

@@ -1,0 +1,130 @@
+"""What waits in a worker's process for the scheduler: kept in order, in bounds, and beyond its death."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from observatory.agent.worker import write_ahead_log as wal
+from observatory.agent.worker.write_ahead_log import WriteAheadLog, left_by, path_for
+
+WORKER = "tcp://127.0.0.1:4001"
+
+
+def line(number: int) -> tuple[Any, ...]:
+    return (1e9 + number, "worker", WORKER, 20, "distributed.worker", f"line {number}", "", 1)
+
+
+def numbers_in(messages: list[wal.Message]) -> list[str]:
+    return [row[5] for message in messages for row in message.records["log"]]
+
+
+def test_rows_stay_until_they_are_acknowledged() -> None:
+    kept = WriteAheadLog()
+    kept.append("log", line(1))
+    kept.seal(WORKER)
+    first = kept.first()
+    assert first is not None
+    assert kept.first() is first
+    kept.done(first)
+    assert kept.first() is None
+
+
+def test_messages_are_numbered_and_have_no_more_rows_of_a_kind_than_a_scheduler_takes_at_once() -> None:
+    kept = WriteAheadLog()
+    for number in range(4_500):
+        kept.append("log", line(number))
+    kept.seal(WORKER)
+    sizes = []
+    while (message := kept.first()) is not None:
+        sizes.append((message.number, len(message.records["log"])))
+        kept.done(message)
+    assert sizes == [(1, 2_000), (2, 2_000), (3, 500)]
+
+
+def test_what_a_killed_process_left_is_found_whole_but_for_an_unfinished_line(tmp_path: Path) -> None:
+    path = tmp_path / "wal.jsonl"
+    dying = WriteAheadLog(path)
+    for number in range(3):
+        dying.append("log", line(number))
+        dying.seal(WORKER)
+    with path.open("a") as file:
+        file.write('{"origin": "half a li')
+    left = list(left_by(path))
+    assert numbers_in(left) == ["line 0", "line 1", "line 2"]
+    assert [message.number for message in left] == [1, 2, 3]
+    assert {message.origin for message in left} == {dying.origin}
+
+
+def test_the_file_is_private_and_gone_at_a_peaceful_end(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "wal.jsonl"
+    kept = WriteAheadLog(path)
+    kept.append("log", line(1))
+    kept.seal(WORKER)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    kept.close()
+    assert not path.exists()
+
+
+def test_the_file_holds_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "wal.jsonl"
+    kept = WriteAheadLog(path)
+    kept.append("log", line(1))
+    kept.seal(WORKER)
+    kept.done(kept.first())  # type: ignore[arg-type]
+    kept.append("log", line(2))
+    kept.seal(WORKER)
+    assert numbers_in(list(left_by(path))) == ["line 2"]
+
+
+def test_what_is_over_the_limit_is_counted_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wal, "MAXIMUM_ROWS", 10)
+    kept = WriteAheadLog()
+    for number in range(25):
+        kept.append("log", line(number))
+    kept.seal(WORKER)
+    message = kept.first()
+    assert message is not None
+    assert len(message.records["log"]) == 10
+    assert message.records["dropped"] == [[1e9 + 10, 1e9 + 24, "log", 15, "spool-full"]]
+
+
+def test_the_file_has_a_limit_and_memory_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wal, "MAXIMUM_FILE", 1_000)
+    path = tmp_path / "wal.jsonl"
+    kept = WriteAheadLog(path)
+    for number in range(100):
+        kept.append("log", line(number))
+        kept.seal(WORKER)
+    assert path.stat().st_size < 2_000
+    sent = 0
+    while (message := kept.first()) is not None:
+        kept.done(message)
+        sent += 1
+    assert sent == 100
+
+
+def test_where_no_file_can_be_made_memory_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "a file").write_text("")
+    kept = WriteAheadLog(tmp_path / "a file" / "wal.jsonl")
+    kept.append("log", line(1))
+    kept.seal(WORKER)
+    assert kept.failures == 1
+    assert kept.first() is not None
+
+
+@pytest.mark.parametrize("text", ["", "null\n", "[]\n", json.dumps({"origin": "x"}) + "\n", "\x00\xff\n"])
+def test_a_damaged_file_is_no_message(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "wal.jsonl"
+    path.write_bytes(text.encode("latin-1"))
+    assert list(left_by(path)) == []
+
+
+def test_two_workers_of_one_host_have_two_files() -> None:
+    assert len({path_for("tcp://a:1", 7), path_for("tcp://a:1", 8), path_for("tcp://a:2", 7)}) == 3
+    assert "/" not in path_for("../../etc/passwd", 7).name

@@ -1,0 +1,186 @@
+"""A scheduler that goes, hangs, comes back or is replaced: each is told as what it was."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+
+import pytest
+from django.utils import timezone
+
+from observatory.clusters.models import Cluster
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.registry import end_abandoned
+from tests.collect.dask_processes import scheduler
+from tests.collect.observer import event_kinds, eventually, make_target, observed, read, watching
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+async def clusters() -> list[Cluster]:
+    return await run_in_django_thread(lambda: list(Cluster.objects.order_by("started")))
+
+
+async def test_a_new_scheduler_is_a_new_cluster_and_the_old_one_ended_when_it_was_last_seen() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url) as watcher:
+            await eventually(lambda: read("SELECT 1 FROM worker"))
+            killed = time.time()
+            dask.kill()
+            await asyncio.to_thread(dask.start)
+            await eventually(lambda: asyncio.sleep(0, watcher.observation and watcher.failures == 0))
+            first, second = await eventually(lambda: two(clusters))
+            assert first.ended is not None
+            assert first.last_seen.timestamp() <= killed + 0.1
+            assert abs(first.ended.timestamp() - killed) < 1.5
+            assert first.end_reason == "another scheduler answers at its address"
+            assert second.ended is None
+            assert second.scheduler_id != first.scheduler_id
+            await asyncio.sleep(1)
+            assert await event_kinds(second.pk) == []
+            await eventually(lambda: ended_kinds(first.pk))
+            ends = await read("SELECT end_reason FROM worker WHERE cluster_id = %s", first.pk)
+            assert ends == [("cluster-ended",)]
+
+
+async def two(look) -> list[Cluster] | None:
+    found = await look()
+    return found if len(found) == 2 and found[0].ended else None
+
+
+async def ended_kinds(cluster: int) -> bool:
+    return "cluster-ended" in await event_kinds(cluster)
+
+
+async def test_a_scheduler_that_refuses_connections_has_ended_when_it_was_last_seen() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url):
+            await eventually(clusters)
+            await asyncio.sleep(2)
+            killed = time.time()
+            dask.kill()
+            ended = await eventually(lambda: ended_cluster(), 20)
+            assert abs(ended.ended.timestamp() - killed) < 1.5
+            assert "gone" in ended.end_reason
+            await eventually(lambda: ended_kinds(ended.pk))
+            assert "scheduler-unreachable" not in await event_kinds()
+            assert "stream-lost" not in await event_kinds()
+
+
+async def ended_cluster() -> Cluster | None:
+    return await run_in_django_thread(Cluster.objects.exclude(ended=None).first)
+
+
+async def test_a_scheduler_that_hangs_is_a_gap_and_goes_on_as_the_same_cluster() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url) as watcher:
+            await eventually(clusters)
+            await asyncio.sleep(2)
+            # a busy machine isn't asked as often, and a gap begins with the last answer
+            before = watcher.answered
+            await eventually(lambda: asyncio.sleep(0, watcher.answered > before))
+            dask.process.send_signal(signal.SIGSTOP)
+            stopped = time.time()
+            await eventually(lambda: has_event("scheduler-unreachable"), 15)
+            dask.process.send_signal(signal.SIGCONT)
+            await eventually(lambda: has_event("scheduler-reachable"), 15)
+            assert not await has_event("stream-lost")
+            (gap,) = await read(
+                "SELECT extract(epoch FROM time)::float8 FROM event WHERE kind = 'scheduler-unreachable'"
+            )
+            assert abs(gap[0] - stopped) < 1.5
+            samples = await read(
+                """SELECT metric FROM sample JOIN series ON series.id = series_id
+                   WHERE worker_id IS NULL AND time > to_timestamp(%s) AND time < to_timestamp(%s)""",
+                gap[0] + 1,
+                gap[0] + 3,
+            )
+            assert samples == []
+            (cluster,) = await clusters()
+            assert cluster.ended is None
+
+
+async def has_event(kind: str) -> bool:
+    return kind in await event_kinds()
+
+
+async def test_a_cluster_that_was_thought_gone_is_opened_again_when_its_scheduler_answers() -> None:
+    with scheduler() as dask:
+        async with observed(dask.url):
+            await eventually(clusters)
+        (cluster,) = await clusters()
+        await run_in_django_thread(lambda: Cluster.objects.update(ended=cluster.started, end_reason="gone"))
+        target = await run_in_django_thread(lambda: Cluster.objects.get().target)
+        async with watching(target):
+            await eventually(lambda: has_event("scheduler-reachable"))
+            (again,) = await clusters()
+            assert again.pk == cluster.pk
+            assert again.ended is None
+            assert again.end_reason == ""
+
+
+async def test_a_cluster_that_an_earlier_collector_left_open_ends_when_nobody_answers() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url):
+            await eventually(lambda: read("SELECT 1 FROM worker"))
+            await asyncio.sleep(1.5)
+        dask.kill()
+        (cluster,) = await clusters()
+        assert cluster.ended is None
+        async with watching(await run_in_django_thread(lambda: Cluster.objects.get().target)):
+            ended = await eventually(ended_cluster, 20)
+            assert ended.ended == ended.last_seen
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE end_reason = 'cluster-ended'"))
+
+
+def test_a_cluster_whose_target_is_paused_or_deleted_is_no_longer_observed() -> None:
+    target = make_target("http://127.0.0.1:1")
+    moment = timezone.now()
+    Cluster.objects.create(
+        project=target.project, target=target, scheduler_id="s", name="c", started=moment, last_seen=moment
+    )
+    end_abandoned()
+    assert Cluster.objects.get().ended is None
+    target.enabled = False
+    target.save()
+    end_abandoned()
+    assert Cluster.objects.get().ended == moment
+    assert "paused" in Cluster.objects.get().end_reason
+
+
+async def test_a_time_without_a_collector_is_recorded_as_a_gap_from_the_last_stored_second() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url):
+            await eventually(lambda: read("SELECT 1 FROM worker"))
+            await asyncio.sleep(1.5)
+        (before,) = await read("SELECT extract(epoch FROM committed)::float8 FROM extent")
+        await asyncio.sleep(4)
+        resumed = time.time()
+        async with watching(await run_in_django_thread(lambda: Cluster.objects.get().target)):
+            (first, last) = await eventually(unobserved)
+            assert first == pytest.approx(before[0], abs=1e-3)
+            assert last > resumed - 0.5
+            stored = "SELECT 1 FROM sample WHERE time > to_timestamp(%s) AND time < to_timestamp(%s)"
+            assert await read(stored, first + 1, resumed - 0.5) == []
+
+
+async def unobserved() -> tuple[float, float] | None:
+    found = await read(
+        """SELECT (detail->>'first')::float8, (detail->>'last')::float8,
+                  abs(extract(epoch FROM time) - (detail->>'first')::float8) < 0.001
+           FROM event WHERE kind = 'not-observed'"""
+    )
+    assert all(is_at_its_beginning for *_, is_at_its_beginning in found)
+    return found[0][:2] if found else None
+
+
+async def test_a_collector_that_takes_over_at_once_records_no_gap() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url):
+            await eventually(lambda: read("SELECT 1 FROM worker"))
+        target = await run_in_django_thread(lambda: Cluster.objects.get().target)
+        async with watching(target) as watcher:
+            await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == "receiving"))
+            await eventually(lambda: read("SELECT 1 FROM sample WHERE time > now() - interval '1 second'"))
+            assert await unobserved() is None

@@ -1,0 +1,56 @@
+"""What a stock cluster tells is in the store."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector.database import run_in_django_thread
+from tests.collect.dask_processes import free_port, scheduler
+from tests.collect.observer import eventually, observed, read
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+async def test_a_running_cluster_is_recorded_with_workers_spans_and_samples() -> None:
+    with scheduler(workers=2) as dask:
+        async with observed(dask.url) as watcher:
+            await eventually(lambda: read("SELECT 1 FROM worker HAVING count(*) = 2"))
+            await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.RECEIVING))
+
+            def work() -> None:
+                with dask.client() as client:
+                    client.gather(client.map(lambda x: x + 1, range(50), key="inc"))
+
+            await asyncio.to_thread(work)
+            await eventually(lambda: read("SELECT 1 FROM span WHERE action = 0 HAVING count(*) = 50"))
+            metrics = {m for (m,) in await read("SELECT DISTINCT metric FROM series")}
+            assert {
+                "observatory_worker_memory_bytes",
+                "observatory_worker_cpu_percent",
+                "observatory_cluster_tasks",
+                "observatory_cluster_memory_bytes",
+            } <= metrics
+            await eventually(lambda: read("SELECT 1 FROM series WHERE metric = 'dask_worker_threads'"))
+            await eventually(lambda: read("SELECT 1 FROM series WHERE metric = 'dask_scheduler_tasks'"))
+            finished = """SELECT 1 FROM sample JOIN series ON series.id = series_id
+                          WHERE metric = 'observatory_cluster_tasks_finished_total' AND value = 50"""
+            await eventually(lambda: read(finished))
+            load = "SELECT 1 FROM series WHERE metric LIKE 'observatory_scheduler_%%' HAVING count(*) >= 2"
+            await eventually(lambda: read(load))
+            seconds = "SELECT 1 FROM series WHERE metric = 'observatory_cluster_task_seconds_total'"
+            await eventually(lambda: read(seconds))
+            help = "SELECT 1 FROM clusters_metrichelp WHERE name = 'dask_worker_threads' AND help > ''"
+            await eventually(lambda: read(help))
+    cluster = await run_in_django_thread(Cluster.objects.get)
+    assert cluster.scheduler_id.startswith("Scheduler-")
+
+
+async def test_a_target_where_no_scheduler_ever_answered_says_that_and_not_what_is_there() -> None:
+    async with observed(f"http://127.0.0.1:{free_port()}") as watcher:
+        target = watcher.target.pk
+        await eventually(lambda: run_in_django_thread(Target.objects.exclude(last_error="").exists))
+        error = await run_in_django_thread(lambda: Target.objects.get(pk=target).last_error)
+        assert error.endswith(": no Dask scheduler answers there")

@@ -1,0 +1,111 @@
+"""Another subscriber takes the event stream: that is noticed, told, and taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+
+import aiohttp
+import pytest
+
+from observatory.clusters.models import Project, Target
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.stream.stolen_stream import FIRST_WAIT, ResubscribeBackoff, StolenStreamDetector
+from tests.collect.dask_processes import Scheduler, scheduler
+from tests.collect.observer import event_kinds, eventually, make_target, observed, read, watching
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+def steady_work(dask: Scheduler, tasks: int = 400) -> None:
+    with dask.client() as client:
+        client.gather(client.map(lambda x: time.sleep(0.05), range(tasks), pure=False))
+
+
+async def has_event(kind: str) -> bool:
+    return kind in await event_kinds()
+
+
+async def test_a_stolen_stream_is_noticed_and_taken_back() -> None:
+    with scheduler(workers=2, threads=1) as dask:
+        async with observed(dask.url) as watcher:
+            await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.RECEIVING))
+            work = asyncio.create_task(asyncio.to_thread(steady_work, dask, 600))
+            await eventually(lambda: read("SELECT 1 FROM span"))
+            async with aiohttp.ClientSession() as thief, thief.ws_connect(f"{dask.url}/eventstream"):
+                await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.STOLEN))
+                assert await eventually(
+                    lambda: run_in_django_thread(Target.objects.filter(stream=Target.Stream.STOLEN).exists)
+                )
+                await eventually(
+                    lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.RECEIVING)
+                )
+            # the thief's socket closing makes the scheduler forget whoever is subscribed: that is noticed too
+            await eventually(lambda: has_event("stream-resumed"))
+            await work
+            kinds = await event_kinds()
+            assert kinds.index("stream-lost") < kinds.index("stream-resumed")
+
+
+async def test_failing_tasks_and_scattered_data_are_not_taken_for_a_theft() -> None:
+    def work(dask: Scheduler) -> None:
+        with dask.client() as client:
+            kept = []
+            for number in range(12):
+                kept.append(client.scatter(list(range(number + 1)), hash=False))
+                failing = client.map(lambda x: 1 / 0, range(5), pure=False)
+                client.gather(failing, errors="skip")
+                time.sleep(0.5)
+
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url) as watcher:
+            await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.RECEIVING))
+            await asyncio.to_thread(work, dask)
+            await asyncio.sleep(2.5)
+            assert "stream-lost" not in await event_kinds()
+
+
+async def test_two_targets_of_ours_with_one_scheduler_do_not_fight_for_its_stream() -> None:
+    with scheduler(workers=1) as dask:
+        first = await run_in_django_thread(make_target, dask.url)
+        other = await run_in_django_thread(Project.objects.create, name="Other", slug="other")
+        second = await run_in_django_thread(
+            lambda: Target.objects.create(
+                project=other, name="same", url=dask.url, identity_interval=0.5, metrics_interval=1
+            )
+        )
+        async with watching(first) as holder, watching(second) as follower:
+            await eventually(lambda: asyncio.sleep(0, holder.subscriber.state == Target.Stream.RECEIVING))
+            await eventually(lambda: asyncio.sleep(0, follower.subscriber.state == Target.Stream.STOLEN))
+            await asyncio.to_thread(steady_work, dask, 40)
+            await eventually(lambda: read("SELECT 1 FROM span WHERE action = 0 HAVING count(*) = 40"))
+            assert holder.subscriber.state == Target.Stream.RECEIVING
+            assert "stream-lost" not in await event_kinds()
+
+
+def test_thefts_that_follow_each_other_are_answered_ever_later() -> None:
+    patience = ResubscribeBackoff()
+    now, waits = 0.0, []
+    for _ in range(8):
+        waits.append(patience.wait(now))
+        now += waits[-1]
+        patience.resumed(now)
+        now += 5
+    assert FIRST_WAIT * 0.7 < waits[0] < FIRST_WAIT * 1.3
+    assert all(later > earlier for earlier, later in itertools.pairwise(waits[:6]))
+    assert max(waits) <= 3600 * 1.25
+    assert patience.wait(now + 3600) < FIRST_WAIT * 1.3
+
+
+def test_a_counter_that_rises_together_with_messages_is_no_silence() -> None:
+    silence = StolenStreamDetector()
+    silence.opened(10)
+    silence.counted_seconds({"inc": 1.0}, 11, 11.1)
+    silence.heard(12)
+    silence.counted_seconds({"inc": 2.0}, 13, 13.1)
+    assert not silence.is_stolen(20)
+    silence.counted_seconds({"inc": 3.0}, 14, 14.1)
+    assert not silence.is_stolen(14.5)
+    assert silence.is_stolen(15.2)
+    assert silence.silent_since == 12

@@ -1,0 +1,81 @@
+"""Workers that are lost, close in order, or are restarted by their nanny."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+
+from tests.collect.dask_processes import Scheduler, scheduler
+from tests.collect.observer import eventually, observed, read
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+async def gone() -> list[tuple[str, str]]:
+    return await read("SELECT name, end_reason FROM worker WHERE ended IS NOT NULL")
+
+
+async def worker_events() -> list[tuple[str, str]]:
+    return await read("SELECT kind, name FROM event JOIN worker ON worker.id = worker_id ORDER BY time")
+
+
+async def test_a_worker_killed_at_work_is_lost_and_one_that_retires_is_removed() -> None:
+    def work(dask: Scheduler) -> None:
+        with dask.client() as client:
+            tasks = client.map(lambda x: time.sleep(30), range(4), pure=False)
+            time.sleep(3)
+            dask.workers[0].send_signal(signal.SIGKILL)
+            time.sleep(3)
+            client.cancel(tasks)
+            time.sleep(1)
+            client.retire_workers(
+                [a for a, w in client.scheduler_info()["workers"].items() if w["name"] == "w1"]
+            )
+
+    with scheduler(workers=2) as dask:
+        async with observed(dask.url):
+            await eventually(lambda: read("SELECT 1 FROM worker HAVING count(*) = 2"))
+            await asyncio.to_thread(work, dask)
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE ended IS NOT NULL HAVING count(*) = 2"))
+            assert sorted(await gone()) == [("w0", "lost"), ("w1", "removed")]
+            kinds = [kind for kind in await worker_events() if kind[0] in ("worker-lost", "worker-removed")]
+            assert kinds == [("worker-lost", "w0"), ("worker-removed", "w1")]
+
+
+async def test_a_worker_that_its_nanny_starts_again_was_lost_and_has_two_lifetimes() -> None:
+    with scheduler() as dask:
+        async with observed(dask.url):
+            dask.start_worker("nannied", 1)
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE nthreads = 1"), 40)
+
+            def die() -> None:
+                with dask.client() as client:
+                    pids = client.run(os.getpid)
+                    for pid in pids.values():
+                        os.kill(pid, signal.SIGKILL)
+
+            await asyncio.to_thread(die)
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE nthreads = 1 HAVING count(*) = 2"), 40)
+            await eventually(gone)
+            assert await gone() == [("nannied", "lost")]
+
+
+async def test_client_restart_is_told_and_its_workers_are_not_lost() -> None:
+    def restart(dask: Scheduler) -> None:
+        with dask.client() as client:
+            client.wait_for_workers(1)
+            client.restart(timeout=60)
+
+    with scheduler() as dask:
+        async with observed(dask.url):
+            dask.start_worker("nannied", 1)
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE nthreads = 1"), 40)
+            await asyncio.to_thread(restart, dask)
+            await eventually(lambda: read("SELECT 1 FROM event WHERE kind = 'restarted'"))
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE ended IS NULL AND nthreads = 1"), 40)
+            await eventually(gone)
+            assert await gone() == [("nannied", "removed")]

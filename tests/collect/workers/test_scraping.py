@@ -1,0 +1,158 @@
+"""/metrics of schedulers and workers: broken endpoints, limits, erred tasks, a busy scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+import time
+
+import pytest
+
+from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector.collector import OPEN_FILES, raise_open_files_limit
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.scheduler.erred_tasks import ErredTaskCount
+from observatory.wire.records import Series
+from tests.collect.dask_processes import Scheduler, scheduler
+from tests.collect.observer import event_kinds, eventually, observed, read
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+async def test_one_broken_worker_endpoint_delays_no_other() -> None:
+    with scheduler(workers=2) as dask, socket.create_server(("127.0.0.1", 0)) as black_hole:
+        async with observed(dask.url, metrics_interval=0.5) as watcher:
+            await eventually(lambda: read("SELECT 1 FROM worker HAVING count(*) = 2"))
+            members = watcher.observation.membership.members
+            broken, healthy = sorted(members, key=lambda address: members[address].worker.name)
+            # the scheduler lies: this worker's endpoint accepts connections and never answers
+            port = black_hole.getsockname()[1]
+            polled = watcher.observation.membership.listed
+
+            def lie(identity, *rest):
+                worker = identity.workers[broken]
+                object.__setattr__(worker, "port", port)
+                polled(identity, *rest)
+
+            watcher.observation.membership.listed = lie
+            await eventually(lambda: asyncio.sleep(0, members[broken].worker.port == port))
+            before = await scrapes(healthy)
+            started = time.monotonic()
+            await asyncio.sleep(6)
+            seconds = time.monotonic() - started
+            assert await scrapes(healthy) - before > seconds / 0.5 * 0.6
+            await eventually(lambda: asyncio.sleep(0, watcher.shared.counters.scrape_failures))
+
+
+def test_a_collector_may_keep_a_connection_to_each_of_a_thousand_workers() -> None:
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, most))
+    try:
+        raise_open_files_limit()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (min(OPEN_FILES, most), most)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+
+
+async def scrapes(address: str) -> int:
+    query = """SELECT count(*) FROM sample
+               JOIN series ON series.id = series_id JOIN worker ON worker.id = worker_id
+               WHERE metric = 'dask_worker_threads' AND address = %s"""
+    return (await read(query, address))[0][0]
+
+
+async def test_series_beyond_the_limit_are_refused_visibly_and_the_known_ones_go_on() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url, series_limit=40) as watcher:
+            await eventually(lambda: refused_events(), 20)
+            await eventually(lambda: run_in_django_thread(Target.objects.filter(series_refused__gt=0).exists))
+            assert (await read("SELECT count(*) FROM series"))[0][0] <= 40
+            newest = (await read("SELECT max(time) FROM sample"))[0][0]
+            await eventually(lambda: read("SELECT 1 FROM sample WHERE time > %s LIMIT 1", newest))
+            assert watcher.observation.series_limit.refused
+            assert (await event_kinds()).count("series-refused") == 1
+            assert (await run_in_django_thread(Target.objects.get)).series_count == 40
+
+
+async def refused_events() -> bool:
+    return "series-refused" in await event_kinds()
+
+
+def test_a_worker_that_goes_makes_room_for_series() -> None:
+    limit = SeriesLimit(2)
+    assert limit.admits(Series("a", worker="tcp://x:1"))
+    assert limit.admits(Series("b"))
+    assert not limit.admits(Series("c"))
+    limit.forget("tcp://x:1")
+    assert limit.admits(Series("c"))
+    assert not limit.admits(Series("d"))
+
+
+async def test_erred_tasks_are_counted_although_the_event_stream_is_silent_about_them() -> None:
+    def fail(dask: Scheduler) -> None:
+        with dask.client() as client:
+            client.gather(client.map(lambda x: 1 / 0, range(7), pure=False), errors="skip")
+
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url) as watcher:
+            await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.RECEIVING))
+            await asyncio.to_thread(fail, dask)
+            # by now they may be forgotten again
+            await asyncio.to_thread(fail, dask)
+            await eventually(lambda: read("SELECT 1 FROM extent WHERE errors = 14"))
+            await asyncio.sleep(2)
+            assert await read("SELECT errors FROM extent") == [(14,)]
+            counts = await read("SELECT (detail->>'count')::int FROM event WHERE kind = 'tasks-erred'")
+            assert sum(count for (count,) in counts) == 14
+            assert await read("SELECT count(*) FROM span") == [(0,)]
+
+
+def test_two_sources_of_erred_tasks_are_not_added_up() -> None:
+    erred = ErredTaskCount(fresh=True)
+    assert erred.counted(3) == 3
+    assert erred.scraped(5) == 2
+    assert erred.counted(5) == 0
+    assert erred.counted(0) == 0
+    assert erred.scraped(5) == 0
+    assert erred.scraped(6) == 1
+    known = ErredTaskCount(fresh=False)
+    assert known.counted(10) == 0
+    assert known.scraped(100) == 0
+    assert known.scraped(101) == 1
+
+
+async def test_a_scheduler_that_is_too_busy_to_say_its_id_is_observed_all_the_same() -> None:
+    def work(dask: Scheduler, seconds: float) -> None:
+        with dask.client() as client:
+            count = int(seconds / 0.02 * 2)
+            client.gather(client.map(lambda x: time.sleep(0.02), range(count), pure=False))
+
+    with scheduler(workers=1) as dask:
+        busy = asyncio.create_task(asyncio.to_thread(work, dask, 15))
+        await asyncio.sleep(2)
+        async with observed(dask.url) as watcher:
+            await eventually(lambda: asyncio.sleep(0, watcher.observation is not None))
+            assert watcher.observation.cluster.scheduler_id.startswith("unnamed:")
+            await eventually(lambda: read("SELECT 1 FROM span"))
+            memory = "metric = 'observatory_worker_memory_bytes'"
+            kinds = f"SELECT count(DISTINCT labels->>'type') FROM series WHERE {memory}"
+            await eventually(lambda: has(kinds, 4))
+            await eventually(
+                lambda: has("SELECT 1 FROM series WHERE metric = 'observatory_worker_cpu_percent'", 1)
+            )
+            assert watcher.identity_poller.failures < 6
+            await busy
+            await eventually(lambda: named(), 30)
+        (cluster,) = await run_in_django_thread(lambda: list(Cluster.objects.all()))
+        assert cluster.scheduler_id.startswith("Scheduler-")
+        assert await read("SELECT name, nthreads FROM worker") == [("w0", 2)]
+
+
+async def named() -> bool:
+    return await run_in_django_thread(Cluster.objects.filter(scheduler_id__startswith="Scheduler-").exists)
+
+
+async def has(query: str, value: int) -> bool:
+    return (await read(query)) == [(value,)]

@@ -1,0 +1,19 @@
+"""The pytest plugin that starts the services and orders the modules.
+
+Named in pyproject.toml: pytest-django reads the settings before any conftest.py is loaded.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import services
+
+pytest_plugins = ["tests.scheduling"]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    services.stop()
+
+
+services.start(**services.NOT_DURABLE, **services.SMALL)
