@@ -17,7 +17,7 @@ def test_an_encrypted_text_can_be_decrypted() -> None:
 def test_a_text_of_another_key_cannot_be_decrypted(settings: Any) -> None:
     secret = encrypt("slack://T0K3N")
     settings.SECRET_KEY = "another"
-    with pytest.raises(SecretLost, match="enter the address again"):
+    with pytest.raises(SecretLost, match="Enter the address again"):
         decrypt(secret)
 
 

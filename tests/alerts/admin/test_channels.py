@@ -128,7 +128,7 @@ def test_a_test_is_sent_at_once_and_its_result_is_shown(superuser: Client, webho
     webhook.answers = [(403, "T0K3N is wrong")]
     page = f"/admin/alerts/channel/{Channel.objects.get().pk}/change/"
     response = superuser.post(page, form(address="", **test), follow=True)
-    assert "The test couldn&#x27;t be sent. It answered 403: … is wrong" in response.text
+    assert "Sending the test failed. It answered 403: … is wrong" in response.text
 
 
 def test_owners_edit_only_channels_of_their_projects(owner: Client, world: World) -> None:

@@ -121,7 +121,7 @@ def said_live(rule: Rule) -> Said:
 def said_of_the_past(rule: Rule, cluster: Cluster) -> Said:
     tested = back_test(cluster, spec_of(rule, list(rule.conditions.all())), START, START + 2 * LENGTH)
     assert not tested.omitted
-    rows = [row(each.outcome.subject.worker_id, firing) for each in tested.tested for firing in each.firings]
+    rows = [row(each.outcome.subject.worker_id, firing) for each in tested.results for firing in each.firings]
     return sorted(rows, key=repr)
 
 

@@ -62,7 +62,7 @@ def test_a_ratio_is_written_in_percent() -> None:
     assert told.endswith("/ memory limit of w3 is 95.3 %, above 90 %")
     gil = Selector("dask_worker_gil_contention_seconds_total", (), Function.RATE, 60.0)
     assert said(metric(gil, 0.5, by=By.CLUSTER, aggregate=Aggregate.MAX), value=0.75) == (
-        "etl: the maximum of the rate of dask_worker_gil_contention_seconds_total over 60 s"
+        "etl: the maximum of the rate of dask_worker_gil_contention_seconds_total over 1 min"
         " is 75 %, above 50 %"
     )
 
@@ -70,7 +70,7 @@ def test_a_ratio_is_written_in_percent() -> None:
 def test_the_message_has_further_conditions_and_the_text_of_the_event() -> None:
     erred = EventCondition("task-erred", By.CLUSTER, count=10, window=60)
     assert said(erred, metric(threshold=GIB), text="ValueError: no") == (
-        "etl: a task erred, 10 times or more within 60 s,"
+        "etl: a task erred, 10 times or more within 1 min,"
         ' and observatory_worker_memory_bytes{type="process"} is above 1 GiB: ValueError: no'
     )
     assert said(EventCondition("worker-lost", By.WORKER), labels={"worker": "w1"}) == (

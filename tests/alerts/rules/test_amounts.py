@@ -33,7 +33,7 @@ def test_amounts_are_parsed_with_and_without_units(text: str, unit: str, value: 
 
 @pytest.mark.parametrize("text", ["", "lots", "80 GiB", "1 2", "1e999", "%", "nan", "5 min"])
 def test_invalid_amounts_are_rejected_with_the_allowed_units(text: str) -> None:
-    with pytest.raises(AmountError, match="write a number, also with %"):
+    with pytest.raises(AmountError, match="enter a number, optionally with %"):
         parse_amount(text, "ratio")
 
 

@@ -13,7 +13,7 @@ from django.db.models.signals import post_migrate
 from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules.ready_made import BY_KEY, RULES, make, make_after_migrations, reset
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

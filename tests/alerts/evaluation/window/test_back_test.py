@@ -39,10 +39,10 @@ def test_evaluating_a_long_window_in_pieces_gives_the_same_result(
     stored.event(333, "worker-status", "w0", message="w0 is paused", status="paused")
     spec = rule(above(60), hold=3)
     at_once = back_test(stored.cluster, spec, START, START + 700)
-    monkeypatch.setattr(module, "SAMPLES_AT_ONCE", 50)
+    monkeypatch.setattr(module, "SAMPLES_PER_PIECE", 50)
     pieces = back_test(stored.cluster, spec, START, START + 700)
-    assert pieces.tested[0].firings == at_once.tested[0].firings
-    for ours, theirs in zip(pieces.tested, at_once.tested, strict=True):
+    assert pieces.results[0].firings == at_once.results[0].firings
+    for ours, theirs in zip(pieces.results, at_once.results, strict=True):
         np.testing.assert_array_equal(ours.outcome.times, theirs.outcome.times)
         np.testing.assert_array_equal(ours.outcome.values, theirs.outcome.values)
 
@@ -51,8 +51,8 @@ def test_results_are_thinned_out_with_extremes_and_gaps_kept(stored: Stored) -> 
     stored.worker("w0")
     told = {**wave(6000), 1234.25: 1000.0}
     stored.samples({time: value for time, value in told.items() if not 3000 < time < 3600}, worker="w0")
-    [tested] = back_test(stored.cluster, rule(above(1e9)), START, START + 6100).tested
-    outcome = tested.outcome
+    [result] = back_test(stored.cluster, rule(above(1e9)), START, START + 6100).results
+    outcome = result.outcome
     assert len(outcome.times) <= MAX_POINTS
     assert outcome.values[outcome.times == START + 1234.25] == [1000]
     # the last before the gap was told at 2999.25
@@ -79,25 +79,25 @@ def test_a_window_with_too_much_data_is_rejected_with_advice(
     with pytest.raises(BackTestError, match=r"more than 99 samples of .* choose a shorter one"):
         back_test(stored.cluster, rule(above(1)), START, START + 200)
     assert back_test(stored.cluster, rule(above(1)), START, START + 90).firings
-    with pytest.raises(BackTestError, match="ends before it begins"):
+    with pytest.raises(BackTestError, match="has to end after its start"):
         back_test(stored.cluster, rule(above(1)), START + 90, START)
 
 
 def test_a_window_is_cut_to_the_lifetime_of_the_cluster(stored: Stored) -> None:
     stored.samples({1: 5}, "queue")
     absent = rule(above(9, "queue", by=By.CLUSTER), no_data=NoData.FIRE)
-    [tested] = back_test(stored.cluster, absent, START - 1e6, START + 1e4).tested
-    assert [shifted(firing).fired for firing in tested.firings] == [16]
+    [result] = back_test(stored.cluster, absent, START - 1e6, START + 1e4).results
+    assert [shifted(firing).fired for firing in result.firings] == [16]
     assert back_test(stored.cluster, absent, time.time() - 60, time.time() + 1e6).stop <= time.time()
     stored.ends(40)
-    [tested] = back_test(stored.cluster, absent, START - 1e6, START + 1e9).tested
-    assert [shifted(firing).resolved for firing in tested.firings] == [40]
-    assert back_test(stored.cluster, absent, START + 1e6, START + 2e6).tested == []
+    [result] = back_test(stored.cluster, absent, START - 1e6, START + 1e9).results
+    assert [shifted(firing).resolved for firing in result.firings] == [40]
+    assert back_test(stored.cluster, absent, START + 1e6, START + 2e6).results == []
 
 
 def test_events_at_the_end_of_a_cluster_are_included(stored: Stored) -> None:
     stored.event(39, "cluster-ended", message="over")
     stored.ends(39)
     ended = rule(EventCondition("cluster-ended", By.CLUSTER, window=300.0))
-    [tested] = back_test(stored.cluster, ended, START, START + 1e6).tested
-    assert [shifted(firing) for firing in tested.firings] == [type(tested.firings[0])(39, 39, 339, 1, "over")]
+    [result] = back_test(stored.cluster, ended, START, START + 1e6).results
+    assert [shifted(firing) for firing in result.firings] == [type(result.firings[0])(39, 39, 339, 1, "over")]
