@@ -64,7 +64,7 @@ def test_numbers_times_and_sizes_can_be_told_with_their_units() -> None:
 
 @pytest.mark.parametrize("missing", ["url", "token"])
 def test_without_an_address_or_a_token_it_says_what_to_set(missing: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"^observatory.{missing} isn't set: "):
+    with pytest.raises(ConfigurationError, match=f"^observatory.{missing} is not set: "):
         read_configuration(**{**NEEDED, missing: None})
 
 
@@ -102,7 +102,7 @@ def test_a_wrong_value_is_one_line_that_names_the_setting(name: str, value: Any)
 
 
 def test_a_setting_that_there_isnt_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="there is no setting 'memory'; there are url, token"):
+    with pytest.raises(ConfigurationError, match="unknown setting 'memory'; the settings are url, token"):
         read_configuration(**NEEDED, memory=1)
 
 

@@ -137,7 +137,7 @@ def test_it_takes_the_agents_settings(server: FaultyServer, tmp_path: Path) -> N
 def test_a_missing_setting_is_one_line(tmp_path: Path) -> None:
     done = agent("flush", "--url", "http://observatory")
     assert done.returncode == 1
-    assert done.stderr == "observatory.token isn't set: make an ingest token on the project's page\n"
+    assert done.stderr == "observatory.token is not set: create an ingest token on the project's page\n"
 
 
 def test_without_a_command_it_says_what_there_is() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from observatory.agent.logs import Listener, LogHandler, speaking, storable
+from observatory.agent.logs import Listener, LogHandler, current_listener, storable
 
 FIRST, SECOND = "tcp://127.0.0.1:4001", "tcp://127.0.0.1:4002"
 Listen = Callable[..., list[tuple[Any, ...]]]
@@ -74,9 +74,9 @@ def test_what_a_nanny_says_while_it_is_at_work_is_its_own(listen: Listen, handle
     rows: list[tuple[Any, ...]] = []
     busy = Listener(rows.append, "nanny", {"distributed": 20}, lambda: SECOND)
     handler.listen(busy)
-    token = speaking.set(busy)
+    token = current_listener.set(busy)
     logging.getLogger("distributed.nanny").warning("Restarting worker")
-    speaking.reset(token)
+    current_listener.reset(token)
     handler.leave(busy)
     assert (len(rows), len(other)) == (1, 0)
 

@@ -226,7 +226,7 @@ def test_with_no_client_at_all_the_script_goes_on(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.WARNING, "observatory"), observatory.run("etl"):
         pass
     assert [record.getMessage() for record in caplog.records] == [
-        "this run isn't told to Observatory: there is no client"
+        "this run is not recorded by Observatory: there is no Dask client"
     ]
 
 

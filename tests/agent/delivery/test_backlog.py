@@ -127,7 +127,7 @@ def test_at_the_end_all_is_on_disk(tmp_path: Path) -> None:
     backlog = backlog_in(tmp_path)
     for number in (1, 2):
         backlog.add(sized(number, {TASKS: 5000}))
-    assert backlog.keep() == 0
+    assert backlog.spill_all() == 0
     assert len(backlog.spool) == 2
     assert backlog.memory == 0
 

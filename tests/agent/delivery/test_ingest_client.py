@@ -55,7 +55,7 @@ def test_observatory_reads_what_is_sent_though_each_part_is_compressed_by_itself
     from observatory.collect.agents.body import read_body
 
     rows = {"sample": [sample(1)], "transition": [transition(1)], "event": [(1.7e9, "restarted", "", "{}")]}
-    batch = real(1, rows).telling([(1.7e9, 1.7e9, "log", 5, "spool-full")])
+    batch = real(1, rows).with_dropped([(1.7e9, 1.7e9, "log", 5, "spool-full")])
     content = {"content_type": "application/octet-stream", "headers": {"Content-Encoding": "gzip"}}
     found, blocks = decode_batch(read_body(RequestFactory().post("/", batch.body(), **content)))
     assert found == head(1)
@@ -78,11 +78,11 @@ def test_a_kept_connection_that_the_server_closed_is_opened_again_at_once(
         ("failing", Outcome.RETRY, "status 500"),
         ("busy", Outcome.RETRY, "status 429"),
         ("redirecting", Outcome.RETRY, "status 307"),
-        ("somebody-else", Outcome.RETRY, "isn't Observatory"),
-        ("endless", Outcome.RETRY, "isn't Observatory"),
+        ("somebody-else", Outcome.RETRY, "is not Observatory"),
+        ("endless", Outcome.RETRY, "is not Observatory"),
         ("cutting-requests", Outcome.RETRY, ""),
         ("cutting-answers", Outcome.RETRY, "IncompleteRead"),
-        ("forbidding", Outcome.FORBIDDEN, "the token is refused"),
+        ("forbidding", Outcome.FORBIDDEN, "the token was refused"),
         ("refusing", Outcome.REFUSED, "the head is wrong"),
     ],
 )
@@ -91,8 +91,8 @@ def test_what_goes_wrong_is_told_and_the_next_batch_is_sent_all_the_same(
 ) -> None:
     server.behaviours = [behaviour]
     assert post.send(body(1)) is outcome
-    assert said in post.said
-    assert len(post.said) < 500
+    assert said in post.error
+    assert len(post.error) < 500
     assert server.asked == 1
     assert post.send(body(2)) is Outcome.ACKNOWLEDGED
 
@@ -111,13 +111,13 @@ def test_an_answer_that_comes_before_the_body_was_read_is_heard(
     server.behaviour = "too-large-early"
     more_than_sockets_hold = os.urandom(30_000_000)
     assert post.send(more_than_sockets_hold) is Outcome.REFUSED
-    assert "too large" in post.said
+    assert "too large" in post.error
 
 
 def test_nobody_there_is_told_without_an_exception(server: FaultyServer, post: IngestClient) -> None:
     server.stop()
     assert post.send(body(1)) is Outcome.RETRY
-    assert "ConnectionRefusedError" in post.said
+    assert "ConnectionRefusedError" in post.error
 
 
 def test_a_host_that_swallows_connections_is_given_up_after_seconds(
@@ -149,7 +149,7 @@ def test_a_server_that_doesnt_answer_is_given_up(
     server.behaviour, server.delay = "slow", 1.0
     post = IngestClient(configuration(server.url, tmp_path))
     assert post.send(body(1)) is Outcome.RETRY
-    assert "timed out" in post.said
+    assert "timed out" in post.error
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_a_certificate_that_nobody_knows_is_refused_unless_that_is_asked_for(
 ) -> None:
     post = IngestClient(configuration(secure.url, tmp_path, verify=verify))
     assert post.send(body(1)) is outcome
-    assert ("CERTIFICATE_VERIFY_FAILED" in post.said) == verify
+    assert ("CERTIFICATE_VERIFY_FAILED" in post.error) == verify
     post.close()
 
 

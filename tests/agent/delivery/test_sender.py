@@ -30,9 +30,9 @@ def server() -> Iterator[FaultyServer]:
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("observatory.agent.delivery.sender.SHORTEST", 0.02)
-    monkeypatch.setattr("observatory.agent.delivery.sender.LONGEST", 0.1)
-    monkeypatch.setattr("observatory.agent.delivery.sender.FORBIDDEN_WAIT", 0.1)
+    monkeypatch.setattr("observatory.agent.delivery.sender.SHORTEST_RETRY", 0.02)
+    monkeypatch.setattr("observatory.agent.delivery.sender.LONGEST_RETRY", 0.1)
+    monkeypatch.setattr("observatory.agent.delivery.sender.FORBIDDEN_RETRY", 0.1)
 
 
 def sender_to(server: FaultyServer, folder: Path, buffer: Buffer | None = None, **given: Any) -> Sender:
@@ -176,8 +176,8 @@ def test_while_the_server_is_down_memory_and_disk_hold_and_all_comes_when_it_is_
     assert keys(server) == list(range(40_000))
     troubles = [message for message in caplog.messages if "takes" in message]
     assert len(troubles) == 2
-    assert "takes no batches (they are kept): ConnectionRefusedError" in troubles[0]
-    assert "takes batches again" in troubles[1]
+    assert "does not accept batches; they are kept: ConnectionRefusedError" in troubles[0]
+    assert "accepts batches again" in troubles[1]
     assert not any(TOKEN in message for message in caplog.messages)
 
 
@@ -394,7 +394,7 @@ def test_an_error_in_the_agents_own_thread_is_logged_once_and_the_thread_goes_on
 ) -> None:
     sender = sender_to(server, tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr("observatory.agent.delivery.sender.divided", None)
+        patched.setattr("observatory.agent.delivery.sender.divide", None)
         eventually(lambda: sender.failures > 2)
     sender.buffer.appender("transition")(transition(1))
     sender.close(10)

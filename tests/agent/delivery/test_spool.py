@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from observatory.agent.delivery.spool import Spool, left_behind, owner_of
+from observatory.agent.delivery.spool import Spool, abandoned_spools, owner_of
 from observatory.wire.kinds import Importance
 from tests.agent.batches import START, head, sized
 
@@ -59,7 +59,7 @@ def test_a_spool_in_somebody_elses_folder_is_refused(tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can make a folder somebody else's")
     os.chown(tmp_path, 12345, 12345)
-    with pytest.raises(PermissionError, match="belongs to somebody else"):
+    with pytest.raises(PermissionError, match="belongs to another user"):
         Spool(tmp_path / "agent", 10**6, OWNER).open()
 
 
@@ -192,7 +192,7 @@ def test_folders_in_use_of_other_servers_and_of_other_projects_are_left_alone(tm
     (tmp_path / "nonsense").mkdir()
     (tmp_path / "nonsense/owner.json").write_text("[")
     found = []
-    for spool in left_behind(tmp_path, OWNER):
+    for spool in abandoned_spools(tmp_path, OWNER):
         found.append(spool.folder.name)
         spool.close()
     assert found == ["gone"]
@@ -204,7 +204,7 @@ def test_the_oldest_folder_is_adopted_first(tmp_path: Path) -> None:
         spool.add(sized(1, {TASKS: 10}))
         spool.close()
         os.utime(tmp_path / name / "owner.json", (START - age, START - age))
-    assert [spool.folder.name for spool in left_behind(tmp_path, OWNER)] == ["oldest", "older", "newest"]
+    assert [spool.folder.name for spool in abandoned_spools(tmp_path, OWNER)] == ["oldest", "older", "newest"]
 
 
 def test_the_folder_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from observatory.agent.worker import write_ahead_log as wal
-from observatory.agent.worker.write_ahead_log import WriteAheadLog, left_by, path_for
+from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for, read_messages
 
 WORKER = "tcp://127.0.0.1:4001"
 
@@ -54,7 +54,7 @@ def test_what_a_killed_process_left_is_found_whole_but_for_an_unfinished_line(tm
         dying.seal(WORKER)
     with path.open("a") as file:
         file.write('{"origin": "half a li')
-    left = list(left_by(path))
+    left = list(read_messages(path))
     assert numbers_in(left) == ["line 0", "line 1", "line 2"]
     assert [message.number for message in left] == [1, 2, 3]
     assert {message.origin for message in left} == {dying.origin}
@@ -79,7 +79,7 @@ def test_the_file_holds_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     kept.done(kept.first())  # type: ignore[arg-type]
     kept.append("log", line(2))
     kept.seal(WORKER)
-    assert numbers_in(list(left_by(path))) == ["line 2"]
+    assert numbers_in(list(read_messages(path))) == ["line 2"]
 
 
 def test_what_is_over_the_limit_is_counted_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_where_no_file_can_be_made_memory_is_enough(tmp_path: Path) -> None:
 def test_a_damaged_file_is_no_message(tmp_path: Path, text: str) -> None:
     path = tmp_path / "wal.jsonl"
     path.write_bytes(text.encode("latin-1"))
-    assert list(left_by(path)) == []
+    assert list(read_messages(path)) == []
 
 
 def test_two_workers_of_one_host_have_two_files() -> None:
