@@ -57,7 +57,7 @@ async def test_records_are_stored_then_published(output: Output) -> None:
     output.outbox.add(seen(now - 2))
     output.outbox.add(span(now - 1))
     output.outbox.add(Sample(Series("memory"), now, 1.0))
-    output.outbox.erred(3)
+    output.outbox.add_errors(3)
     assert await output.flusher.flush()
     assert await read("SELECT spans, errors FROM extent") == [(1, 3)]
     assert output.published[0].extent.tasks == 1

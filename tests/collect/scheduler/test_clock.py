@@ -64,7 +64,7 @@ def test_a_heartbeat_is_a_sample_once_at_its_time_on_the_schedulers_clock() -> N
     heartbeats = Heartbeats(lambda *sample: samples.append(sample))
     ahead = 100.0  # the worker's clock
     for measured, arrived in ((10.0, 10.4), (11.0, 11.1), (11.0, 11.1), (12.0, 12.3)):
-        heartbeats.listed(heartbeat(measured + ahead, arrived))
+        heartbeats.add_identity(heartbeat(measured + ahead, arrived))
     times = [round(moment, 3) for _, moment, _ in samples]
     assert times == [10.4, 11.1, 12.1]
     assert len({id(series) for series, _, _ in samples}) == 1

@@ -26,7 +26,7 @@ def heartbeats(told: list[tuple[str, float, float]]) -> Heartbeats:
     """Of a cluster with a worker that wasn't heard in full yet."""
     found = Heartbeats(lambda series, time, value: told.append((series.metric, time, value)))
     worker = WorkerIdentity(ADDRESS, "w0", "h", 2, 0, "", "", "", 1, 100.0)
-    found.listed(Identity("", "", 0.0, 2, {ADDRESS: worker}))
+    found.add_identity(Identity("", "", 0.0, 2, {ADDRESS: worker}))
     return found
 
 
@@ -34,10 +34,14 @@ def test_counters_of_a_worker_tell_its_load(
     heartbeats: Heartbeats, told: list[tuple[str, float, float]]
 ) -> None:
     before = {"process_cpu_seconds_total": 10, "dask_worker_gil_contention_seconds_total": 1}
-    heartbeats.scraped(ADDRESS, scrape(before | {"dask_worker_tick_count_total": 1000}, ADDRESS), 100)
+    heartbeats.add_worker_metrics(
+        ADDRESS, scrape(before | {"dask_worker_tick_count_total": 1000}, ADDRESS), 100
+    )
     assert told == []
     after = {"process_cpu_seconds_total": 15, "dask_worker_gil_contention_seconds_total": 3}
-    heartbeats.scraped(ADDRESS, scrape(after | {"dask_worker_tick_count_total": 1250}, ADDRESS), 105)
+    heartbeats.add_worker_metrics(
+        ADDRESS, scrape(after | {"dask_worker_tick_count_total": 1250}, ADDRESS), 105
+    )
     assert told == [
         ("observatory_worker_cpu_percent", 105, 100),
         ("observatory_worker_gil_contention_ratio", 105, 0.4),
@@ -49,7 +53,7 @@ def test_a_loop_that_did_not_come_round_was_blocked_all_the_time(
     heartbeats: Heartbeats, told: list[tuple[str, float, float]]
 ) -> None:
     for moment in (100, 105):
-        heartbeats.scraped(ADDRESS, scrape({"dask_worker_tick_count_total": 7}, ADDRESS), moment)
+        heartbeats.add_worker_metrics(ADDRESS, scrape({"dask_worker_tick_count_total": 7}, ADDRESS), moment)
     assert told == [("observatory_worker_event_loop_interval_seconds", 105, 5)]
 
 
@@ -57,7 +61,7 @@ def test_a_process_that_began_again_tells_nothing_once(
     heartbeats: Heartbeats, told: list[tuple[str, float, float]]
 ) -> None:
     for moment, value in ((100, 50.0), (105, 1.0), (110, 2.0)):
-        heartbeats.scraped(ADDRESS, scrape({"process_cpu_seconds_total": value}, ADDRESS), moment)
+        heartbeats.add_worker_metrics(ADDRESS, scrape({"process_cpu_seconds_total": value}, ADDRESS), moment)
     assert told == [("observatory_worker_cpu_percent", 110, 20)]
 
 
@@ -66,9 +70,9 @@ def test_a_heartbeat_that_is_told_in_full_comes_first(
 ) -> None:
     heartbeat = Heartbeat(99.0, {("observatory_worker_cpu_percent", "", ""): 3.0})
     worker = WorkerIdentity(ADDRESS, "w0", "h", 2, 0, "", "", "", 1, 100.0, heartbeat=heartbeat)
-    heartbeats.listed(Identity("Scheduler-1", "", 0.0, 2, {ADDRESS: worker}))
+    heartbeats.add_identity(Identity("Scheduler-1", "", 0.0, 2, {ADDRESS: worker}))
     for moment, value in ((100, 50.0), (105, 51.0)):
-        heartbeats.scraped(ADDRESS, scrape({"process_cpu_seconds_total": value}, ADDRESS), moment)
+        heartbeats.add_worker_metrics(ADDRESS, scrape({"process_cpu_seconds_total": value}, ADDRESS), moment)
     assert [value for _, _, value in told] == [3]
 
 
@@ -86,7 +90,7 @@ def test_the_schedulers_page_tells_what_all_tasks_came_to(
         (Series("dask_scheduler_tasks_compute_seconds_total", (("task_prefix_name", "sum"),)), 2.0),
         (Series("dask_scheduler_tasks_transfer_seconds_total", (("task_prefix_name", "sum"),)), 1.0),
     ]
-    heartbeats.scheduler_scraped(page, 100)
+    heartbeats.add_scheduler_metrics(page, 100)
     assert told == [
         ("observatory_cluster_tasks_finished_total", 100, 18),
         ("observatory_cluster_task_seconds_total", 100, 6),

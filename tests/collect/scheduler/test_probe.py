@@ -58,12 +58,12 @@ async def test_what_is_no_address_is_refused(url: str) -> None:
 
 
 async def test_an_address_where_nobody_listens_cannot_be_reached() -> None:
-    with pytest.raises(ProbeError, match="can't be reached"):
+    with pytest.raises(ProbeError, match="cannot be reached"):
         await probe(f"http://127.0.0.1:{free_port()}")
 
 
 async def test_a_host_without_an_address_cannot_be_resolved() -> None:
-    with pytest.raises(ProbeError, match="can't be resolved"):
+    with pytest.raises(ProbeError, match="cannot be resolved"):
         await probe("http://nowhere.invalid:8787")
 
 

@@ -99,13 +99,13 @@ def test_thefts_that_follow_each_other_are_answered_ever_later() -> None:
 
 
 def test_a_counter_that_rises_together_with_messages_is_no_silence() -> None:
-    silence = StolenStreamDetector()
-    silence.opened(10)
-    silence.counted_seconds({"inc": 1.0}, 11, 11.1)
-    silence.heard(12)
-    silence.counted_seconds({"inc": 2.0}, 13, 13.1)
-    assert not silence.is_stolen(20)
-    silence.counted_seconds({"inc": 3.0}, 14, 14.1)
-    assert not silence.is_stolen(14.5)
-    assert silence.is_stolen(15.2)
-    assert silence.silent_since == 12
+    detector = StolenStreamDetector()
+    detector.stream_opened(10)
+    detector.add_compute_seconds({"inc": 1.0}, 11, 11.1)
+    detector.message_received(12)
+    detector.add_compute_seconds({"inc": 2.0}, 13, 13.1)
+    assert not detector.is_stolen(20)
+    detector.add_compute_seconds({"inc": 3.0}, 14, 14.1)
+    assert not detector.is_stolen(14.5)
+    assert detector.is_stolen(15.2)
+    assert detector.received_until == 12
