@@ -291,6 +291,6 @@ def test_from_a_script_to_the_list_of_runs(
     found(lambda: Run.objects.filter(origin="found", outcome="running").exists())
     other = Run.objects.get(origin="found")
     assert other.start > run.stop
-    assert other.name == "test_from_a_script_to_the_list_of_runs in test_opened_runs.py"
+    assert other.name == "test_from_a_script_to_the_list_of_runs in test_runs.py"
     client.shutdown()
     found(lambda: Run.objects.filter(origin="found", outcome="finished", tasks=20).exists())

@@ -2,9 +2,9 @@
 
 Stock Dask does not report why a worker left. Within SETTLING seconds, any of these signs makes it lost rather
 than removed: its last heartbeat was long overdue; the scheduler marked tasks suspicious, which it does only
-when a worker leaves unexpectedly; its nanny, or a worker of the same name, returned at another address without
-a restart. A worker that dies idle and without a nanny looks like one that was closed: only the agent can tell
-them apart.
+when a worker leaves unexpectedly; its nanny, or a worker of the same name, returned at another address
+without a restart. A worker that dies idle and without a nanny looks like one that was closed: only the agent
+can tell them apart.
 """
 
 from __future__ import annotations
@@ -134,15 +134,15 @@ class Membership:
         self._add(WorkerIdentity(address, "", host, 0, 0, "", "", "", 0, now), now)
         return True
 
-    def left(self, address: str, now: float) -> bool:
+    def left(self, address: str, when: float) -> bool:
         """A worker left the scheduler's list. True when it was known."""
         member = self.members.pop(address, None)
         if member is None:
             return False
         now = time.monotonic()
-        departure = Departure(member.worker, now, now)
+        departure = Departure(member.worker, when, now)
         self.departures[address] = departure
-        if now - member.worker.last_seen > max(OVERDUE, 6 * heartbeat_interval(len(self.members) + 1)):
+        if when - member.worker.last_seen > max(OVERDUE, 6 * heartbeat_interval(len(self.members) + 1)):
             self._settle(departure, lost=True)
         elif member.worker.status in LEAVING or now - self.restarted < RESTARTING:
             self._settle(departure, lost=False)

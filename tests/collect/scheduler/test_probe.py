@@ -45,7 +45,7 @@ def test_a_scheduler_says_who_it_is_also_when_it_is_busy() -> None:
         assert [worker.name for worker in busy.workers.values()] == ["w0"]
         client.cancel(tasks)
         ports = [worker["services"]["dashboard"] for worker in client.scheduler_info()["workers"].values()]
-        with pytest.raises(ProbeError, match="no Dask scheduler"):
+        with pytest.raises(ProbeError, match="not a Dask scheduler"):
             probe_target(f"http://127.0.0.1:{ports[0]}")
 
 
@@ -73,7 +73,7 @@ async def test_a_server_that_does_not_answer_times_out() -> None:
         return web.Response()
 
     async with server(hang) as url, HttpClient() as client:
-        with pytest.raises(FetchError, match="didn't answer") as error:
+        with pytest.raises(FetchError, match="did not answer") as error:
             await client.get(url, 100, timeout=0.3)
         assert error.value.failure is Failure.TIMEOUT
 
