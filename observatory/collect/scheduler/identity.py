@@ -110,13 +110,13 @@ class Counts:
 def read_identity(page: Any, problems: Problems) -> Identity:
     """Reads decoded JSON of identity.json. Raises IdentityError when it is not a scheduler's."""
     if not isinstance(page, dict):
-        raise IdentityError("its answer is not that of a Dask scheduler")
+        raise IdentityError("its answer is JSON, but not that of a Dask scheduler")
     kind = page.get("type")
     if kind in ("Worker", "Nanny"):
         raise IdentityError(f"this is the address of a Dask {str(kind).lower()}: use the scheduler's address")
     scheduler_id, workers = page.get("id"), page.get("workers")
     if not isinstance(scheduler_id, str) or not scheduler_id or not isinstance(workers, dict):
-        raise IdentityError("its answer is not that of a Dask scheduler")
+        raise IdentityError("its answer is JSON, but not that of a Dask scheduler")
     started = number(page, "started")
     if started is None or not is_time(started):
         raise IdentityError("its identity has no start time")
@@ -248,7 +248,7 @@ def memory_values(metrics: dict[str, Any]) -> dict[str, float]:
 def read_counts(page: Any) -> Counts:
     """Reads decoded JSON of counts.json. Raises IdentityError when it is not a scheduler's."""
     if not isinstance(page, dict) or not {"workers", "tasks", "erred"} <= page.keys():
-        raise IdentityError("its answer is not that of a Dask scheduler")
+        raise IdentityError("its answer is JSON, but not that of a Dask scheduler")
     names = [name for name in list(page)[:100] if isinstance(name, str)]
     return Counts({name: integer(page, name) for name in names})
 

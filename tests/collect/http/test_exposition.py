@@ -184,7 +184,7 @@ def test_what_only_grows_is_told_from_what_does_not() -> None:
     ("page", "content_type", "line"),
     [
         (b"a 1\nb{ 1\n", TEXT, "line 2"),
-        (b"a 1\n\xff 1\n", TEXT, "line 2 is no UTF-8"),
+        (b"a 1\n\xff 1\n", TEXT, "line 2 is not UTF-8"),
         (b"<html>\n", TEXT, "line 1"),
         (b"# TYPE a counter\na_total -1\n# EOF\n", OPENMETRICS, "line 2"),
         (b"a 1\n", OPENMETRICS, "EOF"),

@@ -109,7 +109,7 @@ async def test_other_json_is_no_scheduler() -> None:
         None,
         7,
     ):
-        assert "no Dask scheduler" in await refusal(answering(json.dumps(page)))
+        assert "not that of a Dask scheduler" in await refusal(answering(json.dumps(page)))
 
 
 async def test_a_workers_identity_says_that_it_is_a_workers() -> None:
