@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PORT ?= 8000
 
-.PHONY: demo run test lint contract bench requirements screenshot browser
+.PHONY: demo run test lint contract docs bench requirements screenshot browser wheel
 
 demo: $(VENV)/installed
 	@$(RUN) manage.py up --demo --port $(PORT)
@@ -12,14 +12,15 @@ demo: $(VENV)/installed
 run: $(VENV)/installed
 	@$(RUN) manage.py up --port $(PORT)
 
-test: $(VENV)/installed-dev browser
+test: $(VENV)/installed-dev node_modules/installed browser
+	npm test --silent
 	$(RUN) -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
 lint: $(VENV)/installed-dev node_modules/installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	node_modules/.bin/tsc --project tsconfig.json
+	npm run --silent types
 	$(RUN) -m observatory.config.contract --check
 
 # The browser's contract with the server: columns of blocks, shared constants, types of the API.
@@ -29,13 +30,24 @@ contract: $(VENV)/installed-dev node_modules/installed
 bench: $(VENV)/installed-dev browser
 	$(RUN) -m benchmarks.measuring.table
 
+# Generated documents and parts of documents.
+docs: $(VENV)/installed-dev
+	$(RUN) docs/make_module_tables.py
+	$(RUN) docs/make_wire_format.py
+	$(RUN) docs/make_metrics.py
+	$(RUN) docs/make_ready_made_rules.py
+
 screenshot: $(VENV)/installed-dev browser
 	$(RUN) docs/make_screenshot.py
 
+wheel: $(VENV)/installed
+	$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+# The versions that are pinned now stay, as long as they fit: delete the files first to upgrade everything.
 requirements:
 	$(VENV)/bin/pip install --quiet uv
 	$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --no-header --no-emit-index-url \
-		pyproject.toml -o requirements.txt
+		--all-extras pyproject.toml -o requirements.txt
 	$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --no-header --no-emit-index-url \
 		--group dev -c requirements.txt -o requirements-dev.txt
 

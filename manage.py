@@ -1,18 +1,9 @@
 #!/usr/bin/env python
-import os
+"""`dask-observatory` in a checkout."""
+
 import sys
 
-from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
-
-from observatory.config.environment import use_data_dir
+from observatory.runtime.command_line import main
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
-    use_data_dir(sys.argv)
-    try:
-        settings.DATA_DIR  # noqa: B018  (reads the environment, and complains)
-    except ImproperlyConfigured as error:
-        sys.exit(f"Error: {error}")
-    execute_from_command_line(sys.argv)
+    main(program=sys.argv[0])

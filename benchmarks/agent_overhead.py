@@ -1,10 +1,10 @@
-"""What the agent costs its cluster: 20,000 trivial tasks, with it and without, and with Dask's own means.
+"""Overhead of the agent: 20,000 trivial tasks with it, without it, and with Dask's own tools.
 
-One cluster, whose scheduler and workers are processes of their own. The variants take turns, each round in
-the order of the last one turned round, as a machine gets slower and faster by itself: alone, with the agent
-(whose batches a process beside it takes), in a `performance_report`, and with a subscriber to the stock
-/eventstream. To reach: 0.97 of the throughput of the cluster alone, and less CPU time of the scheduler added
-than a performance_report adds.
+Scheduler and workers of one cluster run in their own processes. Each round measures all variants, in the
+reverse order of the round before, because the speed of a machine drifts: without anything, with the agent
+(another process accepts its batches), in a `performance_report`, and with a subscriber to the stock
+/eventstream. Limits: 0.97 of the throughput without the agent, and less additional CPU time of the scheduler
+than a performance_report.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from distributed.deploy.subprocess import SubprocessCluster
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import observatory.agent
-from benchmarks.measuring.results import Result, tell
+from benchmarks.measuring.results import Result, print_results
 from observatory.wire.batches import decode_batch
 
 TASKS, ROUNDS, WORKERS = 20_000, int(os.environ.get("ROUNDS", "4")), 2
-TO_REACH = 0.97
-ALONE, AGENT, REPORT, STREAM = "alone", "agent", "performance_report", "eventstream"
+LIMIT = 0.97
+WITHOUT, AGENT, REPORT, STREAM = "without", "agent", "performance_report", "eventstream"
 
 
 class Acknowledging(http.server.BaseHTTPRequestHandler):
-    """Takes batches and says that they are stored."""
+    """Acknowledges all batches."""
 
     protocol_version = "HTTP/1.1"
 
@@ -69,7 +69,7 @@ def acknowledge(port: Any, received: Any) -> None:
 
 
 def listen(url: str, ready: Any) -> None:
-    """A subscriber to the stock event stream, in a process of its own."""
+    """Subscribe to the stock event stream; runs in its own process."""
 
     async def subscribed() -> None:
         async with aiohttp.ClientSession() as session, session.ws_connect(url, max_msg_size=0) as socket:
@@ -90,7 +90,7 @@ class Bench:
         self.scheduler = psutil.Process(client.run_on_scheduler(os.getpid))
 
     def run(self, variant: str) -> tuple[float, float]:
-        """(tasks per second, the scheduler's CPU seconds, those of set-up and ending included) of one run."""
+        """Return tasks per second and CPU seconds of the scheduler, set-up and tear-down included."""
         time.sleep(1)
         before = sum(self.scheduler.cpu_times()[:2])
         with getattr(self, f"_{variant}")():
@@ -102,7 +102,7 @@ class Bench:
         return TASKS / taken, sum(self.scheduler.cpu_times()[:2]) - before
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _without(self) -> Iterator[None]:
         yield
 
     @contextlib.contextmanager
@@ -128,7 +128,7 @@ class Bench:
 
 
 def measure(bench: Bench) -> dict[str, list[tuple[float, float]]]:
-    variants = [ALONE, AGENT, REPORT, STREAM]
+    variants = [WITHOUT, AGENT, REPORT, STREAM]
     found: dict[str, list[tuple[float, float]]] = {variant: [] for variant in variants}
     for variant in variants:
         bench.run(variant)
@@ -148,44 +148,44 @@ def main() -> int:
             time.sleep(0.05)
         url = client.dashboard_link.removesuffix("/status")
         found = measure(Bench(client, url, f"http://127.0.0.1:{port.value}"))
-    alone = found[ALONE]
+    without = found[WITHOUT]
     throughput = {
         variant: statistics.median(
-            one[0] / other[0] for one, other in zip(found[variant], alone, strict=True)
+            one[0] / other[0] for one, other in zip(found[variant], without, strict=True)
         )
         for variant in (AGENT, REPORT, STREAM)
     }
     added = {
         variant: statistics.median(
-            one[1] / other[1] - 1 for one, other in zip(found[variant], alone, strict=True)
+            one[1] / other[1] - 1 for one, other in zip(found[variant], without, strict=True)
         )
         for variant in (AGENT, REPORT, STREAM)
     }
     sink.kill()
     results = [
         Result(
-            "throughput of a cluster with the agent",
-            "the same without it",
+            "throughput with the agent",
+            "without the agent",
             round(throughput[AGENT], 3),
-            TO_REACH,
+            LIMIT,
             at_least=True,
         ),
         Result(
-            "CPU time that the agent adds to the scheduler, a share of its own",
+            "CPU time that the agent adds to the scheduler, relative to the scheduler's own",
             "a performance_report",
             round(added[AGENT], 3),
             round(added[REPORT], 3),
         ),
     ]
-    return tell(
+    return print_results(
         "agent_overhead",
         results,
         ("dask", "distributed"),
         throughput={name: round(value, 3) for name, value in throughput.items()},
         scheduler_cpu_added={name: round(value, 3) for name, value in added.items()},
-        tasks_per_second_alone=round(statistics.median(rate for rate, _ in alone)),
+        tasks_per_second_without=round(statistics.median(rate for rate, _ in without)),
         rounds=ROUNDS,
-        bytes_sent_a_task=round(received.value / (TASKS * (ROUNDS + 1))),
+        bytes_sent_per_task=round(received.value / (TASKS * (ROUNDS + 1))),
     )
 
 

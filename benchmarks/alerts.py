@@ -41,7 +41,7 @@ from django.conf import settings  # noqa: E402
 from django.db import connection as django_connection  # noqa: E402
 from django.db import connections  # noqa: E402
 
-from benchmarks.measuring.results import Result, tell  # noqa: E402
+from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from observatory.alerts.models import Alert, Channel, Condition, Progress, Rule  # noqa: E402
 from observatory.alerts.secrets import encrypt  # noqa: E402
 from observatory.alerts.tasks import ROUND, SHARDS, evaluate_shard  # noqa: E402
@@ -300,7 +300,7 @@ def main() -> int:
         close_readers()
         connections.close_all()
         django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
-    return tell("alerts", results, ("psycopg", "numpy", "celery"), **measured)
+    return print_results("alerts", results, ("psycopg", "numpy", "celery"), **measured)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""How much faster a repeated /metrics page is read than by prometheus_client. To reach: 10 times.
+"""Speed-up of parsing a /metrics page repeatedly, relative to prometheus_client. Limit: 10.
 
-The pages are a real scheduler's and a real worker's, recorded here while they work, so that values change.
+The pages of a real scheduler and a real worker are recorded while they work, so that values change.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.measuring.results import Result, tell
+from benchmarks.measuring.results import Result, print_results
 from observatory.collect.http.exposition import Parser
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
 PAGES, ROUNDS = 20, 7
-TO_REACH = 10
+LIMIT = 10
 
 
 def record(url: str, client: Client) -> list[bytes]:
-    """Pages of an endpoint between which the cluster worked."""
+    """Record pages of an endpoint, with tasks in between."""
     pages = []
     for turn in range(PAGES):
         client.gather(client.map(lambda number: number + 1, range(20), pure=False))
@@ -36,8 +36,8 @@ def record(url: str, client: Client) -> list[bytes]:
     return pages
 
 
-def seconds(read: Callable[[bytes], object], pages: list[bytes]) -> float:
-    """For each page, the median of the rounds."""
+def seconds_per_page(read: Callable[[bytes], object], pages: list[bytes]) -> float:
+    """Return the seconds per page, the median of the rounds."""
     taken = []
     for _ in range(ROUNDS):
         started = time.perf_counter()
@@ -50,8 +50,8 @@ def seconds(read: Callable[[bytes], object], pages: list[bytes]) -> float:
 def ratio(pages: list[bytes]) -> float:
     parser = Parser()
     parser.parse(pages[0], CONTENT_TYPE)
-    ours = seconds(lambda page: parser.parse(page, CONTENT_TYPE), pages)
-    theirs = seconds(lambda page: list(text_string_to_metric_families(page.decode())), pages)
+    ours = seconds_per_page(lambda page: parser.parse(page, CONTENT_TYPE), pages)
+    theirs = seconds_per_page(lambda page: list(text_string_to_metric_families(page.decode())), pages)
     return theirs / ours
 
 
@@ -63,16 +63,16 @@ def main() -> int:
         pages = {"scheduler": record(scheduler, client), "worker": record(f"http://127.0.0.1:{port}", client)}
     results = [
         Result(
-            f"times as fast: reading a {name}'s /metrics again",
+            f"speed-up: parsing a {name}'s /metrics again",
             "prometheus_client",
             round(ratio(recorded), 1),
-            TO_REACH,
+            LIMIT,
             at_least=True,
         )
         for name, recorded in pages.items()
     ]
     lines = {name: recorded[-1].count(b"\n") for name, recorded in pages.items()}
-    return tell("exposition", results, ("prometheus-client", "distributed"), lines=lines)
+    return print_results("exposition", results, ("prometheus-client", "distributed"), lines=lines)
 
 
 if __name__ == "__main__":

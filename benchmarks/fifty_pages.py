@@ -1,9 +1,9 @@
-"""What 50 open pages of one live cluster cost the server, against 1: at most 5 times, and all stay live.
+"""CPU time of 50 open pages of one live cluster, relative to one page. Limit: 5 times, and all stay live.
 
-A real cluster, which an Observatory scrapes, ends tasks at a steady rate. A real Chromium shows its page:
-what passes from a task's end until the frame that it was drawn in is over is to be at most 1 s for 95 % of
-them. The other 49 pages are sockets and requests without a browser, which would take the whole machine: each
-makes every request that the real page makes, as it makes it. CPU time is the web process', over DURATION.
+An Observatory scrapes a real cluster that computes tasks at a steady rate, and a real Chromium shows its
+page. The latency from the end of a task to the frame that draws it must be at most 1 s for 95 % of tasks.
+The other 49 pages are sockets and requests without browsers, which would need more than this machine: each
+repeats every request of the real page. CPU time is that of the web process over DURATION.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.measuring.processor import used  # noqa: E402
-from benchmarks.measuring.results import Result, tell  # noqa: E402
+from benchmarks.measuring.processor import cpu_seconds  # noqa: E402
+from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
 from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
 
 PAGES, DURATION = int(os.environ.get("PAGES", "50")), float(os.environ.get("DURATION", "60"))
-TASKS_A_SECOND, STEP = 100, 0.1
+TASKS_PER_SECOND, STEP = 100, 0.1
 AGE = float(os.environ.get("AGE", "300"))
-"""seconds of the cluster before pages are opened: the overview's bins double in a run's first minutes, then
-seldom, and all pages fetch its tiles anew when they do"""
+"""seconds that the cluster runs before pages open: in the first minutes the overview's bins often double,
+and then all pages load its tiles again"""
 SETTLING = 15.0
-SECONDS, TIMES = 1.0, 5.0
+LATENCY_LIMIT, CPU_LIMIT = 1.0, 5.0
 
 MEASURE = """() => {
   const { tiles } = window.observatory.context;
@@ -65,18 +65,18 @@ def pause(_: int) -> None:
 
 
 def work(client: Client, stopping: threading.Event) -> None:
-    """TASKS_A_SECOND until it is told to stop."""
-    kept: deque[list[Future]] = deque(maxlen=round(5 / STEP))
+    """Compute TASKS_PER_SECOND until `stopping` is set."""
+    recent: deque[list[Future]] = deque(maxlen=round(5 / STEP))
     due = time.monotonic()
     while not stopping.is_set():
-        kept.append(client.map(pause, range(round(TASKS_A_SECOND * STEP)), pure=False))
+        recent.append(client.map(pause, range(round(TASKS_PER_SECOND * STEP)), pure=False))
         due += STEP
         stopping.wait(max(0.0, due - time.monotonic()))
 
 
 @contextmanager
-def working() -> Iterator[str]:
-    """The address of a real scheduler whose workers end tasks at a steady rate."""
+def busy_cluster() -> Iterator[str]:
+    """Run a real cluster with a steady load; yields the scheduler's address."""
     stopping = threading.Event()
     with (
         SubprocessCluster(n_workers=2, threads_per_worker=2, silence_logs="ERROR") as cluster,
@@ -92,7 +92,7 @@ def working() -> Iterator[str]:
 
 
 class Others:
-    """The pages without a browser; `repeat` is told of each request of the real one."""
+    """Pages without browsers, in another process; they repeat the requests of the real page."""
 
     def __init__(self, server: Observatory, cluster: int, session: str, count: int) -> None:
         command = [sys.executable, "-m", "benchmarks.simulated.viewers", server.url, str(cluster), session]
@@ -108,9 +108,9 @@ class Others:
         self.process.stdin.flush()
 
     def finish(self) -> Any:
-        """What they received."""
-        told, _ = self.process.communicate(timeout=60)
-        return json.loads(told)
+        """Stop them and return what they received."""
+        received, _ = self.process.communicate(timeout=60)
+        return json.loads(received)
 
 
 class Bench:
@@ -130,20 +130,20 @@ class Bench:
                 self.others.repeat(url.removeprefix(self.server.url))
 
     def measure(self) -> dict[str, Any]:
-        """Cores that the web process and all of Observatory take, and the page's delays, over DURATION."""
+        """Measure the cores used by the web process and by all of Observatory, and the page's latencies."""
         self.page.wait_for_timeout(SETTLING * 1000)
         self.page.evaluate("() => { window.delays = []; }")
         self.requests.clear()
-        began, before, all_before = time.monotonic(), used(self.web), used(self.all)
+        began, before, all_before = time.monotonic(), cpu_seconds(self.web), cpu_seconds(self.all)
         self.page.wait_for_timeout(DURATION * 1000)
-        seconds, cores = time.monotonic() - began, used(self.web) - before
-        of_all = used(self.all) - all_before
+        seconds, cores = time.monotonic() - began, cpu_seconds(self.web) - before
+        of_all = cpu_seconds(self.all) - all_before
         delays = self.page.evaluate("() => window.delays ?? []")
         found = {"cores": round(cores / seconds, 4), "cores_of_all": round(of_all / seconds, 4)}
         found["load"] = os.getloadavg()[0]
         if delays:
-            told = {"events": len(delays), "median": round(statistics.median(delays), 3)}
-            found |= {**told, "p95": round(statistics.quantiles(delays, n=20)[-1], 3)}
+            found |= {"events": len(delays), "median": round(statistics.median(delays), 3)}
+            found["p95"] = round(statistics.quantiles(delays, n=20)[-1], 3)
         return {**found, "requests": dict(self.requests)}
 
 
@@ -158,7 +158,7 @@ def measure(server: Observatory, page: Page, session: str) -> dict[str, Any]:
     bench.others = Others(server, cluster, session, PAGES - 1)
     found["all pages"] = bench.measure()
     others, bench.others = bench.others, None
-    return {**found, "received by the others": others.finish()}
+    return {**found, "received by other pages": others.finish()}
 
 
 def main() -> int:
@@ -166,7 +166,7 @@ def main() -> int:
     server = Observatory(folder / "data")
     try:
         server.start()
-        with working() as scheduler, sync_playwright() as playwright:
+        with busy_cluster() as scheduler, sync_playwright() as playwright:
             server.watch(scheduler, "benchmark")
             executable = next(found for name in NAMES if (found := shutil.which(name)))
             browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
@@ -188,7 +188,7 @@ def main() -> int:
             f"CPU time of the web process with {PAGES} open pages of a live cluster",
             "1 page",
             round(many["cores"] / one["cores"], 2),
-            TIMES,
+            CPU_LIMIT,
         ),
         Result(
             f"CPU time of all of Observatory's processes with {PAGES} open pages",
@@ -196,15 +196,20 @@ def main() -> int:
             round(many["cores_of_all"] / one["cores_of_all"], 2),
         ),
         Result(
-            f"seconds from an event to the screen, 95th percentile, with {PAGES} pages",
-            "a second",
+            f"latency from an event to the screen with {PAGES} pages (s, 95th percentile)",
+            "1 s",
             many["p95"],
-            SECONDS,
+            LATENCY_LIMIT,
         ),
     ]
     libraries = ("distributed", "channels", "uvicorn", "playwright")
-    return tell(
-        "fifty_pages", results, libraries, measured=found, tasks_a_second=TASKS_A_SECOND, chromium=chromium
+    return print_results(
+        "fifty_pages",
+        results,
+        libraries,
+        measured=found,
+        tasks_per_second=TASKS_PER_SECOND,
+        chromium=chromium,
     )
 
 

@@ -1,8 +1,8 @@
-"""A run's own HTML file against a performance_report of the same run: its size, and how fast it is drawn.
+"""Size and drawing time of a run's HTML file, relative to a performance_report of the same run.
 
-A real LocalCluster computes TASKS tasks, seen by an agent and within a performance_report at once. Both files
-stand alone (the report is made with mode="inline") and are opened cold from disk in the same Chromium.
-Prints one JSON line; exit code 1 when a ratio is missed.
+A real LocalCluster computes TASKS tasks, recorded by an agent and a performance_report at the same time. Both
+files are self-contained (the report with mode="inline") and are opened cold from disk in the same Chromium.
+Prints one JSON line; the exit code is 1 if a limit was missed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.measuring.results import Result, tell  # noqa: E402
-from benchmarks.scale import READY, REPORT_READY, opened  # noqa: E402
+from benchmarks.measuring.results import Result, print_results  # noqa: E402
+from benchmarks.scale import READY, REPORT_READY, open_page  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
 from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
 
@@ -35,8 +35,8 @@ def _work(number: int) -> int:
     return sum(range(number % 1000 * 10))
 
 
-def compute(server: Observatory, theirs: Path, from_net: Path) -> None:
-    """Makes the performance_reports of a run that an agent tells of."""
+def compute(server: Observatory, theirs: Path, from_network: Path) -> None:
+    """Write the performance_reports of a run that an agent records."""
     from distributed import Client, LocalCluster, performance_report, wait
 
     import observatory.agent
@@ -45,13 +45,13 @@ def compute(server: Observatory, theirs: Path, from_net: Path) -> None:
     workers = {"n_workers": 4, "threads_per_worker": 2, "silence_logs": "ERROR"}
     with LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
         observatory.agent.register(client, url=server.url, token=token, name=NAME)
-        with performance_report(str(theirs), mode="inline"), performance_report(str(from_net)):
+        with performance_report(str(theirs), mode="inline"), performance_report(str(from_network)):
             wait(client.map(_work, range(TASKS), pure=False))
         time.sleep(1)
 
 
 def export(server: Observatory, ours: Path) -> tuple[int, float]:
-    """How many tasks the run has, and the seconds that writing its file takes."""
+    """Write the run's HTML file; returns its number of tasks and the seconds taken."""
     os.environ.update(
         OBSERVATORY_DATA_DIR=str(server.data_dir), DJANGO_SETTINGS_MODULE="observatory.config.settings"
     )
@@ -67,7 +67,7 @@ def export(server: Observatory, ours: Path) -> tuple[int, float]:
     deadline = time.monotonic() + 60
     while not Cluster.objects.filter(name=NAME, ended__isnull=False).exists():
         if time.monotonic() > deadline:
-            raise RuntimeError("the cluster's end was not told")
+            raise RuntimeError("the end of the cluster was not reported")
         time.sleep(0.5)
     cluster = Cluster.objects.get(name=NAME)
     began = time.perf_counter()
@@ -85,7 +85,7 @@ def measure(ours: Path, theirs: Path) -> dict[str, Any]:
         browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         for _ in range(ROUNDS):
             for name, path, ready in (("theirs", theirs, REPORT_READY), ("ours", ours, READY)):
-                taken, _, _, used = opened(browser, path.as_uri(), ready)
+                taken, _, _, used = open_page(browser, path.as_uri(), ready)
                 times[name].append(taken)
                 used.close()
         browser.close()
@@ -100,36 +100,40 @@ def measure(ours: Path, theirs: Path) -> dict[str, Any]:
 
 def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="observatory-benchmark-"))
-    ours, theirs, from_net = (folder / f"{name}.html" for name in ("ours", "theirs", "from_net"))
+    ours, theirs, from_network = (folder / f"{name}.html" for name in ("ours", "theirs", "from_network"))
     server = Observatory(folder / "data")
     try:
         server.start()
-        compute(server, theirs, from_net)
+        compute(server, theirs, from_network)
         tasks, seconds = export(server, ours)
         measured = measure(ours, theirs)
-        measured["bytes"]["theirs without Bokeh"] = from_net.stat().st_size
-        measured["bytes_to_report_from_net"] = round(ours.stat().st_size / from_net.stat().st_size, 2)
+        measured["bytes"]["theirs without Bokeh"] = from_network.stat().st_size
+        measured["bytes_to_report_from_network"] = round(ours.stat().st_size / from_network.stat().st_size, 2)
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
     measured |= {"tasks": tasks, "seconds_to_export": round(seconds, 1)}
     versions = ("dask", "distributed", "bokeh", "playwright")
-    return tell("html_report", results(measured), versions, **measured)
+    return print_results("html_report", results(measured), versions, **measured)
 
 
 def results(measured: dict[str, Any]) -> list[Result]:
-    report = "a performance_report of the same run that stands alone, too"
-    run = f"the HTML file of a run of {TASKS:,} tasks"
-    drawn = f"{run}, opened cold until its task stream is drawn"
+    peer = "a self-contained performance_report of the same run"
+    file = f"HTML file of a run of {TASKS:,} tasks"
     return [
-        Result(f"bytes: {run}", report, measured["bytes_to_report"], 1.0),
+        Result(f"size: {file}", peer, measured["bytes_to_report"], 1.0),
         Result(
-            f"bytes: {run}",
-            "a performance_report that loads Bokeh from the net",
-            measured["bytes_to_report_from_net"],
+            f"size: {file}",
+            "a performance_report that loads Bokeh from the network",
+            measured["bytes_to_report_from_network"],
             1.0,
         ),
-        Result(f"time: {drawn}", report, measured["drawn_to_report"], 1.0),
+        Result(
+            f"time from opening until the task stream is drawn: {file}",
+            peer,
+            measured["drawn_to_report"],
+            1.0,
+        ),
     ]
 
 

@@ -36,7 +36,7 @@ django.setup()
 
 from django.db import connection as django_connection  # noqa: E402
 
-from benchmarks.measuring.results import Result, tell  # noqa: E402
+from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from observatory.collect.scheduler.identity import Problems  # noqa: E402
 from observatory.collect.stream.messages import read_message  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
@@ -258,7 +258,7 @@ def main() -> int:
         store = database()
     finally:
         django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
-    return tell("ingest", results, ("psycopg", "numpy", "distributed"), **measured, store=store)
+    return print_results("ingest", results, ("psycopg", "numpy", "distributed"), **measured, store=store)
 
 
 if __name__ == "__main__":

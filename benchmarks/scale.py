@@ -1,8 +1,8 @@
-"""What a run of a million tasks costs to open and to look around in, against a performance_report of 100,000.
+"""Time to open and navigate a run of a million tasks, relative to a performance_report of 100,000 tasks.
 
-A real run is multiplied to 10,000 and to 1,000,000 tasks and stored in an Observatory of its own; a real
-LocalCluster's performance_report of 100,000 tasks is the peer. Both are opened cold in the same Chromium.
-Prints one JSON line; exit code 1 when a ratio is missed. TASKS, SMALL and REPORT change the sizes.
+A real run is multiplied to 10,000 and 1,000,000 tasks and stored in a new Observatory. The peer is a
+performance_report of a real LocalCluster with 100,000 tasks. Both are opened cold in the same Chromium.
+Prints one JSON line; the exit code is 1 if a limit was missed. TASKS, SMALL and REPORT set the sizes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from observatory.store.times import from_seconds
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.measuring.results import Result, tell  # noqa: E402
+from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
 from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
 
@@ -48,7 +48,7 @@ READY = """() => {
   requestAnimationFrame(look);
 }"""
 
-# the task stream isn't on the report's first tab: it is drawn when its tab was opened and Bokeh is idle
+# the task stream has its own tab: it is drawn when the tab was opened and Bokeh is idle
 REPORT_READY = """() => {
   let opened = false;
   const look = () => {
@@ -76,7 +76,7 @@ SEEK = """async at => {
   timeline.jump(at);
   const settled = () => tiles.settled && instant.state
     && Math.abs(instant.state.at - timeline.playhead) < 0.002;
-  // the charts say which tiles they want in the frame after the next at the latest
+  // the charts request their tiles within two frames
   for (let frame = 0; frame < 2; frame++) await new Promise(resolve => requestAnimationFrame(resolve));
   while (!settled()) await new Promise(resolve => requestAnimationFrame(resolve));
   await new Promise(resolve => requestAnimationFrame(resolve));  // in which they are drawn
@@ -107,7 +107,7 @@ def make_report(path: Path) -> None:
 
 
 def store(server: Observatory) -> tuple[dict[int, int], dict[str, Any]]:
-    """The ids of the clusters by their number of tasks, and what storing them was like."""
+    """Store both runs; returns the clusters' ids by number of tasks, and facts on storing them."""
     os.environ.update(
         OBSERVATORY_DATA_DIR=str(server.data_dir), DJANGO_SETTINGS_MODULE="observatory.config.settings"
     )
@@ -122,18 +122,18 @@ def store(server: Observatory) -> tuple[dict[int, int], dict[str, Any]]:
     from observatory.store.ingest.writer import Writer
 
     run = Recording(record())
-    found, told = {}, {"recorded_tasks": run.tasks}
+    found, facts = {}, {"recorded_tasks": run.tasks}
     project = Project.objects.get(slug="default")
     for tasks in (SMALL, TASKS):
         length = run.length * max(1, tasks / run.tasks)
         start = float(int(time.time() - length - 3600))
-        moment = from_seconds(start)
+        started = from_seconds(start)
         cluster = Cluster.objects.create(
             project=project,
             scheduler_id=f"benchmark-{tasks}",
             name=f"{tasks} tasks",
-            started=moment,
-            last_seen=moment,
+            started=started,
+            last_seen=started,
         )
         began = time.perf_counter()
         spans = 0
@@ -146,26 +146,26 @@ def store(server: Observatory) -> tuple[dict[int, int], dict[str, Any]]:
         cluster.refresh_from_db()
         with connect() as connection:
             build_cluster(connection, cluster)
-            connection.execute("VACUUM ANALYZE")  # it would be done while the pages are measured
+            connection.execute("VACUUM ANALYZE")  # otherwise autovacuum runs while pages are measured
             connection.execute("CHECKPOINT")
             size = connection.execute(
                 """SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits
                    WHERE inhparent = 'span'::regclass"""
             ).fetchone()
-        told[f"{tasks}"] = {
+        facts[f"{tasks}"] = {
             "spans": spans,
             "seconds_to_store": round(stored - began, 1),
             "seconds_to_build_tiles": round(time.perf_counter() - stored, 1),
             "bytes_of_all_spans": int(size[0]) if size else 0,
         }
         found[tasks] = cluster.pk
-    return found, told
+    return found, facts
 
 
-def opened(
+def open_page(
     browser: Browser, url: str, ready: str, state: Any = None
 ) -> tuple[float, int, Page, BrowserContext]:
-    """Milliseconds until the task stream is drawn, bytes that were transferred, and the page."""
+    """Open a page; returns milliseconds until the task stream is drawn, bytes transferred, and the page."""
     context = browser.new_context(viewport={"width": 1600, "height": 1000}, storage_state=state)
     page = context.new_page()
     session = context.new_cdp_session(page)
@@ -179,7 +179,7 @@ def opened(
 
 
 def frames(page: Page, x: int, y: int) -> float:
-    """Animation frames a second while the mouse drags and its wheel turns."""
+    """Return the animation frames per second while the mouse drags and its wheel turns."""
     page.evaluate(COUNT_FRAMES)
     page.mouse.move(x, y)
     page.mouse.down()
@@ -211,7 +211,7 @@ def measure(browser: Browser, server: Observatory, clusters: dict[int, int], rep
             ("small", urls[SMALL], READY),
             ("large", urls[TASKS], READY),
         ):
-            taken, got, page, used = opened(browser, url, ready, None if name == "report" else state)
+            taken, got, page, used = open_page(browser, url, ready, None if name == "report" else state)
             times[name].append(taken)
             if name == "large":
                 received.append(got)
@@ -219,21 +219,21 @@ def measure(browser: Browser, server: Observatory, clusters: dict[int, int], rep
                 page.wait_for_timeout(500)
                 rates[name].append(frames(page, 700, 450))
             used.close()
-    _, _, page, used = opened(browser, urls[TASKS], READY, state)
+    _, _, page, used = open_page(browser, urls[TASKS], READY, state)
     page.wait_for_function(SETTLED)
     info = page.evaluate(
         "() => { const { info } = window.observatory.context; return [info.first, info.last]; }"
     )
-    instants = random.Random(1)
+    generator = random.Random(1)
     page.evaluate(
         """([first, last]) =>
              window.observatory.context.timeline.setWindow(first, first + (last - first) / 50)""",
         info,
     )
-    seeks = [float(page.evaluate(SEEK, instants.uniform(*info))) for _ in range(SEEKS)]
+    seeks = [float(page.evaluate(SEEK, generator.uniform(*info))) for _ in range(SEEKS)]
     used.close()
-    instants_of_state = [instants.uniform(*info) for _ in range(SEEKS)]
-    answers = states(server, clusters[TASKS], state["cookies"], instants_of_state)
+    state_times = [generator.uniform(*info) for _ in range(SEEKS)]
+    answers = states(server, clusters[TASKS], state["cookies"], state_times)
     return {
         "opened_ms": {name: round(statistics.median(values)) for name, values in times.items()},
         "opened_to_report": _ratio(times["large"], times["report"]),
@@ -241,17 +241,17 @@ def measure(browser: Browser, server: Observatory, clusters: dict[int, int], rep
         "bytes": round(statistics.median(received)),
         "seek_p95_ms": round(statistics.quantiles(seeks, n=20)[-1]),
         "state_p95_ms": round(statistics.quantiles(answers, n=20)[-1]),
-        "frames_a_second": {name: round(statistics.median(values), 1) for name, values in rates.items()},
+        "frames_per_second": {name: round(statistics.median(values), 1) for name, values in rates.items()},
         "frames_to_report": _ratio(rates["large"], rates["report"]),
     }
 
 
-def states(server: Observatory, cluster: int, cookies: list[Any], instants: list[float]) -> list[float]:
-    """Milliseconds that the server takes for the state at each instant, while no browser is at work."""
+def states(server: Observatory, cluster: int, cookies: list[Any], times: list[float]) -> list[float]:
+    """Return the server's milliseconds for the state at each time, without a browser running."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
     cookie = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in cookies)
     taken = []
-    for at in instants:
+    for at in times:
         began = time.perf_counter()
         connection.request("GET", f"/api/v1/clusters/{cluster}/state?at={at}", headers={"Cookie": cookie})
         answer = connection.getresponse()
@@ -273,7 +273,7 @@ def main() -> int:
         make_report(report)
         server.start()
         clusters, stored = store(server)
-        # in its first minute a server has its static files uncompressed
+        # static files are compressed in a server's first minute
         server.stop()
         server.start()
         with sync_playwright() as playwright:
@@ -287,7 +287,7 @@ def main() -> int:
     measured["bytes_per_span"] = round(stored[str(TASKS)]["bytes_of_all_spans"] / spans, 1)
     measured["report_bytes_per_task"] = round(report.stat().st_size / REPORT, 1)
     shutil.rmtree(folder, ignore_errors=True)
-    return tell(
+    return print_results(
         "scale",
         results(measured),
         ("dask", "distributed", "bokeh", "playwright"),
@@ -297,32 +297,32 @@ def main() -> int:
 
 
 def results(measured: dict[str, Any]) -> list[Result]:
-    opened = f"a run of {TASKS:,} tasks, opened cold until its task stream is drawn"
-    report = f"a performance_report of {REPORT:,}"
+    opened = f"opening a run of {TASKS:,} tasks until its task stream is drawn"
+    peer = f"a performance_report of {REPORT:,} tasks"
     return [
-        Result(f"time: {opened}", report, measured["opened_to_report"], 0.4),
+        Result(f"time: {opened}", peer, measured["opened_to_report"], 0.4),
         Result(f"time: {opened}", f"a run of {SMALL:,} tasks", measured["large_to_small"], 1.5),
-        Result(f"bytes transferred: {opened}", "a megabyte", measured["bytes"], 1_000_000),
+        Result(f"bytes transferred: {opened}", "1 MB", measured["bytes"], 1_000_000),
         Result(
-            "animation frames a second while panning and zooming in it",
-            report,
+            "animation frames per second while panning and zooming",
+            peer,
             measured["frames_to_report"],
             1.0,
             at_least=True,
         ),
         Result(
-            "milliseconds until all charts have settled at a random instant of it, 95th percentile",
-            "what feels immediate",
+            "time until all charts show a random playhead time (ms, 95th percentile)",
+            "the limit of what feels immediate",
             measured["seek_p95_ms"],
             300,
         ),
         Result(
-            "milliseconds of the server for the state at a random instant of it, 95th percentile",
+            "the server's time for the state at a random time (ms, 95th percentile)",
             "a sixth of that",
             measured["state_p95_ms"],
             50,
         ),
-        Result("bytes that a span takes in the store", "a row's columns", measured["bytes_per_span"], 120),
+        Result("bytes per span in the store", "the columns of a row", measured["bytes_per_span"], 120),
     ]
 
 

@@ -1,9 +1,8 @@
-"""What the store needs on disk: bytes per span, task, worker-hour and log line.
+"""Disk usage of the store: bytes per span, task, worker-hour and log line.
 
-A real run with the agent is multiplied to TASKS tasks and stored. DATABASE_URL names the server (with
-TimescaleDB its chunks are compressed, as they are after two days), else the embedded one is started: the rows
-go into a database of their own that is dropped in the end.
-Prints one JSON line; exit code 1 when a limit is missed. docs/sizing.md tells what came out.
+A real run with the agent is multiplied to TASKS tasks and stored in a temporary database, on the server of
+DATABASE_URL or else an embedded one. With TimescaleDB, chunks are compressed as they are after two days.
+Prints one JSON line; the exit code is 1 if a limit was missed. docs/sizing.md has the results.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ django.setup()
 
 from django.db import connection as django_connection  # noqa: E402
 
-from benchmarks.measuring.results import Result, tell  # noqa: E402
+from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.runs.multiply import Recording, multiplied  # noqa: E402
 from benchmarks.runs.recording import record  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
@@ -46,7 +45,7 @@ BYTES_PER_SPAN = {"plain": 120.0, "timescale": 12.0}
 
 
 def store() -> dict[str, Any]:
-    """Stores the run; how much of what it holds."""
+    """Store the run; returns the numbers of its records."""
     run = Recording(record())
     start = float(int(time.time()) // 86_400 * 86_400 - 86_400)
     spans = samples = 0
@@ -66,7 +65,7 @@ def store() -> dict[str, Any]:
 
 
 def sizes(connection: psycopg.Connection, engine: str) -> dict[str, int]:
-    """Bytes of each time-series table, indexes and all."""
+    """Return the bytes of each time-series table, including indexes."""
     query = (
         "SELECT hypertable_size(%s::regclass)"
         if engine == "timescale"
@@ -83,14 +82,14 @@ def sizes(connection: psycopg.Connection, engine: str) -> dict[str, int]:
 
 
 def compress(connection: psycopg.Connection) -> None:
-    """What TimescaleDB's policy does with chunks that are two days old."""
+    """Compress all chunks, as TimescaleDB's policy does after two days."""
     for table in TIME_SERIES:
         connection.execute(f"SELECT compress_chunk(chunk) FROM show_chunks('{table.name}') chunk")
         connection.execute(f"VACUUM ANALYZE {table.name}")
 
 
-def rows_of(connection: psycopg.Connection) -> dict[str, int]:
-    """How many rows each time-series table holds."""
+def row_counts(connection: psycopg.Connection) -> dict[str, int]:
+    """Return the number of rows of each time-series table."""
     counts = {}
     for table in TIME_SERIES:
         row = connection.execute(f"SELECT count(*) FROM {table.name}").fetchone()
@@ -102,7 +101,7 @@ def measure() -> dict[str, Any]:
     stored = store()
     with connect() as connection:
         engine = choose(connection).name
-        rows = rows_of(connection)
+        rows = row_counts(connection)
         before = sizes(connection, engine)
         if engine == "timescale":
             compress(connection)
@@ -114,15 +113,15 @@ def measure() -> dict[str, Any]:
     return {
         "engine": engine,
         **{name: round(value, 2) for name, value in stored.items()},
-        "bytes": told(after, rows, stored),
-        **({"bytes_before_compression": told(before, rows, stored)} if engine == "timescale" else {}),
+        "bytes": bytes_per(after, rows, stored),
+        **({"bytes_before_compression": bytes_per(before, rows, stored)} if engine == "timescale" else {}),
         "postgresql": server[0] if server else "",
         "timescaledb": extension[0] if extension else "",
     }
 
 
-def told(size: dict[str, int], rows: dict[str, int], stored: dict[str, Any]) -> dict[str, Any]:
-    """Bytes by what grows them; samples and profiles come with workers and time, the rest with tasks."""
+def bytes_per(size: dict[str, int], rows: dict[str, int], stored: dict[str, Any]) -> dict[str, Any]:
+    """Return bytes per unit; samples and profiles grow with worker-hours, the rest with tasks."""
     per_worker = size["sample"] + size["profile"]
     rest = sum(size.values()) - per_worker - size["log"] - size["event"]
     return {
@@ -143,13 +142,13 @@ def main() -> int:
     finally:
         django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
     engine, bytes = measured["engine"], measured["bytes"]
-    against = f"the limit, on {'TimescaleDB, compressed' if engine == 'timescale' else 'PostgreSQL alone'}"
+    against = f"the limit, on {'TimescaleDB, compressed' if engine == 'timescale' else 'plain PostgreSQL'}"
     results = [
-        Result("bytes a span at rest", against, bytes["per_span"], BYTES_PER_SPAN[engine]),
-        Result("bytes a task at rest, with all that the agent tells", against, bytes["per_task"]),
-        Result("bytes a worker-hour at rest, with the agent", against, bytes["per_worker_hour"]),
+        Result("bytes per span at rest", against, bytes["per_span"], BYTES_PER_SPAN[engine]),
+        Result("bytes per task at rest, with all records of the agent", against, bytes["per_task"]),
+        Result("bytes per worker-hour at rest, with the agent", against, bytes["per_worker_hour"]),
     ]
-    return tell("sizing", results, ["dask", "distributed", "psycopg"], **measured)
+    return print_results("sizing", results, ["dask", "distributed", "psycopg"], **measured)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Why what shares the time axis is drawn on canvases of ours and not by Plotly: what a pan's frame costs.
+"""Drawing time of the timeline's canvas charts, relative to Plotly.
 
-Five charts of eight series with 600 points each, drawn first, then panned frame by frame, in one Chromium.
+Five charts of eight series with 600 points each are drawn, then panned frame by frame, in one Chromium.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.measuring.results import Result, tell  # noqa: E402
+from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
 
 MEASURE = """async () => {
@@ -111,16 +111,16 @@ def main() -> int:
             chromium = browser.version
             browser.close()
         server.shutdown()
-    names = {"first": "drawing five charts first", "frame": "a frame while they are panned"}
+    names = {"first": "first drawing of five charts", "frame": "a frame of panning them"}
     results = [
         Result(
-            f"{what}: times as long with Plotly",
-            "canvases of ours",
+            f"{what}: Plotly's time relative to the canvas's",
+            "canvas charts",
             round(found["plotly"][name] / found["canvas"][name], 1),
         )
         for name, what in names.items()
     ]
-    return tell(
+    return print_results(
         "timeline_charts",
         results,
         ("plotly",),

@@ -17,7 +17,7 @@
  * @typedef {{layer: string, level: number, index: number, start: number, stop: number, closed: boolean,
  *   binWidth: number, blocks: Map<string, Block[]>}} Tile
  *
- * What /clusters/{id}/state?at= answers (docs/architecture.md).
+ * What /clusters/{id}/state?at= answers (docs/architecture/http.md).
  * @typedef {{at: number, version: number,
  *   progress: {prefix: number, name: string, color: string, done: number, total: number|null, erred: number|null, seconds: number}[],
  *   tasks: Record<string, number>,

@@ -1,4 +1,4 @@
-"""Dask Observatory. `observatory.run` opens a run from code: docs/agent.md."""
+"""Dask Observatory. `observatory.run` opens a run from code (docs/agent.md)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from observatory.agent.runs import run
 
-__all__ = ["run"]
+__version__ = "0.1.0"
+__all__ = ["__version__", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    """`run` when it is asked for: the rest of the package does without `distributed`."""
+    """Import `run` on first use: most of the package does not need `distributed`."""
     if name == "run":
         from observatory.agent.runs import run
 

@@ -1,1 +1,1 @@
-"""What benchmarks measure, the line that each prints, and the table of those lines in docs/benchmarks.md."""
+"""Measuring helpers of the benchmarks: results, their JSON line, and the table in docs/benchmarks.md."""

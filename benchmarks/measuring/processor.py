@@ -5,8 +5,8 @@ from __future__ import annotations
 import psutil
 
 
-def used(process: psutil.Process) -> float:
-    """Seconds of a process and of all that it started and that still run."""
+def cpu_seconds(process: psutil.Process) -> float:
+    """Return the CPU seconds of a process and its running descendants."""
     spent = 0.0
     for one in (process, *process.children(recursive=True)):
         times = one.cpu_times()

@@ -1,4 +1,4 @@
-"""The one JSON line that each benchmark prints."""
+"""The JSON line that each benchmark prints."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One thing that was measured."""
+    """One measurement."""
 
     what: str
     against: str
-    """the peer, or what the limit is a part of"""
+    """the peer, or what the limit refers to"""
     measured: float
     limit: float | None = None
-    """None: for information"""
+    """None: for information only"""
     at_least: bool = False
-    """the limit is the least, not the most, that reaches it"""
+    """the limit is a minimum, not a maximum"""
 
     @property
     def is_reached(self) -> bool:
@@ -32,13 +32,13 @@ class Result:
         return self.measured >= self.limit if self.at_least else self.measured <= self.limit
 
 
-def tell(benchmark: str, results: Iterable[Result], libraries: Iterable[str], **details: Any) -> int:
-    """Prints the line; returns the exit code: 1 where a limit was missed."""
-    found = list(results)
+def print_results(benchmark: str, results: Iterable[Result], libraries: Iterable[str], **details: Any) -> int:
+    """Print the JSON line; returns the exit code, 1 if a limit was missed."""
+    measured = list(results)
     line = {
         "benchmark": benchmark,
-        "reached": all(result.is_reached for result in found),
-        "results": [{**asdict(result), "reached": result.is_reached} for result in found],
+        "reached": all(result.is_reached for result in measured),
+        "results": [{**asdict(result), "reached": result.is_reached} for result in measured],
         **details,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": machine(),
@@ -49,4 +49,5 @@ def tell(benchmark: str, results: Iterable[Result], libraries: Iterable[str], **
 
 
 def machine() -> dict[str, Any]:
+    """Describe this machine and its load."""
     return {"cpus": os.cpu_count(), "platform": platform.platform(), "load": list(os.getloadavg())}

@@ -1,8 +1,8 @@
 """Runs all benchmarks and writes docs/benchmarks.md: `make bench`.
 
-`python -m benchmarks.measuring.table FILE` takes the lines in FILE, printed earlier, instead of running; of a
-script with several the last counts, of one with none the page keeps its rows. Exit code 1 where a limit was
-missed or a script failed.
+`python -m benchmarks.measuring.table FILE` reads lines printed earlier from FILE instead of running the
+scripts. The last line of each script counts; scripts without a line keep their rows. The exit code is 1 if a
+limit was missed or a script failed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ Line = dict[str, Any]
 
 HEAD = """# Benchmarks
 
-Written by `make bench`, which runs every script in `benchmarks/`. Each measures a claim against a peer, or a
-limit, in the same run; it can be run by itself and prints one JSON line, with more than is shown here.
+Written by `make bench`, which runs every script in `benchmarks/`. Each script measures a claim against a
+peer or a limit in the same run, can be run by itself, and prints one JSON line with more details than this
+page.
 
-| script | what | against | to reach | measured | reached |
+| script | measurement | compared with | limit | measured | reached |
 | --- | --- | --- | --- | --- | --- |
 """
-SURROUNDINGS = """
-## Where and when
+MACHINES = """
+## Date and machine
 
 | script | date | machine | load at the end | versions |
 | --- | --- | --- | --- | --- |
@@ -39,29 +40,29 @@ def scripts() -> list[str]:
 
 
 def run(script: str) -> Line | None:
-    """The line that a script prints; None: it failed before it had one."""
-    done = subprocess.run([sys.executable, FOLDER / f"{script}.py"], stdout=subprocess.PIPE, text=True)
-    lines = [line for line in done.stdout.splitlines() if line.startswith('{"benchmark"')]
+    """Run a script and return its line; None if it failed without one."""
+    completed = subprocess.run([sys.executable, FOLDER / f"{script}.py"], stdout=subprocess.PIPE, text=True)
+    lines = [line for line in completed.stdout.splitlines() if line.startswith('{"benchmark"')]
     if not lines:
-        print(f"{script} failed with exit code {done.returncode}", file=sys.stderr)
+        print(f"{script} failed with exit code {completed.returncode}", file=sys.stderr)
         return None
     print(lines[-1], flush=True)
     return dict(json.loads(lines[-1]))
 
 
 def page(lines: Iterable[Line], before: str = "") -> str:
-    """The page of what was measured; a script without a line keeps its rows of the page `before`."""
-    found = {line["benchmark"]: line for line in lines}
-    results, _, surroundings = before.partition(SURROUNDINGS)
-    rows, told = [], []
+    """Return the page; scripts without a line keep their rows of the page `before`."""
+    by_script = {line["benchmark"]: line for line in lines}
+    results, _, machines = before.partition(MACHINES)
+    rows, machine_rows = [], []
     for script in scripts():
-        if script in found:
-            rows += [f"| `{script}.py` | {_cells(result)} |\n" for result in found[script]["results"]]
-            told.append(_surroundings(found[script]))
+        if script in by_script:
+            rows += [f"| `{script}.py` | {_cells(result)} |\n" for result in by_script[script]["results"]]
+            machine_rows.append(_machine_row(by_script[script]))
         else:
             rows += _rows_of(script, results) or [f"| `{script}.py` | not run yet | | | | |\n"]
-            told += _rows_of(script, surroundings)
-    return HEAD + "".join(rows) + (SURROUNDINGS + "".join(told) if told else "")
+            machine_rows += _rows_of(script, machines)
+    return HEAD + "".join(rows) + (MACHINES + "".join(machine_rows) if machine_rows else "")
 
 
 def _rows_of(script: str, table: str) -> list[str]:
@@ -71,16 +72,18 @@ def _rows_of(script: str, table: str) -> list[str]:
 def _cells(result: dict[str, Any]) -> str:
     limit = result["limit"]
     side = "at least" if result["at_least"] else "at most"
-    to_reach = "–" if limit is None else f"{side} {_number(limit)}"
+    limit_cell = "–" if limit is None else f"{side} {_number(limit)}"
     reached = "–" if limit is None else "yes" if result["reached"] else "**no**"
-    return f"{result['what']} | {result['against']} | {to_reach} | {_number(result['measured'])} | {reached}"
+    return (
+        f"{result['what']} | {result['against']} | {limit_cell} | {_number(result['measured'])} | {reached}"
+    )
 
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _surroundings(line: Line) -> str:
+def _machine_row(line: Line) -> str:
     machine = line["machine"]
     versions = ", ".join(f"{name} {number}" for name, number in line["versions"].items())
     where = f"{machine['cpus']} cores, {machine['platform']}"

@@ -1,1 +1,1 @@
-"""Runs of any size, multiplied out of a real one."""
+"""Runs of any size, multiplied from a real one."""

@@ -1,4 +1,4 @@
-"""Multiplies a recorded run: copies one after the other and side by side; keys, workers and times shifted."""
+"""Multiplies a recorded run: copies follow each other and run in parallel, with other keys and workers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from observatory.wire.records import Action, Batch, Event, Sample, Series, Span,
 PAUSE = 1.0
 """seconds between two copies"""
 SLICE = 5.0
-"""seconds of the run in a batch"""
+"""seconds of the run per batch"""
 PORTS = 100
-"""between the ports of a worker's copies"""
+"""distance between the ports of a worker's copies"""
 ADDRESSES = ("worker", "peer", "victim", "thief")
-"""fields that hold a worker's address"""
+"""fields with a worker's address"""
 
 
 class Recording:
-    """All records of a run; times are seconds since its start."""
+    """The records of a run, by kind."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.spans = sorted((s for batch in batches for s in batch.spans), key=lambda span: span.stop)
@@ -49,25 +49,25 @@ def multiplied(
     cluster: int,
     tasks: int,
     start: float,
-    most_beside: int = 4,
+    max_parallel: int = 4,
     kinds: Sequence[str] = (),
 ) -> Iterator[Batch]:
-    """Batches of at least `tasks` tasks from `start` (seconds) on, in order of time.
+    """Yield batches with at least `tasks` tasks, from `start` (seconds) on, in order of time.
 
-    `kinds`: what else than workers, spans, samples and events is to be in them.
+    `kinds`: the record kinds to include besides workers, spans, samples and events.
     """
     copies = math.ceil(tasks / run.tasks)
-    beside = min(most_beside, copies)
+    parallel = min(max_parallel, copies)
     yield Batch(
-        cluster, workers=[_worker(worker, copy, start) for copy in range(beside) for worker in run.workers]
+        cluster, workers=[_worker(worker, copy, start) for copy in range(parallel) for worker in run.workers]
     )
-    for after in range(math.ceil(copies / beside)):
+    for after in range(math.ceil(copies / parallel)):
         shift = start - run.start + after * run.length
-        yield from _copies(run, cluster, shift, after, range(beside), kinds)
+        yield from _copies(run, cluster, shift, after, range(parallel), kinds)
 
 
 def _copies(
-    run: Recording, cluster: int, shift: float, after: int, beside: range, kinds: Sequence[str]
+    run: Recording, cluster: int, shift: float, after: int, parallel: range, kinds: Sequence[str]
 ) -> Iterator[Batch]:
     for number in range(math.ceil(run.length / SLICE)):
         first, last = run.start + number * SLICE, run.start + (number + 1) * SLICE
@@ -75,13 +75,13 @@ def _copies(
             _span(span, shift, after, copy)
             for span in run.spans
             if first <= span.stop < last
-            for copy in beside
+            for copy in parallel
         ]
         samples = [
             _sample(sample, shift, copy)
             for sample in run.samples
             if first <= sample.time < last
-            for copy in (beside if sample.series.worker else beside[:1])
+            for copy in (parallel if sample.series.worker else parallel[:1])
         ]
         events: list[Event] = [
             replace(event, time=event.time + shift) for event in run.events if first <= event.time < last
@@ -91,7 +91,7 @@ def _copies(
                 _row(kind, row, shift, after, copy)
                 for row in run.rows[kind]
                 if first <= row[KINDS[kind].time_index] < last
-                for copy in beside
+                for copy in parallel
             ]
             for kind in kinds
         }

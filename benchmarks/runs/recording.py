@@ -1,4 +1,4 @@
-"""Records a real run: a LocalCluster at work, told by the agent, read as the server reads it."""
+"""Records a real run: a working LocalCluster with an agent, decoded as the server does it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARRAYS, CHUNKS = 3, 30
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """Keeps the batches and says that they are stored."""
+    """Stores batches in memory and acknowledges them."""
 
     protocol_version = "HTTP/1.1"
     batches: list[Batch]
@@ -45,7 +45,8 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def receiving() -> Iterator[tuple[str, list[Batch]]]:
-    handler = type("Kept", (Receiver,), {"batches": []})
+    """Run a receiver of batches; yields its URL and the list that it fills."""
+    handler = type("RunReceiver", (Receiver,), {"batches": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}", handler.batches
@@ -53,7 +54,7 @@ def receiving() -> Iterator[tuple[str, list[Batch]]]:
 
 
 def work(client: Client) -> None:
-    """Arrays and a shuffled dataframe: some ten thousand tasks of very different lengths."""
+    """Compute arrays and a shuffled dataframe: about ten thousand tasks of very different durations."""
     for _ in range(ARRAYS):
         array = dask.array.random.random((CHUNKS * 60, CHUNKS * 60), chunks=60)
         client.compute((array + array.T).std(axis=0).sum()).result()
@@ -62,7 +63,7 @@ def work(client: Client) -> None:
 
 
 def record() -> list[Batch]:
-    """The agent's batches of one such run, in order."""
+    """Return the agent's batches of one run, in order."""
     cluster = LocalCluster(
         n_workers=WORKERS, threads_per_worker=THREADS, silence_logs="ERROR", dashboard_address="127.0.0.1:0"
     )

@@ -1,1 +1,1 @@
-"""More than a benchmark's machine could run, multiplied out of real ones: workers, and open pages."""
+"""Simulated workers and pages, from recordings of real ones, in numbers beyond one machine."""

@@ -1,9 +1,8 @@
 """Serves a recorded scheduler with any number of workers.
 
 `python -m benchmarks.simulated.cluster FILE WORKERS` prints the scheduler's address, then serves until it is
-killed. Every worker has an address of its own in 127/8, and all of them one listening socket, which the
-loopback interface alone reaches. With `--busy` the scheduler fails to tell its identity, as a stock one does
-while its workers run tasks.
+killed. Every worker has its own address in 127/8; one socket, bound to the loopback interface, listens for
+all. With `--busy`, identity.json fails, as a stock scheduler's does while workers run tasks.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from distributed.scheduler import heartbeat_interval
 from benchmarks.simulated.pages import Pages
 from benchmarks.simulated.recording import Recording
 
-TURN = 1.0
-"""seconds until an endpoint shows its next recorded page"""
-TASKS_A_SECOND = 100
+PAGE_INTERVAL = 1.0
+"""seconds until an endpoint serves its next recorded page"""
+TASKS_PER_SECOND = 100
 FIRST_HOST = 0x7F010000
 """127.1.0.0"""
 ROW = re.compile(r"<tr >.*?</tr>", re.DOTALL)
@@ -35,19 +34,19 @@ ROW = re.compile(r"<tr >.*?</tr>", re.DOTALL)
 
 @dataclass(slots=True)
 class Beat:
-    """A worker's last heartbeat as the scheduler tells it."""
+    """A worker's last heartbeat, as an entry of identity.json."""
 
     number: int
     text: str
 
 
 class Simulation:
-    """The answers. Times are seconds since it began, but for those in what it tells."""
+    """The handlers of the endpoints."""
 
     def __init__(self, recording: Recording, workers: int, port: int, busy: bool) -> None:
         self.recording = recording
         self.hosts = [socket.inet_ntoa((FIRST_HOST + worker).to_bytes(4, "big")) for worker in range(workers)]
-        self.places = {host: worker for worker, host in enumerate(self.hosts)}
+        self.numbers = {host: worker for worker, host in enumerate(self.hosts)}
         self.port = port
         self.busy = busy
         self.began = time.time()
@@ -61,28 +60,28 @@ class Simulation:
         return time.time() - self.began
 
     async def scheduler_metrics(self, request: web.Request) -> web.Response:
-        return _text(self.scheduler.page(int(self.elapsed() / TURN), 1.0))
+        return _text(self.scheduler.page(int(self.elapsed() / PAGE_INTERVAL), 1.0))
 
     async def worker_metrics(self, request: web.Request) -> web.Response:
         assert request.transport is not None
-        worker = self.places[request.transport.get_extra_info("sockname")[0]]
-        return _text(self.worker.page(worker + int(self.elapsed() / TURN), self._scale(worker)))
+        worker = self.numbers[request.transport.get_extra_info("sockname")[0]]
+        return _text(self.worker.page(worker + int(self.elapsed() / PAGE_INTERVAL), self._scale(worker)))
 
     async def counts(self, request: web.Request) -> web.Response:
-        """Something is always processing where the scheduler is busy."""
-        counts = self.recording.counts[int(self.elapsed() / TURN) % len(self.recording.counts)]
+        """Tasks are always processing if the scheduler is busy."""
+        counts = self.recording.counts[int(self.elapsed() / PAGE_INTERVAL) % len(self.recording.counts)]
         workers = len(self.hosts)
-        told = {"workers": workers, "hosts": workers, "cores": workers * counts["cores"], "memory": 0}
-        return web.json_response({**counts, **told, "processing": workers if self.busy else 0})
+        totals = {"workers": workers, "hosts": workers, "cores": workers * counts["cores"], "memory": 0}
+        return web.json_response({**counts, **totals, "processing": workers if self.busy else 0})
 
     async def identity(self, request: web.Request) -> web.Response:
         if self.busy:
             return web.Response(status=500)
-        whole = {**self.recording.identities[-1], "n_workers": len(self.hosts), "workers": {}}
-        whole["total_threads"] = self.template["nthreads"] * len(self.hosts)
+        identity = {**self.recording.identities[-1], "n_workers": len(self.hosts), "workers": {}}
+        identity["total_threads"] = self.template["nthreads"] * len(self.hosts)
         workers = ", ".join(self._beat(worker) for worker in range(len(self.hosts)))
         return web.Response(
-            text=json.dumps(whole).replace('"workers": {}', f'"workers": {{{workers}}}'),
+            text=json.dumps(identity).replace('"workers": {}', f'"workers": {{{workers}}}'),
             content_type="application/json",
         )
 
@@ -94,7 +93,7 @@ class Simulation:
         return web.Response(text=body, content_type="text/html")
 
     async def stream(self, request: web.Request) -> web.WebSocketResponse:
-        """TASKS_A_SECOND of the recorded tasks, as if they had ended just now."""
+        """Send TASKS_PER_SECOND recorded tasks, as if they ended now."""
         answer = web.WebSocketResponse()
         await answer.prepare(request)
         sent = 0
@@ -105,28 +104,28 @@ class Simulation:
             moved = {"worker": worker, "start": now - (recorded["stop"] - recorded["start"]), "stop": now}
             sent += 1
             await answer.send_str(json.dumps({**recorded, **moved, "key": f"burn-{sent:08x}"}))
-            await asyncio.sleep(1 / TASKS_A_SECOND)
+            await asyncio.sleep(1 / TASKS_PER_SECOND)
         return answer
 
     def _scale(self, worker: int) -> float:
         return 1.0 + worker / len(self.hosts)
 
-    def _last(self, worker: int) -> tuple[int, float]:
-        """The number of a worker's last heartbeat, and when it was: they are spread over the interval."""
+    def _last_heartbeat(self, worker: int) -> tuple[int, float]:
+        """Return number and time of a worker's last heartbeat; workers are spread over the interval."""
         since = self.elapsed() + self.interval * (1 - worker / len(self.hosts))
         number = int(since / self.interval)
         return number, time.time() - (since - number * self.interval)
 
     def _beat(self, worker: int) -> str:
-        """A worker's entry in identity.json."""
-        number, moment = self._last(worker)
+        """Return a worker's entry in identity.json."""
+        number, heartbeat = self._last_heartbeat(worker)
         beat = self.beats[worker]
         if beat.number != number:
             host = self.hosts[worker]
             [recorded] = self.recording.identities[(worker + number) % len(self.recording.identities)][
                 "workers"
             ].values()
-            metrics = {**recorded["metrics"], "time": moment - 0.002}
+            metrics = {**recorded["metrics"], "time": heartbeat - 0.002}
             for name in ("cpu", "memory", "managed_bytes"):
                 metrics[name] = type(metrics[name])(metrics[name] * self._scale(worker))
             entry = {
@@ -135,7 +134,7 @@ class Simulation:
                 "name": worker,
                 "host": host,
                 "local_directory": f"{self.template['local_directory']}-{worker}",
-                "last_seen": moment,
+                "last_seen": heartbeat,
                 "services": {"dashboard": self.port},
                 "metrics": metrics,
                 "nanny": f"tcp://{host}:{self.port + 1}",
@@ -144,9 +143,9 @@ class Simulation:
         return beat.text
 
     def _row(self, worker: int, row: str) -> str:
-        """A worker's row in the page of workers."""
+        """Return a worker's row in the page of workers."""
         host = self.hosts[worker]
-        _, moment = self._last(worker)
+        _, heartbeat = self._last_heartbeat(worker)
         memory = self.template["metrics"]["memory"]
         for recorded, ours in (
             (self.address, f"tcp://{host}:{self.port}"),
@@ -157,7 +156,7 @@ class Simulation:
             row = row.replace(recorded, ours, 1)
         return re.sub(
             r'data-sort="[\d.]+"> [^<]*s </td>\s*</tr>',
-            f'data-sort="{time.time() - moment}"> </td>\n</tr>',
+            f'data-sort="{time.time() - heartbeat}"> </td>\n</tr>',
             row,
         )
 

@@ -1,4 +1,4 @@
-"""Records what the stock endpoints of a real scheduler and of its one worker answer while they work."""
+"""Records the stock endpoints of a real scheduler and its one worker while they work."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import aiohttp
 from distributed import Client, LocalCluster
 
 TURNS = 11
-"""a prime: whoever asks in another rhythm meets all of them"""
+"""a prime, so that polling at any interval sees all of them"""
 TASKS = 20
-"""a turn"""
+"""per turn"""
 PAUSE = 1.2
-"""seconds after a turn's work, in which the worker tells of it"""
+"""seconds after a turn's tasks, in which the worker sends a heartbeat"""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One entry a turn, in order."""
+    """One entry per turn, in order."""
 
     scheduler_pages: list[str]
     worker_pages: list[str]
@@ -33,16 +33,17 @@ class Recording:
     workers_page: str
     """/info/main/workers.html, of the last turn"""
     transitions: list[dict[str, Any]]
-    """the event stream's messages of tasks"""
+    """the messages of the event stream on tasks"""
 
 
 def burn(number: int) -> bytes:
-    """Some milliseconds, and a result that stays."""
+    """Take some milliseconds and return a result of 100 kB."""
     sum(range(100_000))
     return bytes(100_000 + number)
 
 
 def record() -> Recording:
+    """Run a cluster and record its endpoints."""
     with (
         LocalCluster(
             n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0", silence_logs="ERROR"
@@ -73,10 +74,10 @@ async def _record(scheduler: str, client: Client) -> Recording:
 
 
 def _work(client: Client, scheduler: str, metrics: str, found: Recording) -> None:
-    kept = []
+    futures = []
     for _ in range(TURNS):
-        kept.append(client.map(burn, range(TASKS), pure=False))
-        client.gather(kept[-1])
+        futures.append(client.map(burn, range(TASKS), pure=False))
+        client.gather(futures[-1])
         time.sleep(PAUSE)
         found.identities.append(json.loads(_identity(scheduler)))
         found.counts.append(json.loads(_read(f"{scheduler}/json/counts.json")))
@@ -85,14 +86,14 @@ def _work(client: Client, scheduler: str, metrics: str, found: Recording) -> Non
 
 
 def _identity(scheduler: str) -> str:
-    """It fails until a heartbeat told nothing of tasks (dask/distributed#8370)."""
+    """Read identity.json, which fails until a heartbeat has no task metrics (dask/distributed#8370)."""
     logging.getLogger("tornado.application").setLevel(logging.CRITICAL)
     for _ in range(20):
         try:
             return _read(f"{scheduler}/json/identity.json")
         except urllib.error.HTTPError:
             time.sleep(0.5)
-    raise TimeoutError("the scheduler's identity.json goes on failing")
+    raise TimeoutError("the scheduler's identity.json keeps failing")
 
 
 def _read(url: str) -> str:
@@ -102,13 +103,13 @@ def _read(url: str) -> str:
 
 async def _listen(stream: aiohttp.ClientWebSocketResponse, found: list[dict[str, Any]]) -> None:
     async for message in stream:
-        told = json.loads(message.data)
-        messages = told if isinstance(told, list) else [told]
+        data = json.loads(message.data)
+        messages = data if isinstance(data, list) else [data]
         found += [entry for entry in messages if entry.get("name") == "transition"]
 
 
 def _alike(pages: list[str]) -> list[str]:
-    """The pages with the same series as the last one: in the first ones some haven't come up yet."""
+    """Return the pages with the same series as the last one; the first pages lack some."""
 
     def heads(page: str) -> list[str]:
         return [line.rpartition(" ")[0] for line in page.splitlines()]

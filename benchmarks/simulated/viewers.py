@@ -1,9 +1,9 @@
-"""Open pages without their browsers: what the server has to do for them is the same.
+"""Open pages without browsers, which cost the server the same.
 
-`python -m benchmarks.simulated.viewers URL CLUSTER SESSION COUNT` holds COUNT live sockets. Each line of its
-standard input is a request that a real page has just made, its path and query as JSON: every viewer makes it
-too, up to a second later, as open pages don't ask at the same instant; an `at` is moved by as much. Prints a
-line once all sockets got their first frame, and at the input's end what was received, as JSON.
+`python -m benchmarks.simulated.viewers URL CLUSTER SESSION COUNT` opens COUNT live sockets. Each line of its
+standard input is a request that a real page just made (path and query as JSON). Every viewer repeats it with
+a delay of up to a second, by which `at` is shifted too. Prints a line once all sockets received a frame, and
+at the end of the input what was received, as JSON.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ SPREAD = 1.0
 
 
 class Viewer:
+    """One simulated page."""
+
     def __init__(self, session: aiohttp.ClientSession, url: str, delay: float) -> None:
         self.session = session
         self.url = url
@@ -30,7 +32,7 @@ class Viewer:
         self.opened = asyncio.Event()
 
     async def watch(self, cluster: int) -> None:
-        """The socket, with the compression that browsers offer."""
+        """Open the socket, with the compression that browsers offer."""
         url = f"{self.url.replace('http', 'ws', 1)}/ws/clusters/{cluster}/live"
         async with self.session.ws_connect(url, origin=self.url, compress=15, max_msg_size=0) as socket:
             async for message in socket:
@@ -39,9 +41,9 @@ class Viewer:
                 self.counted["bytes"] += len(message.data)
         self.counted["closed"] += 1
 
-    async def ask(self, request: str) -> None:
+    async def repeat(self, request: str) -> None:
         await asyncio.sleep(self.delay)
-        path = self._moved(request)
+        path = self._shifted(request)
         headers = {"If-None-Match": self.etags[path]} if path in self.etags else {}
         async with self.session.get(self.url + path, headers=headers) as answer:
             await answer.read()
@@ -49,7 +51,7 @@ class Viewer:
             if "ETag" in answer.headers:
                 self.etags[path] = answer.headers["ETag"]
 
-    def _moved(self, request: str) -> str:
+    def _shifted(self, request: str) -> str:
         parts = urlsplit(request)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if "at" not in query:
@@ -71,7 +73,7 @@ async def view(url: str, cluster: int, session: str, count: int) -> None:
             lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
         )
         async for line in reader:
-            tasks |= {asyncio.create_task(viewer.ask(json.loads(line))) for viewer in viewers}
+            tasks |= {asyncio.create_task(viewer.repeat(json.loads(line))) for viewer in viewers}
         counted = sum((viewer.counted for viewer in viewers), Counter[str]())
         print(json.dumps(counted), flush=True)
         for task in tasks:

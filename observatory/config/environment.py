@@ -17,6 +17,9 @@ LONGEST_RUN_DIR = 107 - len("/.s.PGSQL.5432.lock")
 PLAIN_PATH = re.compile(r"[\w/.+-]+", re.ASCII)
 """means the same in a URL, and as libpq's host, as it does as a path"""
 SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
+PACKAGE_DIR = Path(__file__).resolve().parent.parent
+CHECKOUT = PACKAGE_DIR.parent if (PACKAGE_DIR.parent / "manage.py").exists() else None
+"""the folder of manage.py and frontend/; None where the package is installed from a wheel"""
 
 
 def text(name: str, default: str) -> str:
@@ -45,10 +48,20 @@ def number(name: str, default: int) -> int:
     return int(value)
 
 
-def data_dir(base_dir: Path) -> Path:
-    """The folder of the embedded services: a system folder under root, else .observatory in the checkout."""
-    default = SYSTEM_DATA_DIR if os.geteuid() == 0 else base_dir / ".observatory"
+def data_dir() -> Path:
+    """OBSERVATORY_DATA_DIR, or the default: the system's, the checkout's or the user's data folder."""
+    if os.geteuid() == 0:
+        default = SYSTEM_DATA_DIR
+    elif CHECKOUT is not None:
+        default = CHECKOUT / ".observatory"
+    else:
+        default = Path(text("XDG_DATA_HOME", "~/.local/share")).expanduser() / "dask-observatory"
     return Path(text("OBSERVATORY_DATA_DIR", str(default))).resolve()
+
+
+def frontend_dir() -> Path:
+    """The folder of the scripts and styles: in the installed package, or in the checkout."""
+    return (CHECKOUT or PACKAGE_DIR) / "frontend"
 
 
 def use_data_dir(arguments: Sequence[str]) -> None:

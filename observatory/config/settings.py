@@ -7,9 +7,11 @@ from typing import Any
 
 from observatory.config.administration import UNFOLD as UNFOLD
 from observatory.config.environment import (
+    PACKAGE_DIR,
     boolean,
     data_dir,
     database,
+    frontend_dir,
     number,
     redis_url,
     secret_key,
@@ -18,8 +20,9 @@ from observatory.config.environment import (
 )
 from observatory.config.static.version import is_collected, static_version
 
-BASE_DIR = Path(__file__).resolve().parent.parent.parent
-DATA_DIR = data_dir(BASE_DIR)
+DATA_DIR = data_dir()
+
+FRONTEND_DIR = frontend_dir()
 
 SECRET_KEY = secret_key(DATA_DIR)
 DEBUG = boolean("OBSERVATORY_DEBUG", False)
@@ -72,7 +75,7 @@ ASGI_APPLICATION = "observatory.config.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "observatory"],  # a page's template lies beside its view
+        "DIRS": [PACKAGE_DIR],  # a page's template lies beside its view
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -202,10 +205,10 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 
-STATIC_VERSION = static_version(BASE_DIR / "frontend")
+STATIC_VERSION = static_version(FRONTEND_DIR)
 STATIC_URL = f"/static/{STATIC_VERSION}/"
 STATIC_ROOT = Path(text("OBSERVATORY_STATIC_ROOT", str(DATA_DIR / "static")))
-STATICFILES_DIRS: list[Any] = [("frontend", BASE_DIR / "frontend")]
+STATICFILES_DIRS: list[Any] = [("frontend", FRONTEND_DIR)]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",

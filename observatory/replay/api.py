@@ -1,4 +1,4 @@
-"""What a timeline asks for, of a cluster or of a window: docs/architecture.md, "HTTP, for the page"."""
+"""HTTP API of the timeline of a cluster, or of a window of it."""
 
 from __future__ import annotations
 
@@ -30,18 +30,21 @@ from observatory.wire.records import Action, Status
 
 FOREVER = "private, max-age=31536000, immutable"
 MAXIMUM_STACKS = 200
-"""of one answer: they may have 100 kB each, have 2 to 5 usually, and hardly a tenth of that compressed"""
+"""stacks in one response; each usually has 2 to 5 kB, at most 100 kB, and compresses to a tenth"""
 LARGEST_ID = 2**31 - 1
 Seconds = Annotated[float, Query(gt=0, lt=MAXIMUM_TIME / 1e6, description="on the scheduler's clock")]
 
 
 def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> Router:
-    """What a timeline is drawn from, below the URL of what `scope_of` finds; `word` says what that is."""
+    """Return the routes of a timeline, below the URL from which `scope_of` finds the scope.
+
+    `word` names what the URL identifies, in the ids of the operations.
+    """
     router = Router(tags=["replay"], **options)
 
     @router.get("", operation_id=f"{word}_information")
-    def told(request: HttpRequest) -> dict[str, Any]:
-        """What the page has to know before it draws."""
+    def info(request: HttpRequest) -> dict[str, Any]:
+        """The cluster or window, and constants that the page needs before it draws."""
         return cluster_info.cluster_info(scope_of(request))
 
     @router.get("/lanes", operation_id=f"{word}_lanes")
@@ -57,22 +60,22 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         index: int,
         version: int | None = None,
     ) -> HttpResponse:
-        """One tile, as blocks. `version` is the extent's: with it a closed tile never changes."""
+        """One tile, as blocks. With `version`, the extent's, a closed tile is immutable."""
         scope = scope_of(request)
         try:
-            wanted, tile_id = Layer.parse(layer), TileId(level, index)
+            parsed, tile_id = Layer.parse(layer), TileId(level, index)
         except ValueError as error:
             raise HttpError(422, str(error)) from None
-        if wanted.name == PROFILE:
+        if parsed.name == PROFILE:
             _require(scope, Section.CODE)
         with read_connection() as connection:
-            made = get_tile(connection, scope, wanted, tile_id)
-        immutable = made.closed and version == made.version and not scope.is_public
-        return _answer(request, made.packed, FOREVER if immutable else "private, no-cache")
+            tile = get_tile(connection, scope, parsed, tile_id)
+        immutable = tile.closed and version == tile.version and not scope.is_public
+        return _response(request, tile.packed, FOREVER if immutable else "private, no-cache")
 
     @router.get("/state", operation_id=f"{word}_state")
     def state(request: HttpRequest, at: Seconds) -> dict[str, Any]:
-        """Progress, tasks by state and workers at an instant."""
+        """Progress, tasks by state, and workers at a point in time."""
         scope = scope_of(request)
         with read_connection() as connection, timeline.snapshot(connection):
             return state_at(connection, scope, round(at * 1e6))
@@ -81,7 +84,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     def span(
         request: HttpRequest, lane: Annotated[int, Query(ge=0, lt=2**31)], at: Seconds
     ) -> dict[str, Any]:
-        """The span of a lane at an instant; 404 where the lane was idle."""
+        """The span of a lane at a point in time; 404 if the lane was idle."""
         return _span(scope_of(request), lane, round(at * 1e6))
 
     @router.get("/events", operation_id=f"{word}_events")
@@ -97,16 +100,16 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
 
     @router.get("/stacks", operation_id=f"{word}_stacks")
     def stacks(request: HttpRequest, ids: str) -> HttpResponse:
-        """The frames of the stacks that a profile's tiles name, as one block; `ids` have commas between."""
+        """The frames of stacks, as one block; `ids` are comma-separated."""
         scope = scope_of(request)
         _require(scope, Section.CODE)
-        return _stacks(request, scope, _numbers(ids))
+        return _stacks(request, scope, _parse_ids(ids))
 
     return router
 
 
 def scope_of_cluster(request: HttpRequest) -> Scope:
-    """Of the cluster that the URL names. Raises Http404 as get_cluster does."""
+    """Return the scope of the cluster in the URL. Raises Http404 as get_cluster does."""
     assert request.user.is_authenticated
     assert request.resolver_match is not None
     return Scope(get_cluster(request.user, request.resolver_match.kwargs["cluster_id"]))
@@ -139,38 +142,38 @@ def _span(scope: Scope, lane: int, at: int) -> dict[str, Any]:
     }
 
 
-def _stacks(request: HttpRequest, scope: Scope, wanted: list[int]) -> HttpResponse:
+def _stacks(request: HttpRequest, scope: Scope, ids: list[int]) -> HttpResponse:
     with read_connection() as connection:
         if not scope.is_whole:
-            wanted = stacks_seen_between(connection, scope.cluster.pk, wanted, *scope.window)
-        rows = stack_frames(connection, scope.cluster.pk, wanted)
-    is_whole = len(rows) == len(set(wanted)) and not scope.is_public
+            ids = stacks_seen_between(connection, scope.cluster.pk, ids, *scope.window)
+        rows = stack_frames(connection, scope.cluster.pk, ids)
+    is_complete = len(rows) == len(set(ids)) and not scope.is_public
     packed = gzip.compress(stack_block(rows), 1, mtime=0)
-    return _answer(request, packed, FOREVER if is_whole else "private, no-cache")
+    return _response(request, packed, FOREVER if is_complete else "private, no-cache")
 
 
-def _numbers(ids: str) -> list[int]:
-    """Raises HttpError (422) for what are no ids, and for too many of them."""
+def _parse_ids(ids: str) -> list[int]:
+    """Parse comma-separated ids. Raises HttpError (422) for anything else, and for too many."""
     numbers = ids.split(",")
     if len(numbers) > MAXIMUM_STACKS:
-        raise HttpError(422, f"ids are {len(numbers)}: at most {MAXIMUM_STACKS} in a request")
+        raise HttpError(422, f"ids are {len(numbers)}: at most {MAXIMUM_STACKS} per request")
     for number in numbers:
         if not (number.isascii() and number.isdecimal() and len(number) <= 10 and int(number) <= LARGEST_ID):
             raise HttpError(422, f"ids has {number[:50]!r}: each is a number of up to {LARGEST_ID}")
     return [int(number) for number in numbers]
 
 
-def _answer(request: HttpRequest, packed: bytes, cache_control: str) -> HttpResponse:
-    # weak: the same for the compressed and the plain body
+def _response(request: HttpRequest, packed: bytes, cache_control: str) -> HttpResponse:
+    # weak, as it is the same for the compressed and the plain body
     etag = f'W/"{hashlib.blake2b(packed, digest_size=12).hexdigest()}"'
-    response = get_conditional_response(request, etag=etag) or _encoded(request, packed)
+    response = get_conditional_response(request, etag=etag) or _body_response(request, packed)
     response["ETag"] = etag
     response["Cache-Control"] = cache_control
     patch_vary_headers(response, ["Accept-Encoding", "Cookie"])
     return response
 
 
-def _encoded(request: HttpRequest, packed: bytes) -> HttpResponse:
+def _body_response(request: HttpRequest, packed: bytes) -> HttpResponse:
     if "gzip" not in request.headers.get("Accept-Encoding", ""):
         return HttpResponse(gzip.decompress(packed), content_type="application/octet-stream")
     response = HttpResponse(packed, content_type="application/octet-stream")

@@ -1,4 +1,4 @@
-"""*cluster* and *lanes* of docs/architecture.md: what the page has to know before it draws."""
+"""Descriptions of a cluster, or a window of it, that a page needs before it draws."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.builder import empty_extent, extent_meta, recorded_tiles
+from observatory.replay.tiles.builder import recorded_tiles
 from observatory.replay.tiles.clipping import clip_extent
+from observatory.replay.tiles.extent_block import empty_extent, extent_meta
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
 from observatory.store.connection import read_connection
@@ -22,18 +23,18 @@ from observatory.wire.blocks import decode
 from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES
 
 THRESHOLDS = {"target": 0.6, "spill": 0.7, "pause": 0.8, "terminate": 0.95}
-"""Dask's defaults of distributed.worker.memory, fractions of a worker's limit (no cluster tells its own)"""
+"""Dask's defaults of distributed.worker.memory, as fractions of a worker's limit"""
 
 
 def cluster_info(scope: Scope) -> dict[str, Any]:
-    """What the page has to know of a cluster, or of a window of it."""
+    """Return the API's cluster object."""
     cluster = scope.cluster
     with read_connection() as connection:
         extent = read_extent(connection, cluster.pk) or empty_extent(cluster)
         has_agent = reported(connection, cluster.pk)
     meta = extent_meta(extent, cluster)
     target = cluster.target
-    known: dict[str, Any] = {
+    info: dict[str, Any] = {
         **(meta if scope.is_whole else clip_extent(meta, scope)),
         "id": cluster.pk,
         "name": cluster.name,
@@ -61,28 +62,35 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
         "parts": sorted(scope.sections),
     }
     if not scope.is_whole:
-        known |= {"name": scope.name or cluster.name, "task_count": scope.tasks, "error_count": scope.errors}
+        info |= {"name": scope.name or cluster.name, "task_count": scope.tasks, "error_count": scope.errors}
     if scope.is_public:
         for name in ("id", "project", "target", "scheduler_id", "address"):
-            known[name] = None
-    return known
+            info[name] = None
+    return info
 
 
 def lanes(scope: Scope) -> dict[str, Any]:
-    """Workers, lanes, prefixes and the series of each layer; of a window those that it has something of."""
+    """Return the workers, lanes, prefixes and series by layer; for a window those that overlap it."""
     intervals = Intervals(scope.cluster.identity_interval, scope.cluster.metrics_interval)
     with read_connection() as connection:
-        names = timeline.dimensions(connection, scope.cluster.pk, list(LAYER_OF_METRIC))
+        dimensions = timeline.dimensions(connection, scope.cluster.pk, list(LAYER_OF_METRIC))
         if not scope.is_whole:
-            names = _within(connection, names, scope)
+            dimensions = _clip(connection, dimensions, scope)
     series: dict[str, list[dict[str, Any]]] = {layer: [] for layer in LAYERS}
-    for item in names.series:
+    for item in dimensions.series:
         layer = LAYER_OF_METRIC[item["metric"]]
         series[layer].append({**item, "interval": intervals.of(item["metric"])})
-    return {"workers": names.workers, "lanes": names.lanes, "prefixes": names.prefixes, "series": series}
+    return {
+        "workers": dimensions.workers,
+        "lanes": dimensions.lanes,
+        "prefixes": dimensions.prefixes,
+        "series": series,
+    }
 
 
-def _within(connection: psycopg.Connection, names: timeline.Dimensions, scope: Scope) -> timeline.Dimensions:
+def _clip(
+    connection: psycopg.Connection, dimensions: timeline.Dimensions, scope: Scope
+) -> timeline.Dimensions:
     start, stop = scope.start / 1e6, scope.stop / 1e6
     workers = [
         {
@@ -90,16 +98,16 @@ def _within(connection: psycopg.Connection, names: timeline.Dimensions, scope: S
             "started": max(worker["started"], start),
             **({} if _ended_by(worker, stop) else {"ended": None, "end_reason": "", "status": "running"}),
         }
-        for worker in names.workers
+        for worker in dimensions.workers
         if worker["started"] < stop and (worker["ended"] is None or worker["ended"] > start)
     ]
     known = {worker["id"] for worker in workers}
     prefixes = _prefixes(connection, scope)
     return timeline.Dimensions(
         workers,
-        [lane for lane in names.lanes if lane["worker"] in known],
-        [prefix for prefix in names.prefixes if prefix["id"] in prefixes],
-        [item for item in names.series if item["worker"] is None or item["worker"] in known],
+        [lane for lane in dimensions.lanes if lane["worker"] in known],
+        [prefix for prefix in dimensions.prefixes if prefix["id"] in prefixes],
+        [item for item in dimensions.series if item["worker"] is None or item["worker"] in known],
     )
 
 
@@ -108,7 +116,7 @@ def _ended_by(worker: dict[str, Any], stop: float) -> bool:
 
 
 def _prefixes(connection: psycopg.Connection, scope: Scope) -> set[int]:
-    """The prefixes that had something done in the window."""
-    bodies = (found.body for _, found in recorded_tiles(connection, scope, Layer(PREFIXES)))
+    """Return the prefixes with spans in the window."""
+    bodies = (tile.body for _, tile in recorded_tiles(connection, scope, Layer(PREFIXES)))
     blocks = (block for body in bodies for block in decode(body) if block.kind == "busy")
     return {prefix for block in blocks for prefix in block.list("prefix")}

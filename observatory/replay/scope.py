@@ -1,4 +1,4 @@
-"""What somebody may look at: a cluster, or one window of it."""
+"""The scope of a request: a cluster, or one window of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from observatory.store.times import MAXIMUM_TIME
 
 
 class Section(StrEnum):
-    """What can hold secrets, and is shown through a public link only where the person sharing says so."""
+    """Data that can contain secrets; a public link shows it only if its author says so."""
 
     LOGS = "logs"
     CODE = "code"
@@ -23,19 +23,19 @@ ALL_SECTIONS = frozenset(Section)
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A cluster's window [start, stop), microseconds on its scheduler's clock; all of it by default."""
+    """A window [start, stop) of a cluster, in microseconds on its scheduler's clock; by default all of it."""
 
     cluster: Cluster
     start: int = 0
     stop: int = MAXIMUM_TIME
     sections: frozenset[Section] = ALL_SECTIONS
     is_public: bool = False
-    """nothing of the cluster beyond the window, no names of people, no addresses of ours"""
+    """hides everything outside of the window, and the names of the project and of the target"""
     name: str = ""
-    """empty: the cluster's"""
+    """name of the window; empty: the cluster's name"""
     tasks: int | None = None
     errors: int | None = None
-    """of a window: how many there are in it, as far as they were counted"""
+    """numbers of tasks and errors in a window; None: not counted yet"""
 
     @property
     def is_whole(self) -> bool:
@@ -46,14 +46,14 @@ class Scope:
         return self.start, self.stop
 
     def clip_seconds(self, first: float, last: float) -> tuple[float, float]:
-        """The part of a stretch (seconds) in the window; it ends before its start where there is none."""
+        """Clip a time range (seconds) to the window; last < first if they don't overlap."""
         return max(first, self.start / 1e6), min(last, self.stop / 1e6)
 
     def contains(self, tile_id: TileId) -> bool:
-        """Whether all of the tile lies in the window."""
+        """Return whether the tile lies completely in the window."""
         return self.start <= tile_id.start and tile_id.stop <= self.stop
 
     def clip(self, tile_id: TileId) -> tuple[int, int]:
-        """The part of the tile that lies in the window; it may be empty."""
+        """Return the part of the tile in the window (microseconds); start equals stop if there is none."""
         start = max(self.start, tile_id.start)
         return start, max(start, min(self.stop, tile_id.stop))

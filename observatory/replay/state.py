@@ -1,4 +1,4 @@
-"""A cluster's state at an instant, exact: what was done, who was there, what the last heartbeats said."""
+"""The exact state of a cluster at a point in time: progress, tasks by state, workers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from observatory.store.queries.extents import read_extent
 from observatory.store.queries.state import PREFIX_TOTALS, LastSample
 
 MEMORY = ("process", "managed", "unmanaged", "spilled")
-STALE = 3.5
-"""usual intervals after which a sample says nothing of the instant"""
+MAXIMUM_AGE = 3.5
+"""sampling intervals after which a sample is too old"""
 HEARTBEAT = (
     "observatory_worker_memory_bytes",
     "observatory_worker_cpu_percent",
@@ -27,29 +27,31 @@ HEARTBEAT = (
 GIL_CONTENTION = "dask_worker_gil_contention_seconds_total"
 EXECUTING = ("observatory_worker_tasks", "dask_worker_tasks")
 PROCESSING = "observatory_worker_processing_tasks"
-"""an agent tells each second how many tasks a worker has: it executes no more"""
+"""tasks assigned to a worker, sampled each second by agents; at most so many are executing"""
 RECENT = 1.5
-"""usual intervals: a worker that executes nothing tells no number of it, so an older one may be over"""
+"""sampling intervals; idle workers report no number of executing tasks, so an older one may be outdated"""
 
 
 def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str, Any]:
-    """*state* of docs/architecture.md; `at` in microseconds on the scheduler's clock. Needs a snapshot.
+    """Return the API's state object at `at` (microseconds on the scheduler's clock). Needs a snapshot.
 
-    Of a window it is the state at an instant in it, and the progress since its start.
+    For a window, `at` is clamped to it and progress counts from its start.
     """
     cluster = scope.cluster
     at = min(max(at, scope.start), scope.stop)
-    polled = STALE * cluster.identity_interval
-    scraped = STALE * max(cluster.identity_interval, cluster.metrics_interval)
+    polled = MAXIMUM_AGE * cluster.identity_interval
+    scraped = MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
     counts = store.last_samples(connection, cluster.pk, ("observatory_cluster_tasks",), at, polled)
     beats = _by_worker(store.last_samples(connection, cluster.pk, HEARTBEAT, at, scraped))
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, at, scraped)
     scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), at, scraped)
     extent = read_extent(connection, cluster.pk)
     executing = _executing(connection, cluster, at, extent.committed if extent else 0.0)
-    progress = _progress(*_done(connection, cluster, at))
+    progress = _progress(*_read_progress(connection, cluster, at))
     if scope.start:
-        progress = list(_since(_progress(*_done(connection, cluster, scope.start)), progress))
+        progress = list(
+            _difference_since(_progress(*_read_progress(connection, cluster, scope.start)), progress)
+        )
     workers = store.live_workers(connection, cluster.pk, at)
     return {
         "at": at / 1e6,
@@ -66,15 +68,15 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
     }
 
 
-def _done(
+def _read_progress(
     connection: psycopg.Connection, cluster: Cluster, at: int
 ) -> tuple[list[store.PrefixProgress], list[LastSample]]:
     totals = store.last_samples(connection, cluster.pk, (PREFIX_TOTALS,), at, 365 * 86_400)
     return store.prefix_progress(connection, cluster.pk, at), totals
 
 
-def _since(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The progress from one instant to a later one; of prefixes that had some."""
+def _difference_since(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Return the progress between two times, for prefixes that made any."""
     earlier = {row["name"]: row for row in before}
     for row in now:
         old = earlier.get(row["name"])
@@ -91,14 +93,14 @@ def _difference(now: float | None, before: float | None) -> float | None:
     return None if now is None else max(0, now - (before or 0))
 
 
-def _progress(done: list[store.PrefixProgress], totals: list[LastSample]) -> list[dict[str, Any]]:
-    """One row a prefix. A task that is computed again counts again, in `done` and in `total`."""
+def _progress(computed: list[store.PrefixProgress], totals: list[LastSample]) -> list[dict[str, Any]]:
+    """Return one row per prefix. A task computed twice counts twice, in `done` and in `total`."""
     seen: dict[str, dict[str, int]] = {}
     for sample in totals:
         name, state = sample.labels.get("task_prefix_name", ""), sample.labels.get("state", "")
         seen.setdefault(name, {})[state] = int(sample.value)
     rows = []
-    for prefix in done:
+    for prefix in computed:
         counts = seen.pop(prefix.name, None)
         rows.append(_row(prefix.prefix, prefix.name, prefix.color, prefix.tasks, prefix.seconds, counts))
     rows += [_row(-1, name, color_of(name), 0, 0.0, counts) for name, counts in seen.items() if name]
@@ -122,12 +124,12 @@ def _row(
 
 
 def _tasks(counts: list[LastSample], scrapes: list[LastSample]) -> dict[str, int]:
-    """Tasks by state: the counts at hand, and from the scrape the states that those leave out (queued)."""
+    """Return tasks by state, from polled counts, and from scraped metrics where those have none (queued)."""
     return {sample.labels.get("state", ""): int(sample.value) for sample in (*scrapes, *counts)}
 
 
 def _executing(connection: psycopg.Connection, cluster: Cluster, at: int, committed: float) -> dict[int, int]:
-    """By worker, how many tasks it last said it executes, at the live edge: what runs has no span yet."""
+    """Return the reported number of executing tasks by worker; only when live, before their spans arrive."""
     if not cluster.is_live or at / 1e6 < committed - SETTLING:
         return {}
     recent = RECENT * max(cluster.identity_interval, cluster.metrics_interval)

@@ -1,4 +1,4 @@
-"""The story of a task: all that happened to it, and the workers that it failed on in their last minute."""
+"""The history of a task, and the last minute of the workers where it failed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import psycopg
 
 from observatory.store.queries import errors, logs
-from observatory.store.queries import task_history as stories
+from observatory.store.queries import task_history as store
 from observatory.store.queries.errors import TaskError
 from observatory.store.queries.logs import LogLine
 from observatory.store.queries.task_history import (
@@ -23,7 +23,7 @@ from observatory.store.queries.task_history import (
 
 MINUTE = timedelta(seconds=60)
 AFTER = timedelta(seconds=10)
-"""how long after a worker's end its nanny may tell of it"""
+"""how long after a worker's end its nanny may report it"""
 MAXIMUM_WORKERS = 20
 MAXIMUM_LINES = 300
 MAXIMUM_EVENTS = 50
@@ -33,14 +33,14 @@ MAXIMUM_KEYS = 200
 
 @dataclass(frozen=True, slots=True)
 class WorkerLastMinute:
-    """A worker in the minute before its end or, where it lived on, before the error."""
+    """A worker in the minute before its end, or before the error if it survived."""
 
-    life: WorkerDetails
+    worker: WorkerDetails
     end: datetime
     memory: list[tuple[datetime, float]]
-    """(time, bytes) of its process"""
+    """(time, bytes) of the process"""
     lines: list[LogLine]
-    """of the worker and its nanny"""
+    """log lines of the worker and its nanny"""
     events: list[WorkerEvent]
 
     @property
@@ -49,17 +49,17 @@ class WorkerLastMinute:
 
     @property
     def died(self) -> bool:
-        return self.life.ended == self.end
+        return self.worker.ended == self.end
 
     @property
     def peak(self) -> float:
-        """bytes; 0 when nothing is known"""
+        """bytes of memory; 0 without samples"""
         return max((value for _, value in self.memory), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that happened to a task: one of the three is set."""
+    """An entry of a task's history: one of transition, span and error is set."""
 
     time: datetime
     transition: Transition | None = None
@@ -69,7 +69,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ResultLocation:
-    """The time for which a task's result lay on a worker."""
+    """A worker that held a task's result, and when."""
 
     worker: str
     since: datetime
@@ -78,7 +78,7 @@ class ResultLocation:
 
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
-    """All that is known of a task."""
+    """Everything recorded of a task; false if nothing is."""
 
     transitions: list[Transition]
     spans: list[TaskSpan]
@@ -99,17 +99,17 @@ class TaskHistory:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there is more than was read."""
+        """Whether a limit was reached, so that records may be missing."""
         return MAXIMUM_STEPS in (len(self.transitions), len(self.spans), len(self.errors))
 
     @property
     def state(self) -> str:
-        """The last one that is known."""
+        """The last recorded state; empty: none."""
         return self.transitions[-1].finish if self.transitions else ""
 
     @property
     def steps(self) -> list[Step]:
-        """In order of time."""
+        """All entries, sorted by time."""
         steps = [
             *(Step(transition.time, transition=transition) for transition in self.transitions),
             *(Step(span.start, span=span) for span in self.spans),
@@ -118,8 +118,8 @@ class TaskHistory:
         return sorted(steps, key=lambda step: step.time)
 
     @property
-    def stays(self) -> list[ResultLocation]:
-        """Where the result lay, in order of time."""
+    def result_locations(self) -> list[ResultLocation]:
+        """The workers that held the result, sorted by time."""
         found: list[ResultLocation] = []
         for transition in self.transitions:
             if found and found[-1].until is None and transition.start == "memory":
@@ -130,28 +130,29 @@ class TaskHistory:
 
 
 def task_history(connection: psycopg.Connection, cluster: int, key: str) -> TaskHistory:
+    """Read the history of a task."""
     return TaskHistory(
-        stories.transitions(connection, cluster, key, MAXIMUM_STEPS),
-        stories.spans(connection, cluster, key, MAXIMUM_STEPS),
+        store.transitions(connection, cluster, key, MAXIMUM_STEPS),
+        store.spans(connection, cluster, key, MAXIMUM_STEPS),
         errors.errors_of_key(connection, cluster, key, MAXIMUM_STEPS),
-        stories.submissions(connection, cluster, key, MAXIMUM_STEPS),
-        stories.dependencies(connection, cluster, key, MAXIMUM_KEYS),
-        stories.dependents(connection, cluster, key, MAXIMUM_KEYS),
+        store.submissions(connection, cluster, key, MAXIMUM_STEPS),
+        store.dependencies(connection, cluster, key, MAXIMUM_KEYS),
+        store.dependents(connection, cluster, key, MAXIMUM_KEYS),
     )
 
 
 def worker_last_minutes(
     connection: psycopg.Connection, cluster: int, error: TaskError, transitions: Sequence[Transition]
 ) -> list[WorkerLastMinute]:
-    """Of the workers that the error names, in the order in which the task was on them."""
-    lives = stories.worker_lifetimes(connection, cluster, error.workers, error.time)
+    """Return the last minute of each worker that the error names, in the order of their ends."""
+    lives = store.worker_lifetimes(connection, cluster, error.workers, error.time)
     ran = {step.worker_id for step in transitions if step.finish == "processing" and step.time <= error.time}
     chosen = _chosen(error, lives, {id for id in ran if id is not None})
     return [_last_minute(connection, cluster, life, error.time) for life in chosen[:MAXIMUM_WORKERS]]
 
 
 def _chosen(error: TaskError, lives: Sequence[WorkerDetails], ran: AbstractSet[int]) -> list[WorkerDetails]:
-    """Of each address the lifetimes that the task was on: an address can be reused."""
+    """Select the lifetimes of the error's addresses that ran the task; an address can be reused."""
     chosen: list[WorkerDetails] = []
     for address in dict.fromkeys(error.workers):
         there = [life for life in lives if life.address == address]
@@ -163,13 +164,13 @@ def _chosen(error: TaskError, lives: Sequence[WorkerDetails], ran: AbstractSet[i
 def _last_minute(
     connection: psycopg.Connection, cluster: int, life: WorkerDetails, erred: datetime
 ) -> WorkerLastMinute:
-    # an end is seen from afar: one that is told just after the error may have been what caused it
+    # ends are reported with a delay: one just after the error may have caused it
     end = life.ended if life.ended is not None and life.ended <= erred + AFTER else erred
     start = end - MINUTE
     return WorkerLastMinute(
         life,
         end,
-        stories.process_memory(connection, cluster, life.id, start, end),
+        store.process_memory(connection, cluster, life.id, start, end),
         logs.last_lines_of_worker(connection, cluster, life.id, start, end + AFTER, MAXIMUM_LINES),
-        stories.worker_events(connection, cluster, life.id, start, end + AFTER, MAXIMUM_EVENTS),
+        store.worker_events(connection, cluster, life.id, start, end + AFTER, MAXIMUM_EVENTS),
     )

@@ -1,4 +1,4 @@
-"""What Celery does for replay: tiles and keyframes, so that a run is ready to be opened when it ends."""
+"""Celery tasks of replay: build tiles and keyframes, so that a run opens quickly when it ends."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from observatory.replay.tiles.builder import BASE_LEVEL, build_cluster_tiles
 from observatory.replay.tiles.layers import layers_for
 from observatory.store.connection import read_connection
 from observatory.store.ingest.extent_update import SETTLING
+from observatory.store.maintenance.advisory_lock import TILES, try_lock
 from observatory.store.maintenance.keyframes import make_keyframes
-from observatory.store.maintenance.tile_cache import alone
 from observatory.store.queries.extents import read_extent
 
 log = logging.getLogger(__name__)
 
-LATELY = timedelta(days=1)
-"""ago, in which the clusters ended that are looked at"""
-MOST_REMEMBERED = 10_000
+RECENT = timedelta(days=1)
+"""how long ended clusters are still checked"""
+MAXIMUM_CACHED = 10_000
 
 _built: dict[int, tuple[int, ...]] = {}
-"""by cluster: up to where this process has built everything"""
+"""version and position up to which this process has built everything, by cluster"""
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def build_tiles() -> None:
-    """Goes on where it stopped; where nothing closed since, a cluster costs one look."""
-    lately = Q(ended=None) | Q(ended__gt=now() - LATELY)
-    for cluster in Cluster.objects.filter(lately).order_by("-last_seen"):
+    """Build what has closed since the last call; a cluster without changes costs one query."""
+    is_recent = Q(ended=None) | Q(ended__gt=now() - RECENT)
+    for cluster in Cluster.objects.filter(is_recent).order_by("-last_seen"):
         build_if_unlocked(cluster)
 
 
 def build_if_unlocked(cluster: Cluster) -> None:
-    """Builds what is missing of one cluster, unless somebody else is about it; what fails is built later."""
+    """Build the missing tiles of a cluster unless another process does; failures are retried later."""
     try:
-        with read_connection() as connection, alone(connection, cluster.pk) as is_alone:
-            if is_alone:
+        with read_connection() as connection, try_lock(connection, cluster.pk, TILES) as is_locked:
+            if is_locked:
                 build_cluster(connection, cluster)
-    except psycopg.Error:  # one that is being deleted, or a database that is away
-        log.exception("the tiles of cluster %d are built later", cluster.pk)
+    except psycopg.Error:  # the cluster is being deleted, or the database is unavailable
+        log.exception("building tiles of cluster %d failed; it is retried", cluster.pk)
 
 
 def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
-    """Builds what is missing of one cluster."""
+    """Build the missing tiles and keyframes of a cluster."""
     extent = read_extent(connection, cluster.pk)
     if extent is None or not extent.first:
         return
@@ -58,8 +58,8 @@ def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
         return
     made = make_keyframes(connection, cluster.pk, round(extent.first * 1e6), until)
     built = sum(build_cluster_tiles(connection, cluster, layer) for layer in layers_for(extent.workers))
-    if len(_built) >= MOST_REMEMBERED:
+    if len(_built) >= MAXIMUM_CACHED:
         _built.clear()
     _built[cluster.pk] = reached
     if made or built:
-        log.info("cluster %d: %d tiles and %d keyframes built", cluster.pk, built, made)
+        log.info("built %d tiles and %d keyframes of cluster %d", built, made, cluster.pk)

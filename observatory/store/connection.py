@@ -1,4 +1,4 @@
-"""Connections of the store's own, next to Django's."""
+"""psycopg connections of the store, separate from Django's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAXIMUM_READERS = 8
 
 
 def parameters() -> dict[str, Any]:
-    """libpq's parameters for the database of settings.DATABASES."""
+    """Return libpq's parameters for the database of settings.DATABASES."""
     database = settings.DATABASES["default"]
     options = {name: value for name, value in database.get("OPTIONS", {}).items() if name != "pool"}
     named = {
@@ -35,7 +35,7 @@ def parameters() -> dict[str, Any]:
 
 
 def connect() -> psycopg.Connection:
-    """A new connection in autocommit mode, in UTC; raises psycopg.OperationalError without a database."""
+    """Open a connection in autocommit mode and UTC. Raises psycopg.OperationalError without a database."""
     connection = psycopg.connect(**parameters(), autocommit=True)
     connection.execute("SET timezone = 'UTC'")
     return connection
@@ -43,13 +43,13 @@ def connect() -> psycopg.Connection:
 
 @contextmanager
 def read_connection() -> Iterator[psycopg.Connection]:
-    """A connection as `connect` makes it, of those kept for reading; raises psycopg_pool.PoolTimeout."""
+    """Take a connection from the pool of readers (autocommit, UTC). Raises psycopg_pool.PoolTimeout."""
     with _readers().connection() as connection:
         yield connection
 
 
 def close_readers() -> None:
-    """Closes what `reading` keeps, so that the database can be dropped."""
+    """Close the pool of readers, so that the database can be dropped."""
     if _readers.cache_info().currsize:
         _readers().close()
         _readers.cache_clear()
@@ -59,8 +59,8 @@ def close_readers() -> None:
 def _readers() -> ConnectionPool[psycopg.Connection]:
     return ConnectionPool(
         kwargs={**parameters(), "autocommit": True},
-        configure=_in_utc,
-        check=_alive,
+        configure=_set_utc,
+        check=_check,
         min_size=1,
         max_size=MAXIMUM_READERS,
         timeout=CONNECT_TIMEOUT,
@@ -68,15 +68,15 @@ def _readers() -> ConnectionPool[psycopg.Connection]:
     )
 
 
-def _in_utc(connection: psycopg.Connection) -> None:
+def _set_utc(connection: psycopg.Connection) -> None:
     connection.execute("SET timezone = 'UTC'")
 
 
-def _alive(connection: psycopg.Connection) -> None:
-    """Raises psycopg.OperationalError for one that is broken; then all that wait in the pool are replaced.
+def _check(connection: psycopg.Connection) -> None:
+    """Raise psycopg.OperationalError for a broken connection, and replace all idle ones of the pool.
 
-    A database that was restarted broke all of them, and the pool, which looks at one at a time and waits
-    longer after each, would not come to a whole one within its time.
+    A database restart breaks all of them. The pool checks one at a time with growing delays, and would not
+    reach a working one before its timeout.
     """
     try:
         ConnectionPool.check_connection(connection)

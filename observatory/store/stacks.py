@@ -1,4 +1,4 @@
-"""The stacks of profiles: each is stored once a cluster, however long it is, and never changes."""
+"""The stacks of profiles: each is stored once per cluster and never changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from observatory.store.times import from_microseconds
 
 
 class Stacks:
-    """The known stacks of one cluster."""
+    """The ids of a cluster's stacks, cached."""
 
     def __init__(self, cluster: int) -> None:
         self.cluster = cluster
@@ -22,7 +22,7 @@ class Stacks:
         return len(self._ids)
 
     def intern(self, connection: psycopg.Connection, stacks: Iterable[str]) -> dict[str, int]:
-        """The id of each stack."""
+        """Return the id of each stack, storing the new ones."""
         identities = {stack: identity(stack) for stack in stacks}
         unknown = {found: stack for stack, found in identities.items() if found not in self._ids}
         if unknown:
@@ -43,7 +43,7 @@ class Stacks:
 def stack_frames(
     connection: psycopg.Connection, cluster: int, stacks: Sequence[int]
 ) -> list[tuple[int, str]]:
-    """(id, frames) of those of `stacks` that the cluster has, in order of id; frames are a line each."""
+    """Return (id, frames) of the given stacks that exist, sorted by id; frames are one per line."""
     return connection.execute(
         "SELECT id, frames FROM stack WHERE cluster_id = %s AND id = ANY(%s) ORDER BY id",
         [cluster, list(stacks)],
@@ -53,7 +53,7 @@ def stack_frames(
 def stack_counts(
     connection: psycopg.Connection, cluster: int, start: int, stop: int
 ) -> list[tuple[int, bool, str, int, int]]:
-    """How often each stack was seen in [start, stop) (microseconds), the most seen first.
+    """Count the samples of each stack in [start, stop) (microseconds), most frequent first.
 
     Rows: source, whether it is the scheduler's, prefix (or empty), stack, count.
     """
@@ -70,7 +70,7 @@ def stack_counts(
 def stacks_seen_between(
     connection: psycopg.Connection, cluster: int, stacks: Sequence[int], start: int, stop: int
 ) -> list[int]:
-    """Those of `stacks` that were seen in [start, stop) (microseconds)."""
+    """Return the given stacks that were sampled in [start, stop) (microseconds)."""
     rows = connection.execute(
         """SELECT DISTINCT stack_id FROM profile
            WHERE cluster_id = %s AND time >= %s AND time < %s AND stack_id = ANY(%s)""",
@@ -80,4 +80,5 @@ def stacks_seen_between(
 
 
 def identity(stack: str) -> uuid.UUID:
+    """Return the hash by which a stack is found."""
     return uuid.UUID(bytes=hashlib.blake2b(stack.encode(), digest_size=16).digest())

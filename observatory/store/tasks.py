@@ -1,4 +1,4 @@
-"""What Celery does for the store: partitions ahead of time."""
+"""Celery tasks of the store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAYS_AHEAD = 3
 
 @shared_task  # type: ignore[untyped-decorator]
 def make_partitions() -> None:
-    """Makes the partitions of today and the days to come, so that no batch waits for one."""
+    """Create the partitions of today and the next days, so that no batch waits for one."""
     today = datetime.now(UTC).date()
     days = [today + timedelta(days=ahead) for ahead in range(DAYS_AHEAD + 1)]
     with connect() as connection:

@@ -1,4 +1,4 @@
-"""Makes names and JSON from outside storable: PostgreSQL takes no NUL and no lone surrogate."""
+"""Cleans names and JSON from outside: PostgreSQL accepts no NUL and no lone surrogates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from observatory.wire.records import clean_text
 
 MAXIMUM_NAME_LENGTH = 500
-"""characters; in UTF-8 a name then fits into a btree's 2,704 bytes"""
+"""characters; in UTF-8 such a name fits into the 2,704 bytes of a B-tree entry"""
 MAXIMUM_DEPTH = 8
 MAXIMUM_ITEMS = 1_000
 MAXIMUM_JSON_LENGTH = 100_000
@@ -18,12 +18,12 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 def clean_name(name: str) -> str:
-    """A name that can be interned."""
+    """Return a name that can be interned."""
     return clean_text(name, MAXIMUM_NAME_LENGTH)
 
 
 def clean_json(value: Mapping[str, Any] | list[Any]) -> str:
-    """JSON that a jsonb column takes; what is too deep or too much is cut, and says so."""
+    """Return JSON that a jsonb column accepts; values that are too deep or too long are cut and marked."""
     text = json.dumps(_clean(value, MAXIMUM_DEPTH), ensure_ascii=False, separators=(",", ":"))
     if len(text) <= MAXIMUM_JSON_LENGTH:
         return text

@@ -24,6 +24,8 @@ HEAD = "batch"
 STEP = 2_000
 PAUSE = 5e-5
 """seconds: before Python 3.11 who sleeps for none has the interpreter back before anybody else wakes up"""
+MAXIMUM_CONTAINERS = 100_000
+"""JSON objects and lists in a column: more take more memory and time than a batch may"""
 AGENT = re.compile(r"[0-9a-f]{32}")
 
 Row = Sequence[Any]
@@ -171,7 +173,8 @@ def _read(kind: Kind, field: Field, block: Block) -> Iterator[Any]:
     if column.values is not None:
         clean = _CLEAN[field.type]
         limit = field.type.limit
-        values = [clean(value, limit) for value in column.values]
+        known = column.values if field.type is not Type.JSON else _bounded(column.values)
+        values = [clean(value, limit) for value in known]
         indices = array("I")
         indices.frombytes(bytes(memoryview(column.data).cast("B")))
         return map(values.__getitem__, indices)
@@ -181,6 +184,14 @@ def _read(kind: Kind, field: Field, block: Block) -> Iterator[Any]:
     if field.type is Type.REAL:
         return (number if math.isfinite(number) else None for number in numbers)
     return iter(numbers)
+
+
+def _bounded(texts: Sequence[str]) -> Iterator[str]:
+    """JSON texts until they hold MAXIMUM_CONTAINERS objects and lists together; "" after that."""
+    containers = 0
+    for text in texts:
+        containers += text.count("[") + text.count("{")
+        yield text if containers <= MAXIMUM_CONTAINERS else ""
 
 
 def _json(text: str, limit: int) -> Any:

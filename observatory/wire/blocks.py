@@ -26,7 +26,12 @@ from typing import Any
 MAGIC = b"DOB1"
 PREFIX = struct.Struct("<4sIII")
 TYPECODES = {"f64": "d", "f32": "f", "u32": "I", "i32": "i", "u8": "B", "i64": "q"}
+WIDTHS = {type: array(typecode).itemsize for type, typecode in TYPECODES.items()} | {"text": 4}
+"""bytes of an item"""
 MAXIMUM_ROWS = 10_000_000
+MAXIMUM_COLUMNS = 64
+MAXIMUM_CONTAINERS = 10_000
+"""JSON objects and lists in a header: each takes up to a hundred times the memory of its two bytes"""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -121,22 +126,39 @@ def decode(data: Buffer) -> Iterator[Block]:
 
 
 def _block(header_bytes: bytes, columns: memoryview) -> Block:
+    _check_header(header_bytes)
     try:
         header = json.loads(header_bytes)
         kind, rows, described = header["kind"], header["rows"], header["columns"]
         if not isinstance(kind, str) or not isinstance(rows, int) or not 0 <= rows <= MAXIMUM_ROWS:
             raise BlockError("the block's header has no valid kind and rows")
+        if len(described) > MAXIMUM_COLUMNS:
+            raise BlockError(f"the block has {len(described)} columns, more than {MAXIMUM_COLUMNS}")
+        _check_sizes(described, rows, len(columns))
         found = [_column(entry, rows, columns) for entry in described]
         return Block(kind, rows, {column.name: column for column in found}, header.get("meta") or {})
-    except (
-        KeyError,
-        TypeError,
-        AttributeError,
-        UnicodeDecodeError,
-        json.JSONDecodeError,
-        RecursionError,
-    ) as error:
-        raise BlockError(f"the block's header can't be read: {error}") from None
+    except BlockError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise BlockError(f"the block's header can't be read: {str(error)[:200]}") from None
+
+
+def _check_header(header: bytes) -> None:
+    """Bounds what parsing the header costs, before it is parsed. Raises BlockError."""
+    if len(header) <= MAXIMUM_CONTAINERS or header.count(b"[") + header.count(b"{") <= MAXIMUM_CONTAINERS:
+        return
+    # a column's texts may hold brackets: what lies between pairs of quotes doesn't count
+    unescaped = header.replace(b"\\\\", b"").replace(b'\\"', b"")
+    structure = b"".join(unescaped.split(b'"')[::2])
+    if structure.count(b"[") + structure.count(b"{") > MAXIMUM_CONTAINERS:
+        raise BlockError(f"the block's header has more than {MAXIMUM_CONTAINERS} objects and lists")
+
+
+def _check_sizes(described: Sequence[Mapping[str, Any]], rows: int, length: int) -> None:
+    """Columns don't share bytes, so that their cost is bounded by their block's length. Raises BlockError."""
+    sizes = sum(rows * WIDTHS.get(str(entry["type"]), 4) for entry in described)
+    if sizes > length:
+        raise BlockError(f"the block's columns need {sizes} bytes, and it has {length}")
 
 
 def _column(entry: Mapping[str, Any], rows: int, columns: memoryview) -> Column:

@@ -200,7 +200,8 @@ def clean_text(text: str, limit: int = MAXIMUM_TEXT_LENGTH) -> str:
         text = text[: limit - 1] + "…"
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in " \n\t" else "�" for c in text)
+    unprintable = {ord(c): "�" for c in set(text) if not c.isprintable() and c not in " \n\t"}
+    return text.translate(unprintable)
 
 
 def clean_key(key: str) -> str:

@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from playwright.sync_api import Page
 
 from observatory.config.static.bundle import BundleError, bundle
 from observatory.pages.site.static import BUNDLED
 from tests.world import World
+
+ROOT = Path(__file__).parents[2]
 
 
 def write(folder: Path, **modules: str) -> Path:
@@ -56,7 +57,7 @@ def test_a_circle_of_imports_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("entry", BUNDLED)
 def test_our_modules_can_be_bundled(entry: str) -> None:
-    assert "const $frontend_element = (() => {" in bundle(settings.BASE_DIR / entry, settings.BASE_DIR)
+    assert "const $frontend_element = (() => {" in bundle(ROOT / entry, ROOT)
 
 
 def test_the_timeline_is_drawn_from_its_bundle_without_plotly(
@@ -64,7 +65,7 @@ def test_the_timeline_is_drawn_from_its_bundle_without_plotly(
 ) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    made = bundle(settings.BASE_DIR / BUNDLED[0], settings.BASE_DIR)
+    made = bundle(ROOT / BUNDLED[0], ROOT)
     page.route(
         "**/frontend/pages/cluster/cluster.js",
         lambda route: route.fulfill(body=made, content_type="text/javascript"),

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -24,11 +24,16 @@ def environment(**changes: str) -> dict[str, str]:
     return {**kept, **changes}
 
 
-def manage(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "manage.py", *arguments]
+MANAGE = (sys.executable, "manage.py")
+
+
+def manage(
+    *arguments: str, program: Sequence[str] = MANAGE, folder: Path = ROOT, **changes: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command of `program` in `folder`; `changes` are variables of the environment."""
     return subprocess.run(
-        command,
-        cwd=ROOT,
+        [*program, *arguments],
+        cwd=folder,
         env=environment(**changes),
         capture_output=True,
         text=True,
@@ -47,19 +52,21 @@ def eventually(condition: Callable[[], object], what: str, seconds: float = 60.0
 class Machine:
     """Where one Observatory runs, is killed and is started again."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, program: Sequence[str] = MANAGE, folder: Path = ROOT) -> None:
+        """`program` is what runs its commands, in `folder`."""
         self.data_dir = data_dir
+        self.program = program
+        self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.output = data_dir.with_name(f"{data_dir.name}.printed")
         self.up: subprocess.Popen[str] | None = None
 
-    def start(self, *options: str) -> None:
+    def start(self, *options: str, command: str = "up") -> None:
         """Returns once `up` has printed its line."""
-        command = [sys.executable, "manage.py", "up", "--data-dir", str(self.data_dir)]
-        command += ["--port", str(self.port), *options]
+        line = [*self.program, command, "--data-dir", str(self.data_dir), "--port", str(self.port), *options]
         with self.output.open("w") as output:
-            self.up = subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=output)
+            self.up = subprocess.Popen(line, cwd=self.folder, env=environment(), stdout=output)
         eventually(lambda: self.printed or not self.is_up, "`up` prints its line", 180)
         assert self.is_up, "`up` ended"
 
@@ -109,3 +116,22 @@ def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [
         process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     ]
+
+
+def clusters_and_targets(machine: Machine) -> str:
+    code = (
+        "from observatory.clusters.models import Cluster, Target\n"
+        "print(Cluster.objects.count(), *Target.objects.values_list('name', flat=True))"
+    )
+    done = manage(
+        "shell",
+        "-v",
+        "0",
+        "-c",
+        code,
+        OBSERVATORY_DATA_DIR=str(machine.data_dir),
+        program=machine.program,
+        folder=machine.folder,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()

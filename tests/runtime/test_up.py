@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.runtime.machine import Machine, alive, eventually, manage
+from tests.runtime.machine import Machine, alive, clusters_and_targets, eventually, manage
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +85,12 @@ def test_what_is_killed_is_started_again(machine: Machine, pattern: str) -> None
 
 
 def test_a_killed_collector_is_started_again_and_collects(machine: Machine) -> None:
-    killed = machine.process(r"manage\.py collect$")
+    killed = machine.process(r"observatory collect$")
     assert killed is not None
     killed.kill()
     killed.wait(10)
-    eventually(lambda: machine.process(r"manage\.py collect$"), "another one runs")
-    another = machine.process(r"manage\.py collect$")
+    eventually(lambda: machine.process(r"observatory collect$"), "another one runs")
+    another = machine.process(r"observatory collect$")
     assert another is not None
     eventually(lambda: f":{another.pid}:" in machine.answer("/metrics")[1], "it says that it lives")
 
@@ -123,16 +123,6 @@ def dask_processes(machine: Machine) -> list[psutil.Process]:
             if re.search("dask|multiprocessing.spawn", " ".join(process.cmdline())):
                 found.append(process)
     return found
-
-
-def clusters_and_targets(machine: Machine) -> str:
-    code = (
-        "from observatory.clusters.models import Cluster, Target\n"
-        "print(Cluster.objects.count(), *Target.objects.values_list('name', flat=True))"
-    )
-    done = manage("shell", "-v", "0", "-c", code, OBSERVATORY_DATA_DIR=str(machine.data_dir))
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 def test_nothing_of_it_is_readable_to_others(machine: Machine) -> None:

@@ -76,7 +76,7 @@ def test_what_lies_in_a_kept_window_stays_as_it_was_and_everything_else_goes(
     write(writer, cluster, [now - 1], make)
     kept = [window(cluster, noon - 10, noon + 10)]
     for _ in range(2):  # the second round finds nothing to do
-        apply_retention({cluster: days}, longest=30, now=from_seconds(now), kept=kept)
+        apply_retention({cluster: days}, longest=30, now=from_seconds(now), retained=kept)
         after = stored(rows, cluster)
         assert {name: found[:5] for name, found in after.items()} == before
         assert counts(rows, cluster) == each(6)

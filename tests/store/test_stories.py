@@ -32,20 +32,20 @@ def test_a_tasks_story_is_all_that_happened_to_it_in_order_and_nothing_else(
     recorded.dependency(KEY, "('load-1', 0)")
     recorded.dependency("('load-1', 2)", KEY)
     recorded.transition(2, "('load-1', 2)", "released", "waiting")
-    story = task_history(connection, cluster, KEY)
+    history = task_history(connection, cluster, KEY)
     steps = [
         (step.transition and step.transition.finish)
         or (step.span and step.span.action)
         or (step.error and step.error.outcome)
-        for step in story.steps
+        for step in history.steps
     ]
     assert steps == ["retried", "waiting", "processing", "compute", "memory", "released"]
-    assert story.state == "released"
-    assert story.stays == [ResultLocation("w0", at(3.1), at(9))]
-    assert [(request.priority, request.annotations) for request in story.requests] == [
+    assert history.state == "released"
+    assert history.result_locations == [ResultLocation("w0", at(3.1), at(9))]
+    assert [(request.priority, request.annotations) for request in history.requests] == [
         ("(0, 1)", {"retries": 1})
     ]
-    assert (story.dependencies, story.dependents) == (["('load-1', 0)"], ["('load-1', 2)"])
+    assert (history.dependencies, history.dependents) == (["('load-1', 0)"], ["('load-1', 2)"])
     assert not task_history(connection, cluster, "('load-1', 99)")
 
 
@@ -75,7 +75,7 @@ def test_the_last_minutes_are_of_the_lifetimes_that_the_task_was_on_though_an_ad
     minutes = worker_last_minutes(
         connection, cluster, error, task_history(connection, cluster, KEY).transitions
     )
-    assert [(minute.life.id, minute.died, minute.end) for minute in minutes] == [
+    assert [(minute.worker.id, minute.died, minute.end) for minute in minutes] == [
         (first, True, at(-10)),
         (second, True, at(0)),
     ]

@@ -4,12 +4,16 @@ import contextlib
 import json
 import struct
 from array import array
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from observatory.wire.blocks import PREFIX, BlockError, decode, encode, number_column, text_column
+
+FOR_THE_FRONTEND = Path(__file__).parents[1] / "frontend/blocks.bin"
+"""a block that tests/frontend/timeline/blocks.test.js decodes"""
 
 texts = st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=30)
 
@@ -21,6 +25,23 @@ def test_what_is_encoded_is_decoded(keys: list[str], numbers: list[float]) -> No
     spans, bins = decode(first + second)
     assert (spans.kind, spans.rows, spans.meta, spans.list("key")) == ("span", len(keys), {"level": 3}, keys)
     assert (bins.kind, bins.list("value")) == ("bin", numbers)
+
+
+def test_the_block_that_the_frontends_tests_decode_is_what_the_server_encodes() -> None:
+    encoded = encode(
+        "span",
+        4,
+        [
+            number_column("start", "f64", [1_700_000_000.123456, -0.5, 0, 1e300]),
+            number_column("seconds", "f32", [0.5, 1, 2, -3]),
+            number_column("lane", "u32", [0, 1, 2, 2**32 - 1]),
+            number_column("worker", "i32", [-1, 0, 1, -(2**31)]),
+            number_column("action", "u8", [0, 1, 2, 255]),
+            text_column("key", ["<img src=x onerror=alert(1)>", "ü", "", "ü"]),
+        ],
+        {"level": 16},
+    )
+    assert FOR_THE_FRONTEND.read_bytes() == encoded
 
 
 def test_a_text_that_repeats_is_stored_once() -> None:
@@ -69,7 +90,9 @@ def _header(rows: int = 1, **column: object) -> bytes:
         (_header(type="q"), "unknown type"),
         (_header(type=[]), "can't be read|unknown type"),
         (_header(type="text", values=[]), "refers"),
-        (b"[" * 100_000, "can't be read"),
+        (b"[" * 9_000, "can't be read"),
+        (b"[" * 100_000, "more than 10000 objects and lists"),
+        (b'{"rows": ' + b"9" * 5_000 + b"}", "can't be read"),
     ],
 )
 def test_a_header_that_lies_is_refused_with_the_reason(header: bytes, reason: str) -> None:

@@ -8,7 +8,7 @@ import { Streams } from "./streams.js";
 import { finding, statement } from "./text.js";
 
 /**
- * What /runs/compare answers (docs/architecture.md). `p`, `ratio`, `others` and `cost` are null where nothing was tested.
+ * What /runs/compare answers (docs/architecture/http.md). `p`, `ratio`, `others` and `cost` are null where nothing was tested.
  * @typedef {{id: number, name: string, cluster: string, start: number, seconds: number, outcome: string,
  *   tags: Record<string, string>}} Run
  * @typedef {{name: string, unit: string, a: number|null, b: number|null, difference: number|null,

@@ -7,7 +7,7 @@ import { binWidth, tileIndex, tileWidth } from "./levels.js";
 /** @typedef {import("../../types.js").Block} Block */
 
 /**
- * A tile with what is needed to keep it up to date. `sequence` and `version` say what it holds (docs/architecture.md);
+ * A tile with what is needed to keep it up to date. `sequence` and `version` say what it holds (docs/architecture/replay.md);
  * `appended` counts the rows that the socket added; a stale one is shown until its successor has arrived.
  * @typedef {{tile: Tile, key: string, bytes: number, sequence: number, version: number, appended: number,
  *   stale: boolean}} Entry

@@ -1,6 +1,6 @@
 """Samples the scheduler's state periodically: its load, the workers' heartbeats, memory by prefix and more.
 
-The collector derives metrics of the same names from the stock endpoints (docs/architecture.md).
+The collector derives metrics of the same names from the stock endpoints (docs/metrics.md).
 """
 
 from __future__ import annotations

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 
 from django.http import HttpRequest
 
 COMPRESSED = 16 * 2**20
-UNPACKED = 128 * 2**20
+UNPACKED = 32 * 2**20
+MAXIMUM_RATIO = 64
+"""unpacked to compressed bytes; real batches reach 30"""
+MAXIMUM_MEMBERS = 100
+"""gzip members, each of which copies what follows it; an agent sends four"""
+FREE = 8 * 2**20
+"""bytes that any body may unpack to: twice an agent's largest batch"""
 PART = 1 << 18
 WINDOW = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
@@ -20,8 +27,16 @@ class BodyError(ValueError):
         self.status = status
 
 
-def read_body(request: HttpRequest) -> bytes:
-    """The unpacked body. Raises BodyError."""
+@dataclass(frozen=True, slots=True)
+class Body:
+    data: bytes
+    """unpacked"""
+    sent: int
+    """bytes as they were received"""
+
+
+def read_body(request: HttpRequest) -> Body:
+    """Reads and unpacks the body. Raises BodyError."""
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", *WINDOW):
         raise BodyError(415, f"Content-Encoding {encoding[:50]!r} isn't known: gzip, deflate or none")
@@ -34,25 +49,30 @@ def read_body(request: HttpRequest) -> bytes:
         if len(data) > COMPRESSED:
             raise _too_large(COMPRESSED, "sent")
     if encoding == "identity":
-        return bytes(data)
+        return Body(bytes(data), len(data))
     try:
-        return _unpack(bytes(data), WINDOW[encoding])
+        return Body(_unpack(bytes(data), WINDOW[encoding]), len(data))
     except zlib.error as error:
         raise BodyError(400, f"the body isn't {encoding}: {error}") from None
 
 
 def _unpack(data: bytes, window: int) -> bytes:
     """gzip may come in several members, one behind the other."""
+    limit = min(UNPACKED, max(FREE, MAXIMUM_RATIO * len(data)))
     unpacked = bytearray()
-    while data:
+    for _ in range(MAXIMUM_MEMBERS):
         member = zlib.decompressobj(window)
-        unpacked += member.decompress(data, UNPACKED + 1 - len(unpacked))
+        unpacked += member.decompress(data, limit + 1 - len(unpacked))
         if len(unpacked) > UNPACKED:
             raise _too_large(UNPACKED, "unpacked")
+        if len(unpacked) > limit:
+            raise BodyError(413, f"the body unpacks to more than {MAXIMUM_RATIO} times its size")
         if not member.eof:
             raise BodyError(400, "the body ends too early")
         data = member.unused_data
-    return bytes(unpacked)
+        if not data:
+            return bytes(unpacked)
+    raise BodyError(400, f"the body has more than {MAXIMUM_MEMBERS} gzip members")
 
 
 def _too_large(limit: int, what: str) -> BodyError:

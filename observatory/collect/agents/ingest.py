@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,7 @@ from ninja.security import HttpBearer
 from observatory.clusters import tokens
 from observatory.clusters.models import Cluster, IngestToken
 from observatory.collect.agents.batch import batch_of
-from observatory.collect.agents.body import BodyError, read_body
+from observatory.collect.agents.body import Body, BodyError, read_body
 from observatory.collect.collector import registry
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.store.ingest.committed import Committed
@@ -27,6 +28,7 @@ from observatory.store.ingest.publication import publish_sync
 from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.writer import Writer
 from observatory.wire.batches import BatchError, decode_batch
+from observatory.wire.blocks import Block
 from observatory.wire.head import Head
 from observatory.wire.records import Batch, Event
 
@@ -37,12 +39,16 @@ SERIES = 200_000
 """of one cluster"""
 MAXIMUM_CLUSTERS = 500
 RETRY_AFTER = "2"
+DECODED_AT_ONCE = 2
+FREE_ROWS, ROWS_PER_BYTE = 10_000, 2
+"""records of a batch: so many, and so many for each byte received; real ones take over 3 bytes"""
 
 router = Router(tags=["agents"])
 _writers: queue.LifoQueue[Writer] = queue.LifoQueue()
 for _ in range(WRITERS):
     _writers.put(Writer())
 _limits: dict[int, SeriesLimit] = {}
+_decoding = threading.BoundedSemaphore(DECODED_AT_ONCE)
 
 
 class Answer(Schema):
@@ -74,8 +80,8 @@ class TokenAuth(HttpBearer):
 def ingest(request: HttpRequest) -> HttpResponse:
     token: IngestToken = request.auth  # type: ignore[attr-defined]
     try:
-        body = read_body(request)
-        head, blocks = decode_batch(body)
+        with _decoding:
+            head, blocks = _decode(read_body(request))
         cluster = registry.cluster_of_agent(token.project, head)
         batch, unreadable = batch_of(cluster.pk, head, blocks)
         committed, refused = _store(cluster, batch)
@@ -95,6 +101,15 @@ def ingest(request: HttpRequest) -> HttpResponse:
             "already": committed.already,
         }
     )
+
+
+def _decode(body: Body) -> tuple[Head, dict[str, Block]]:
+    """Raises BatchError, BodyError where a small body holds more records than storing it may cost."""
+    head, blocks = decode_batch(body.data)
+    rows = sum(block.rows for block in blocks.values())
+    if rows > FREE_ROWS + ROWS_PER_BYTE * body.sent:
+        raise BodyError(413, f"{rows} records in {body.sent} bytes are too many: send smaller batches")
+    return head, blocks
 
 
 def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:

@@ -1,6 +1,6 @@
 """Samples of the workers' heartbeats and of the cluster's counts, as `observatory_` metrics.
 
-The metrics are listed in docs/architecture.md. A heartbeat is stored once, at its time on the scheduler's
+The metrics are listed in docs/metrics.md. A heartbeat is stored once, at its time on the scheduler's
 clock: the worker's own time plus the least delay seen so far between measurement and arrival. While
 identity.json fails (workers_page.py) memory, CPU, event loop and GIL are derived from the workers' /metrics,
 under the same names. The scheduler's own load is derived from the scheduler's /metrics.

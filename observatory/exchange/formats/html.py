@@ -19,7 +19,7 @@ from observatory.exchange.formats.report import report_of
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import MINIMUM_SPAN_BINS
 
-FRONTEND = Path(settings.BASE_DIR) / "frontend"
+FRONTEND = Path(settings.FRONTEND_DIR)
 STYLES = ("base", "charts", "cluster", "records", "flags", "report")
 
 

@@ -82,7 +82,7 @@ def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, A
 
 
 def _edge(lines: list[LogLine]) -> str:
-    return mark_of(lines[0].time, lines[0].place) if lines else ""
+    return mark_of(lines[0].time, lines[0].hash) if lines else ""
 
 
 def _mark(request: HttpRequest, name: str) -> LogCursor | None:

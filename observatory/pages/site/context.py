@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
+from observatory import __version__
 from observatory.alerts.web.listing import firing
 from observatory.clusters.access import Person, visible_projects
 from observatory.clusters.models import Project
@@ -16,12 +17,13 @@ MAXIMUM_PROJECTS_IN_SWITCHER = 50
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """`switcher`: the projects to choose from; `current_project`: the one that `?project=` names, or None;
-    `firing`: the alerts of the cluster whose page it is, and all others."""
+    `firing`: the alerts of the cluster whose page it is, and all others; `version`: of Observatory."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
     projects = visible_projects(user)
     return {
+        "version": __version__,
         "switcher": lambda: projects[:MAXIMUM_PROJECTS_IN_SWITCHER],
         "current_project": lambda: _current(request, projects),
         **firing_flag(user, _cluster(request)),

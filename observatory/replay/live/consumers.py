@@ -1,4 +1,4 @@
-"""The socket of an open page: what was committed of its cluster, as blocks."""
+"""The WebSocket of a live page: sends blocks of what is committed to its cluster."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from django.contrib.auth.models import AbstractUser
 from django.http import Http404
 
 from observatory.clusters.access import get_cluster
-from observatory.replay.live import subscription
-from observatory.replay.tiles.builder import empty_extent, extent_block
+from observatory.replay.live.subscription import subscribe, unsubscribe
+from observatory.replay.tiles.extent_block import empty_extent, extent_block
 from observatory.store.connection import read_connection
 from observatory.store.queries.extents import read_extent
 
@@ -26,24 +26,24 @@ SIGNED_OUT, NOT_FOUND, TOO_SLOW = 4401, 4404, 4408
 UNSUPPORTED, UNAVAILABLE = 1003, 1011
 """RFC 6455, 7.4.1"""
 CHECK_ACCESS_EVERY = 30.0
-"""seconds: who signs out or loses a project's membership loses its live pages within them"""
+"""seconds, within which signing out or losing membership closes a user's live pages"""
 MAXIMUM_PENDING = 8_000_000
-"""bytes that wait for a page to read them"""
+"""bytes queued for a page that reads slowly"""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the socket is closed, and with which code."""
+    """Why a socket is closed."""
 
     code: int
     reason: str
 
 
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """Frames of /ws/clusters/{id}/live: what is committed, and once a second the state now.
+    """Sends /ws/clusters/{id}/live: what is committed, and the current state once a second.
 
-    The channel layer's queues have no bound. So frames are taken from it as they come, one task sends them,
-    and at most MOST_PENDING bytes of them wait for a page that reads slowly.
+    The queues of the channel layer are unbounded. So frames are received at once, one task sends them, and at
+    most MAXIMUM_PENDING bytes are queued for a page that reads slowly.
     """
 
     async def connect(self) -> None:
@@ -52,8 +52,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.pending = 0
         self.refused = False
         self.tasks: list[asyncio.Task[None]] = []
-        # first the frames, which wait, then the extent: every batch after it comes as a frame
-        await subscription.subscribe(self._cluster_id(), self._take)
+        # subscribes before it reads the extent, so that every later batch arrives as a frame
+        await subscribe(self._cluster_id(), self._receive_frame)
         extent = await self._extent()
         self.tasks.append(asyncio.create_task(self._send_all(extent)))
         if extent is not None:
@@ -65,20 +65,20 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._leave()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """A page has nothing to say here."""
+        """Close the socket: pages send nothing."""
         await self._refuse(UNSUPPORTED, "This socket only sends.")
 
-    async def _take(self, frame: bytes) -> None:
+    async def _receive_frame(self, frame: bytes) -> None:
         if self.refused:
             return
         if self.pending + len(frame) > MAXIMUM_PENDING:
-            await self._refuse(TOO_SLOW, "This page reads too slowly for what happens: it starts anew.")
+            await self._refuse(TOO_SLOW, "This page reads too slowly: it is reloaded.")
             return
         self.pending += len(frame)
         self.outgoing.put_nowait(frame)
 
     async def _send_all(self, extent: bytes | None) -> None:
-        """Sends the extent, for a page that may have it, and then what was taken since `follow`."""
+        """Send the extent, if access was granted, then the queued frames."""
         try:
             if extent is not None:
                 await self.send(bytes_data=extent)
@@ -91,7 +91,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self.send(bytes_data=item)
                 self.pending -= len(item)
         except OSError:
-            return  # the page is gone: `disconnect` comes next
+            return  # the page closed the connection; `disconnect` is called next
 
     async def _check_access(self) -> None:
         while True:
@@ -100,9 +100,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 return
 
     async def _extent(self) -> bytes | None:
-        """The extent's block; None where the page may not have it: then the socket is closed."""
+        """Return the extent block; without access close the socket and return None."""
         try:
-            # anew from the session's row: people sign out, and rights change, while a page is open
+            # reads the session again: users sign out, and rights change, while a page is open
             store = import_module(settings.SESSION_ENGINE).SessionStore
             user = await get_user({"session": store(self.scope["session"].session_key)})
             if not user.is_authenticated:
@@ -112,13 +112,13 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         except Http404 as error:
             await self._refuse(NOT_FOUND, str(error))
         except (psycopg.Error, django.db.Error):
-            await self._refuse(UNAVAILABLE, "The database doesn't answer.")
+            await self._refuse(UNAVAILABLE, "The database isn't available.")
         else:
             return found
         return None
 
     async def _refuse(self, code: int, reason: str) -> None:
-        """Closes the socket when the frame that is being sent is out; those that wait are forgotten."""
+        """Close the socket after the frame being sent; queued frames are dropped."""
         if self.refused:
             return
         self.refused = True
@@ -128,7 +128,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._leave()
 
     async def _leave(self) -> None:
-        await subscription.unsubscribe(self._cluster_id(), self._take)
+        await unsubscribe(self._cluster_id(), self._receive_frame)
 
     def _cluster_id(self) -> int:
         return int(self.scope["url_route"]["kwargs"]["cluster_id"])
@@ -136,7 +136,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
 def _extent(user: AbstractUser, cluster_id: int) -> bytes:
-    """The cluster's `extent` block; raises Http404 where `user` may not see it."""
+    """Return the `extent` block of a cluster. Raises Http404 if `user` has no access."""
     cluster = get_cluster(user, cluster_id)
     with read_connection() as connection:
         return extent_block(read_extent(connection, cluster.pk) or empty_extent(cluster), cluster)

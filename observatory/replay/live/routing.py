@@ -1,4 +1,4 @@
-"""The sockets' URLs."""
+"""URLs of the WebSockets."""
 
 from __future__ import annotations
 

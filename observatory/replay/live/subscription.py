@@ -1,6 +1,6 @@
-"""What the open pages of a live cluster are told: once for all those that this process has open.
+"""Frames for the live pages of a cluster, shared by all pages that this process serves.
 
-One subscription and one state a second, however many pages there are: a page more costs what sending costs.
+There is one channel-layer subscription and one state per second, however many pages are open.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from observatory.replay.state import state_at
 from observatory.store.connection import read_connection
 from observatory.store.ingest.publication import group_of, joined
 from observatory.store.queries import timeline
+from observatory.store.times import seconds_to_microseconds
 from observatory.wire.blocks import encode
 
 log = logging.getLogger(__name__)
@@ -28,106 +29,106 @@ log = logging.getLogger(__name__)
 STATE_INTERVAL = 1.0
 """seconds between two states"""
 FRAME_INTERVAL = 0.25
-"""seconds between two frames to a page: what comes meanwhile goes out together, as sending is what costs"""
+"""seconds between two frames to a page; blocks of the meantime are joined, as sending is the main cost"""
 
 Receiver = Callable[[bytes], Awaitable[None]]
 
 
 class ClusterSubscription:
-    """Hands frames to the pages of a cluster: what is committed, and `state` blocks. For one event loop."""
+    """Sends committed blocks and `state` blocks of a cluster to its receivers, in one event loop."""
 
     def __init__(self, cluster: int) -> None:
         self.cluster = cluster
-        self.pages: set[Receiver] = set()
+        self.receivers: set[Receiver] = set()
         self.layer = get_channel_layer()
-        self.channel = asyncio.create_task(self._subscribe())
-        self.waiting: list[bytes] = []
-        self.has_come = asyncio.Event()
-        works = (self._receive, self._tell_states, self._hand_on)
-        self.tasks = [asyncio.create_task(work()) for work in works]
+        self.channel = asyncio.create_task(self._join_group())
+        self.queue: list[bytes] = []
+        self.has_frames = asyncio.Event()
+        loops = (self._receive, self._make_states, self._deliver)
+        self.tasks = [asyncio.create_task(loop()) for loop in loops]
 
     async def close(self) -> None:
-        """When no page is left, which ends a task whose cancellation a library took for itself, too."""
+        """Leave the group; the loops also end by themselves, in case a library swallows the cancellation."""
         try:
             await self.layer.group_discard(group_of(self.cluster), await self.channel)
         finally:
             for task in self.tasks:
                 task.cancel()
 
-    async def _subscribe(self) -> str:
+    async def _join_group(self) -> str:
         channel: str = await self.layer.new_channel()
         await self.layer.group_add(group_of(self.cluster), channel)
         return channel
 
     async def _receive(self) -> None:
-        """What the writer publishes (observatory.store.ingest.publication)."""
+        """Queue what the writer publishes (observatory.store.ingest.publication)."""
         channel = await self.channel
-        while self.pages:
+        while self.receivers:
             message = await self.layer.receive(channel)
-            self._tell(message["data"])
+            self._enqueue(message["data"])
 
-    async def _tell_states(self) -> None:
-        while self.pages:
+    async def _make_states(self) -> None:
+        while self.receivers:
             began = time.monotonic()
             try:
                 state = await _state_block(self.cluster)
             except (psycopg.Error, django.db.Error, ValueError) as error:
-                log.warning("open pages of cluster %d get no state: %s", self.cluster, str(error)[:200])
+                log.warning("no state for the live pages of cluster %d: %s", self.cluster, str(error)[:200])
             else:
                 if state is not None:
-                    self._tell(state)
+                    self._enqueue(state)
             spent = time.monotonic() - began
             await asyncio.sleep(max(STATE_INTERVAL - spent, spent))
 
-    def _tell(self, frame: bytes) -> None:
-        self.waiting.append(frame)
-        self.has_come.set()
+    def _enqueue(self, frame: bytes) -> None:
+        self.queue.append(frame)
+        self.has_frames.set()
 
-    async def _hand_on(self) -> None:
-        while self.pages:
-            await self.has_come.wait()
-            self.has_come.clear()
-            waiting, self.waiting = self.waiting, []
-            for frame in joined(waiting):
-                for take in list(self.pages):
-                    await take(frame)
+    async def _deliver(self) -> None:
+        while self.receivers:
+            await self.has_frames.wait()
+            self.has_frames.clear()
+            queued, self.queue = self.queue, []
+            for frame in joined(queued):
+                for receive in list(self.receivers):
+                    await receive(frame)
             await asyncio.sleep(FRAME_INTERVAL)
 
 
-_feeds: dict[int, ClusterSubscription] = {}
+_subscriptions: dict[int, ClusterSubscription] = {}
 """by cluster"""
 
 
-async def subscribe(cluster: int, take: Receiver) -> None:
-    """From when this returns on, a page takes all that is published. Raises what the broker's client does."""
-    if (feed := _feeds.get(cluster)) is None:
-        feed = _feeds[cluster] = ClusterSubscription(cluster)
-    feed.pages.add(take)
+async def subscribe(cluster: int, receiver: Receiver) -> None:
+    """Send everything published after this returns to `receiver`. Raises what the broker's client raises."""
+    if (subscription := _subscriptions.get(cluster)) is None:
+        subscription = _subscriptions[cluster] = ClusterSubscription(cluster)
+    subscription.receivers.add(receiver)
     try:
-        await asyncio.shield(feed.channel)
+        await asyncio.shield(subscription.channel)
     except BaseException:
-        await unsubscribe(cluster, take)
+        await unsubscribe(cluster, receiver)
         raise
 
 
-async def unsubscribe(cluster: int, take: Receiver) -> None:
-    """Ends `follow`; does nothing for a page that doesn't."""
-    feed = _feeds.get(cluster)
-    if feed is None or take not in feed.pages:
+async def unsubscribe(cluster: int, receiver: Receiver) -> None:
+    """End a subscription; does nothing without one."""
+    subscription = _subscriptions.get(cluster)
+    if subscription is None or receiver not in subscription.receivers:
         return
-    feed.pages.remove(take)
-    if not feed.pages:
-        del _feeds[cluster]
-        await feed.close()
+    subscription.receivers.remove(receiver)
+    if not subscription.receivers:
+        del _subscriptions[cluster]
+        await subscription.close()
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
 def _state_block(cluster_id: int) -> bytes | None:
-    """None where there is nothing new: the cluster has ended, or isn't there. Raises ValueError on a NaN."""
+    """Encode the current state; None if the cluster isn't live. Raises ValueError on a NaN."""
     cluster = Cluster.objects.select_related("target").filter(pk=cluster_id, ended=None).first()
     if cluster is None:
         return None
-    moment = time.time() + (cluster.target.clock_offset if cluster.target else 0.0)
+    now = time.time() + (cluster.target.clock_offset if cluster.target else 0.0)
     with read_connection() as connection, timeline.snapshot(connection):
-        state = state_at(connection, Scope(cluster), round(moment * 1e6))
+        state = state_at(connection, Scope(cluster), seconds_to_microseconds(now))
     return encode("state", 0, [], state)

@@ -1,4 +1,4 @@
-"""Rows → bins: how long each lane was busy with what, and what a series did, in each bin of a tile."""
+"""Bins spans and samples: busy time of each lane, and statistics of each series, by bin of a tile."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 MINIMUM_SPAN_BINS = 2
-"""bins: a span of at least so many is drawn as itself"""
+"""bins: spans at least this long are sent themselves, shorter ones binned"""
 MAXIMUM_GAP = 3.0
-"""usual intervals between two samples of a counter, beyond which its rate is unknown"""
+"""sampling intervals between two samples of a counter; beyond it the rate is unknown"""
 
 
 @dataclass(frozen=True, slots=True)
 class BusyBins:
-    """Seconds and started spans by (lane, bin, prefix, action); sorted, each combination once."""
+    """Busy seconds and started spans by (lane, bin, prefix, action); sorted and unique."""
 
     lane: Integers
     bin: Integers
@@ -32,7 +32,7 @@ class BusyBins:
 
 
 def is_short(start: Integers, stop: Integers, tile_id: TileId) -> npt.NDArray[np.bool_]:
-    """Which spans (microseconds) are added into bins of `tile_id` rather than drawn as themselves."""
+    """Return which spans (microseconds) are binned at the tile's level rather than sent themselves."""
     return np.asarray(stop - start < MINIMUM_SPAN_BINS * tile_id.bin_width)
 
 
@@ -45,10 +45,9 @@ def bin_spans(
     tile_id: TileId,
     window: tuple[int, int],
 ) -> BusyBins:
-    """Spans (start and stop in microseconds) as bins: exact overlap, nothing sampled.
+    """Bin spans (start and stop in microseconds) by their exact overlap, clipped to `window`.
 
-    A span counts in the bin where it starts, so that over all tiles of a level each counts once. What lies
-    outside of `window` isn't in them.
+    A span is counted in the bin where it starts, so it counts once over all tiles of a level.
     """
     start, stop = np.clip(start, *window), np.clip(stop, *window)
     first = (np.maximum(start, tile_id.start) - tile_id.start) >> tile_id.level
@@ -66,7 +65,7 @@ def bin_spans(
 
 
 def merge_busy_bins(parts: Sequence[BusyBins]) -> BusyBins:
-    """The sum of bins of one tile."""
+    """Add up bins of one tile."""
     if not parts:
         empty = np.zeros(0, np.int64)
         return BusyBins(empty, empty, empty, empty, np.zeros(0), empty)
@@ -89,7 +88,7 @@ def merge_busy_bins(parts: Sequence[BusyBins]) -> BusyBins:
 
 @dataclass(frozen=True, slots=True)
 class SeriesBins:
-    """What each series did in each bin that has a sample of it; `time`: its last sample's (microseconds)."""
+    """Statistics of each series in each bin with samples; `time` is the last sample's (microseconds)."""
 
     series: Integers
     time: Integers
@@ -101,12 +100,12 @@ class SeriesBins:
 
 
 def bin_samples(series: Integers, time: Integers, value: Floats, tile_id: TileId) -> SeriesBins:
-    """Samples (sorted by series, then time in microseconds; NaN is none) within `tile_id` as bins."""
+    """Bin the samples in the tile; they are sorted by series and time (microseconds), NaN is skipped."""
     inside = (time >= tile_id.start) & (time < tile_id.stop) & ~np.isnan(value)
     series, time, value = series[inside], time[inside], value[inside]
     if not len(series):
-        none, nothing = np.zeros(0, np.int64), np.zeros(0)
-        return SeriesBins(none, none, nothing, nothing, nothing, nothing, none)
+        no_integers, no_floats = np.zeros(0, np.int64), np.zeros(0)
+        return SeriesBins(no_integers, no_integers, no_floats, no_floats, no_floats, no_floats, no_integers)
     bins = (time - tile_id.start) >> tile_id.level
     changes = (series[1:] != series[:-1]) | (bins[1:] != bins[:-1])
     firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
@@ -124,7 +123,7 @@ def bin_samples(series: Integers, time: Integers, value: Floats, tile_id: TileId
 
 
 def merge_series_bins(parts: Sequence[SeriesBins], tile_id: TileId) -> SeriesBins:
-    """Bins of smaller tiles within `tile_id` as bins of its width."""
+    """Merge bins of smaller tiles into the wider bins of `tile_id`."""
     names = ("series", "time", "min", "max", "mean", "last", "count")
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts] or [np.zeros(0, np.int64)])
@@ -151,10 +150,10 @@ def merge_series_bins(parts: Sequence[SeriesBins], tile_id: TileId) -> SeriesBin
 
 
 def rates(series: Integers, time: Integers, value: Floats, interval: Floats) -> Floats:
-    """Counters' growth per second since the sample before; NaN where there is none within GAP intervals.
+    """Return counters' rates per second; NaN if the previous sample is over MAXIMUM_GAP intervals ago.
 
-    `interval`: the usual seconds between samples, of each row. A counter that fell was reset (its process
-    restarted) and has grown from 0, as Prometheus' rate() takes it.
+    `interval` is the sampling interval (seconds) of each row. A counter that fell was reset and has grown
+    from 0, as in Prometheus' rate().
     """
     found = np.full(len(value), np.nan)
     if len(value) < 2:

@@ -1,4 +1,4 @@
-"""What a tile, or an extent, tells of a window alone: nothing of before, after, or what isn't shared."""
+"""Clips tiles and extents to a window, and removes what the scope doesn't share."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from observatory.wire.blocks import Block, Column, decode, encode
 
 
 def clip_tile(packed: bytes, scope: Scope) -> bytes:
-    """A tile (in gzip's format) as it is told within the scope: its extent, and what crosses the edges."""
+    """Clip a gzipped tile to the scope: its extent, its spans and its events."""
     blocks = decode(gzip.decompress(packed))
-    return gzip.compress(b"".join(_narrow(block, scope) for block in blocks), 1, mtime=0)
+    return gzip.compress(b"".join(_clip_block(block, scope) for block in blocks), 1, mtime=0)
 
 
 def clip_extent(meta: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
-    """The meta of a window's `extent` block; what isn't known of a window is left out."""
+    """Return the meta of a window's `extent` block, without the counts, which aren't known for a window."""
     start, stop = scope.start / 1e6, scope.stop / 1e6
     is_over = meta["last"] >= stop or meta["ended"] is not None or meta["committed"] >= stop
     return {
         "first": max(meta["first"], start),
         "last": min(max(meta["last"], start), stop),
-        # so much later that what lies within is closed for the page, too
+        # later than the window, so that the page treats its tiles as closed
         "committed": min(meta["committed"], stop + SETTLING),
         "version": meta["version"],
         "sequence": meta["sequence"],
@@ -38,17 +38,17 @@ def clip_extent(meta: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     }
 
 
-def _narrow(block: Block, scope: Scope) -> bytes:
+def _clip_block(block: Block, scope: Scope) -> bytes:
     if block.kind == "extent":
-        return _encoded(replace(block, meta=clip_extent(block.meta, scope)))
+        return _encode(replace(block, meta=clip_extent(block.meta, scope)))
     if block.kind == "span":
-        return _encoded(_clipped(block, scope))
+        return _encode(_clip_spans(block, scope))
     if block.kind == "event":
-        return _events(block, scope)
-    return _encoded(block)
+        return _redact_events(block, scope)
+    return _encode(block)
 
 
-def _clipped(block: Block, scope: Scope) -> Block:
+def _clip_spans(block: Block, scope: Scope) -> Block:
     columns = dict(block.columns)
     for name in ("start", "stop"):
         times = np.frombuffer(columns[name].data, "<f8", block.rows)
@@ -57,10 +57,10 @@ def _clipped(block: Block, scope: Scope) -> Block:
     return replace(block, columns=columns)
 
 
-def _events(block: Block, scope: Scope) -> bytes:
+def _redact_events(block: Block, scope: Scope) -> bytes:
     columns = (block.list(name) for name in ("time", "worker", "kind", "message", "detail"))
     return event_block([redact_event(row, scope) for row in zip(*columns, strict=True)])
 
 
-def _encoded(block: Block) -> bytes:
+def _encode(block: Block) -> bytes:
     return encode(block.kind, block.rows, list(block.columns.values()), block.meta)

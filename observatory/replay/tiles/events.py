@@ -1,4 +1,4 @@
-"""Events of a tile: each as itself; of kinds that there are too many of, how many began in each bin."""
+"""The events of a tile; kinds with too many events are counted by bin."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from observatory.wire.blocks import encode, number_column, text_column
 from observatory.wire.event_kinds import NEVER_BINNED
 
 MAXIMUM_OF_KIND = 500
-"""events of one kind that a tile has as themselves"""
+"""events of one kind in a tile; more are counted by bin"""
 
 DROPPED = "records-dropped"
 STRUCTURAL = ("worker-", "scheduler-", "stream-", DROPPED)
-"""how the kinds begin whose details are facts of ours, not texts of the cluster's code"""
+"""prefixes of the kinds whose details are made by Observatory, not by the cluster's code"""
 
 Row = tuple[float, int, str, str, str]
 """time (s), worker (-1: none), kind, message, detail as JSON"""
@@ -31,7 +31,7 @@ Counts = Mapping[tuple[int, str], int]
 def list_events(
     connection: psycopg.Connection, scope: Scope, after: int, before: int, limit: int
 ) -> list[dict[str, Any]]:
-    """The first events of the scope with after ≤ time < before (microseconds)."""
+    """Return the first events of the scope with after ≤ time < before (microseconds)."""
     window = max(after, scope.start), min(before, scope.stop)
     return [
         {
@@ -49,10 +49,10 @@ def list_events(
 
 
 def redact_event(row: Row, scope: Scope) -> Row:
-    """An event as it is shown within the scope.
+    """Return an event as the scope may show it.
 
-    Its message can hold what a log or an exception says: through a link that shows neither it is told by its
-    kind alone. The edges of a gap lie within the window.
+    Messages can contain log lines and exceptions: a public link without these sections shows the kind only.
+    The time range of dropped records is clipped to the window.
     """
     time, worker, kind, message, detail = row
     if not scope.is_public:
@@ -69,7 +69,7 @@ def redact_event(row: Row, scope: Scope) -> Row:
 
 
 def event_blocks_from_rows(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> bytes:
-    """The blocks of the tile at `tile_id`, of rows."""
+    """Return the event blocks of a tile from rows."""
     window = (scope.cluster.pk, *scope.clip(tile_id))
     kinds = timeline.frequent_event_kinds(connection, *window, MAXIMUM_OF_KIND)
     counted = sorted(set(kinds) - NEVER_BINNED)

@@ -1,4 +1,4 @@
-"""The tiles of the higher levels: each made of the two below it. Nothing is sampled away."""
+"""Builds tiles of the higher levels from the two tiles below each; all records are counted."""
 
 from __future__ import annotations
 
@@ -32,10 +32,7 @@ DTYPES = {"u32": "<u4", "u8": "u1", "f32": "<f4", "f64": "<f8", "i32": "<i4"}
 
 
 def tile_from_children(layer: Layer, tile_id: TileId, children: Children, window: tuple[int, int]) -> bytes:
-    """The blocks of the tile at `tile_id` made of those one level below, which may be none, one or two.
-
-    What lies outside of `window` (microseconds) isn't in its bins.
-    """
+    """Return the blocks of a tile from none, one or two children, clipped to `window` (microseconds)."""
     if layer.name == SPANS:
         return _spans(tile_id, children, window)
     if layer.name == PREFIXES:
@@ -49,7 +46,7 @@ def tile_from_children(layer: Layer, tile_id: TileId, children: Children, window
 
 
 def _spans(tile_id: TileId, children: Children, window: tuple[int, int]) -> bytes:
-    """What is short on this level goes into the bins, what is long stays; one in both children comes once."""
+    """Bin the spans that are short at this level, keep long ones; a span in both children is used once."""
     rows = [
         row
         for child, body in children
@@ -61,8 +58,8 @@ def _spans(tile_id: TileId, children: Children, window: tuple[int, int]) -> byte
     busy = _busy(tile_id, children, _short_bins(tile_id, short, window))
     blocks = [busy_block(busy, tile_id)]
     if len(short) < len(rows):
-        whole = [row for row in rows if _microseconds(row[5]) - _microseconds(row[4]) >= shortest]
-        blocks.append(span_block(sorted(whole, key=lambda row: (row[4], row[0]))))
+        long = [row for row in rows if _microseconds(row[5]) - _microseconds(row[4]) >= shortest]
+        blocks.append(span_block(sorted(long, key=lambda row: (row[4], row[0]))))
     return b"".join(blocks)
 
 
@@ -88,7 +85,7 @@ def _busy(tile_id: TileId, children: Children, more: Iterable[BusyBins] = ()) ->
 
 
 def _event_counts(children: Children) -> Counter[tuple[int, str]]:
-    """By bin and kind, the bins being those of the parent."""
+    """Add up event counts by bin of the parent and kind."""
     counts: Counter[tuple[int, str]] = Counter()
     for child, body in children:
         for bin, kind, count in _rows(body, "event-count", ("bin", "kind", "count")):
@@ -97,7 +94,7 @@ def _event_counts(children: Children) -> Counter[tuple[int, str]]:
 
 
 def _half(child: TileId) -> int:
-    """The parent's bin in which the child begins."""
+    """Return the parent's bin in which the child starts."""
     return BINS // 2 if child.index % 2 else 0
 
 
@@ -126,9 +123,9 @@ def _profile(tile_id: TileId, children: Children) -> ProfileBins:
 
 
 def count_spans(body: bytes) -> int:
-    """How many spans a tile of the layer spans tells of; one that several bins share counts in each."""
-    busy, whole = _block(body, "busy"), _block(body, "span")
-    return (0 if busy is None else int(_array(busy, "count").sum())) + (0 if whole is None else whole.rows)
+    """Count the spans in a tile of the layer `spans`; one over several bins counts in each."""
+    busy, long = _block(body, "busy"), _block(body, "span")
+    return (0 if busy is None else int(_array(busy, "count").sum())) + (0 if long is None else long.rows)
 
 
 def _block(body: bytes, kind: str) -> Block | None:

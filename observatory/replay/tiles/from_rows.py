@@ -1,4 +1,4 @@
-"""The tiles of the lowest levels: made of rows."""
+"""Builds tiles of the lower levels from rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from observatory.wire.records import MetricType
 
 
 def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
-    """The blocks of a tile, without the extent's."""
+    """Return the blocks of a tile, without the extent block."""
     if layer.name == SPANS:
         return _spans(connection, scope, layer.band or 0, tile_id)
     if layer.name == PREFIXES:
@@ -52,8 +52,8 @@ def _spans(connection: psycopg.Connection, scope: Scope, band: int, tile_id: Til
     blocks = [_busy_block(binned, binned["lane"], tile_id, scope)]
     if not short.all():
         shortest = MINIMUM_SPAN_BINS * tile_id.bin_width
-        whole = timeline.long_spans(connection, cluster, *window, shortest, lanes)
-        blocks.append(span_block(whole))
+        long = timeline.long_spans(connection, cluster, *window, shortest, lanes)
+        blocks.append(span_block(long))
     return b"".join(blocks)
 
 
@@ -70,6 +70,7 @@ def _busy_block(
 
 
 def busy_block(busy: BusyBins, tile_id: TileId) -> bytes:
+    """Encode the busy bins of a tile."""
     columns = [
         Column("lane", "u32", busy.lane.astype("<u4")),
         Column("bin", "u32", busy.bin.astype("<u4")),
@@ -82,7 +83,7 @@ def busy_block(busy: BusyBins, tile_id: TileId) -> bytes:
 
 
 def span_block(rows: list[tuple[object, ...]]) -> bytes:
-    """`rows` as store.timeline.long_spans gives them."""
+    """Encode the rows of store.queries.timeline.long_spans."""
     columns = list(zip(*rows, strict=True)) or [()] * 9
     lane, prefix, action, status, start, stop, nbytes, keys, typenames = columns
     return encode(
@@ -117,7 +118,7 @@ def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id:
     numbers = np.array([series.id for series in found], np.int64)
     usual = np.array([intervals.of(series.metric) for series in found], np.float64)
     is_counter = np.array([series.type == MetricType.COUNTER for series in found], bool)
-    # a counter's first rate in the tile takes the sample before it
+    # the first rate of a counter in the tile needs the sample before it
     before = int(MAXIMUM_GAP * usual.max(initial=0) * 1e6)
     rows = timeline.samples(connection, cluster.pk, numbers.tolist(), max(scope.start, start - before), stop)
     series, time, value = rows["series"], rows["time"], rows["value"]

@@ -1,4 +1,4 @@
-"""The layers that tiles are made of, and their bands: wire/layers.py."""
+"""Layers of tiles, and their bands of workers (wire/layers.py)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ LAYER_NAMES = (SPANS, PREFIXES, EVENTS, PROFILE, *LAYERS)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
+    """What a tile shows; of a band of workers where the layer has bands."""
+
     name: str
     band: int | None = 0
     """None: all workers together"""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError for what is no layer."""
+        """Parse the layer of a URL, such as `memory.1`. Raises ValueError."""
         name, dot, part = text.partition(".")
         if name not in LAYER_NAMES:
             raise ValueError(f"layer is {text[:50]!r}: there are {', '.join(LAYER_NAMES)}")
@@ -47,7 +49,7 @@ class Layer:
 
 
 def layers_for(workers: int) -> list[Layer]:
-    """All layers of a cluster that had so many workers."""
+    """Return all layers of a cluster with so many workers."""
     bands = band_count(workers)
     found = [Layer(name) for name in LAYER_NAMES]
     if bands > 1:
@@ -57,4 +59,5 @@ def layers_for(workers: int) -> list[Layer]:
 
 
 def band_count(workers: int) -> int:
+    """Return the number of bands of so many workers."""
     return max(1, -(-workers // BAND))

@@ -1,4 +1,4 @@
-"""Levels of detail: bins of 2^level microseconds, tiles of 512 bins, counted from the epoch."""
+"""Levels of detail: a level's bins are 2^level microseconds wide, its tiles 512 bins, from the epoch on."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class TileId:
 
     def __post_init__(self) -> None:
         if not MINIMUM_LEVEL <= self.level <= MAXIMUM_LEVEL:
-            raise ValueError(f"level is {self.level}: it goes from {MINIMUM_LEVEL} to {MAXIMUM_LEVEL}")
+            raise ValueError(f"level is {self.level}: levels go from {MINIMUM_LEVEL} to {MAXIMUM_LEVEL}")
         if not 0 <= self.index * self.width < MAXIMUM_TIME:
             raise ValueError(f"index {self.index} of level {self.level} lies outside of 1970 to 2100")
 
     @classmethod
     def at(cls, level: int, time: int) -> TileId:
-        """The tile of a level that has an instant (microseconds) in it."""
+        """Return the tile of a level that contains a time (microseconds)."""
         return cls(level, time // (BINS << level))
 
     @property
     def children(self) -> tuple[TileId, TileId]:
-        """The two of the level below that cover the same time."""
+        """The two tiles of the level below that cover the same time."""
         return TileId(self.level - 1, 2 * self.index), TileId(self.level - 1, 2 * self.index + 1)
 
     @property

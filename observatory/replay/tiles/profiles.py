@@ -1,4 +1,4 @@
-"""Rows of profiles → bins: how often each stack was seen of whom and in what. Nothing is sampled away."""
+"""Bins profile samples: counts of each stack by worker, prefix and source. All samples are counted."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from observatory.replay.tiles.levels import TileId
 from observatory.wire.blocks import Column, encode, number_column, text_column
 
 MAXIMUM_BINS = 32
-"""bins of a tile: a flame graph sums over its window, which is a tile long or two"""
+"""bins of a tile; few suffice, as a flame graph sums over one or two tiles"""
 MAXIMUM_ROWS = 20_000
-"""of a tile, while it has more bins than one"""
+"""rows of a tile; with more rows it has fewer bins, at least one"""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileBins:
-    """How often each stack was seen in each bin; sorted, each combination once.
+    """Counts of each stack by bin; sorted and unique.
 
-    `time` (microseconds) is the newest of what was summed, `worker` -1 the scheduler, `prefix` 0 none.
+    `time` (microseconds) is the newest sample's, worker -1 is the scheduler, prefix 0 is none.
     """
 
     time: Integers
@@ -31,7 +31,7 @@ class ProfileBins:
     stack: Integers
     count: Integers
     bins: int = MAXIMUM_BINS
-    """of the tile"""
+    """number of bins of the tile"""
 
 
 INTEGER_COLUMNS = {
@@ -41,15 +41,15 @@ INTEGER_COLUMNS = {
     "stack": ("u32", "<u4"),
     "count": ("u32", "<u4"),
 }
-"""columns of whole numbers: their types in a block and in numpy"""
+"""integer columns, with their types in a block and in numpy"""
 LARGEST_COUNT = 2**32 - 1
 
 
 def merge_profile_bins(parts: Sequence[ProfileBins], tile_id: TileId) -> ProfileBins:
-    """The rows of `parts` in the finest bins of the tile at `tile_id` that leave it at most MOST_ROWS.
+    """Add up rows in the narrowest bins of the tile that need at most MAXIMUM_ROWS rows.
 
-    A tile made of tiles is the same as one made of rows: where the rows of a tile are few enough in so many
-    bins, those of each child are in half as many. A count ends at LARGEST_COUNT.
+    Merging child tiles gives the same result as rows do: if a tile's rows fit with some number of bins, each
+    child's fit with half of it. Counts are capped at LARGEST_COUNT.
     """
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts] or [np.zeros(0, np.int64)])
@@ -77,7 +77,7 @@ def _summed(profile: ProfileBins, tile_id: TileId) -> ProfileBins:
 
 
 def stack_block(stacks: Sequence[tuple[int, str]]) -> bytes:
-    """`stacks` as store.stacks.frames_of gives them."""
+    """Encode the rows of store.stacks.stack_frames."""
     columns = [
         number_column("id", "u32", [stack for stack, _ in stacks]),
         text_column("frames", [frames for _, frames in stacks]),
@@ -86,6 +86,7 @@ def stack_block(stacks: Sequence[tuple[int, str]]) -> bytes:
 
 
 def profile_block(profile: ProfileBins, tile_id: TileId) -> bytes:
+    """Encode the profile of a tile."""
     columns = [Column("time", "f64", profile.time / 1e6)]
     columns += [
         Column(name, type, getattr(profile, name).astype(dtype))

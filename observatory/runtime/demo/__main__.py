@@ -1,4 +1,4 @@
-"""`python -m observatory.runtime.demo [--once]`: started and stopped by `manage.py up --demo`."""
+"""`python -m observatory.runtime.demo [--once]`: the demo process of `up --demo`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import argparse
 import logging
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 from observatory.runtime.demo import READY
 from observatory.runtime.demo.cluster import DemoCluster
 from observatory.runtime.demo.work import one_pass
-from observatory.runtime.supervision.children import dying_with_us
-
-MANAGE = Path(__file__).parents[3] / "manage.py"
+from observatory.runtime.supervision import management
 
 
 def main() -> None:
@@ -31,23 +27,16 @@ def main() -> None:
     agent = {
         "OBSERVATORY_URL": options.url,
         "OBSERVATORY_NAME": "demo",
-        "OBSERVATORY_TOKEN": _manage("demo_token"),
+        "OBSERVATORY_TOKEN": management.output("demo_token"),
         "DASK_OBSERVATORY__SPOOL_DIRECTORY": str(options.folder / "spool"),
     }
     with DemoCluster(options.folder, agent) as cluster, cluster.client() as client:
-        _manage("watch_demo", cluster.http_address)
+        management.output("watch_demo", cluster.http_address)
         (options.folder / READY).touch()
         one_pass(client)
         while not options.once:
             cluster.mend(client)
             one_pass(client)
-
-
-def _manage(*arguments: str) -> str:
-    """What a management command prints."""
-    command = [sys.executable, str(MANAGE), *arguments]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, preexec_fn=dying_with_us())
-    return done.stdout.strip()
 
 
 def _stop(*_: object) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,9 +15,9 @@ from typing import Self
 
 from distributed import Client
 
+from observatory.runtime.supervision.children import python
 from observatory.runtime.supervision.program import Program
 
-ROOT = Path(__file__).parents[3]
 WORKERS, THREADS = 3, 2
 MEMORY_LIMIT = "600MB"
 HTTP_PORT = 8787
@@ -39,11 +38,10 @@ class DemoCluster:
         http_port = HTTP_PORT if _is_free(HTTP_PORT) else _free_port()
         self.address = f"tcp://127.0.0.1:{port}"
         self.http_address = f"http://127.0.0.1:{http_port}"
-        dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-        scheduler = [*dask, "--host", "127.0.0.1", "--port", str(port), "--dashboard-address"]
-        worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1"]
+        scheduler = python("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port))
+        worker = python("distributed.cli.dask_worker", self.address, "--host", "127.0.0.1")
         preload = ["--preload", "observatory.agent"] if agent else []
-        command = [*scheduler, f"127.0.0.1:{http_port}", *preload]
+        command = [*scheduler, "--dashboard-address", f"127.0.0.1:{http_port}", *preload]
         self.programs = [Program("scheduler", command, self._answers)]
         for number in range(WORKERS):
             options = ["--nthreads", str(THREADS), "--memory-limit", MEMORY_LIMIT, "--name", f"demo-{number}"]
@@ -52,8 +50,8 @@ class DemoCluster:
         for program in self.programs:
             program.environment = CONFIGURATION
             program.patience = 5.0
-        # workers and nannies get the agent from the scheduler, as they would where it isn't installed
-        self.programs[0].environment = {**CONFIGURATION, "PYTHONPATH": str(ROOT), **(agent or {})}
+        # the scheduler installs the agent on workers and nannies
+        self.programs[0].environment = {**CONFIGURATION, **(agent or {})}
 
     def __enter__(self) -> Self:
         for program in self.programs:

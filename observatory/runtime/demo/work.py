@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import dask.array
@@ -21,7 +23,7 @@ PATIENCE = 120
 
 def one_pass(client: Client) -> None:
     """All stages, one after the other: about a minute."""
-    for stage in (reduce_array, shuffle_dataframe, hog_the_gil, grow_memory, fail_some, lose_a_worker):
+    for stage in stages():
         log.info("%s", stage.__name__)
         started = time.monotonic()
         try:
@@ -30,6 +32,12 @@ def one_pass(client: Client) -> None:
             log.exception("%s ended early", stage.__name__)
         log.info("%s took %.1f s", stage.__name__, time.monotonic() - started)
         time.sleep(2)
+
+
+def stages() -> list[Callable[[Client], None]]:
+    """In their order. That of dataframes needs pandas, which the extra `demo` installs."""
+    frames = [shuffle_dataframe] if find_spec("pandas") else []
+    return [reduce_array, *frames, hog_the_gil, grow_memory, fail_some, lose_a_worker]
 
 
 def reduce_array(client: Client) -> None:

@@ -9,9 +9,16 @@ import psycopg
 import redis
 from django.db import DatabaseError
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
+from observatory import __version__
 from observatory.alerts.evaluation import health
 from observatory.runtime.health import heartbeats as beats
 from observatory.store.connection import connect
@@ -37,6 +44,7 @@ class Observatory(Collector):
             age = beats.beat_age(client)
         except redis.RedisError:
             living, waiting, age = [], None, None
+        yield InfoMetricFamily("observatory_build", "The version that runs.", {"version": __version__})
         yield GaugeMetricFamily("observatory_collectors", "Collectors that live.", len(living))
         if waiting is not None:
             yield GaugeMetricFamily("observatory_celery_queue_length", "Celery tasks that wait.", waiting)

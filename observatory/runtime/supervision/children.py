@@ -5,11 +5,27 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 from collections.abc import Callable
+
+from observatory.config.environment import CHECKOUT
 
 PR_SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """The command line of a Python module. -P: files of the working directory do not shadow modules."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def python_environment() -> dict[str, str]:
+    """This process's environment, in which Python finds the same `observatory` from any working directory."""
+    if CHECKOUT is None:
+        return dict(os.environ)
+    path = [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
 def dying_with_us() -> Callable[[], None]:

@@ -9,12 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from honcho.colour import get_colours
-from honcho.printer import Message, Printer
-
 LARGEST = 20_000_000
 """bytes of a file; what was before is in name.log.1, and what was before that is gone"""
 LAST_WORDS = 4_000
+COLOURS = (36, 33, 32, 35, 34, 31)
+"""of the terminal: cyan, yellow, green, magenta, blue, red"""
 
 
 class Logs:
@@ -23,26 +22,20 @@ class Logs:
     def __init__(self, folder: Path, verbose: bool) -> None:
         self.folder = folder
         self.verbose = verbose
-        self._colours = get_colours()
-        self._colour_of: dict[str, str] = {}
         self._shown: dict[str, int] = {}
-        self._printer = Printer(sys.stdout)
 
     def path(self, name: str) -> Path:
         return self.folder / f"{name}.log"
 
     def open(self, name: str) -> IO[bytes]:
         """The file of `name`, to append to."""
-        if name not in self._colour_of:
-            self._colour_of[name] = next(self._colours)
-            self._printer.width = max(map(len, self._colour_of))
-            self._shown[name] = _size(self.path(name))
+        self._shown.setdefault(name, _size(self.path(name)))
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         return os.fdopen(os.open(self.path(name), flags, 0o600), "ab")
 
     def follow(self) -> None:
         """Shows what is new, when that was asked for; puts aside what has grown large."""
-        for name in self._colour_of:
+        for name in self._shown:
             if self.verbose:
                 self._show(name)
             path = self.path(name)
@@ -63,9 +56,12 @@ class Logs:
             new = file.read()
         whole_lines = new[: new.rfind(b"\n") + 1]
         self._shown[name] += len(whole_lines)
-        if whole_lines:
-            message = Message("line", whole_lines, datetime.now(), name, self._colour_of[name])
-            self._printer.write(message)
+        width = max(map(len, self._shown))
+        prefix = f"{datetime.now():%H:%M:%S} {name:<{width}} | "
+        if sys.stdout.isatty():
+            prefix = f"\x1b[{COLOURS[list(self._shown).index(name) % len(COLOURS)]}m{prefix}\x1b[0m"
+        for line in whole_lines.decode(errors="replace").splitlines():
+            print(prefix + line, flush=True)
 
 
 def _size(path: Path) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from observatory.runtime.supervision.children import dying_with_us
+from observatory.runtime.supervision.children import dying_with_us, python_environment
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 SETTLED = 30.0
@@ -43,7 +43,7 @@ class Program:
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             self.command,
-            env={**os.environ, **self.environment},
+            env={**python_environment(), **self.environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT if output else None,

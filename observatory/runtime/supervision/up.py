@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -20,7 +18,8 @@ from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.folder import DataFolder
 from observatory.runtime.errors import RuntimeFault
 from observatory.runtime.health import heartbeats as beats
-from observatory.runtime.supervision.children import dying_with_us
+from observatory.runtime.supervision import management
+from observatory.runtime.supervision.children import python
 from observatory.runtime.supervision.logs import Logs
 from observatory.runtime.supervision.program import Program
 from observatory.runtime.supervision.services import check_given, embedded_services
@@ -85,14 +84,14 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
 
 def once(name: str, *arguments: str) -> Program:
     """A management command that comes to an end."""
-    return Program(name, _manage(*arguments), lambda: False, restarts=False)
+    return Program(name, management.command(*arguments), lambda: False, restarts=False)
 
 
 def web(options: Options) -> Program:
     host = _connectable(options.host)
     ready = f"http://{host}:{options.port}/readyz"
     command = [
-        *(sys.executable, "-m", "uvicorn", "observatory.config.asgi:application"),
+        *python("uvicorn", "observatory.config.asgi:application"),
         *("--host", options.host, "--port", str(options.port)),
         *("--no-access-log", "--timeout-graceful-shutdown", "5", "--ws-max-size", "65536"),
         # it would compress each frame for each page anew
@@ -103,7 +102,7 @@ def web(options: Options) -> Program:
 
 
 def collector() -> Program:
-    return _tells_its_process("collector", _manage("collect"), beats.collects)
+    return _tells_its_process("collector", management.command("collect"), beats.collects)
 
 
 def worker(options: Options) -> Program:
@@ -130,28 +129,12 @@ def demo(folder: DataFolder, options: Options) -> Program:
     (kept / READY).unlink(missing_ok=True)
     once = ["--once"] if options.demo_once else []
     url = f"http://{_connectable(options.host)}:{options.port}"
-    command = [sys.executable, "-m", "observatory.runtime.demo", "--folder", str(kept), "--url", url, *once]
+    command = python("observatory.runtime.demo", "--folder", str(kept), "--url", url, *once)
     return Program("demo", command, (kept / READY).exists, restarts=not once, patience=30.0)
 
 
 def sign_in_link(base_url: str) -> str:
-    return manage("sign_in_link", base_url).strip()
-
-
-def manage(*arguments: str) -> str:
-    """What a management command prints. In a process of its own: it reads the settings that are true now."""
-    done = subprocess.run(
-        _manage(*arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-        start_new_session=True,
-        preexec_fn=dying_with_us(),
-    )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["no reason given"]
-        raise RuntimeFault(f"`manage.py {arguments[0]}` failed: {lines[-1]}")
-    return done.stdout
+    return management.output("sign_in_link", base_url)
 
 
 def check_port(host: str, port: int) -> None:
@@ -168,12 +151,8 @@ def check_port(host: str, port: int) -> None:
             ) from None
 
 
-def _manage(*arguments: str) -> list[str]:
-    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
-
-
 def _celery(command: str) -> list[str]:
-    return [sys.executable, "-m", "celery", "--app", "observatory.config.celery", "--quiet", command]
+    return python("celery", "--app", "observatory.config.celery", "--quiet", command)
 
 
 def _knows_its_address(program: Program, options: Options) -> Program:

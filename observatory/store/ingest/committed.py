@@ -92,7 +92,7 @@ class Committed:
     refused: int = 0
     """records whose times or numbers no table can hold"""
     workers: list[Item] = field(default_factory=list)
-    """new or changed, as docs/architecture.md shows a worker; so are the next three, which are new"""
+    """new or changed, as docs/architecture/http.md shows a worker; so are the next three, which are new"""
     lanes: list[Item] = field(default_factory=list)
     prefixes: list[Item] = field(default_factory=list)
     series: list[Item] = field(default_factory=list)

@@ -16,7 +16,7 @@ from observatory.wire.layers import LAYERS
 from observatory.wire.records import Action
 
 SETTLING = 30.0
-"""seconds before `committed` from which on the past is taken for closed (docs/architecture.md)"""
+"""seconds before `committed` from which on the past is taken for closed (docs/architecture/replay.md)"""
 
 # xmin is the transaction that wrote the extent last: another than ours, and another writer was there
 GROW = f"""

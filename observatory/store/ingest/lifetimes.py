@@ -29,7 +29,7 @@ class Lane:
     """0 until it is stored"""
 
     def item(self) -> dict[str, Any]:
-        """As docs/architecture.md shows a lane."""
+        """As docs/architecture/http.md shows a lane."""
         return {"id": self.id, "worker": self.lifetime.id, "thread": self.thread, "position": self.position}
 
 
@@ -57,7 +57,7 @@ class Lifetime:
     """by thread"""
 
     def item(self) -> dict[str, Any]:
-        """As docs/architecture.md shows a worker."""
+        """As docs/architecture/http.md shows a worker."""
         return {
             "id": self.id,
             "address": self.address,

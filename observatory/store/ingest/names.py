@@ -25,7 +25,7 @@ class Name:
 @dataclass(frozen=True, slots=True)
 class Prefix(Name):
     def item(self) -> dict[str, Any]:
-        """As docs/architecture.md shows a prefix."""
+        """As docs/architecture/http.md shows a prefix."""
         return {"id": self.id, "name": self.text, "color": color_of(self.text)}
 
 

@@ -1,4 +1,4 @@
-"""Tells open pages what was committed: the blocks of docs/architecture.md, over Channels."""
+"""Tells open pages what was committed: the blocks of docs/blocks.md, over Channels."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Known:
         return clean_json(dict(self.series.labels))
 
     def item(self) -> dict[str, Any]:
-        """As docs/architecture.md shows a series, but for its interval."""
+        """As docs/architecture/http.md shows a series, but for its interval."""
         return {
             "id": self.id,
             "worker": self.lifetime.id if self.lifetime else None,

@@ -1,4 +1,4 @@
-"""Who does a piece of work: a lock that ends with the process that holds it, however that ends."""
+"""Session advisory locks: PostgreSQL releases them when the session ends, even if its process was killed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import psycopg
 JOBS = 0x6A6F
 CHANNELS = 0x6368
 RULES = 0x7275
-"""classes of these advisory locks"""
+TILES = 0x7469
+"""classes of advisory locks; with a key each names one lock"""
 
 
 @contextmanager
-def try_lock(connection: psycopg.Connection, work: int, kind: int = JOBS) -> Iterator[bool]:
-    """Whether nobody else does it just now; until the block ends nobody else does."""
-    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [kind, work]).fetchone()
-    is_ours = bool(row and row[0])
+def try_lock(connection: psycopg.Connection, key: int, lock_class: int = JOBS) -> Iterator[bool]:
+    """Take a lock without waiting, until the block ends; yields whether it was taken."""
+    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [lock_class, key]).fetchone()
+    is_taken = bool(row and row[0])
     try:
-        yield is_ours
+        yield is_taken
     finally:
-        if is_ours and not connection.broken:
-            connection.execute("SELECT pg_advisory_unlock(%s, %s)", [kind, work])
+        if is_taken and not connection.broken:
+            connection.execute("SELECT pg_advisory_unlock(%s, %s)", [lock_class, key])

@@ -1,4 +1,4 @@
-"""Keyframes: how much of each prefix had been computed at certain instants; any other needs few rows more."""
+"""Keyframes: computed tasks by prefix at fixed intervals, so that progress at any time takes few rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from observatory.store.times import from_microseconds, to_microseconds
 from observatory.wire.records import Action
 
 INTERVAL = 1 << 25
-"""microseconds between two: 34 s"""
+"""microseconds between two keyframes: 34 s"""
 
 PROGRESS_SINCE: LiteralString = """
     SELECT prefix_id AS prefix, count(*) AS tasks, sum(extract(epoch FROM stop - start))::float8 AS seconds
@@ -25,54 +25,54 @@ PROGRESS: LiteralString = f"""
         FROM keyframe WHERE cluster_id = %(cluster)s AND time = %(after)s
         UNION ALL ({PROGRESS_SINCE})
     ) AS parts GROUP BY prefix"""
-"""what was computed by `at`: the keyframe of `after`, and what ended since; needs `parameters`"""
+"""tasks and seconds computed until `at`: the keyframe at `after` plus the spans that stopped since"""
 
 
 def progress_parameters(connection: psycopg.Connection, cluster: int, at: int) -> dict[str, object]:
-    """Of SUMMED, for an instant in microseconds."""
+    """Return the parameters of PROGRESS for a time in microseconds."""
     return {
         "cluster": cluster,
         "at": from_microseconds(at),
-        "after": _newest(connection, cluster, at) or from_microseconds(0),
+        "after": _last_keyframe(connection, cluster, at) or from_microseconds(0),
         "compute": int(Action.COMPUTE),
     }
 
 
 def make_keyframes(connection: psycopg.Connection, cluster: int, first: int, until: int) -> int:
-    """Makes those between the newest one, or `first`, and `until` (microseconds); how many."""
-    newest = _newest(connection, cluster, until)
-    at = (max(first, 0) if newest is None else to_microseconds(newest)) // INTERVAL * INTERVAL + INTERVAL
+    """Make the keyframes since the last one, or `first`, until `until` (µs); returns their number."""
+    last = _last_keyframe(connection, cluster, until)
+    at = (max(first, 0) if last is None else to_microseconds(last)) // INTERVAL * INTERVAL + INTERVAL
     made = 0
     while at < until:
-        made += _make(connection, cluster, at)
+        made += _make_keyframe(connection, cluster, at)
         at += INTERVAL
     return made
 
 
-def _make(connection: psycopg.Connection, cluster: int, at: int) -> int:
-    with connection.transaction():
-        # no writer can add a late record between what is read and what is written here
-        connection.execute("SELECT FROM extent WHERE cluster_id = %s FOR SHARE", [cluster])
-        return connection.execute(
-            f"""INSERT INTO keyframe (cluster_id, time, prefixes, tasks, seconds)
-                SELECT %(cluster)s, %(at)s, coalesce(array_agg(prefix), '{{}}'),
-                    coalesce(array_agg(tasks), '{{}}'), coalesce(array_agg(seconds), '{{}}')
-                FROM ({PROGRESS}) AS summed
-                ON CONFLICT DO NOTHING""",
-            progress_parameters(connection, cluster, at),
-        ).rowcount
-
-
 def drop_keyframes(connection: psycopg.Connection, cluster: int, since: float) -> None:
-    """Drops those that a record which ended at `since` (seconds) makes wrong."""
+    """Drop the keyframes that a late record which stopped at `since` (seconds) invalidates."""
     connection.execute(
         "DELETE FROM keyframe WHERE cluster_id = %s AND time >= to_timestamp(%s)", [cluster, since]
     )
 
 
-def _newest(connection: psycopg.Connection, cluster: int, before: int) -> datetime | None:
+def _make_keyframe(connection: psycopg.Connection, cluster: int, at: int) -> int:
+    with connection.transaction():
+        # locks out writers: a late record between the read and the insert would be missing
+        connection.execute("SELECT FROM extent WHERE cluster_id = %s FOR SHARE", [cluster])
+        return connection.execute(
+            f"""INSERT INTO keyframe (cluster_id, time, prefixes, tasks, seconds)
+                SELECT %(cluster)s, %(at)s, coalesce(array_agg(prefix), '{{}}'),
+                    coalesce(array_agg(tasks), '{{}}'), coalesce(array_agg(seconds), '{{}}')
+                FROM ({PROGRESS}) AS progress
+                ON CONFLICT DO NOTHING""",
+            progress_parameters(connection, cluster, at),
+        ).rowcount
+
+
+def _last_keyframe(connection: psycopg.Connection, cluster: int, until: int) -> datetime | None:
     row = connection.execute(
         "SELECT max(time) FROM keyframe WHERE cluster_id = %s AND time <= %s",
-        [cluster, from_microseconds(before)],
+        [cluster, from_microseconds(until)],
     ).fetchone()
     return row[0] if row else None

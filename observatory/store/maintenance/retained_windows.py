@@ -1,4 +1,4 @@
-"""Windows of clusters whose records outlive retention, and what isn't there any more between them."""
+"""Windows of clusters that outlive retention, and the holes that retention leaves around them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from observatory.store.schema.time_series import TimeSeries
 
 @dataclass(frozen=True, slots=True, order=True)
 class Window:
-    """The records of a cluster in [start, stop), and those that overlap it."""
+    """The window [start, stop) of a cluster, with the records that overlap it."""
 
     cluster: int
     start: datetime
@@ -23,20 +23,20 @@ class Window:
 
 
 def merge_windows(windows: Iterable[Window]) -> list[Window]:
-    """The same time in windows that don't overlap, in order."""
-    found: list[Window] = []
-    for _, several in groupby(sorted(windows), key=lambda window: window.cluster):
-        first = len(found)
-        for window in several:
-            if len(found) > first and window.start <= found[-1].stop:
-                found[-1] = Window(window.cluster, found[-1].start, max(found[-1].stop, window.stop))
+    """Merge the windows of each cluster that overlap or touch; returns them sorted."""
+    merged: list[Window] = []
+    for _, of_cluster in groupby(sorted(windows), key=lambda window: window.cluster):
+        first = len(merged)
+        for window in of_cluster:
+            if len(merged) > first and window.start <= merged[-1].stop:
+                merged[-1] = Window(window.cluster, merged[-1].start, max(merged[-1].stop, window.stop))
             else:
-                found.append(window)
-    return found
+                merged.append(window)
+    return merged
 
 
 def overlaps_any(table: TimeSeries, windows: Sequence[Window]) -> sql.Composable:
-    """The condition that a row of the table lies in one of the windows."""
+    """Return the SQL condition that a row of `table` overlaps one of the windows."""
     if not windows:
         return sql.SQL("FALSE")
     time, end = sql.Identifier(table.time), sql.Identifier(table.end)
@@ -55,13 +55,13 @@ def overlaps_any(table: TimeSeries, windows: Sequence[Window]) -> sql.Composable
 
 
 def holes_between(windows: Sequence[Window], cutoff: datetime) -> list[tuple[datetime, datetime]]:
-    """What lies between the windows of one cluster, which are in order, and up to `cutoff`."""
+    """Return the time ranges between the sorted windows of one cluster, and after them up to `cutoff`."""
     edges = [*((window.start, window.stop) for window in windows), (cutoff, cutoff)]
     return [(stop, start) for (_, stop), (start, _) in pairwise(edges) if stop < start]
 
 
 def holes(connection: psycopg.Connection, cluster: int) -> list[tuple[float, float]]:
-    """The stretches (seconds) of a cluster's time whose records retention has removed."""
+    """Return the time ranges (seconds) of a cluster from which retention removed all records."""
     return connection.execute(
         """SELECT extract(epoch FROM start)::float8, extract(epoch FROM stop)::float8
            FROM hole WHERE cluster_id = %s ORDER BY start""",

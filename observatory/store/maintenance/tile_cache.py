@@ -1,20 +1,14 @@
-"""Tiles that were built once, kept."""
+"""The table of built tiles: each is built once, then read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import psycopg
-
-BUILDING = 0x7469
-"""the class of the advisory locks of those who build a cluster's tiles"""
 
 
 def read_tile(
     connection: psycopg.Connection, cluster: int, layer: str, level: int, index: int, version: int
 ) -> bytes | None:
-    """The body of a tile that was built of the past of `version`."""
+    """Return the body of a tile built from `version` of the extent or an earlier one; None if not stored."""
     row = connection.execute(
         """SELECT body FROM tile
            WHERE cluster_id = %s AND layer = %s AND level = %s AND index = %s AND version <= %s""",
@@ -24,7 +18,7 @@ def read_tile(
 
 
 def has_tile(connection: psycopg.Connection, cluster: int, layer: str, level: int, index: int) -> bool:
-    """Whether there is one, closed or not when it was built."""
+    """Return whether a tile is stored, closed or not when it was built."""
     row = connection.execute(
         "SELECT FROM tile WHERE cluster_id = %s AND layer = %s AND level = %s AND index = %s",
         [cluster, layer, level, index],
@@ -41,9 +35,9 @@ def store_tile(
     version: int,
     body: bytes,
 ) -> None:
-    """Keeps a tile, unless the past has changed since it was read.
+    """Store a tile, unless the extent's version has changed since the tile was read.
 
-    Nobody waits for the disk: a tile that is lost is built again.
+    The commit is asynchronous: a tile lost in a crash is built again.
     """
     connection.execute(
         """INSERT INTO tile (cluster_id, layer, level, index, version, body)
@@ -54,15 +48,3 @@ def store_tile(
            DO UPDATE SET version = excluded.version, body = excluded.body""",
         [layer, level, index, body, cluster, version],
     )
-
-
-@contextmanager
-def alone(connection: psycopg.Connection, cluster: int) -> Iterator[bool]:
-    """Whether nobody else builds the cluster's tiles just now; until the block ends nobody else does."""
-    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [BUILDING, cluster]).fetchone()
-    is_alone = bool(row and row[0])
-    try:
-        yield is_alone
-    finally:
-        if is_alone and not connection.broken:
-            connection.execute("SELECT pg_advisory_unlock(%s, %s)", [BUILDING, cluster])

@@ -1,4 +1,4 @@
-"""Reads when a cluster was busy, and what with: what runs are found and named by."""
+"""Reads the intervals in which a cluster was active, and their main prefixes and code."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import psycopg
 
 from observatory.wire.records import Action
 
-LONGEST_SPAN = timedelta(days=7)
-"""spans that ended after an instant began at most so long before it: older days aren't looked at"""
-EARLIER = timedelta(minutes=5)
-"""a graph may have been submitted so long before the first of its tasks ended"""
+MAXIMUM_SPAN = timedelta(days=7)
+"""maximum length of a span, so that partitions of older days aren't read"""
+SUBMITTED_BEFORE = timedelta(minutes=5)
+"""how long before its first task stopped a graph may have been submitted"""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ActiveInterval:
-    """A stretch in which something was done all the time, to the second."""
+    """An interval without a pause of a second or longer."""
 
     start: datetime
     stop: datetime
@@ -27,16 +27,16 @@ class ActiveInterval:
 def active_intervals(
     connection: psycopg.Connection, cluster: int, after: datetime | None
 ) -> list[ActiveInterval]:
-    """When spans that ended after an instant (None: all) lay, by the second of their end; in order of start.
+    """Return one interval for each second in which spans stopped after `after` (None: all), sorted by start.
 
-    All of a second's spans end in it, so that between the first start and the last stop is no pause of one.
+    All spans of an interval stop within one second, so it has no pause of a second.
     """
     rows = connection.execute(
         """SELECT min(start), max(stop) FROM span
            WHERE cluster_id = %(cluster)s
              AND (%(after)s::timestamptz IS NULL OR (stop > %(after)s AND start > %(earliest)s))
            GROUP BY date_trunc('second', stop) ORDER BY 1""",
-        {"cluster": cluster, "after": after, "earliest": after - LONGEST_SPAN if after else None},
+        {"cluster": cluster, "after": after, "earliest": after - MAXIMUM_SPAN if after else None},
     )
     return [ActiveInterval(start, stop) for start, stop in rows]
 
@@ -44,7 +44,7 @@ def active_intervals(
 def main_prefixes(
     connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, limit: int
 ) -> tuple[list[str], int]:
-    """The prefixes that were computed longest in [start, stop), and how many there are."""
+    """Return the prefixes computed longest in [start, stop), and the number of all prefixes."""
     rows = connection.execute(
         """SELECT name, count(*) OVER () FROM (
                SELECT prefix_id, sum(stop - start) AS total FROM span
@@ -58,12 +58,12 @@ def main_prefixes(
 
 
 def submitted_code(connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime) -> str:
-    """The code of the computation that was being worked on at `start`, else of the first in the window."""
+    """Return the code of the last computation submitted before `start`, else of the first in the window."""
     row = connection.execute(
         """SELECT code FROM computation
            WHERE cluster_id = %(cluster)s AND time >= %(earlier)s AND time < %(stop)s AND code <> ''
            ORDER BY time > %(start)s, abs(extract(epoch FROM time - %(start)s)) LIMIT 1""",
-        {**_window(cluster, start, stop), "earlier": start - EARLIER},
+        {**_window(cluster, start, stop), "earlier": start - SUBMITTED_BEFORE},
     ).fetchone()
     return row[0] if row else ""
 

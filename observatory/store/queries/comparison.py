@@ -1,4 +1,4 @@
-"""Reads what runs are compared by: spans of a window, memory over time, the workers that were there."""
+"""Reads the data that runs are compared by: spans, memory over time and workers of a window."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """A worker that was there in the window, as it told of itself."""
+    """A worker's configuration, as it reported it."""
 
     host: str
     nthreads: int
     memory_limit: int
-    """bytes, 0: none"""
+    """bytes; 0: none"""
     resources: dict[str, Any]
     detail: dict[str, Any]
 
@@ -43,7 +43,7 @@ class WorkerSpec:
 def window_spans(
     connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
 ) -> dict[str, Array]:
-    """The spans that ended within (start, stop] as columns of TYPES: some 150 bytes each meanwhile."""
+    """Return the spans that stopped in (start, stop] as columns of TYPES; takes about 150 bytes a span."""
     return fetch_columns(
         connection,
         f"""SELECT prefix_id, action, status, start, stop, nbytes FROM span
@@ -54,7 +54,7 @@ def window_spans(
 
 
 def prefix_names(connection: psycopg.Connection, cluster: int) -> dict[int, tuple[str, str]]:
-    """Name and colour of each prefix of the cluster, by its id."""
+    """Return name and colour of each prefix of the cluster, by id."""
     rows = connection.execute("SELECT id, name, color FROM prefix WHERE cluster_id = %s", [cluster])
     return {id: (name, color) for id, name, color in rows}
 
@@ -62,7 +62,7 @@ def prefix_names(connection: psycopg.Connection, cluster: int) -> dict[int, tupl
 def worker_specs(
     connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
 ) -> list[WorkerSpec]:
-    """The workers that were there in the window."""
+    """Return the workers whose lifetime overlaps the window, in order of their row on screen."""
     with connection.cursor(row_factory=class_row(WorkerSpec)) as cursor:
         return cursor.execute(
             """SELECT host, nthreads, memory_limit, resources, detail FROM worker
@@ -74,7 +74,7 @@ def worker_specs(
 def memory_by_bin(
     connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, width: float, bins: int
 ) -> Floats:
-    """The most that each worker's process had (bytes) in each bin of `width` seconds; NaN: it told none."""
+    """Return each worker's maximum process memory (bytes) in each bin of `width` seconds; NaN: no sample."""
     found = fetch_columns(
         connection,
         """SELECT series_id, floor(extract(epoch FROM time - %(start)s) / %(width)s)::int, max(value)

@@ -1,4 +1,4 @@
-"""Reads the failed attempts of tasks that an agent recorded: in groups, as a list, and one of them."""
+"""Reads the failed task attempts that agents recorded: grouped, as a list, or one."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ OUTCOMES = ("erred", "retried", "killed")
 
 @dataclass(frozen=True, slots=True)
 class ErrorFilter:
-    """What was asked for; an empty value asks for all."""
+    """Selects errors; empty values match all."""
 
     text: str = ""
-    """part of the exception's type, its message or the task's key, in any case"""
+    """part of the exception type, message or task key; case-insensitive"""
     prefix: str = ""
     outcome: str = ""
     """one of OUTCOMES"""
     exception_type: str | None = None
-    """exactly; errors without one have "" """
+    """the exact type; "" matches errors without one, None all"""
     start: datetime | None = None
     stop: datetime | None = None
 
@@ -43,13 +43,13 @@ class ErrorGroup:
     first: datetime
     last: datetime
     workers: int
-    """addresses that they failed or died on"""
+    """number of addresses where the tasks failed or the workers died"""
     id: UUID
-    """of the last one"""
+    """of the last error"""
     message: str
-    """of the last one"""
+    """of the last error"""
     groups: int
-    """how many there are in all"""
+    """number of all groups that match the filter"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,15 @@ class TaskError:
     exception_type: str
     message: str
     retries: int
-    """attempts that were left"""
+    """remaining attempts"""
     workers: list[str]
-    """the addresses that it failed or died on, in order"""
+    """addresses of the workers where it failed or that died with it, in order"""
     dependents: int
-    """tasks that failed with it"""
+    """number of tasks that erred because of it"""
     worker: str
-    """the name of the worker that told of it, or its address; empty: none did"""
+    """name or address of the worker that reported it; empty: none"""
     traceback: str = ""
-    """where it was asked for"""
+    """empty unless requested"""
 
 
 _ROWS: LiteralString = """
@@ -89,7 +89,7 @@ _WORKERS: LiteralString = """ARRAY(
         CASE jsonb_typeof(workers) WHEN 'array' THEN workers ELSE '[]' END) AS listed
     WHERE listed.value IS NOT NULL)"""
 
-_WANTED: LiteralString = f"""
+_FILTER: LiteralString = f"""
     AND (%(prefix)s = '' OR prefix.name = %(prefix)s)
     AND (%(outcome)s = '' OR outcome = %(outcome)s)
     AND (%(start)s::timestamptz IS NULL OR error.time >= %(start)s)
@@ -105,13 +105,13 @@ _COLUMNS: LiteralString = f"""
 
 
 def error_groups(
-    connection: psycopg.Connection, cluster: int, wanted: ErrorFilter, limit: int, offset: int = 0
+    connection: psycopg.Connection, cluster: int, filters: ErrorFilter, limit: int, offset: int = 0
 ) -> list[ErrorGroup]:
-    """Those with the newest errors first."""
+    """Return the groups of matching errors, latest error first."""
     query: LiteralString = f"""
         WITH found AS (
             SELECT error.id, error.time, exception_type, prefix.name AS prefix, outcome, {_WORKERS} AS workers
-            {_ROWS} {_WANTED}
+            {_ROWS} {_FILTER}
         ), counted AS (
             SELECT exception_type, prefix, count(*) AS count,
                    count(*) FILTER (WHERE outcome = 'retried') AS retried,
@@ -131,31 +131,32 @@ def error_groups(
                ) AS message
         FROM counted ORDER BY last DESC, exception_type, prefix"""
     with connection.cursor(row_factory=class_row(ErrorGroup)) as cursor:
-        parameters = {**_parameters(cluster, wanted), "limit": limit, "offset": offset}
+        parameters = {**_parameters(cluster, filters), "limit": limit, "offset": offset}
         return cursor.execute(query, parameters).fetchall()
 
 
 def task_errors(
     connection: psycopg.Connection,
     cluster: int,
-    wanted: ErrorFilter,
+    filters: ErrorFilter,
     limit: int,
     before: tuple[datetime, UUID] | None = None,
     with_tracebacks: bool = False,
 ) -> list[TaskError]:
-    """The newest ones, or those before the error of that time and id."""
+    """Return the newest matching errors, or those before the error with the given time and id."""
     time, id = before or (None, None)
     columns: LiteralString = f"{_COLUMNS}, traceback" if with_tracebacks else _COLUMNS
-    query: LiteralString = f"""{columns} {_ROWS} {_WANTED}
+    query: LiteralString = f"""{columns} {_ROWS} {_FILTER}
         AND (%(time)s::timestamptz IS NULL OR error.time <= %(time)s
              AND (error.time, error.id) < (%(time)s, %(id)s::uuid))
         ORDER BY error.time DESC, error.id DESC LIMIT %(limit)s"""
     return _errors(
-        connection, query, {**_parameters(cluster, wanted), "time": time, "id": id, "limit": limit}
+        connection, query, {**_parameters(cluster, filters), "time": time, "id": id, "limit": limit}
     )
 
 
 def task_error(connection: psycopg.Connection, cluster: int, id: UUID) -> TaskError | None:
+    """Return one error with its traceback; None if the cluster has no such error."""
     found = _errors(
         connection,
         f"{_COLUMNS}, traceback {_ROWS} AND error.id = %(id)s LIMIT 1",
@@ -165,7 +166,7 @@ def task_error(connection: psycopg.Connection, cluster: int, id: UUID) -> TaskEr
 
 
 def errors_of_key(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[TaskError]:
-    """The first errors of a task, in order of time."""
+    """Return the first errors of a task, sorted by time."""
     return _errors(
         connection,
         f"""{_COLUMNS} {_ROWS} AND {KEY_CONDITION}
@@ -181,13 +182,13 @@ def _errors(
         return cursor.execute(query, parameters).fetchall()
 
 
-def _parameters(cluster: int, wanted: ErrorFilter) -> dict[str, Any]:
+def _parameters(cluster: int, filters: ErrorFilter) -> dict[str, Any]:
     return {
         "cluster": cluster,
-        "text": wanted.text,
-        "prefix": wanted.prefix,
-        "outcome": wanted.outcome,
-        "exception_type": wanted.exception_type,
-        "start": wanted.start,
-        "stop": wanted.stop,
+        "text": filters.text,
+        "prefix": filters.prefix,
+        "outcome": filters.outcome,
+        "exception_type": filters.exception_type,
+        "start": filters.start,
+        "stop": filters.stop,
     }

@@ -1,4 +1,4 @@
-"""How much the store has of each cluster: for lists, live frames and own metrics."""
+"""Reads extents: the time range and the record counts stored of each cluster."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ EXTENT_COLUMNS = "cluster_id, first, last, committed, version, sequence, spans, 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What the store has of a cluster. Times are seconds on its scheduler's clock, 0 where there is none."""
+    """Time range and counts of the stored records. Times are seconds on the scheduler's clock; 0: none."""
 
     cluster: int
     first: float
     last: float
     committed: float
-    """everything before this time is stored"""
+    """all records before this time are stored"""
     version: int
-    """of the past: grows when a late record changes it"""
+    """incremented when a late record changes the past"""
     sequence: int
-    """batches stored so far: joins a tile and the live frames after it without a gap or a double"""
+    """number of stored batches; joins a tile and the live frames after it without gaps or duplicates"""
     spans: int
     tasks: int
     """compute spans"""
     errors: int
-    """tasks that erred, as far as the sources could tell"""
+    """erred tasks, as far as the sources reported them"""
     workers: int
     """lifetimes"""
 
     @classmethod
     def of(cls, row: Iterable[Any]) -> Extent:
-        """Of a row of COLUMNS."""
+        """Make an extent from a row of EXTENT_COLUMNS."""
         cluster, first, last, committed, version, sequence, *counts = row
         return cls(
             cluster, first.timestamp(), last.timestamp(), committed.timestamp(), version, sequence, *counts
@@ -46,16 +46,16 @@ class Extent:
 
 
 def extents(cluster_ids: Iterable[int]) -> dict[int, Extent]:
-    """By cluster id; a cluster that nothing was stored of is not among them."""
+    """Return extents by cluster id; clusters without stored batches are left out."""
     with django_connection.cursor() as cursor:
         cursor.execute(f"SELECT {EXTENT_COLUMNS} FROM extent WHERE cluster_id = ANY(%s)", [list(cluster_ids)])
         return {row[0]: Extent.of(row) for row in cursor.fetchall()}
 
 
 def unknown_clusters() -> list[int]:
-    """Those that records are left of though they were deleted."""
+    """Return the ids of deleted clusters that still have records."""
     with django_connection.cursor() as cursor:
-        # one statement: a cluster is there before its first record
+        # one statement: a cluster's row exists before its first record
         cursor.execute(
             "SELECT cluster_id FROM extent WHERE cluster_id NOT IN (SELECT id FROM clusters_cluster)"
         )
@@ -63,13 +63,13 @@ def unknown_clusters() -> list[int]:
 
 
 def read_extent(connection: psycopg.Connection, cluster: int) -> Extent | None:
-    """The extent of a cluster; None before its first batch."""
+    """Return the extent of a cluster; None before its first batch."""
     query = f"SELECT {EXTENT_COLUMNS} FROM extent WHERE cluster_id = %s"
     row = connection.execute(query, [cluster]).fetchone()
     return None if row is None else Extent.of(row)
 
 
 def row_estimates(connection: psycopg.Connection) -> dict[str, int]:
-    """About how many rows each time-series table holds (the statistics' estimates)."""
+    """Return the estimated number of rows of each time-series table, from PostgreSQL's statistics."""
     engine = choose(connection)
     return {table.name: engine.estimate(connection, table) for table in TIME_SERIES}

@@ -1,4 +1,4 @@
-"""Reads the result of a query into numpy arrays, by way of COPY in PostgreSQL's binary format."""
+"""Reads query results into numpy arrays with COPY in PostgreSQL's binary format."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from observatory.store.ingest.copying import EPOCH_2000
 Array = npt.NDArray[Any]
 
 HEADER_LENGTH = 19
-"""signature of 11 bytes, int32 flags, int32 length of the extension (PostgreSQL's documentation of COPY)"""
+"""11 bytes signature, int32 flags, int32 length of the header extension (PostgreSQL's COPY documentation)"""
 TRAILER = b"\xff\xff"
-SENT: dict[str, LiteralString] = {
+SEND_FUNCTIONS: dict[str, LiteralString] = {
     "int32": "int4send",
     "float64": "float8send",
     "microseconds": "timestamptz_send",
 }
-"""PostgreSQL's functions that give a value as COPY would"""
+"""PostgreSQL's functions that encode a value as binary COPY does"""
 
 
 class FetchError(ValueError):
-    """The query's columns aren't those that were announced; the message names what is wrong."""
+    """The columns of a query don't match the given types; the message names the difference."""
 
 
 def fetch_columns(
@@ -34,19 +34,19 @@ def fetch_columns(
     parameters: Sequence[Any] | Mapping[str, Any],
     types: Mapping[str, str],
 ) -> dict[str, Array]:
-    """The columns of `query`, in its order, under the names of `types`.
+    """Return the columns of `query`, in its order, under the names of `types`.
 
-    `types` gives each column's type, which has to be what the query returns, without nulls: "int16",
-    "int32", "int64", "float32", "float64", "bool"; "time" (timestamptz as float64 seconds since 1970) or
-    "microseconds" (timestamptz as int64 microseconds since 1970). Raises FetchError where the query returns
-    something else; another type of the same width it can't tell apart.
+    `types` gives the type of each column, which must not have nulls: "int16", "int32", "int64", "float32",
+    "float64", "bool"; "time" (timestamptz as float64 seconds since 1970) or "microseconds" (timestamptz as
+    int64 microseconds since 1970). Raises FetchError when the query returns other columns; a different type
+    of the same width isn't detected.
     """
     layout = _layout(types)
     with (
         connection.cursor() as cursor,
         cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)", parameters) as copy,
     ):
-        # psycopg gives a memoryview a row: a million of them, kept, occupy the garbage collector for seconds
+        # psycopg yields a memoryview per row: keeping a million of them costs seconds of garbage collection
         data = bytearray()
         for row in copy:
             data += row
@@ -64,12 +64,12 @@ def fetch_packed_columns(
     parameters: Sequence[Any] | Mapping[str, Any],
     types: Mapping[LiteralString, str],
 ) -> dict[str, Array]:
-    """As `columns`, where rows are few enough to come as one value (1 GB), which PostgreSQL packs.
+    """Return the columns as `fetch_columns` does, from one value (at most 1 GB) that PostgreSQL packs.
 
-    Each row of a COPY costs Python some microseconds, however short it is. The query's columns have the names
-    of `types`.
+    Saves the microseconds that Python needs for each row of a COPY. The query's columns must be named as in
+    `types`.
     """
-    row = " || ".join([f"{SENT[type]}({name})" for name, type in types.items()])
+    row = " || ".join([f"{SEND_FUNCTIONS[type]}({name})" for name, type in types.items()])
     statement = f"SELECT string_agg({row}, ''::bytea) FROM ({query}) AS row"
     found = connection.cursor(binary=True).execute(statement, parameters).fetchone()
     layout = np.dtype([(name, _stored(type)) for name, type in types.items()])

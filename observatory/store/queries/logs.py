@@ -12,34 +12,34 @@ from psycopg.rows import class_row
 from observatory.wire.records import ROLES
 
 MAXIMUM_TRACEBACK: LiteralString = "20000"
-"""characters of one that a list of lines has"""
+"""characters of a traceback in a list of lines"""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """What was asked for; an empty value asks for all."""
+    """Selects log lines; empty values match all."""
 
     level: int = 0
-    """the least"""
+    """minimum level"""
     role: str = ""
     """one of ROLES"""
     worker: str = ""
-    """part of its name or address, in any case"""
+    """part of the worker's name or address; case-insensitive"""
     logger: str = ""
-    """it, and the loggers below it"""
+    """a logger, with its child loggers"""
     text: str = ""
-    """part of the message or the traceback, in any case"""
+    """part of the message or traceback; case-insensitive"""
     start: datetime | None = None
     stop: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A record of Python's logging."""
+    """A record of Python's logging in a process of the cluster."""
 
     time: datetime
-    place: int
-    """among those of one time; lines with the same time and place are the same in everything"""
+    hash: int
+    """orders lines of the same time; lines with the same time and hash are equal"""
     role: str
     level: int
     pid: int
@@ -47,25 +47,25 @@ class LogLine:
     message: str
     traceback: str
     worker: str
-    """name or address of the worker, or empty"""
+    """name or address of the worker; empty: none"""
     address: str
 
 
 LogCursor = tuple[datetime, int]
-"""time and place of a line, to go on from"""
+"""time and hash of a line, for the next page"""
 
-_PLACE: LiteralString = (
+_HASH: LiteralString = (
     "hashtextextended(concat_ws(' ', role, level, pid, worker_id, logger, message, traceback), 0)"
 )
 _LINES: LiteralString = f"""
-    SELECT log.time, {_PLACE} AS place, coalesce((%(roles)s::text[])[role + 1], '') AS role, level, pid,
+    SELECT log.time, {_HASH} AS hash, coalesce((%(roles)s::text[])[role + 1], '') AS role, level, pid,
            logger, message, left(traceback, {MAXIMUM_TRACEBACK}) AS traceback,
            coalesce(nullif(worker.name, ''), worker.address, '') AS worker,
            coalesce(worker.address, '') AS address
     FROM log LEFT JOIN worker ON worker.id = log.worker_id
     WHERE log.cluster_id = %(cluster)s"""
 
-_WANTED: LiteralString = """
+_FILTER: LiteralString = """
     AND level >= %(level)s
     AND (%(role)s = '' OR role = array_position(%(roles)s::text[], %(role)s) - 1)
     AND (%(worker)s = '' OR strpos(lower(concat(worker.name, ' ', worker.address)), lower(%(worker)s)) > 0)
@@ -77,33 +77,37 @@ _WANTED: LiteralString = """
 
 
 def lines_before(
-    connection: psycopg.Connection, cluster: int, wanted: LogFilter, limit: int, mark: LogCursor | None = None
+    connection: psycopg.Connection,
+    cluster: int,
+    filters: LogFilter,
+    limit: int,
+    cursor: LogCursor | None = None,
 ) -> list[LogLine]:
-    """The newest lines, or those older than the mark; newest first."""
-    query: LiteralString = f"""{_LINES} {_WANTED}
+    """Return the newest lines, or those older than the cursor; newest first."""
+    query: LiteralString = f"""{_LINES} {_FILTER}
         AND (%(time)s::timestamptz IS NULL
-             OR log.time <= %(time)s AND (log.time, {_PLACE}) < (%(time)s, %(place)s))
-        ORDER BY log.time DESC, place DESC LIMIT %(limit)s"""
-    return _lines(connection, query, {**_parameters(cluster, wanted, mark), "limit": limit})
+             OR log.time <= %(time)s AND (log.time, {_HASH}) < (%(time)s, %(hash)s))
+        ORDER BY log.time DESC, hash DESC LIMIT %(limit)s"""
+    return _lines(connection, query, {**_parameters(cluster, filters, cursor), "limit": limit})
 
 
 def lines_after(
-    connection: psycopg.Connection, cluster: int, wanted: LogFilter, limit: int, mark: LogCursor
+    connection: psycopg.Connection, cluster: int, filters: LogFilter, limit: int, cursor: LogCursor
 ) -> list[LogLine]:
-    """The oldest lines that are newer than the mark; newest first."""
-    query: LiteralString = f"""{_LINES} {_WANTED}
-        AND log.time >= %(time)s AND (log.time, {_PLACE}) > (%(time)s, %(place)s)
-        ORDER BY log.time, place LIMIT %(limit)s"""
-    return _lines(connection, query, {**_parameters(cluster, wanted, mark), "limit": limit})[::-1]
+    """Return the oldest lines newer than the cursor; newest first."""
+    query: LiteralString = f"""{_LINES} {_FILTER}
+        AND log.time >= %(time)s AND (log.time, {_HASH}) > (%(time)s, %(hash)s)
+        ORDER BY log.time, hash LIMIT %(limit)s"""
+    return _lines(connection, query, {**_parameters(cluster, filters, cursor), "limit": limit})[::-1]
 
 
 def last_lines_of_worker(
     connection: psycopg.Connection, cluster: int, worker: int, start: datetime, stop: datetime, limit: int
 ) -> list[LogLine]:
-    """What the worker and its nanny logged in [start, stop), in order of time."""
+    """Return the last lines of a worker and its nanny in [start, stop), sorted by time."""
     query: LiteralString = f"""{_LINES} AND log.worker_id = %(worker)s
         AND log.time >= %(start)s AND log.time < %(stop)s
-        ORDER BY log.time DESC, place DESC LIMIT %(limit)s"""
+        ORDER BY log.time DESC, hash DESC LIMIT %(limit)s"""
     parameters = {
         "cluster": cluster,
         "roles": list(ROLES),
@@ -120,18 +124,18 @@ def _lines(connection: psycopg.Connection, query: LiteralString, parameters: dic
         return cursor.execute(query, parameters).fetchall()
 
 
-def _parameters(cluster: int, wanted: LogFilter, mark: LogCursor | None) -> dict[str, Any]:
-    time, place = mark or (None, 0)
+def _parameters(cluster: int, filters: LogFilter, cursor: LogCursor | None) -> dict[str, Any]:
+    time, hash = cursor or (None, 0)
     return {
         "cluster": cluster,
         "roles": list(ROLES),
-        "level": wanted.level,
-        "role": wanted.role,
-        "worker": wanted.worker,
-        "logger": wanted.logger,
-        "text": wanted.text,
-        "start": wanted.start,
-        "stop": wanted.stop,
+        "level": filters.level,
+        "role": filters.role,
+        "worker": filters.worker,
+        "logger": filters.logger,
+        "text": filters.text,
+        "start": filters.start,
+        "stop": filters.stop,
         "time": time,
-        "place": place,
+        "hash": hash,
     }

@@ -1,4 +1,4 @@
-"""Reads what a cluster's state was at an instant."""
+"""Reads the state of a cluster at a point in time."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
 
 @dataclass(frozen=True, slots=True)
 class PrefixProgress:
-    """A prefix' tasks that had been computed at the instant."""
+    """The tasks of a prefix that were computed until then."""
 
     prefix: int
     name: str
     color: str
     tasks: int
     seconds: float
-    """of computation"""
+    """computing time"""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveWorker:
-    """A worker in its lifetime at the instant; `status` is the last that was heard of it."""
+    """A worker that was alive then; `status` is the last one reported."""
 
     id: int
     status: str
     nthreads: int
     memory_limit: int
     running: int
-    """lanes with a span over the instant"""
+    """lanes that were computing"""
 
 
 @dataclass(frozen=True, slots=True)
 class LastSample:
-    """A series' last sample at or before the instant."""
+    """The last sample of a series until then."""
 
     metric: str
     labels: dict[str, str]
@@ -51,7 +51,7 @@ class LastSample:
 
 
 def prefix_progress(connection: psycopg.Connection, cluster: int, at: int) -> list[PrefixProgress]:
-    """By prefix, in order of name; `at` in microseconds."""
+    """Return the progress of each prefix until `at` (microseconds), sorted by name."""
     rows = connection.execute(
         f"""SELECT prefix.id, name, color, coalesce(tasks, 0), coalesce(seconds, 0)
             FROM prefix LEFT JOIN ({PROGRESS}) AS counted ON prefix = prefix.id
@@ -62,7 +62,7 @@ def prefix_progress(connection: psycopg.Connection, cluster: int, at: int) -> li
 
 
 def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[LiveWorker]:
-    """The workers whose lifetime the instant lies in, in order of their start."""
+    """Return the workers alive at `at` (microseconds), in order of their start."""
     rows = connection.execute(
         """WITH running AS MATERIALIZED (
                SELECT DISTINCT lane_id FROM span
@@ -80,9 +80,9 @@ def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[
 
 
 def last_rates(
-    connection: psycopg.Connection, cluster: int, metric: str, at: int, not_older: float
+    connection: psycopg.Connection, cluster: int, metric: str, at: int, max_age: float
 ) -> dict[int, float]:
-    """By worker, how fast a counter grew between its last two samples, at most `not_older` seconds ago."""
+    """Return a counter's rate by worker, from its last two samples of the `max_age` seconds before `at`."""
     rows = connection.execute(
         """SELECT worker_id,
                (newest.value - before.value) / extract(epoch FROM newest.time - before.time)::float8
@@ -103,16 +103,16 @@ def last_rates(
             "cluster": cluster,
             "metric": metric,
             "at": from_microseconds(at),
-            "oldest": from_microseconds(at) - timedelta(seconds=not_older),
+            "oldest": from_microseconds(at) - timedelta(seconds=max_age),
         },
     ).fetchall()
     return dict(rows)
 
 
 def last_samples(
-    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], at: int, not_older: float
+    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], at: int, max_age: float
 ) -> list[LastSample]:
-    """Of each series of `metrics` the last sample at or before `at`, at most `not_older` seconds ago."""
+    """Return the last sample of each series of `metrics` in the `max_age` seconds until `at`."""
     query: LiteralString = """
         SELECT metric, labels, worker_id, value FROM series
         CROSS JOIN LATERAL (
@@ -126,6 +126,6 @@ def last_samples(
         "cluster": cluster,
         "metrics": list(metrics),
         "at": from_microseconds(at),
-        "oldest": from_microseconds(at) - timedelta(seconds=not_older),
+        "oldest": from_microseconds(at) - timedelta(seconds=max_age),
     }
     return [LastSample(*row) for row in connection.execute(query, progress_parameters).fetchall()]

@@ -1,4 +1,4 @@
-"""Reads what happened to one task, and to the workers that it ran on."""
+"""Reads the history of one task, and of the workers that ran it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,22 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Transition:
+    """A change of the task's state."""
+
     time: datetime
     start: str
     finish: str
-    """states; "unknown" for one that Dask didn't have when the store was made"""
+    """task states; "unknown" for a state that this version doesn't know"""
     worker_id: int | None
     worker: str
-    """name or address, or empty"""
+    """name or address of the worker; empty: none"""
     stimulus: str
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSpan:
+    """A timed action of the task."""
+
     start: datetime
     stop: datetime
     action: str
@@ -43,7 +47,7 @@ class TaskSpan:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What was asked for with a task when it was submitted."""
+    """How a task was submitted, by computation."""
 
     time: datetime
     computation: str
@@ -71,6 +75,8 @@ class WorkerDetails:
 
 @dataclass(frozen=True, slots=True)
 class WorkerEvent:
+    """An event of a worker."""
+
     time: datetime
     kind: str
     detail: dict[str, Any]
@@ -78,8 +84,10 @@ class WorkerEvent:
 
 @dataclass(frozen=True, slots=True)
 class AgentCoverage:
+    """The time range in which agents reported."""
+
     since: datetime
-    """when it began to see every task"""
+    """when an agent began to record every task"""
     last: datetime
 
 
@@ -87,7 +95,7 @@ _WORKER: LiteralString = "coalesce(nullif(worker.name, ''), worker.address, '')"
 
 
 def transitions(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[Transition]:
-    """The first ones, in order of time."""
+    """Return the first transitions of the task, sorted by time."""
     return _of_key(
         connection,
         Transition,
@@ -104,7 +112,7 @@ def transitions(connection: psycopg.Connection, cluster: int, key: str, limit: i
 
 
 def spans(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[TaskSpan]:
-    """The first ones, in order of time."""
+    """Return the first spans of the task, sorted by start."""
     return _of_key(
         connection,
         TaskSpan,
@@ -123,7 +131,7 @@ def spans(connection: psycopg.Connection, cluster: int, key: str, limit: int) ->
 
 
 def submissions(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[Submission]:
-    """One for each computation that the task was a part of, in order of time."""
+    """Return one submission for each computation of the task, sorted by time."""
     return _of_key(
         connection,
         Submission,
@@ -138,7 +146,7 @@ def submissions(connection: psycopg.Connection, cluster: int, key: str, limit: i
 
 
 def dependencies(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[str]:
-    """The keys of the tasks whose results it needs."""
+    """Return the keys of the tasks whose results the task needs."""
     return _keys(
         connection,
         f"""SELECT DISTINCT replace(depends_on_rest, U&'\\0001', needed.name)
@@ -152,7 +160,7 @@ def dependencies(connection: psycopg.Connection, cluster: int, key: str, limit: 
 
 
 def dependents(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[str]:
-    """The keys of the tasks that need its result."""
+    """Return the keys of the tasks that need the task's result."""
     return _keys(
         connection,
         f"""SELECT DISTINCT replace(key_rest, U&'\\0001', needing.name)
@@ -169,7 +177,7 @@ def dependents(connection: psycopg.Connection, cluster: int, key: str, limit: in
 def worker_lifetimes(
     connection: psycopg.Connection, cluster: int, addresses: Sequence[str], until: datetime
 ) -> list[WorkerDetails]:
-    """The lifetimes of the addresses that had begun by then, in order of their start."""
+    """Return the lifetimes at the addresses that started by `until`, sorted by start."""
     with connection.cursor(row_factory=class_row(WorkerDetails)) as cursor:
         return cursor.execute(
             """SELECT id, address, name, host, nthreads, memory_limit, started, ended, end_reason
@@ -182,7 +190,7 @@ def worker_lifetimes(
 def process_memory(
     connection: psycopg.Connection, cluster: int, worker: int, start: datetime, stop: datetime
 ) -> list[tuple[datetime, float]]:
-    """(time, bytes) of the worker's process, as its heartbeats told in [start, stop]."""
+    """Return (time, bytes) of the worker's process memory in [start, stop]."""
     return connection.execute(
         """SELECT time, value FROM sample
            WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time <= %(stop)s AND series_id IN (
@@ -197,7 +205,7 @@ def process_memory(
 def worker_events(
     connection: psycopg.Connection, cluster: int, worker: int, start: datetime, stop: datetime, limit: int
 ) -> list[WorkerEvent]:
-    """What happened to a worker in [start, stop), in order of time."""
+    """Return the events of a worker in [start, stop), sorted by time."""
     with connection.cursor(row_factory=class_row(WorkerEvent)) as cursor:
         return cursor.execute(
             """SELECT time, kind, detail FROM event
@@ -208,7 +216,7 @@ def worker_events(
 
 
 def agent_coverage(connection: psycopg.Connection, cluster: int) -> AgentCoverage | None:
-    """From when on and until when an agent reported; None: the cluster is watched without one."""
+    """Return when agents reported; None for a cluster without an agent."""
     with connection.cursor(row_factory=class_row(AgentCoverage)) as cursor:
         return cursor.execute(
             """SELECT min(since) AS since, max(last) AS last FROM agent

@@ -1,4 +1,4 @@
-"""Reads what the charts draw: spans, samples and events of a piece of a cluster's timeline."""
+"""Reads the spans, samples, events and profiles of a window that charts draw."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OF_LANES: LiteralString = "(%(lanes)s::int[] IS NULL OR lane_id = ANY(%(lanes)s)
 
 @dataclass(frozen=True, slots=True)
 class Dimensions:
-    """What ids stand for, as docs/architecture.md shows them; series without their interval."""
+    """The workers, lanes, prefixes and series of a cluster, as the API lists them."""
 
     workers: list[Item]
     lanes: list[Item]
@@ -59,19 +59,19 @@ class LayerSeries:
     type: int
     """MetricType"""
     first: int
-    """the first of the cluster's series with its metric and labels, whichever worker's"""
+    """id of the first series of the cluster with the same metric and labels, of any worker"""
 
 
 @contextmanager
 def snapshot(connection: psycopg.Connection) -> Iterator[None]:
-    """What is read within it is of one moment: the rows are those of the batches that the extent counts."""
+    """Read from one snapshot: the rows are those of the batches that the extent counts."""
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield
 
 
 def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Dimensions:
-    """Every worker, lane and prefix of the cluster, and the series of `metrics`."""
+    """Return all workers, lanes and prefixes of the cluster, and the series of `metrics`."""
     return Dimensions(
         _items(
             connection,
@@ -98,7 +98,7 @@ def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[s
 
 
 def lanes_of_band(connection: psycopg.Connection, cluster: int, band: int) -> list[int] | None:
-    """The lanes of the workers of a band (wire/layers.py); None where one band holds all of them."""
+    """Return the lanes of a band of workers (wire/layers.py); None if the first band has all workers."""
     further = connection.execute(
         "SELECT FROM worker WHERE cluster_id = %s AND position >= %s LIMIT 1", [cluster, BAND]
     ).fetchone()
@@ -115,7 +115,7 @@ def lanes_of_band(connection: psycopg.Connection, cluster: int, band: int) -> li
 def spans(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, lanes: Sequence[int] | None = None
 ) -> dict[str, Array]:
-    """The spans of `lanes` (None: all) that overlap [start, stop) (microseconds) as columns of SPAN_TYPES."""
+    """Return the spans of `lanes` (None: all) that overlap [start, stop) (µs) as columns of SPAN_TYPES."""
     return fetch_columns(
         connection,
         f"SELECT lane_id, prefix_id, action, start, stop FROM span WHERE {OVERLAPS} AND {OF_LANES}",
@@ -132,11 +132,11 @@ def long_spans(
     shortest: int,
     lanes: Sequence[int] | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Spans of at least `shortest` microseconds that overlap [start, stop), in order of their start.
+    """Return the spans of at least `shortest` microseconds that overlap [start, stop), sorted by start.
 
     Rows: lane, prefix, action, status, start, stop (seconds), nbytes, key, typename.
     """
-    return _whole_spans(
+    return _full_spans(
         connection,
         f"{OF_LANES} AND stop - start >= %(shortest)s ORDER BY start, lane_id",
         {
@@ -148,8 +148,8 @@ def long_spans(
 
 
 def span_at(connection: psycopg.Connection, cluster: int, lane: int, at: int) -> tuple[Any, ...] | None:
-    """The shortest span of a lane at an instant (microseconds), as a row of `long_spans`."""
-    found = _whole_spans(
+    """Return the shortest span of a lane at `at` (microseconds), as a row of `long_spans`."""
+    found = _full_spans(
         connection,
         "lane_id = %(lane)s ORDER BY stop - start LIMIT 1",
         {**_window(cluster, at, at + 1), "lane": lane},
@@ -160,7 +160,7 @@ def span_at(connection: psycopg.Connection, cluster: int, lane: int, at: int) ->
 def samples(
     connection: psycopg.Connection, cluster: int, series: Sequence[int], start: int, stop: int
 ) -> dict[str, Array]:
-    """The samples of `series` with start ≤ time < stop (microseconds): series, time (µs), value; sorted."""
+    """Return the samples of `series` in [start, stop) (µs) as columns: series, time (µs), value; sorted."""
     return fetch_columns(
         connection,
         f"""SELECT series_id, time, value FROM sample
@@ -173,9 +173,9 @@ def samples(
 def layer_series(
     connection: psycopg.Connection, cluster: int, metrics: Sequence[str], band: int | None
 ) -> list[LayerSeries]:
-    """The cluster's series of `metrics` in order of id, of the workers of a band (None: of all).
+    """Return the series of `metrics` of a band of workers (None: of all), sorted by id.
 
-    What is told of the scheduler or the cluster belongs to the first band.
+    Series of the scheduler or the cluster belong to the first band.
     """
     with connection.cursor(row_factory=class_row(LayerSeries)) as cursor:
         return cursor.execute(
@@ -197,7 +197,7 @@ def events(
     limit: int | None = None,
     without: Sequence[str] = (),
 ) -> list[tuple[float, int | None, str, dict[str, Any]]]:
-    """The first `limit` events with start ≤ time < stop (microseconds): time (s), worker, kind, detail."""
+    """Return the first `limit` events in [start, stop) (µs) as rows: time (s), worker, kind, detail."""
     return connection.execute(
         f"""SELECT extract(epoch FROM time)::float8, worker_id, kind, detail FROM event
             WHERE {WITHIN} AND kind <> ALL(%(without)s) ORDER BY time, kind LIMIT %(limit)s""",
@@ -208,7 +208,7 @@ def events(
 def frequent_event_kinds(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, more_than: int
 ) -> list[str]:
-    """The kinds that there are more than so many events of."""
+    """Return the event kinds with more than `more_than` events."""
     rows = connection.execute(
         f"SELECT kind FROM event WHERE {WITHIN} GROUP BY kind HAVING count(*) > %(more)s",
         {**_window(cluster, start, stop), "more": more_than},
@@ -225,7 +225,7 @@ def count_events(
     first: int,
     level: int,
 ) -> dict[tuple[int, str], int]:
-    """How many events of `kinds` there are, by bin of 2^level microseconds from `first` on, and kind."""
+    """Count events by bin of 2^level microseconds, starting at `first`, and by kind."""
     rows = connection.execute(
         f"""SELECT ((extract(epoch FROM time) * 1000000)::bigint - %(first)s) >> %(level)s, kind, count(*)
             FROM event WHERE {WITHIN} AND kind = ANY(%(kinds)s) GROUP BY 1, 2""",
@@ -235,9 +235,9 @@ def count_events(
 
 
 def profile_rows(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
-    """The rows of profiles with start ≤ time < stop (microseconds) as columns of PROFILE_TYPES.
+    """Return the profile rows in [start, stop) (microseconds) as columns of PROFILE_TYPES.
 
-    A worker of -1 is the scheduler, a prefix of 0 none.
+    Worker -1 is the scheduler, prefix 0 is none.
     """
     return fetch_columns(
         connection,
@@ -248,7 +248,7 @@ def profile_rows(connection: psycopg.Connection, cluster: int, start: int, stop:
     )
 
 
-def _whole_spans(
+def _full_spans(
     connection: psycopg.Connection, condition: LiteralString, parameters: dict[str, Any]
 ) -> list[tuple[Any, ...]]:
     rows = connection.execute(

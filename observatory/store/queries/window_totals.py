@@ -1,4 +1,4 @@
-"""What a window of a cluster amounts to: the figures of a run."""
+"""Totals of a window of a cluster."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ MEMORY = "observatory_worker_memory_bytes"
 
 @dataclass(frozen=True, slots=True)
 class WindowTotals:
-    """Seconds are summed over lanes, each span clipped to the window; bytes of memory are of all workers."""
+    """Seconds are summed over lanes with spans clipped to the window; memory is summed over workers."""
 
     tasks: int
-    """compute spans that ended in the window"""
+    """compute spans that stopped in the window"""
     errors: int
-    """tasks that failed for good, as far as the sources could tell"""
+    """tasks that erred finally, as far as the sources reported them"""
     seconds: dict[str, float]
-    """by the label of the action"""
+    """busy seconds by the label of the action"""
     transferred: int
     """bytes"""
     workers: int
-    """lifetimes that overlap the window"""
+    """worker lifetimes that overlap the window"""
     threads: int
     lane_seconds: float
-    """how long threads were there, summed: what isn't busy of it was idle"""
+    """seconds that threads existed in the window, summed; the rest after busy seconds is idle time"""
     peak_memory: float | None
-    """the highest of what each worker's process had at most, summed by sampling interval; None: no samples"""
+    """maximum over time of the workers' summed process memory (bytes); None: no samples"""
 
 
 def window_totals(
     connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
 ) -> WindowTotals:
-    """The figures of the window [start, stop)."""
+    """Return the totals of the window [start, stop)."""
     window: dict[str, Any] = {"cluster": cluster, "start": start, "stop": stop}
     rows = connection.execute(
         """SELECT action, count(*) FILTER (WHERE stop <= %(stop)s AND stop > %(start)s),
@@ -68,7 +68,7 @@ def window_totals(
 
 
 def _errors(connection: psycopg.Connection, window: dict[str, Any]) -> int:
-    """As the extent counts them: what an agent tells one by one, or a scheduler's endpoints as numbers."""
+    """Count errors as the extent does: an agent's error records, plus the counts of tasks-erred events."""
     row = connection.execute(
         """SELECT (SELECT count(*) FROM error WHERE cluster_id = %(cluster)s
                      AND time > %(start)s AND time <= %(stop)s AND outcome <> 'retried')
@@ -81,7 +81,7 @@ def _errors(connection: psycopg.Connection, window: dict[str, Any]) -> int:
 
 
 def _peak_memory(connection: psycopg.Connection, window: dict[str, Any]) -> float | None:
-    """The greatest sum of the workers' newest samples in a bin of five seconds."""
+    """Return the maximum over bins of five seconds of the workers' summed peaks."""
     row = connection.execute(
         """SELECT max(total) FROM (
                SELECT sum(peak) AS total FROM (

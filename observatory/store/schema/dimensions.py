@@ -1,4 +1,4 @@
-"""The tables that aren't of records in time. docs/architecture.md says what their columns mean."""
+"""The tables that aren't of records in time. docs/architecture/store.md says what their columns mean."""
 
 from __future__ import annotations
 

@@ -1,3 +1,163 @@
 """Collectors share targets by leases and take over from one that dies."""
 
 from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote, urlencode
+
+import pytest
+import redis
+from django.conf import settings
+from django.db.models.functions import Now
+
+from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.heartbeat import HEARTBEAT
+from observatory.collect.collector.lease import Leases
+from observatory.store.connection import parameters
+from tests.collect.dask_processes import Scheduler, scheduler
+from tests.collect.observer import eventually, make_target, read
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+@pytest.fixture(autouse=True)
+def _no_heartbeats() -> None:
+    server = redis.from_url(settings.REDIS_URL)
+    for key in server.scan_iter(f"{HEARTBEAT}*"):
+        server.delete(key)
+
+
+@contextmanager
+def collector() -> Iterator[subprocess.Popen[bytes]]:
+    """A collector process on the test's database."""
+    database = parameters()
+    login = ":".join(quote(database[name], safe="") for name in ("user", "password") if name in database)
+    rest = urlencode({name: database[name] for name in ("host", "port") if name in database})
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "observatory.config.settings",
+        "DATABASE_URL": f"postgresql://{login}@/{database['dbname']}?{rest}",
+        "REDIS_URL": settings.REDIS_URL,
+    }
+    process = subprocess.Popen([sys.executable, "-m", "django", "collect"], env=environment)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def holder() -> str:
+    target = Target.objects.filter(lease_expires__gt=Now()).first()
+    return target.lease_holder if target else ""
+
+
+def test_a_lease_has_one_holder_until_it_is_released() -> None:
+    target = make_target("http://127.0.0.1:1")
+    first, second = Leases("first"), Leases("second")
+    assert first.take(10) == {target.pk}
+    assert second.take(10) == set()
+    assert first.is_valid(target.pk)
+    assert not second.is_valid(target.pk)
+    first.release({target.pk})
+    assert not first.is_valid(target.pk)
+    assert second.take(10) == {target.pk}
+    assert first.renew() == set()
+
+
+def test_who_lost_its_lease_knows_at_its_next_renewal_and_may_not_write() -> None:
+    target = make_target("http://127.0.0.1:1")
+    first, second = Leases("first"), Leases("second")
+    first.take(10)
+    Target.objects.update(lease_expires=Now())
+    time.sleep(0.05)
+    assert second.take(10) == {target.pk}
+    assert first.renew() == {target.pk}
+    assert not first.is_valid(target.pk)
+    assert Target.objects.get().lease_holder == "second"
+
+
+def test_who_can_not_renew_stops_writing_before_another_may_begin() -> None:
+    target = make_target("http://127.0.0.1:1")
+    leases = Leases("first")
+    leases.take(10)
+    leases.renewed -= 9.9
+    assert leases.is_valid(target.pk)
+    time.sleep(0.15)
+    assert not leases.is_valid(target.pk)
+
+
+def test_a_disabled_target_is_given_up() -> None:
+    target = make_target("http://127.0.0.1:1")
+    leases = Leases("first")
+    leases.take(10)
+    Target.objects.update(enabled=False)
+    assert leases.renew() == {target.pk}
+    assert Leases("second").take(10) == set()
+
+
+async def test_another_collector_takes_over_within_15_s_from_one_that_is_killed() -> None:
+    def work(dask: Scheduler) -> None:
+        with dask.client() as client:
+            client.gather(client.map(lambda x: x, range(20), pure=False))
+
+    with scheduler(workers=1) as dask:
+        await run_in_django_thread(make_target, dask.url)
+        with collector() as first:
+            victim = await eventually(lambda: run_in_django_thread(holder), 30)
+            await eventually(lambda: run_in_django_thread(Target.objects.filter(stream="receiving").exists))
+            with collector() as second:
+                await eventually(lambda: asyncio.sleep(0, heartbeats() == 2), 30)
+                assert await run_in_django_thread(holder) == victim
+                victim_pid = int(victim.split(":")[1])
+                survivor = second if victim_pid == first.pid else first
+                os.kill(victim_pid, signal.SIGKILL)
+                killed = time.monotonic()
+                await eventually(lambda: taken_over(victim), 15)
+                await eventually(lambda: samples_since(time.time()), 15)
+                assert time.monotonic() - killed < 15
+                await asyncio.to_thread(work, dask)
+                await eventually(lambda: read("SELECT 1 FROM span WHERE action = 0 HAVING count(*) >= 20"))
+                assert await run_in_django_thread(Cluster.objects.count) == 1
+                survivor.terminate()
+                assert await asyncio.to_thread(survivor.wait, 15) == 0
+                assert await run_in_django_thread(Target.objects.filter(lease_holder="").exists)
+
+
+async def taken_over(victim: str) -> bool:
+    now = await run_in_django_thread(holder)
+    return bool(now) and now != victim
+
+
+async def samples_since(moment: float) -> bool:
+    return bool(await read("SELECT 1 FROM sample WHERE time > to_timestamp(%s) LIMIT 1", moment - 1))
+
+
+def heartbeats() -> int:
+    server = redis.from_url(settings.REDIS_URL)
+    found = [json.loads(server.get(key) or b"{}") for key in server.scan_iter(f"{HEARTBEAT}*")]
+    assert all({"targets", "queue", "lag", "rows"} <= state.keys() for state in found if state)
+    return len(found)
+
+
+async def test_collectors_share_targets() -> None:
+    with scheduler() as one, scheduler() as other:
+        await run_in_django_thread(make_target, one.url)
+        await run_in_django_thread(make_target, other.url)
+        with collector(), collector():
+            await eventually(lambda: run_in_django_thread(holders_are, 2), 40)
+
+
+def holders_are(count: int) -> bool:
+    held = Target.objects.filter(lease_expires__gt=Now())
+    return held.count() == 2 and held.values("lease_holder").distinct().count() == count

@@ -41,7 +41,6 @@ SETUP = f"""async ([info, data, script]) => {{
   const {{ Selection }} = await import("/frontend/timeline/selection.js");
   const {{ Stacks }} = await import("/frontend/timeline/tiles/stacks.js");
   const {{ flameGraph }} = await import("/frontend/charts/flame_graph/flame_graph.js");
-  const tree = await import("/frontend/charts/flame_graph/tree.js");
   const until = async condition => {{
     for (let turn = 0; turn < 200; turn++) {{
       const found = condition();
@@ -77,8 +76,8 @@ SETUP = f"""async ([info, data, script]) => {{
   const rows = () => [...parent.querySelectorAll(".flame-table tbody tr:not([hidden])")].map(row =>
     [...row.cells].map(cell => cell.textContent));
   return new (Object.getPrototypeOf(async () => {{}}).constructor)(
-    "show", "drawn", "words", "rows", "until", "tiles", "context", "tree", script
-  )(show, drawn, words, rows, until, tiles, context, tree);
+    "show", "drawn", "words", "rows", "until", "tiles", "context", script
+  )(show, drawn, words, rows, until, tiles, context);
 }}"""
 
 
@@ -90,46 +89,6 @@ def answer(path: str) -> tuple[int, bytes]:
 def run(page: Page, script: str, rows: Sequence[Any] = ROWS, **changes: Any) -> Any:
     data = [text(profile(rows))] if rows else []
     return page.evaluate(SETUP, [{**INFO, **changes}, data, script])
-
-
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        ({"source": "tasks", "worker": None, "prefix": None}, {"1": 10, "2": 60, "3": 30}),
-        ({"source": "tasks", "worker": 2, "prefix": None}, {"2": 10}),
-        ({"source": "tasks", "worker": 1, "prefix": 1}, {"1": 10, "2": 50}),
-        ({"source": "workers", "worker": 1, "prefix": 2}, {"4": 7}),
-        ({"source": "scheduler", "worker": 1, "prefix": 2}, {"4": 3}),
-    ],
-)
-def test_samples_are_those_of_the_window_and_of_what_is_selected(
-    page: Page, wanted: dict[str, Any], expected: dict[str, int]
-) -> None:
-    script = f"""const window = {{ start: {FIRST}, stop: {FIRST + 10} }};
-      return Object.fromEntries(tree.sumStacks(tiles, window, {wanted_of(wanted)}));"""
-    assert run(page, script) == expected
-
-
-def wanted_of(wanted: dict[str, Any]) -> str:
-    return str(wanted).replace("None", "null")
-
-
-def test_two_tiles_and_two_windows_beside_each_other_count_a_sample_once(page: Page) -> None:
-    script = f"""const wanted = {{ source: "tasks", worker: null, prefix: null }};
-      const sum = (tiles, start, stop) =>
-        [...tree.sumStacks(tiles, {{ start, stop }}, wanted).values()].reduce((a, b) => a + b, 0);
-      const halves = [{{ ...tiles[0], stop: {FIRST + 2} }}, {{ ...tiles[0], start: {FIRST + 2} }}];
-      const [start, middle, stop] = [{FIRST}, {FIRST + 2}, {FIRST + 10}];
-      return [sum(halves, start, stop), sum(tiles, start, middle), sum(tiles, middle, stop)];"""
-    assert run(page, script) == [100, 90, 10]
-
-
-def test_a_function_that_calls_itself_counts_once_in_its_total(page: Page, server: Server) -> None:
-    server.answer = answer
-    script = """await context.stacks.want([5]);
-      const { root } = tree.makeTree(new Map([[5, 4]]), context.stacks);
-      return tree.usages(root).map(usage => [usage.of.name, usage.own, usage.total]);"""
-    assert sorted(run(page, script)) == [["inc", 4, 4], ["run", 0, 4]]
 
 
 def test_the_window_is_told_in_words_and_its_functions_in_a_table(page: Page, server: Server) -> None:

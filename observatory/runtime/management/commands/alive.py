@@ -12,7 +12,7 @@ QUESTIONS = {"collector": collector, "celery": celery}
 
 
 class Command(BaseCommand):
-    help = "Exits with 0 when a process gives a sign of life: a health check for containers."
+    help = "Exits with 0 when a process is alive: a health check for containers."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:

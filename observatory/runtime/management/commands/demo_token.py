@@ -12,7 +12,8 @@ NAME = "demo"
 
 
 class Command(BaseCommand):
-    help = "Makes and prints an ingest token for the demo's agent, in place of the one before. `up` calls it."
+    help = "Makes and prints an ingest token for the demo's agent and revokes the one before."
+    is_internal = True
     requires_system_checks = ()
 
     def handle(self, **options: Any) -> None:

@@ -10,19 +10,16 @@ from observatory.runtime.supervision.up import Options, up
 
 
 class Command(BaseCommand):
-    help = "Runs everything on this machine: database, web, collector, Celery; Ctrl-C stops all of it."
+    help = "Runs everything on this machine: database, web, collector, Celery. Ctrl-C stops it."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--demo", action="store_true", help="run a demo cluster too, in a loop")
-        parser.add_argument("--demo-once", action="store_true", help="run one pass of the demo cluster")
-        # read by manage.py, before the settings
-        parser.add_argument("--data-dir", help="the folder of all that is kept")
+        parser.add_argument("--demo", action="store_true", help="run a demo cluster as well, in a loop")
+        parser.add_argument("--demo-once", action="store_true", help="run the demo cluster's work once")
+        parser.add_argument("--data-dir", help="the data folder")
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
         parser.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")
-        parser.add_argument(
-            "--verbose", action="store_true", help="show here too what goes to logs/ in the data folder"
-        )
+        parser.add_argument("--verbose", action="store_true", help="print what the programs log, too")
 
     def handle(self, **options: Any) -> None:
         try:

@@ -12,7 +12,8 @@ NAME = "demo"
 
 
 class Command(BaseCommand):
-    help = "Makes the demo's scheduler a target, or tells the demo's target where it is now. `up` calls it."
+    help = "Adds the demo's scheduler as a target, or updates the address of the demo's target."
+    is_internal = True
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:

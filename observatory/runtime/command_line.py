@@ -1,0 +1,95 @@
+"""The commands `dask-observatory` and `dask observatory`: Django's management commands under their own name.
+
+Importing this module needs neither Django nor Python 3.11, so that the command can report what is missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from observatory import __version__
+
+PACKAGE = Path(__file__).parent.parent
+LEAST_PYTHON = (3, 11)
+
+
+@click.command("observatory", add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def dask_command(arguments: tuple[str, ...]) -> None:
+    """Record and replay what Dask clusters did."""
+    main(arguments, "dask observatory")
+
+
+def main(arguments: Sequence[str] | None = None, program: str = "dask-observatory") -> None:
+    """Run a command; without `arguments`, those of this process."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given in (["--version"], ["version"]):
+        click.echo(f"dask-observatory {__version__}")
+    elif not given or given in (["--help"], ["-h"], ["help"]):
+        click.echo(overview(program))
+    else:
+        run(program, given)
+
+
+def overview(program: str) -> str:
+    """The help text: each command with its first sentence."""
+    found = commands()
+    width = max(map(len, found))
+    lines = [f"  {name:<{width}}  {text}" for name, text in found.items()]
+    return "\n".join(
+        [
+            f"Usage: {program} COMMAND [OPTIONS]",
+            "",
+            "Dask Observatory records what Dask clusters did and replays it.",
+            "",
+            "Commands:",
+            *lines,
+            "",
+            f"`{program} help COMMAND` lists the options of a command; `--version` prints the version.",
+            "Django's own commands (migrate, createsuperuser, shell, …) work as well.",
+        ]
+    )
+
+
+def commands() -> dict[str, str]:
+    """The name and the first sentence of the help of each public command, read from its source."""
+    found = {}
+    for path in PACKAGE.glob("*/management/commands/[!_]*.py"):
+        attributes = _attributes(path)
+        if not attributes.get("is_internal"):
+            found[path.stem] = attributes["help"].split(". ")[0].rstrip(".")
+    return dict(sorted(found.items()))
+
+
+def run(program: str, arguments: Sequence[str]) -> None:
+    """Run a management command. Exits with one line when something that it needs is missing or wrong."""
+    if sys.version_info < LEAST_PYTHON:
+        required = ".".join(map(str, LEAST_PYTHON))
+        sys.exit(f"Error: this command needs Python {required} or newer; this is {sys.version.split()[0]}")
+    try:
+        from observatory.config.management import execute
+    except ModuleNotFoundError as error:
+        sys.exit(f"Error: {error.name} is not installed: pip install 'dask-observatory[server]'")
+    execute(program, arguments)
+
+
+def _attributes(path: Path) -> dict[str, Any]:
+    """The constants of the class `Command` of a module."""
+    [command] = [
+        node
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and node.name == "Command"
+    ]
+    return {
+        target.id: statement.value.value
+        for statement in command.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }

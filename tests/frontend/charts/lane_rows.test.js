@@ -1,0 +1,111 @@
+// Where the rows of the task stream lie, from a few threads to a thousand workers.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import "../browser.js";
+import { layoutLanes } from "../../../frontend/charts/task_stream/lane_rows.js";
+import { Model } from "../../../frontend/timeline/model.js";
+
+/**
+ * @param {number} hosts
+ * @param {number} workers on each host
+ * @param {number} threads of each worker
+ * @param {{room?: number, filter?: string, open?: string[], isSorted?: boolean, halfDied?: boolean}} options
+ *   `halfDied`: each second worker ended before the next one started
+ */
+function layOut(hosts, workers, threads, options = {}) {
+  const { room = 500, filter = "", open = [], isSorted = false, halfDied = false } = options;
+  const numbers = [...Array(hosts * workers).keys()];
+  const all = numbers.map((number) => {
+    const host = `10.0.0.${Math.floor(number / workers)}`;
+    return {
+      id: number + 1,
+      address: `tcp://${host}:${4000 + number}`,
+      name: String(number),
+      host,
+      nthreads: threads,
+      memory_limit: 0,
+      started: halfDied && number % 2 ? 600 : number % 7,
+      ended: halfDied && number % 2 === 0 ? 500 : null,
+      end_reason: "",
+      status: number === 2 ? "paused" : "running",
+    };
+  });
+  const lanes = numbers.flatMap((number) =>
+    [...Array(threads).keys()].map((position) => {
+      return { id: number * threads + position + 1, worker: number + 1, thread: 1, position };
+    }),
+  );
+  const model = new Model();
+  model.load(/** @type {any} */ ({ workers: all, lanes, prefixes: [], series: {} }));
+  const rank = isSorted ? (/** @type {any} */ worker) => -worker.started : null;
+  const layout = layoutLanes(model, 0, 1000, room, { filter, open: new Set(open), rank });
+  const groups = layout.groups.map((group) => ({ ...group, workers: group.workers.map((worker) => worker.id) }));
+  return { ...layout, groups };
+}
+
+/** @param {number} first @param {number} last */
+const range = (first, last) => [...Array(last - first + 1).keys()].map((number) => first + number);
+
+test("threads that fit have a row each", () => {
+  const { rows, groups } = layOut(1, 4, 2);
+  assert.deepEqual(rows.map((row) => row.lanes), range(1, 8).map((lane) => [lane]));
+  assert.ok(rows.every((row) => row.threads === 1));
+  assert.deepEqual(groups.map((group) => group.folds), [null, null, null, null]);
+});
+
+test("more threads than fit are a row a worker", () => {
+  const { rows, groups } = layOut(2, 10, 8);
+  assert.equal(rows.length, 20);
+  assert.deepEqual(rows[1], { lanes: range(9, 16), threads: 8, worker: 2 });
+  assert.ok(groups.every((group) => group.folds));
+});
+
+test("an unfolded worker shows its threads between the others", () => {
+  const { rows } = layOut(2, 10, 8, { open: ["worker 2"] });
+  assert.equal(rows.length, 19 + 8);
+  assert.deepEqual(rows.slice(1, 9).map((row) => row.lanes), range(9, 16).map((lane) => [lane]));
+});
+
+test("more workers than fit are a row a host and unfold into workers", () => {
+  const { rows } = layOut(20, 50, 4);
+  assert.equal(rows.length, 20);
+  assert.equal(rows[0].threads, 200);
+  assert.equal(rows[0].lanes.length, 200);
+  const unfolded = layOut(20, 50, 4, { open: ["host 10.0.0.0"] });
+  assert.equal(unfolded.rows.length, 20 + 50);
+  assert.deepEqual(unfolded.groups.slice(0, 3).map((group) => group.depth), [0, 1, 1]);
+});
+
+test("every lane is in just one row however they are grouped", () => {
+  for (const [hosts, workers, threads] of [[1, 3, 2], [1, 100, 4], [10, 10, 8], [40, 25, 2]]) {
+    const lanes = layOut(hosts, workers, threads).rows.flatMap((row) => row.lanes);
+    assert.deepEqual(lanes.sort((one, other) => one - other), range(1, hosts * workers * threads));
+  }
+});
+
+test("one host is not folded into one row", () => {
+  assert.equal(layOut(1, 200, 4).rows.length, 200);
+});
+
+test("a worker that came again is not counted twice", () => {
+  const { rows } = layOut(2, 50, 2, { room: 100, halfDied: true });
+  assert.deepEqual(rows.map((row) => row.threads), [50, 50]);
+});
+
+test("workers are found by name, host and status", () => {
+  for (const [filter, expected] of /** @type {[string, number[]][]} */ ([
+    ["paused", [3]],
+    ["10.0.0.1 running", [5, 6, 7, 8]],
+    [":4003", [4]],
+    ["nobody", []],
+  ])) {
+    const { groups } = layOut(2, 4, 1, { filter });
+    assert.deepEqual(groups.flatMap((group) => group.workers).sort(), expected);
+  }
+});
+
+test("workers are sorted by what people choose", () => {
+  const { groups } = layOut(1, 7, 1, { isSorted: true });
+  assert.deepEqual(groups.map((group) => group.workers), [7, 6, 5, 4, 3, 2, 1].map((number) => [number]));
+});

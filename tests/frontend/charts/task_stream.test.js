@@ -1,0 +1,165 @@
+// The task stream tells how busy a lane was: counted in pixels.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import "../browser.js";
+import { hitLanes } from "../../../frontend/charts/task_stream/lane_hit.js";
+import { LanePainter } from "../../../frontend/charts/task_stream/lane_paint.js";
+import { Model } from "../../../frontend/timeline/model.js";
+import { Selection } from "../../../frontend/timeline/selection.js";
+import { tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
+import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
+import { FIRST, busy, decoded, spans } from "../make.js";
+import { near } from "../near.js";
+
+const HEIGHT = 20;
+/** @typedef {Parameters<typeof spans>[0]} Rows */
+
+function model() {
+  const made = new Model();
+  const prefixes = [
+    { id: 1, name: "inc", color: "#0000ff" },
+    { id: 2, name: "sum", color: "#00ff00" },
+  ];
+  made.load({ workers: [], lanes: [], series: {}, prefixes });
+  return made;
+}
+
+/** @param {Uint8Array} data @param {number} level */
+function tileOf(data, level) {
+  return makeTile("spans", level, tileIndex(FIRST, level), true, decoded(data));
+}
+
+/**
+ * Paints a lane, black and white but for the prefixes' colours.
+ * @param {Uint8Array} data
+ * @param {{seconds?: number, width?: number, selected?: object, level?: number}} options
+ */
+function paint(data, { seconds = 1000, width = 500, selected = {}, level = 31 } = {}) {
+  const selection = new Selection();
+  selection.set(selected);
+  const painter = new LanePainter(model(), selection);
+  const window = { start: FIRST, stop: FIRST + seconds, width, height: HEIGHT, labelWidth: 40 };
+  const rows = [{ lanes: [1], threads: 1, worker: 1, top: 0, height: HEIGHT }];
+  painter.paint(/** @type {any} */ (rows), [tileOf(data, level)], window, [255, 255, 255]);
+  const pixels = /** @type {ImageData} */ (painter.pixels.image).data;
+  // how much of the white has gone, in pixels: of red, green, blue
+  const sums = [0, 0, 0];
+  for (let place = 0; place < pixels.length; place += 4) {
+    for (const channel of [0, 1, 2]) sums[channel] += 1 - pixels[place + channel] / 255;
+  }
+  const colorAt = (/** @type {number} */ line) => {
+    const place = 4 * (width * line + Math.floor(width / 2));
+    return [...pixels.slice(place, place + 3)];
+  };
+  return {
+    sums,
+    share: sums[0] / (width * HEIGHT),
+    top: colorAt(0),
+    bottom: colorAt(HEIGHT - 1),
+    labelled: painter.labelled.length,
+  };
+}
+
+/** @param {number} count @param {number} duration @returns {Rows} */
+function shortTasks(count, duration) {
+  return [...Array(count).keys()].map((n) => [1, 1, 0, 0, FIRST + n, FIRST + n + duration]);
+}
+
+/** The bin of a level after the one in which FIRST lies. @param {number} level */
+function firstBin(level) {
+  const [index, width] = [tileIndex(FIRST, level), tileWidth(level) / 512];
+  return { index, width, first: Math.trunc((FIRST - index * 512 * width) / width) + 1 };
+}
+
+for (const duration of [0.005, 0.25, 0.5]) {
+  test(`a lane looks as full as it was busy however many tasks there were: ${duration} s each`, () => {
+    const expected = Math.max(duration, 0.35 / HEIGHT);
+    near(paint(spans(shortTasks(1000, duration))).share, expected, 0.05 * expected);
+  });
+}
+
+test("bins of the server fill columns like the tasks that they sum up", () => {
+  const level = 20;
+  const { index, width, first } = firstBin(level);
+  const rows = [...Array(100).keys()].map((n) => [1, first + n, 1, 0, width * 0.3, 5]);
+  const found = paint(busy(level, index, /** @type {any} */ (rows)), { seconds: 110 * width, width: 110, level });
+  near(found.sums[0], 100 * HEIGHT * 0.3, 0.05 * 100 * HEIGHT * 0.3);
+});
+
+test("bins wider than a pixel fill all the pixels that they cover", () => {
+  const level = 20;
+  const { index, width, first } = firstBin(level);
+  const found = paint(busy(level, index, [[1, first, 1, 0, width / 2, 5]]), { seconds: 4 * width, width: 400, level });
+  near(found.sums[0], (100 * HEIGHT) / 2, 0.05 * 50 * HEIGHT);
+});
+
+test("a span of two pixels and more is drawn as itself", () => {
+  const found = paint(spans([[1, 1, 0, 0, FIRST + 200, FIRST + 800]]));
+  near(found.sums[0], 300 * HEIGHT, 3 * HEIGHT);
+  assert.deepEqual(found.top, [0, 0, 255]);
+  assert.equal(found.labelled, 1);
+});
+
+test("erred tasks are black and transfers red at Dask's alpha", () => {
+  assert.deepEqual(paint(spans([[1, 1, 0, 1, FIRST, FIRST + 1000]])).top, [0, 0, 0]);
+  assert.deepEqual(paint(spans([[1, 1, 1, 0, FIRST, FIRST + 1000]])).top, [255, 153, 153]);
+});
+
+test("what ran one after the other in a column is stacked", () => {
+  /** @type {Rows} */
+  const rows = [];
+  for (let n = 0; n < 1000; n++) {
+    rows.push([1, 1, 0, 0, FIRST + n, FIRST + n + 0.4], [1, 2, 0, 0, FIRST + n + 0.4, FIRST + n + 0.8]);
+  }
+  const [red, green, blue] = paint(spans(rows)).sums.map((sum) => sum / (500 * HEIGHT));
+  near(red, 0.8, 0.024);
+  near([green, blue], [0.4, 0.4], 0.012);
+});
+
+test("a transfer beside a full column is laid over it", () => {
+  /** @type {Rows} */
+  const rows = [];
+  for (let n = 0; n < 1000; n++) {
+    rows.push([1, 1, 0, 0, FIRST + n, FIRST + n + 1], [1, 1, 1, 0, FIRST + n, FIRST + n + 0.5]);
+  }
+  const { bottom, top } = paint(spans(rows));
+  assert.deepEqual(bottom, [0, 0, 255]);
+  near(top, [102, 0, 153], 2);
+});
+
+test("choosing a prefix dims the others", () => {
+  const data = spans([[1, 1, 0, 0, FIRST + 200, FIRST + 800]]);
+  const whole = paint(data).share;
+  assert.equal(paint(data, { selected: { prefix: 1 } }).share, whole);
+  assert.ok(paint(data, { selected: { prefix: 2 } }).share < 0.2 * whole);
+});
+
+test("a chosen task is seen however short it is", () => {
+  const found = paint(spans(shortTasks(1000, 0.001)), { selected: { key: "inc-500" } });
+  assert.ok(found.sums[0] > HEIGHT);
+});
+
+/** @param {Rows} rows @param {number} at seconds after FIRST @param {number} pixel seconds */
+function hit(rows, at, pixel) {
+  return /** @type {any} */ (hitLanes([tileOf(spans(rows), 31)], model(), [1], FIRST + at, pixel));
+}
+
+test("the span under the mouse is found with its key", () => {
+  const { span } = hit([[1, 1, 0, 0, FIRST + 1, FIRST + 2], [1, 2, 0, 0, FIRST + 2, FIRST + 3]], 2.5, 0.01);
+  assert.deepEqual([span.key, span.prefix], ["inc-1", 2]);
+});
+
+test("of many tasks at a pixel it is told what took how long", () => {
+  const rows = [...Array(20).keys()].map((n) => {
+    return [1, 1 + (n % 2), 0, 0, FIRST + n * 0.1, FIRST + n * 0.1 + 0.01 * (1 + (n % 2))];
+  });
+  const found = hit(/** @type {any} */ (rows), 1, 1);
+  assert.equal(found.span, null);
+  assert.deepEqual(found.shares.map((share) => [share.prefix, share.count]), [[2, 10], [1, 10]]);
+  near(found.seconds, 0.3);
+});
+
+test("beside everything nothing is found", () => {
+  assert.equal(hit([[1, 1, 0, 0, FIRST + 1, FIRST + 2]], 5, 0.01), null);
+});

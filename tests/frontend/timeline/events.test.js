@@ -1,0 +1,73 @@
+// The events of a cluster, and the gaps in what was recorded of it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import "../browser.js";
+import { eventsTrack } from "../../../frontend/charts/events/track.js";
+import { Events } from "../../../frontend/timeline/events.js";
+import { FIRST, block, decoded, events as eventBlock } from "../make.js";
+
+/** @returns {any} */
+function tile(start, stop, ...parts) {
+  const blocks = new Map(decoded(...parts).map((each) => [each.kind, [each]]));
+  return { layer: "events", start, stop, blocks };
+}
+
+function load(...tiles) {
+  const events = new Events();
+  events.load(tiles);
+  return events;
+}
+
+const COUNTED = block("event-count", [{ bin: 1, count: 1000, kind: "tasks-erred" }], { level: 20, index: 0 });
+const WHOLE = tile(0, 512, eventBlock([[400, "worker-lost"]]), COUNTED);
+const WINDOW = tile(0, 8, eventBlock([[1, "tasks-erred"], [2, "tasks-erred"], [3, "tasks-erred"]]));
+const shown = (list) => list.map(({ time, kind, count }) => [Math.round(time), kind, count]);
+
+test("what was not seen is a gap until it was seen again", () => {
+  const rows = /** @type {[number, string][]} */ ([
+    [FIRST + 10, "stream-lost"],
+    [FIRST + 12, "stream-lost"],
+    [FIRST + 20, "stream-resumed"],
+    [FIRST + 15, "worker-lost"],
+    [FIRST + 30, "scheduler-unreachable"],
+  ]);
+  const events = load(tile(0, 1e12, eventBlock(rows)));
+  const gaps = events.gaps.map((gap) => [gap.kind, gap.start - FIRST, gap.stop && gap.stop - FIRST]);
+  assert.deepEqual(gaps, [["stream", 10, 20], ["scheduler", 30, null]]);
+  assert.equal(events.after(FIRST + 12)?.kind, "worker-lost");
+  assert.equal(events.before(FIRST + 12)?.time, FIRST + 10);
+  assert.ok(!events.after(FIRST + 30));
+  assert.equal(events.gapsBetween(FIRST + 16, FIRST + 17).length, 1);
+  assert.equal(events.gapsBetween(FIRST + 21, FIRST + 29).length, 0);
+});
+
+test("what an agent dropped is a gap that tells how much and why", () => {
+  const dropped = { first: FIRST + 5, last: FIRST + 25, kind: "sample", count: 1234, reason: "spool-full" };
+  const events = load(tile(0, 1e12, eventBlock([[FIRST + 5, "records-dropped", dropped], [FIRST + 8, "worker-lost"]])));
+  const [gap] = events.gaps;
+  assert.deepEqual([gap.start - FIRST, (gap.stop ?? 0) - FIRST], [5, 25]);
+  assert.equal(gap.label, "1,234 samples were dropped: the agent's spool was full");
+  const count = (what) => events.gapsBetween(FIRST + 10, FIRST + 11, what).length;
+  assert.deepEqual([count("samples"), count("tasks"), count()], [1, 0, 1]);
+});
+
+test("what the whole cluster's tiles only count is told by the window's", () => {
+  const events = load(WHOLE);
+  events.setNotes(/** @type {any} */ ([{ time: 2.4, stop: null, text: "look", author: "ada" }]));
+  const counted = [[2, "tasks-erred", 1000], [2, "note", 1], [400, "worker-lost", 1]];
+  assert.deepEqual(shown(events.list), counted);
+  assert.equal(events.areCounted, true);
+  assert.deepEqual(shown(events.within([WINDOW])), [
+    [1, "tasks-erred", 1],
+    [2, "tasks-erred", 1],
+    [2, "note", 1],
+    [3, "tasks-erred", 1],
+  ]);
+  assert.deepEqual(shown(events.within([])), counted);
+});
+
+test("where all are told no further tiles are wanted", () => {
+  const layers = [load(WINDOW), load(WHOLE)].map((events) => /** @type {any} */ (eventsTrack).layers({ events }));
+  assert.deepEqual(layers, [[], ["events"]]);
+});

@@ -1,0 +1,315 @@
+// Tiles: the level that fits, something to see while better is on its way, live batches joined exactly.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Server, compute, gate, pass, stopClock, until } from "../clock.js";
+import { levelFor, tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
+import { TileStore, makeTile, tileKey } from "../../../frontend/timeline/tiles/tile_store.js";
+import { Tiles } from "../../../frontend/timeline/tiles/tiles.js";
+import { FIRST, INFO, decoded, encode, extent, join, profile, spans } from "../make.js";
+
+/** @typedef {import("../../../frontend/types.js").Tile} Tile */
+
+/** @param {import("node:test").TestContext} t @param {(path: string) => any} answer */
+function open(t, answer = () => extent()) {
+  stopClock(t);
+  const server = new Server();
+  server.answer = answer;
+  const tiles = new Tiles(/** @type {any} */ (server), /** @type {any} */ (INFO));
+  return {
+    server,
+    tiles,
+    /** @param {...Uint8Array} parts of a frame of the socket */
+    frame(...parts) {
+      const blocks = decoded(...parts);
+      tiles.setExtent({ ...INFO, .../** @type {any} */ (blocks.find((block) => block.kind === "extent")).meta });
+      return tiles.append(blocks);
+    },
+    /** From seconds after FIRST. @param {number} start @param {number} stop */
+    cover: (start, stop, layer = "spans", viewer = "page") =>
+      tiles.cover(viewer, layer, FIRST + start, FIRST + stop, 1000),
+  };
+}
+
+/** When the spans of tiles start, in seconds after FIRST. @param {Tile[]} tiles */
+function rows(tiles) {
+  const starts = tiles.flatMap((tile) =>
+    (tile.blocks.get("span") ?? []).flatMap((block) =>
+      [...block.numbers("start")].filter((start) => start >= tile.start && start < tile.stop),
+    ),
+  );
+  return starts.map((start) => start - FIRST).sort((one, other) => one - other);
+}
+
+/** A span from `start` to `stop`, seconds after FIRST. */
+const span = (/** @type {number} */ start, stop = start + 1) =>
+  /** @type {any} */ ([1, 1, 0, 0, FIRST + start, FIRST + stop]);
+
+/** @param {string} path */
+function levelOf(path) {
+  const found = /^\/api\/v1\/clusters\/1\/tiles\/\w+\/(\d+)\/(\d+)\?version=(\d+)$/.exec(path);
+  assert.ok(found, path);
+  return Number(found[1]);
+}
+
+for (const [seconds, level] of [[1, 10], [60, 16], [3600, 22], [86_400 * 30, 32]]) {
+  test(`bins are one to two pixels wide: ${seconds} s`, async (t) => {
+    const { server, cover } = open(t);
+    cover(10, 10 + seconds);
+    await until(() => cover(10, 10 + seconds).length);
+    assert.deepEqual(new Set(server.requests.map(levelOf)), new Set([level]));
+    const pixels = 2 ** level / 1e6 / (seconds / 1000);
+    assert.ok((pixels >= 1 && pixels < 2) || level === 10);
+  });
+}
+
+test("what is coarser is shown until the finer has arrived", async (t) => {
+  const finer = gate();
+  const { cover } = open(t, async (path) => {
+    if (levelOf(path) < 16) await finer.opened;
+    return join(extent(), spans([span(500)]));
+  });
+  await until(() => rows(cover(470, 530)).length);
+  const found = cover(495, 505);
+  assert.deepEqual(new Set(found.map((tile) => tile.level)), new Set([16]));
+  assert.deepEqual(rows(found), [500]);
+  const apart = found.every((tile, place) => !place || found[place - 1].stop <= tile.start + 1e-6);
+  assert.ok(apart, "the coarser tile's pieces must not overlap");
+  finer.open();
+  await until(() => cover(495, 505).every((tile) => tile.level < 16));
+});
+
+test("what comes together is drawn together and what is late holds nothing up", async (t) => {
+  const late = gate();
+  const { server, tiles, cover } = open(t, async (path) => {
+    if (path.includes("/late/")) await late.opened;
+    return extent();
+  });
+  cover(0, 60);
+  await until(() => tiles.settled);
+  /** @type {boolean[]} with all that the windows show, or not */
+  const drawn = [];
+  tiles.addEventListener("change", () => drawn.push(tiles.settled));
+  for (const layer of ["spans", "prefixes", "events", "memory"]) cover(200, 260, layer);
+  await until(() => drawn.length && !tiles.loading);
+  assert.equal(drawn[0], true);
+  drawn.length = 0;
+  for (const layer of ["spans", "late"]) cover(600, 660, layer);
+  await until(() => drawn.length);
+  assert.equal(drawn[0], false);
+  assert.ok(server.requests.length > 8);
+  late.open();
+});
+
+test("what is due is sent before the page draws", async (t) => {
+  const { server, tiles, cover } = open(t);
+  cover(0, 60);
+  tiles.ask();
+  assert.ok(server.requests.length > 0);
+  compute(200);
+  await until(() => tiles.settled);
+});
+
+test("what lies beside the window waits for what is in it", async (t) => {
+  const { server, tiles } = open(t);
+  const level = levelFor(60, 1000);
+  const width = tileWidth(level);
+  const start = (tileIndex(FIRST + 300, level) + 1) * width + 0.01 * width;
+  tiles.cover("page", "spans", start, start + 60, 1000);
+  await until(() => !tiles.loading);
+  const inside = server.requests.map((path) => {
+    const index = Number(path.split("/").at(-1)?.split("?")[0]);
+    return start < (index + 1) * width && index * width < start + 60;
+  });
+  assert.deepEqual(inside, [...inside].sort((one, other) => Number(other) - Number(one)));
+  assert.ok(inside.includes(false));
+});
+
+test("what left the screen is not waited for", async (t) => {
+  const { cover, tiles } = open(t, (path) => (levelOf(path) === 16 ? new Promise(() => {}) : extent()));
+  cover(470, 530);
+  await until(() => tiles.loading);
+  await until(() => cover(0, 1000).some((tile) => tile.level === 20));
+});
+
+test("a batch that a tile holds already is not added to it and a later one is", async (t) => {
+  const { cover, frame } = open(t, () => join(extent(5), spans([span(990)])));
+  await until(() => rows(cover(940, 1000)).length);
+  frame(spans([span(990)]), extent(5));
+  assert.deepEqual(rows(cover(940, 1000)), [990]);
+  frame(spans([span(995)]), extent(6));
+  assert.deepEqual(rows(cover(940, 1000)), [990, 995]);
+});
+
+test("batches that came while a tile was on its way are added to it", async (t) => {
+  const arrival = gate();
+  const { cover, frame, tiles } = open(t, async () => {
+    await arrival.opened;
+    return join(extent(5), spans([span(990)]));
+  });
+  cover(940, 1000);
+  await until(() => tiles.loading);
+  await pass(50);
+  for (const n of [0, 1, 2, 3]) frame(spans([span(990 + n)]), extent(4 + n));
+  arrival.open();
+  await until(() => rows(cover(940, 1000)).length);
+  assert.deepEqual(rows(cover(940, 1000)), [990, 992, 993]);
+});
+
+test("a jump in the numbers is noticed and the open tile fetched again", async (t) => {
+  const held = { sequence: 5, rows: [span(990)] };
+  const { cover, frame } = open(t, () => join(extent(held.sequence), spans(held.rows)));
+  await until(() => rows(cover(940, 1000)).length);
+  frame(extent(6));
+  held.sequence = 8;
+  held.rows.push(span(992), span(994));
+  assert.equal(frame(spans([span(994)]), extent(8)), true);
+  await until(() => rows(cover(940, 1000)).length === 3);
+});
+
+/** A batch of a span in a window that nothing was stored of when the socket began. @param {number} sequence */
+function batch(sequence) {
+  const time = FIRST + 1101 + sequence;
+  return join(spans([span(1100 + sequence)]), extent(sequence, { last: time, committed: time }));
+}
+
+test("a tile that begins after all that was stored is made of batches and not fetched", async (t) => {
+  const { server, cover, frame, tiles } = open(t, () => extent(9));
+  tiles.begin(5, FIRST + 1000);
+  frame(batch(6));
+  frame(batch(7));
+  await until(() => rows(cover(1080, 1140)).length);
+  assert.deepEqual(rows(cover(1080, 1140)), [1106, 1107]);
+  assert.deepEqual(server.requests, []);
+});
+
+test("such a tile is fetched where a batch is missing", async (t) => {
+  const { cover, frame, tiles } = open(t, () => batch(8));
+  tiles.begin(5, FIRST + 1000);
+  frame(batch(6));
+  frame(extent(8, { last: FIRST + 1109, committed: FIRST + 1109 }));
+  await until(() => rows(cover(1080, 1140)).includes(1108));
+});
+
+test("while the socket is away every tile is fetched", async (t) => {
+  const { cover, frame, tiles } = open(t, () => batch(8));
+  tiles.begin(5, FIRST + 1000);
+  frame(batch(6));
+  tiles.end();
+  await until(() => rows(cover(1080, 1140)).includes(1108));
+});
+
+test("a long task that ends reaches back into closed tiles", async (t) => {
+  const { cover, frame } = open(t, () => extent(5));
+  await until(() => cover(100, 160).length);
+  frame(extent(6));
+  frame(spans([span(90, 1000)]), extent(7, { version: 2 }));
+  const found = cover(100, 160);
+  assert.ok(found.every((tile) => tile.closed));
+  assert.ok(found.every((tile) => tile.blocks.get("span")?.length === 1));
+});
+
+test("a batch without a late record leaves closed tiles as they are", async (t) => {
+  const { cover, frame } = open(t, () => extent(5));
+  await until(() => cover(100, 160).length);
+  frame(spans([span(90, 1000)]), extent(6));
+  assert.ok(!cover(100, 160).some((tile) => tile.blocks.has("span")));
+});
+
+for (const [count, isFetched] of /** @type {[number, boolean][]} */ ([[1, false], [6_000, true]])) {
+  const fate = isFetched ? "fetched again" : "kept";
+  test(`an open tile is closed when it is over, and with ${count} new rows ${fate}`, async (t) => {
+    const later = { committed: FIRST + 2000, last: FIRST + 2000 };
+    const { server, cover, frame, tiles } = open(t, () => extent(5));
+    await until(() => cover(940, 1000).length && !tiles.loading);
+    const before = server.requests.length;
+    server.answer = () => extent(6, later);
+    // what comes with the batch that closes a tile is still in it
+    frame(spans(Array(count).fill(span(990))), extent(6, later));
+    assert.equal(rows(cover(940, 1000)).length, count);
+    await until(() => cover(940, 1000).every((tile) => tile.closed));
+    assert.equal(server.requests.length > before, isFetched);
+  });
+}
+
+test("a tile that fails is named and tried again", async (t) => {
+  const failed = new Set();
+  const { cover, tiles } = open(t, (path) => {
+    if (failed.has(path)) return extent();
+    failed.add(path);
+    return 500;
+  });
+  cover(470, 530);
+  await until(() => tiles.problem);
+  assert.match(String(tiles.problem), /the server answered 500/);
+  await until(() => (cover(470, 530), tiles.problem === null && !tiles.loading));
+});
+
+test("bytes that are no tile are an error not a picture", async (t) => {
+  const { cover, tiles } = open(t, () => encode("busy", 0, []));
+  cover(0, 60);
+  await until(() => tiles.problem);
+  assert.match(String(tiles.problem), /without its extent/);
+});
+
+test("memory is bounded and what is on the screen stays", () => {
+  const store = new TileStore(1000);
+  for (let index = 0; index < 50; index++) {
+    const rest = { bytes: 100, sequence: 0, version: 0, appended: 0, stale: false };
+    const entry = { tile: makeTile("spans", 20, index, true, []), key: tileKey("spans", 20, index), ...rest };
+    store.put(entry, (key) => key === "spans/20/0");
+  }
+  assert.equal(store.bytes, 1000);
+  const kept = [...store.entries()].map((entry) => entry.tile.index);
+  assert.deepEqual(kept, [0, 41, 42, 43, 44, 45, 46, 47, 48, 49]);
+});
+
+test("finer tiles that cover a place stand in for the coarser one", () => {
+  const store = new TileStore();
+  const put = (/** @type {number} */ level, /** @type {number} */ index) => {
+    const rest = { bytes: 1, sequence: 0, version: 0, appended: 0, stale: false };
+    const entry = { tile: makeTile("spans", level, index, true, []), key: tileKey("spans", level, index), ...rest };
+    store.put(entry, () => true);
+  };
+  put(19, 8);
+  put(18, 18);
+  put(18, 19);
+  const finer = store.best("spans", 20, 4).map((tile) => [tile.level, tile.index]);
+  assert.deepEqual(finer, [[19, 8], [18, 18], [18, 19]]);
+  put(22, 1);
+  const clipped = store.best("spans", 20, 5).map((tile) => [tile.level, tile.start, tile.stop]);
+  assert.deepEqual(clipped, [[22, 5 * tileWidth(20), 6 * tileWidth(20)]]);
+});
+
+test("a batch of one band is added to its tiles alone", async (t) => {
+  const { cover, frame, tiles } = open(t, () => extent(1));
+  const layers = ["spans", "spans.1", "prefixes"];
+  const look = (/** @type {string} */ layer) => cover(990, 1000, layer, layer);
+  tiles.begin(1, Infinity);
+  await until(() => layers.map(look).every((found) => found.length));
+  frame(spans([span(995)], "spans.1"), extent(2));
+  const blocks = layers.map((layer) => Math.max(...look(layer).map((tile) => tile.blocks.get("span")?.length ?? 0)));
+  assert.deepEqual(blocks, [0, 1, 1]);
+});
+
+test("a live profile is added to its tile", async (t) => {
+  const at = FIRST + 990;
+  const { cover, frame } = open(t, () => join(extent(5), profile([[at, 1, 1, 0, 7, 3]])));
+  const counts = () =>
+    cover(940, 1000, "profile").flatMap((tile) =>
+      (tile.blocks.get("profile") ?? []).flatMap((block) => {
+        const times = block.numbers("time");
+        return [...block.numbers("count")].filter((_, row) => times[row] >= tile.start && times[row] < tile.stop);
+      }),
+    );
+  await until(() => counts().length);
+  frame(profile([[at + 1, 1, 1, 0, 7, 4]]), extent(6));
+  frame(profile([[at, 1, 1, 0, 7, 3]]), extent(5));
+  assert.deepEqual(counts(), [3, 4]);
+});
+
+test("finer tiles of a profile than its seconds are not asked for", async (t) => {
+  const { server, cover } = open(t);
+  await until(() => cover(10, 10.5, "profile").length);
+  assert.deepEqual(new Set(server.requests.map(levelOf)), new Set([14]));
+});
