@@ -61,7 +61,7 @@ def crowd(listen: Listen) -> dict[str, list[tuple[Any, ...]]]:
         ("distributed.nanny", "Worker process 100 exited with status 1", "first"),
     ],
 )
-def test_a_record_is_told_once_by_the_one_that_it_is_about(
+def test_a_log_record_is_recorded_once_by_the_process_that_it_is_about(
     crowd: dict[str, list[tuple[Any, ...]]], logger: str, message: str, whose: str
 ) -> None:
     arguments = (SECOND,) if "%s" in message else ()
@@ -69,7 +69,9 @@ def test_a_record_is_told_once_by_the_one_that_it_is_about(
     assert {name: len(rows) for name, rows in crowd.items() if rows} == {whose: 1}
 
 
-def test_what_a_nanny_says_while_it_is_at_work_is_its_own(listen: Listen, handler: LogHandler) -> None:
+def test_a_record_logged_while_a_nanny_runs_belongs_to_that_nanny(
+    listen: Listen, handler: LogHandler
+) -> None:
     other = listen("nanny", FIRST)
     rows: list[tuple[Any, ...]] = []
     busy = Listener(rows.append, "nanny", {"distributed": 20}, lambda: SECOND)
@@ -81,13 +83,13 @@ def test_what_a_nanny_says_while_it_is_at_work_is_its_own(listen: Listen, handle
     assert (len(rows), len(other)) == (1, 0)
 
 
-def test_a_record_that_several_loggers_pass_on_is_told_once(listen: Listen) -> None:
+def test_a_log_record_that_several_loggers_handle_is_recorded_once(listen: Listen) -> None:
     rows = listen("worker", levels={"mine": 10, "mine.part": 10})
     logging.getLogger("mine.part.of.it").info("hello")
     assert len(rows) == 1
 
 
-def test_levels_hold_for_the_loggers_below_and_the_nearest_one_decides(listen: Listen) -> None:
+def test_levels_apply_to_child_loggers_and_the_nearest_one_decides(listen: Listen) -> None:
     rows = listen("worker", levels={"mine": 40, "mine.part": 10})
     for name, level in [
         ("mine", 30),
@@ -136,7 +138,7 @@ class Unprintable:
     ],
     ids=["arguments missing", "argument", "message", "long", "surrogate", "html"],
 )
-def test_a_message_that_can_not_be_shown_does_no_harm(
+def test_a_message_that_cannot_be_formatted_does_no_harm(
     listen: Listen,
     handler: LogHandler,
     monkeypatch: pytest.MonkeyPatch,
@@ -154,7 +156,7 @@ def test_a_message_that_can_not_be_shown_does_no_harm(
     assert handler.failures == 0
 
 
-def test_a_traceback_comes_along(listen: Listen) -> None:
+def test_a_traceback_is_recorded(listen: Listen) -> None:
     rows = listen("worker")
     try:
         raise ValueError("a reason")
@@ -163,7 +165,7 @@ def test_a_traceback_comes_along(listen: Listen) -> None:
     assert "ValueError: a reason" in rows[0][6]
 
 
-def test_what_goes_wrong_while_recording_is_counted_and_raises_nothing(handler: LogHandler) -> None:
+def test_errors_while_recording_are_counted_and_not_raised(handler: LogHandler) -> None:
     def full(_: Any) -> None:
         raise MemoryError
 

@@ -136,7 +136,7 @@ def check(received: FakeServer, recorded: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.name)
-def test_preloaded_on_the_scheduler_alone_it_tells_everything(
+def test_preloaded_on_the_scheduler_only_the_agent_records_everything(
     environment: Environment, tmp_path: Path
 ) -> None:
     with fake_server() as received:
@@ -145,7 +145,7 @@ def test_preloaded_on_the_scheduler_alone_it_tells_everything(
         check(received, recorded)
 
 
-def test_registered_from_a_client_it_needs_no_installation(tmp_path: Path) -> None:
+def test_registered_from_a_client_the_agent_needs_no_installation(tmp_path: Path) -> None:
     with fake_server() as received:
         recorded = observed(ENVIRONMENTS[0], tmp_path, received, is_preloaded=False)
         assert {head.name for head in received.heads} == {"registered"}

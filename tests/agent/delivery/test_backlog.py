@@ -63,13 +63,13 @@ def test_batches_are_taken_in_order_from_disk_and_memory(tmp_path: Path) -> None
     assert len(backlog) == backlog.memory == backlog.spool.size == 0
 
 
-def test_a_batch_that_isnt_done_is_taken_again(tmp_path: Path) -> None:
+def test_a_batch_stays_until_it_is_acknowledged(tmp_path: Path) -> None:
     backlog = backlog_in(tmp_path)
     backlog.add(sized(1, {TASKS: 5000}))
     assert backlog.first() == backlog.first() == sized(1, {TASKS: 5000})
 
 
-def test_a_batch_that_went_to_disk_while_it_was_sent_is_done_all_the_same(tmp_path: Path) -> None:
+def test_a_batch_that_moved_to_disk_while_it_was_sent_is_removed_when_acknowledged(tmp_path: Path) -> None:
     backlog = backlog_in(tmp_path)
     backlog.add(sized(1, {TASKS: 5000}))
     sent = backlog.first()
@@ -82,7 +82,7 @@ def test_a_batch_that_went_to_disk_while_it_was_sent_is_done_all_the_same(tmp_pa
 
 
 @pytest.mark.parametrize("has_disk", [True, False])
-def test_the_batch_that_is_being_sent_is_neither_cut_nor_told_as_dropped(
+def test_the_batch_that_is_being_sent_is_neither_cut_nor_reported_as_dropped(
     tmp_path: Path, has_disk: bool
 ) -> None:
     backlog = backlog_in(tmp_path, 8000, 8000) if has_disk else without_disk(tmp_path, 8000)
@@ -100,7 +100,7 @@ def test_the_batch_that_is_being_sent_is_neither_cut_nor_told_as_dropped(
     assert sum(map(taken, found), Counter()) == {"sample": 180}
 
 
-def test_without_a_disk_what_counts_least_is_dropped_from_memory(
+def test_without_a_disk_the_least_important_records_are_dropped_from_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     backlog = without_disk(tmp_path)
@@ -123,7 +123,7 @@ def test_a_disk_that_comes_back_is_used_again(tmp_path: Path) -> None:
     assert len(backlog.spool) > 0
 
 
-def test_at_the_end_all_is_on_disk(tmp_path: Path) -> None:
+def test_at_the_end_all_batches_are_on_disk(tmp_path: Path) -> None:
     backlog = backlog_in(tmp_path)
     for number in (1, 2):
         backlog.add(sized(number, {TASKS: 5000}))
@@ -138,7 +138,9 @@ STEPS = st.lists(st.one_of(SIZES, st.sampled_from(["take", "done"])), max_size=6
 
 @settings(max_examples=150, deadline=None)
 @given(STEPS, st.booleans())
-def test_the_bounds_hold_and_every_record_is_delivered_or_told(steps: list[object], has_disk: bool) -> None:
+def test_the_limits_hold_and_every_record_is_delivered_or_reported_as_dropped(
+    steps: list[object], has_disk: bool
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         backlog = (
             backlog_in(Path(folder), LITTLE_MEMORY, LITTLE_DISK)

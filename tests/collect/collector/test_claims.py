@@ -19,7 +19,7 @@ class Broker:
         return True
 
 
-async def test_a_cancellation_that_the_brokers_client_loses_is_heeded() -> None:
+async def test_a_cancellation_that_the_redis_client_swallows_still_ends_the_task() -> None:
     async def renew() -> None:
         while True:
             await Claims(Broker()).hold("stream:Scheduler-1", 1)  # type: ignore[arg-type]

@@ -170,7 +170,7 @@ def test_a_series_is_the_same_object_as_long_as_it_is_on_the_page() -> None:
     assert first["a"].worker == "tcp://127.0.0.1:1"
 
 
-def test_what_only_grows_is_told_from_what_does_not() -> None:
+def test_counters_are_distinguished_from_gauges() -> None:
     registry, _, _ = _registry()
     types = {
         name: series.type for name, series in _series(Parser().parse(generate_latest(registry), TEXT)).items()
@@ -190,7 +190,7 @@ def test_what_only_grows_is_told_from_what_does_not() -> None:
         (b"a 1\n", OPENMETRICS, "EOF"),
     ],
 )
-def test_a_page_that_is_none_is_refused_by_its_line(page: bytes, content_type: str, line: str) -> None:
+def test_a_malformed_page_is_refused_with_its_line(page: bytes, content_type: str, line: str) -> None:
     with pytest.raises(ExpositionError, match=line):
         Parser().parse(page, content_type)
 

@@ -36,14 +36,14 @@ def test_clocks_that_agree_are_not_corrected() -> None:
     assert clock.offset == 0.0
 
 
-def test_a_heartbeats_arrival_is_a_bound_too() -> None:
+def test_the_arrival_of_a_heartbeat_is_a_bound_too() -> None:
     clock = SchedulerClock()
     poll(clock, 10.0, 1_790_000_000.0)
     clock.passed(1_790_000_000.0 + 10.5, 1_790_000_000.51)
     assert 9.9 < clock.offset < 10.6
 
 
-def test_a_clock_that_is_set_is_followed() -> None:
+def test_a_clock_that_was_set_is_followed() -> None:
     clock = SchedulerClock()
     for number in range(10):
         poll(clock, 0.0, 1_790_000_000.0 + number)

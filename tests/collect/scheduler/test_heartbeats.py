@@ -30,7 +30,7 @@ def heartbeats(told: list[tuple[str, float, float]]) -> Heartbeats:
     return found
 
 
-def test_counters_of_a_worker_tell_its_load(
+def test_a_workers_load_is_derived_from_its_counters(
     heartbeats: Heartbeats, told: list[tuple[str, float, float]]
 ) -> None:
     before = {"process_cpu_seconds_total": 10, "dask_worker_gil_contention_seconds_total": 1}
@@ -49,7 +49,7 @@ def test_counters_of_a_worker_tell_its_load(
     ]
 
 
-def test_a_loop_that_did_not_come_round_was_blocked_all_the_time(
+def test_an_event_loop_without_ticks_was_blocked_all_the_time(
     heartbeats: Heartbeats, told: list[tuple[str, float, float]]
 ) -> None:
     for moment in (100, 105):
@@ -57,7 +57,7 @@ def test_a_loop_that_did_not_come_round_was_blocked_all_the_time(
     assert told == [("observatory_worker_event_loop_interval_seconds", 105, 5)]
 
 
-def test_a_process_that_began_again_tells_nothing_once(
+def test_a_restarted_process_gives_no_value_for_one_interval(
     heartbeats: Heartbeats, told: list[tuple[str, float, float]]
 ) -> None:
     for moment, value in ((100, 50.0), (105, 1.0), (110, 2.0)):
@@ -65,7 +65,7 @@ def test_a_process_that_began_again_tells_nothing_once(
     assert told == [("observatory_worker_cpu_percent", 110, 20)]
 
 
-def test_a_heartbeat_that_is_told_in_full_comes_first(
+def test_a_complete_heartbeat_takes_precedence(
     heartbeats: Heartbeats, told: list[tuple[str, float, float]]
 ) -> None:
     heartbeat = Heartbeat(99.0, {("observatory_worker_cpu_percent", "", ""): 3.0})
@@ -76,7 +76,7 @@ def test_a_heartbeat_that_is_told_in_full_comes_first(
     assert [value for _, _, value in told] == [3]
 
 
-def test_the_schedulers_page_tells_what_all_tasks_came_to(
+def test_task_totals_are_derived_from_the_schedulers_page(
     heartbeats: Heartbeats, told: list[tuple[str, float, float]]
 ) -> None:
     states = "dask_scheduler_prefix_state_totals_total"

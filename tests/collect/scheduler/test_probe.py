@@ -35,7 +35,7 @@ async def refusal(handler: Handler) -> str:
         return str(error.value)
 
 
-def test_a_scheduler_says_who_it_is_also_when_it_is_busy() -> None:
+def test_a_busy_scheduler_is_identified_too() -> None:
     with scheduler(workers=1) as dask, dask.client() as client:
         assert probe_target(f"{dask.url}/status").scheduler_id.startswith("Scheduler-")
         tasks = client.map(lambda x: time.sleep(0.02), range(500), pure=False)
@@ -52,7 +52,7 @@ def test_a_scheduler_says_who_it_is_also_when_it_is_busy() -> None:
 @pytest.mark.parametrize(
     "url", ["ftp://host", "http://", "http://user:secret@host", "http://host?x=1", "host:8787"]
 )
-async def test_what_is_no_address_is_refused(url: str) -> None:
+async def test_a_malformed_address_is_refused(url: str) -> None:
     with pytest.raises(ProbeError):
         await probe(url)
 
@@ -99,7 +99,7 @@ def answering(body: str) -> Handler:
     return answer
 
 
-async def test_other_json_is_no_scheduler() -> None:
+async def test_other_json_is_refused() -> None:
     for page in (
         [],
         {},
@@ -112,17 +112,17 @@ async def test_other_json_is_no_scheduler() -> None:
         assert "not that of a Dask scheduler" in await refusal(answering(json.dumps(page)))
 
 
-async def test_a_workers_identity_says_that_it_is_a_workers() -> None:
+async def test_the_address_of_a_worker_is_refused_as_such() -> None:
     assert "a Dask worker" in await refusal(answering('{"type": "Worker", "id": 1}'))
 
 
-async def test_what_is_not_json_is_no_scheduler() -> None:
+async def test_an_answer_that_is_not_json_is_refused() -> None:
     for body in ("<html>", "[" * 100_000, "1" * 10_000, "NaN"):
         message = await refusal(answering(body))
         assert "JSON" in message
 
 
-async def test_a_body_that_is_too_long_is_not_read_to_its_end() -> None:
+async def test_reading_stops_at_the_limit_of_a_body() -> None:
     async def endless(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -141,7 +141,7 @@ async def test_a_compressed_body_is_refused() -> None:
     assert "compressed" in await refusal(bomb)
 
 
-async def test_a_name_of_this_machine_is_resolved_for_targets_alone() -> None:
+async def test_a_host_name_of_this_machine_is_resolved_for_targets_only() -> None:
     async with server(answering("{}")) as url, HttpClient() as client:
         named = url.replace("127.0.0.1", "localhost")
         with pytest.raises(FetchError):

@@ -80,7 +80,7 @@ async def refused_events() -> bool:
     return "series-refused" in await event_kinds()
 
 
-def test_a_worker_that_goes_makes_room_for_series() -> None:
+def test_the_series_of_a_worker_that_left_are_freed() -> None:
     limit = SeriesLimit(2)
     assert limit.admits(Series("a", worker="tcp://x:1"))
     assert limit.admits(Series("b"))
@@ -90,7 +90,7 @@ def test_a_worker_that_goes_makes_room_for_series() -> None:
     assert not limit.admits(Series("d"))
 
 
-async def test_erred_tasks_are_counted_although_the_event_stream_is_silent_about_them() -> None:
+async def test_erred_tasks_are_counted_although_the_event_stream_lacks_them() -> None:
     def fail(dask: Scheduler) -> None:
         with dask.client() as client:
             client.gather(client.map(lambda x: 1 / 0, range(7), pure=False), errors="skip")
@@ -123,7 +123,7 @@ def test_two_sources_of_erred_tasks_are_not_added_up() -> None:
     assert known.add_transitions(101) == 1
 
 
-async def test_a_scheduler_that_is_too_busy_to_say_its_id_is_observed_all_the_same() -> None:
+async def test_a_scheduler_too_busy_to_give_its_id_is_observed() -> None:
     def work(dask: Scheduler, seconds: float) -> None:
         with dask.client() as client:
             count = int(seconds / 0.02 * 2)
