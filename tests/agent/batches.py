@@ -1,4 +1,4 @@
-"""Batches and settings for the tests of what delivers them."""
+"""Batches and settings for the tests of delivery."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def head(sequence: int) -> Head:
 
 
 def real(sequence: int, rows: Mapping[str, list[tuple[Any, ...]]]) -> Batch:
-    """Of records, as they are sent."""
+    """A batch of these rows."""
     dropped: list[tuple[Any, ...]] = []
     (pieces,) = list(divide(rows, dropped)) or [[]]
     return make_batch(head(sequence), pieces, dropped)
 
 
 def sized(sequence: int, sizes: Mapping[Importance, int]) -> Batch:
-    """Parts of so many bytes, each of ten records of one kind, a second each."""
+    """A batch with parts of these sizes in bytes, each with ten records of one kind."""
     moment = START + sequence
     return Batch(
         head(sequence),

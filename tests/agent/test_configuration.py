@@ -1,4 +1,4 @@
-"""The agent's settings, and that docs/agent.md tells of each."""
+"""The agent's settings, and their table in docs/agent.md."""
 
 from __future__ import annotations
 

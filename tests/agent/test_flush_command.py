@@ -1,4 +1,4 @@
-"""`python -m observatory.agent`: what is left on disk is sent by hand."""
+"""`python -m observatory.agent flush` sends the batches left on disk."""
 
 from __future__ import annotations
 

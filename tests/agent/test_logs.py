@@ -1,4 +1,4 @@
-"""Whose a log record is, where several agents listen in one process."""
+"""Each log record is assigned to one of several listeners in a process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def handler() -> LogHandler:
 
 @pytest.fixture
 def listen(handler: LogHandler) -> Iterator[Listen]:
-    """Adds a listener; gives the list of what it hears."""
+    """Adds a listener. Returns the list of its rows."""
     listeners = []
 
     def add(

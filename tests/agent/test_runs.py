@@ -1,4 +1,4 @@
-"""`observatory.run` on a real LocalCluster, with an agent that tells a server, and where nobody listens."""
+"""`observatory.run` on a real LocalCluster, with and without an agent."""
 
 from __future__ import annotations
 

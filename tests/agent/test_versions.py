@@ -1,4 +1,4 @@
-"""The agent in real clusters of other versions, with nothing installed but distributed."""
+"""The agent in real clusters of other versions, where only distributed is installed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def process(command: list[str], folder: Path, **environment: str) -> Iterator[su
 def observed(
     environment: Environment, folder: Path, received: FakeServer, is_preloaded: bool
 ) -> dict[str, Any]:
-    """Runs a cluster whose scheduler preloads the agent, or gets it from a client; what was recorded."""
+    """Runs a cluster with the agent, preloaded or registered by a client. Returns an independent record."""
     python = str(environment.interpreter())
     file = str(folder / "scheduler.json")
     settings = {"OBSERVATORY_URL": received.url, "OBSERVATORY_TOKEN": TOKEN, "OBSERVATORY_NAME": "preloaded"}

@@ -1,4 +1,4 @@
-"""Whatever a scheduler says, it is read within bounds, and what is wrong is left out."""
+"""Hostile pages are read within limits, and malformed values are skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py watch` adds a target or says in one line why not."""
+"""`manage.py watch` adds a target or prints an error of one line."""
 
 from __future__ import annotations
 

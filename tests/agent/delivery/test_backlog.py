@@ -1,4 +1,4 @@
-"""Memory and disk have bounds, and what they cost is told to the last record."""
+"""The backlog keeps its limits in memory and on disk, and every dropped record is reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OWNER = owner_of("http://observatory", "token")
 MEMORY, DISK = 20_000, 40_000
 LITTLE_MEMORY, LITTLE_DISK = 8_000, 12_000
 HEADS = 2 * HEAD_SIZE
-"""bytes: a batch that consists of a head alone is folded into the next, and one may be on its way"""
+"""Bytes of heads beyond the limit: one batch without parts, and one that is being sent."""
 
 
 def backlog_in(folder: Path, memory: int = MEMORY, disk: int = DISK) -> Backlog:
@@ -29,13 +29,13 @@ def backlog_in(folder: Path, memory: int = MEMORY, disk: int = DISK) -> Backlog:
 
 
 def without_disk(folder: Path, memory: int = MEMORY) -> Backlog:
-    """A file is where the spool's folder should be."""
+    """A backlog that cannot write its spool: a file has the name of the folder."""
     (folder / "file").touch()
     return Backlog(Spool(folder / "file" / "agent", DISK, OWNER), memory)
 
 
 def taken(batch: Batch) -> Counter[str]:
-    """Records, and those that are told as dropped, by kind."""
+    """Number of records by kind, including those reported as dropped."""
     found: Counter[str] = Counter()
     for part in batch.parts.values():
         for kind, (count, _, _) in part.counts.items():

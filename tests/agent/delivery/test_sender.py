@@ -1,4 +1,4 @@
-"""From a hook's append to the acknowledgement: in order, once, within bounds, whatever the server does."""
+"""Delivery from buffer to acknowledgement: in order, exactly once and within limits, whatever happens."""
 
 from __future__ import annotations
 
@@ -420,7 +420,7 @@ def test_a_forked_child_sends_and_writes_nothing(server: FaultyServer, tmp_path:
 
 
 def test_a_busy_event_loop_runs_again_within_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the encoding thread's own processor time, which doesn't depend on what else the machine does."""
+    """Measured in CPU time of the encoding thread, which does not depend on the machine's load."""
     rows = [transition(number // 5, 1.7e9) for number in range(10_000)]
     turns: list[float] = []
     monkeypatch.setattr("observatory.wire.batches.time.sleep", lambda _: turns.append(time.thread_time()))

@@ -1,4 +1,4 @@
-"""What can't be sent is kept on disk, for this agent or another one."""
+"""Unsent batches are kept on disk, for this agent or the next one."""
 
 from __future__ import annotations
 

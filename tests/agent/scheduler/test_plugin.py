@@ -1,4 +1,4 @@
-"""What the agent tells of a real cluster, as it arrives."""
+"""The records of an agent on a real cluster, as the server receives them."""
 
 from __future__ import annotations
 

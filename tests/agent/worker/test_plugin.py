@@ -1,4 +1,4 @@
-"""What workers and nannies tell through the scheduler: once each, also when an answer or a worker is lost."""
+"""Records of workers and nannies arrive once, also when an answer or a worker is lost."""
 
 from __future__ import annotations
 

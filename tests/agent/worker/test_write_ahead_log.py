@@ -1,4 +1,4 @@
-"""What waits in a worker's process for the scheduler: kept in order, in bounds, and beyond its death."""
+"""The write-ahead log: in order, within limits, and readable after the process was killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scheduler that goes, hangs, comes back or is replaced: each is told as what it was."""
+"""Schedulers that end, hang, return or are replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collectors share targets by leases and take over from one that dies."""
+"""Collectors share targets by leases, and take over the targets of a collector that died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records wait for the database, within bounds, and what it refuses blocks nothing."""
+"""Records wait for the database within a limit, and refused batches do not block others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def seen(moment: float) -> WorkerSeen:
 
 
 class Output:
-    """An outbox with its flusher on the test's database."""
+    """An outbox and its flusher on the test's database."""
 
     def __init__(self) -> None:
         self.counters = Counters()
@@ -66,7 +66,7 @@ async def test_records_are_stored_then_published(output: Output) -> None:
 
 
 async def test_records_added_while_a_batch_is_written_wait_for_the_next_one(output: Output) -> None:
-    """A steady stream isn't written record by record."""
+    """Otherwise a steady stream would be written record by record."""
     now = time.time()
     output.outbox.add(span(now - 3))
     written = output.flusher.writer.write

@@ -1,4 +1,4 @@
-"""The parser makes of every page what prometheus_client makes of it."""
+"""The parser reads every page as prometheus_client does."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ pages = st.builds(
 
 
 def _expected(page: str, content_type: str) -> list[Any] | None:
-    """What prometheus_client makes of the page; None where it refuses it."""
+    """The samples that prometheus_client reads; None when it refuses the page."""
     try:
         return [
             (sample.name, sample.labels, sample.value, sample.timestamp, family.type)

@@ -1,4 +1,4 @@
-"""The scheduler's clock is known although it tells whole seconds."""
+"""The scheduler's clock is estimated from Date headers of whole seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from observatory.wire.records import Series
 
 
 def poll(clock: SchedulerClock, offset: float, sent: float, delay: float = 0.01) -> None:
-    """An answer of a scheduler whose clock is `offset` ahead of ours."""
+    """Adds an answer of a scheduler with a clock `offset` seconds ahead of ours."""
     clock.observe(sent, sent + 2 * delay, math.floor(sent + delay + offset))
 
 

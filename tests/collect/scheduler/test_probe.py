@@ -1,4 +1,4 @@
-"""An address is refused with the reason, unless it is a Dask scheduler's."""
+"""Addresses that are not those of Dask schedulers are refused with the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @asynccontextmanager
 async def server(handler: Handler) -> AsyncIterator[str]:
-    """The address of a server that answers everything with `handler`."""
+    """The address of a server that answers every request with `handler`."""
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", handler)
     async with TestServer(application) as running:

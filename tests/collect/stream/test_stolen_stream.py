@@ -1,4 +1,4 @@
-"""Another subscriber takes the event stream: that is noticed, told, and taken back."""
+"""Another subscriber takes the event stream: this is detected, recorded and reverted."""
 
 from __future__ import annotations
 

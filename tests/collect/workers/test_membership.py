@@ -1,4 +1,4 @@
-"""Workers that are lost, close in order, or are restarted by their nanny."""
+"""Workers that are lost, removed, or restarted by their nanny."""
 
 from __future__ import annotations
 
