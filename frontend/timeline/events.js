@@ -1,5 +1,6 @@
 // All events of the cluster in order of time, from the tiles of the layer "events", the gaps they tell of, and notes.
 
+import { formatCount } from "../formatting.js";
 import { binWidth, tileWidth } from "./tiles/levels.js";
 
 /** @typedef {import("../types.js").Tile} Tile */
@@ -8,7 +9,7 @@ import { binWidth, tileWidth } from "./tiles/levels.js";
  * `detail` is JSON; only a note of a stretch has a `stop`; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
  * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string,
  *   count: number, stop?: number|null}} ClusterEvent
- * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped",
+ * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped"|"unobserved",
  *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
  */
 
@@ -22,6 +23,7 @@ const GAP_EDGES = {
 const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task stream" };
 const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
 const DROPPED = "records-dropped";
+const NOT_OBSERVED = "not-observed";
 const LONGEST_NOTE = 200; // characters beside the mouse
 /** @type {Record<string, {words: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds.py) */
 const DROPPED_KINDS = {
@@ -176,6 +178,7 @@ export function findGaps(events) {
   const open = new Map();
   for (const event of events) {
     if (event.kind === DROPPED) gaps.push(droppedGap(event));
+    if (event.kind === NOT_OBSERVED) gaps.push(unobservedGap(event));
     const edge = GAP_EDGES[event.kind];
     if (edge?.opens && !open.has(edge.kind)) {
       /** @type {Gap} */
@@ -204,13 +207,28 @@ export function findGaps(events) {
 function droppedGap(event) {
   const { first, last, kind, count, reason } = parse(event.detail);
   const { words, concerns } = DROPPED_KINDS[kind] ?? { words: `records (${kind})`, concerns: "other" };
-  const number = Number(count).toLocaleString("en");
+  const number = formatCount(Number(count));
   return {
     start: Number(first) || event.time,
     stop: Number(last) || event.time,
     kind: "dropped",
     concerns,
     label: `${number} ${words} were dropped: ${DROPPED_REASONS[reason] ?? reason}`,
+  };
+}
+
+/**
+ * @param {ClusterEvent} event of kind NOT_OBSERVED
+ * @returns {Gap}
+ */
+function unobservedGap(event) {
+  const { first, last } = parse(event.detail);
+  return {
+    start: Number(first) || event.time,
+    stop: Number(last) || event.time,
+    kind: "unobserved",
+    concerns: "all",
+    label: "not recorded: no collector was running",
   };
 }
 

@@ -1,4 +1,4 @@
-// Times and durations in words. Times are shown in the browser's zone, which is named beside them.
+// Times as text, in the browser's time zone.
 
 /** @param {number} seconds since the epoch */
 export function formatTime(seconds, digits = 1) {
@@ -25,32 +25,6 @@ export function formatUtc(seconds) {
 export function zoneName() {
   const parts = new Intl.DateTimeFormat("en-US", { timeZoneName: "short" }).formatToParts(new Date());
   return parts.find((part) => part.type === "timeZoneName")?.value ?? "";
-}
-
-/**
- * @param {number} seconds
- * @returns {string} "2 min 31 s", "412 ms", "3 h 2 min"
- */
-export function formatDuration(seconds) {
-  if (seconds < 0) return `−${formatDuration(-seconds)}`;
-  if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`;
-  if (seconds < 0.01) return `${(seconds * 1e3).toFixed(1)} ms`;
-  if (seconds < 1) return `${Math.round(seconds * 1e3)} ms`;
-  if (seconds < 59.95) return `${seconds < 10 ? seconds.toFixed(2) : seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
-  const [days, hours] = [Math.floor(whole / 86400), Math.floor((whole % 86400) / 3600)];
-  const [minutes, rest] = [Math.floor((whole % 3600) / 60), whole % 60];
-  if (days) return `${days} d ${hours} h`;
-  if (hours) return `${hours} h ${minutes} min`;
-  return `${minutes} min ${rest} s`;
-}
-
-/** @param {number} bytes; "12.4 MiB" */
-export function formatBytes(bytes) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-  let [value, unit] = [bytes, 0];
-  while (value >= 1024 && unit < units.length - 1) [value, unit] = [value / 1024, unit + 1];
-  return unit === 0 ? `${value} B` : `${value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`;
 }
 
 /**

@@ -1,8 +1,9 @@
 // The bar below the overview: play, step, speed, the times shown, live.
 
+import { formatDuration } from "../formatting.js";
 import { jumpTo } from "./gestures.js";
 import { icon } from "./icons.js";
-import { digitsFor, formatDate, formatDuration, formatTime, formatUtc, zoneName } from "./times.js";
+import { digitsFor, formatDate, formatTime, formatUtc, zoneName } from "./times.js";
 import { SPEEDS } from "./timeline.js";
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */

@@ -84,6 +84,11 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "observatory.pages.site.context.navigation",
             ],
+            "builtins": ["observatory.pages.site.formatting"],
+            "libraries": {
+                subject: f"observatory.pages.{subject}.tags"
+                for subject in ("alerts", "clusters", "comparison", "runs", "site")
+            },
         },
     },
 ]

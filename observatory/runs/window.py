@@ -11,7 +11,7 @@ from observatory.clusters.models import Cluster
 from observatory.store.queries.extents import extents
 from observatory.store.times import from_seconds
 
-FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 AHEAD = timedelta(seconds=5)
 """how far a page's now may be ahead of ours"""
 
@@ -21,8 +21,8 @@ def moment(seconds: float) -> datetime:
     try:
         time = from_seconds(seconds)
     except (ValueError, OverflowError, OSError):
-        time = FIRST
-    if not FIRST < time < LAST:
+        time = EARLIEST
+    if not EARLIEST < time < LATEST:
         raise ValidationError(f"{seconds:g} is no time between 2000 and 2100 in seconds since 1970.")
     return time
 

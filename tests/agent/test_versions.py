@@ -17,6 +17,8 @@ from observatory.runtime.supervision.children import dying_with_us
 from tests.agent.environments import ENVIRONMENTS, ROOT, Environment
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
+pytestmark = pytest.mark.long
+
 RUN = Path(__file__).with_name("observed_run.py")
 
 

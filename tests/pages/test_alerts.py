@@ -119,7 +119,7 @@ def test_the_list_is_filtered_sorted_and_paged(world: World) -> None:
     worst = viewer.get("/alerts/?state=resolved&order=-severity").content.decode()
     assert re.findall(r'class="severity (\w+)"', worst)[0] == "critical"
     assert "No alert matches" in viewer.get("/alerts/?state=resolved&text=w7+w8").content.decode()
-    assert "Write a date and a time" in unescape(viewer.get("/alerts/?since=soon").content.decode())
+    assert "Enter a date and time" in unescape(viewer.get("/alerts/?since=soon").content.decode())
 
 
 def test_where_nothing_fires_the_list_says_what_watches(world: World) -> None:
@@ -143,7 +143,7 @@ def test_an_alert_has_a_page_with_its_course_its_meaning_and_who_was_told(world:
     page = text_of(world.client("viewer"), f"/alerts/{alert.pk}/")
     for words in (
         "the condition held",
-        "it fired, after 10 s, at 0.93",
+        "it fired, after 10.0 s, at 0.93",
         "what memory pressure means",
         "what to do about memory pressure",
         "Slack #ops was told that it fires",

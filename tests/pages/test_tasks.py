@@ -36,7 +36,7 @@ def test_a_task_tells_its_story_and_leads_to_its_neighbours(world: World, record
         ("waiting", "processing"),
         ("processing", "memory"),
     ]
-    assert "compute for 1.4 s" in shown
+    assert "compute for 1.40 s" in shown
     assert re.search(r"data-stay>w0\s", shown)
     assert f"/errors/{error}/" in shown
     assert "(0, 1, 2)" in shown

@@ -18,7 +18,7 @@ TILE = (512 << LEVEL) / 1e6
 """seconds"""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def now() -> float:
     """A whole number of seconds in the past, 100 s into a tile of LEVEL, which lasts for 437 s more."""
     return float(int((time.time() // TILE - 1) * TILE) + 100)
@@ -26,10 +26,14 @@ def now() -> float:
 
 @pytest.fixture
 def cluster(transactional_db: None, now: float) -> Cluster:
-    project = Project.objects.create(name="Team", slug="team")
+    return make_cluster(now)
+
+
+def make_cluster(now: float, scheduler_id: str = "Scheduler-1") -> Cluster:
+    project, _ = Project.objects.get_or_create(name="Team", slug="team")
     started = from_seconds(now)
     return Cluster.objects.create(
-        project=project, scheduler_id="Scheduler-1", name="etl", started=started, last_seen=started
+        project=project, scheduler_id=scheduler_id, name="etl", started=started, last_seen=started
     )
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from random import Random
 from typing import Any
 
 import psycopg
@@ -14,122 +11,72 @@ import pytest
 
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
-from observatory.replay.state import state_at
-from observatory.replay.tasks import build_cluster
 from observatory.replay.tiles import builder
 from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
-from observatory.replay.tiles.from_children import count_spans
 from observatory.replay.tiles.from_rows import tile_from_rows
-from observatory.replay.tiles.layers import Layer, layers_for
+from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
-from observatory.replay.tiles.profiles import MAXIMUM_BINS
+from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
 from observatory.store.queries.extents import read_extent
-from observatory.wire.blocks import Block, decode
-from observatory.wire.layers import LAYERS
 from observatory.wire.records import (
-    Action,
-    Batch,
-    Event,
-    MetricType,
-    Sample,
-    Series,
     Span,
-    WorkerSeen,
+)
+from tests.replay.conftest import make_cluster
+from tests.replay.pyramid import (
+    LAYERS_THERE,
+    LEVELS,
+    PROFILE,
+    SECONDS,
+    STATES,
+    TOPICS,
+    check_against_rows,
+    fill,
+    finish,
+    level_of,
+    rows,
 )
 
-WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
-"""in two bands"""
-LAYERS_THERE = layers_for(len(WORKERS))
-PROFILE = Layer("profile")
-SECONDS = 300
-TOPICS = 3_000
-LEVELS = range(BASE_LEVEL - 2, BASE_LEVEL + 9)
+
+@pytest.fixture(scope="module", params=STATES)
+def state(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def cluster(committed: None, state: str, now: float) -> Cluster:
+    """One for all tests of a state: they only read."""
+    return make_cluster(now, f"Scheduler-{state}")
+
+
+@pytest.fixture(scope="module")
+def writer(cluster: Cluster) -> Iterator[Writer]:
+    with Writer() as writer:
+        yield writer
+
+
+@pytest.fixture(scope="module")
+def direct(committed: None) -> Iterator[psycopg.Connection]:
+    with connect() as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
 def filled(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
-    """Five minutes of tasks from a millisecond to a minute long, samples of every layer, profiles, events."""
-    random = Random(4)
-    spans = []
-    for number in range(3_000):
-        start = now + random.uniform(0, SECONDS - 60)
-        length = min(60.0, random.lognormvariate(-3, 2))
-        prefix = random.choice(("inc", "sum", "load"))
-        start = round(start, 6)
-        stop = round(start + length, 6)
-        worker, thread = random.choice(WORKERS), random.randrange(2)
-        action = random.choice((Action.COMPUTE, Action.COMPUTE, Action.TRANSFER))
-        spans.append(
-            Span(worker, thread, f"{prefix}-{number}", prefix, prefix, action, start, stop, 8, "int")
-        )
-    samples = []
-    for metrics in LAYERS.values():
-        kind = MetricType.COUNTER if metrics[0].endswith("_total") else MetricType.GAUGE
-        for worker in ("", WORKERS[0], WORKERS[1], WORKERS[-1]):
-            series = Series(metrics[0], (("type", "x"),), worker, kind)
-            total = 0.0
-            for second in range(0, SECONDS, 2):
-                total += random.random()
-                value = total if kind == MetricType.COUNTER else random.gauss(0, 100)
-                samples.append(Sample(series, now + second + random.random(), value))
-    events = [Event(now + n * 1.7, "restarted", "", {"message": f"event {n}"}) for n in range(150)]
-    events += [Event(now + n * 0.05, "topic", "", {"message": f"log {n}"}) for n in range(TOPICS)]
-    events += [Event(now + n * 0.4, "worker-lost", "", {}) for n in range(600)]
-    seen = [WorkerSeen(worker, "w", "h", 2, 1000, now) for worker in WORKERS]
-    rows = {"profile": list(profiles(random, now))}
-    writer.write(Batch(cluster.pk, seen, spans, samples, events, committed=now + SECONDS, rows=rows))
-    return spans
+    return fill(cluster, writer, now)
 
 
-def profiles(random: Random, now: float) -> Iterator[tuple[Any, ...]]:
-    """Rows of kind `profile`: two workers' tasks and event loops, the scheduler's event loop."""
-    for _ in range(4_000):
-        time = round(now + random.uniform(0, SECONDS), 6)
-        stack = "\n".join(f"f{random.randrange(4)}\tf.py\t{line}" for line in range(random.randrange(1, 4)))
-        worker = random.choice(("", *WORKERS[:2]))
-        if worker and random.random() < 0.8:
-            yield time, worker, "task", random.choice(("inc", "sum", "load")), stack, random.randrange(1, 99)
-        else:
-            yield time, worker, "event-loop", "", stack, 1
-
-
-@pytest.fixture(params=["live", "closed", "ended"])
+@pytest.fixture(scope="module")
 def built(
-    request: pytest.FixtureRequest,
+    state: str,
     cluster: Cluster,
     writer: Writer,
     filled: list[Span],
     now: float,
     direct: psycopg.Connection,
 ) -> Cluster:
-    """A cluster whose tiles are partly closed; all closed; or left open by its end."""
-    if request.param == "closed":
-        writer.write(Batch(cluster.pk, committed=now + 100_000))
-    if request.param == "ended":
-        Cluster.objects.update(ended=cluster.started)
-        cluster.refresh_from_db()
-    build_cluster(direct, cluster)
-    return cluster
-
-
-def level_of(direct: psycopg.Connection, cluster: Cluster, layer: Layer, level: int, now: float) -> list[Any]:
-    """(tile_id, blocks by kind) of each tile of a level that the cluster lies in."""
-    first, last = (
-        TileId.at(level, round(now * 1e6)).index,
-        TileId.at(level, round((now + SECONDS) * 1e6)).index,
-    )
-    found = []
-    for index in range(first, last + 1):
-        tile_id = TileId(level, index)
-        body = get_tile(direct, Scope(cluster), layer, tile_id).body
-        found.append((tile_id, {block.kind: block for block in decode(body)}))
-    return found
-
-
-def rows(block: Block | None, *columns: str) -> list[tuple[Any, ...]]:
-    return [] if block is None else list(zip(*(block.list(name) for name in columns), strict=True))
+    return finish(state, cluster, writer, direct, now)
 
 
 def test_the_busy_time_and_count_of_each_lane_prefix_and_action_are_those_of_the_spans_on_each_level(
@@ -196,54 +143,12 @@ def test_how_often_each_stack_was_seen_is_the_same_on_each_level(
         assert seen == expected
 
 
-def test_a_tile_of_many_stacks_has_fewer_bins_and_loses_none(
-    built: Cluster, direct: psycopg.Connection, now: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tile_id = TileId.at(BASE_LEVEL + 3, round((now + 100) * 1e6))
-    [fine] = [block for block in decode(tile_from_rows(direct, Scope(built), PROFILE, tile_id)) if block.rows]
-    monkeypatch.setattr("observatory.replay.tiles.profiles.MAXIMUM_ROWS", fine.rows // 2)
-    direct.execute("DELETE FROM tile WHERE cluster_id = %s", [built.pk])
-    coarse = {block.kind: block for block in decode(get_tile(direct, Scope(built), PROFILE, tile_id).body)}[
-        "profile"
-    ]
-    assert coarse.meta["bins"] < fine.meta["bins"] == MAXIMUM_BINS
-    assert 0 < coarse.rows <= fine.rows // 2
-    assert sum(coarse.list("count")) == sum(fine.list("count"))
-    check_against_rows(built, direct, now, PROFILE, BASE_LEVEL + 3)
-
-
 @pytest.mark.parametrize("layer", LAYERS_THERE, ids=str)
 def test_a_tile_made_of_tiles_is_the_tile_made_of_rows(
     built: Cluster, direct: psycopg.Connection, now: float, layer: Layer
 ) -> None:
     for level in (BASE_LEVEL + 1, BASE_LEVEL + 4, BASE_LEVEL + 8):
         check_against_rows(built, direct, now, layer, level)
-
-
-def check_against_rows(
-    built: Cluster, direct: psycopg.Connection, now: float, layer: Layer, level: int
-) -> None:
-    for tile_id, blocks in level_of(direct, built, layer, level, now):
-        expected = {
-            block.kind: block for block in decode(tile_from_rows(direct, Scope(built), layer, tile_id))
-        }
-        assert set(blocks) - {"extent"} == set(expected)
-        for kind, block in expected.items():
-            names = tuple(block.columns)
-            assert json.dumps(dict(blocks[kind].meta)) == json.dumps(dict(block.meta))
-            made, of_the_rows = (
-                {
-                    row[:4] if kind == "busy" else row[:2] if kind in ("bin", "event-count") else row: row
-                    for row in rows(found, *names)
-                }
-                for found in (blocks[kind], block)
-            )
-            assert made.keys() == of_the_rows.keys()
-            for what, row in of_the_rows.items():
-                for value, other in zip(made[what], row, strict=True):
-                    assert value == (
-                        pytest.approx(other, rel=1e-5, abs=1e-6) if isinstance(other, float) else other
-                    )
 
 
 def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
@@ -272,126 +177,8 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
         assert not read
 
 
-def test_where_there_are_many_spans_finer_tiles_are_built_ahead(
-    cluster: Cluster,
-    writer: Writer,
-    filled: list[Span],
-    direct: psycopg.Connection,
-    now: float,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(builder, "MANY_SPANS", 100)
-    writer.write(Batch(cluster.pk, committed=now + 100_000))
-    build_cluster(direct, cluster)
-    rows = direct.execute(
-        "SELECT level, index, body FROM tile WHERE cluster_id = %s AND layer = 'spans' AND level <= %s",
-        [cluster.pk, builder.BASE_LEVEL],
-    ).fetchall()
-    built = {TileId(level, index): count_spans(gzip.decompress(body)) for level, index, body in rows}
-    assert min(tile_id.level for tile_id in built) < builder.BASE_LEVEL - 1
-    assert sum(spans <= 100 for spans in built.values()) > 0
-    for tile_id, spans in built.items():
-        assert any(child in built for child in tile_id.children) == (spans > 100), tile_id
-
-
 def test_building_again_builds_nothing(built: Cluster, direct: psycopg.Connection) -> None:
     assert sum(builder.build_cluster_tiles(direct, built, layer) for layer in LAYERS_THERE) == 0
-
-
-def test_the_state_is_the_same_with_keyframes_and_without(
-    built: Cluster, direct: psycopg.Connection, filled: list[Span], now: float
-) -> None:
-    def states() -> list[Any]:
-        with timeline.snapshot(direct):
-            return [
-                state_at(direct, Scope(built), round((now + second) * 1e6))
-                for second in range(0, SECONDS + 60, 7)
-            ]
-
-    row = direct.execute("SELECT count(*) FROM keyframe WHERE cluster_id = %s", [built.pk]).fetchone()
-    assert row is not None
-    assert row[0] >= 3
-    with_keyframes = states()
-    direct.execute("DELETE FROM keyframe WHERE cluster_id = %s", [built.pk])
-    for found, expected in zip(with_keyframes, states(), strict=True):
-        for progress, other in zip(found.pop("progress"), expected.pop("progress"), strict=True):
-            assert progress == {**other, "seconds": pytest.approx(other["seconds"])}
-        assert found.pop("totals") == {
-            **expected["totals"],
-            "seconds": pytest.approx(expected.pop("totals")["seconds"]),
-        }
-        assert found == expected
-
-
-def test_a_late_span_changes_the_tiles_and_the_states_after_it(
-    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
-) -> None:
-    writer.write(Batch(cluster.pk, committed=now + 100_000))
-    build_cluster(direct, cluster)
-    late = Span(WORKERS[0], 1, "late-1", "late", "late", Action.COMPUTE, now + 10, now + 12, 8, "int")
-    writer.write(Batch(cluster.pk, spans=[late]))
-    build_cluster(direct, cluster)
-    for layers in ([Layer("spans"), Layer("spans", 1)], [Layer("prefixes")]):
-        for level in (BASE_LEVEL, BASE_LEVEL + 5):
-            total = 0
-            for tile_id, blocks in (
-                one for layer in layers for one in level_of(direct, cluster, layer, level, now)
-            ):
-                total += sum(count for (count,) in rows(blocks.get("busy"), "count"))
-                total += sum(start >= tile_id.start / 1e6 for (start,) in rows(blocks.get("span"), "start"))
-            assert total == len(filled) + 1
-    for second, done in ((11, 0), (13, 1), (250, 1)):
-        with timeline.snapshot(direct):
-            state = state_at(direct, Scope(cluster), round((now + second) * 1e6))
-        assert [row["done"] for row in state["progress"] if row["name"] == "late"] == [1] * done
-
-
-def test_a_late_profile_row_is_seen_in_its_tile(
-    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
-) -> None:
-    def seen(level: int) -> int:
-        found = level_of(direct, cluster, PROFILE, level, now)
-        return sum(count for _, blocks in found for (count,) in rows(blocks.get("profile"), "count"))
-
-    writer.write(Batch(cluster.pk, committed=now + 100_000))
-    build_cluster(direct, cluster)
-    before = seen(BASE_LEVEL)
-    late = (now + 10, WORKERS[0], "task", "late", "late\tlate.py\t1", 1_000)
-    writer.write(Batch(cluster.pk, rows={"profile": [late]}))
-    build_cluster(direct, cluster)
-    for level in (BASE_LEVEL, BASE_LEVEL + 5):
-        assert seen(level) == before + 1_000
-
-
-def test_while_nothing_closes_a_cluster_costs_one_look(
-    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
-) -> None:
-    def looks() -> int:
-        looked: list[str] = []
-        execute = direct.execute
-
-        class Counting:
-            def __getattr__(self, name: str) -> Any:
-                return getattr(direct, name)
-
-            def execute(self, query: Any, *arguments: Any) -> Any:
-                looked.append(query)
-                return execute(query, *arguments)
-
-        build_cluster(Counting(), cluster)  # type: ignore[arg-type]
-        return len(looked)
-
-    build_cluster(direct, cluster)
-    assert looks() == 1
-    writer.write(Batch(cluster.pk, committed=now + SECONDS + 40))
-    assert looks() > 1
-    assert looks() == 1
-    Cluster.objects.update(ended=cluster.started)
-    cluster.refresh_from_db()
-    assert looks() > 1
-    assert looks() == 1
-    writer.write(Batch(cluster.pk, events=[Event(now + SECONDS, "topic", "", {})]))
-    assert looks() > 1
 
 
 def test_no_event_is_left_out_on_any_level_and_those_of_which_there_are_many_are_counted(

@@ -266,7 +266,7 @@ def test_a_pasted_link_previews_with_title_summary_and_picture(
     page = client.get(f"/r/{link.token}").content.decode()
     assert "&lt;img src=x onerror=&quot;alert(1)&quot;&gt;" in page
     assert "<img src=x" not in page
-    assert 'property="og:description" content="30 tasks in 30 s"' in page
+    assert 'property="og:description" content="30 tasks in 30.0 s"' in page
     assert f"http://testserver/r/{link.token}/picture.png" in page
     picture = client.get(f"/r/{link.token}/picture.png")
     assert picture.headers["Content-Type"] == "image/png"

@@ -1,8 +1,9 @@
 // What a selected alert means and what to do, below the track of alerts.
 
+import { formatDuration } from "../../formatting.js";
 import { element } from "../../element.js";
 import { stateOf, subjectOf } from "../../timeline/alerts.js";
-import { formatDate, formatDuration, formatTime } from "../../timeline/times.js";
+import { formatDate, formatTime } from "../../timeline/times.js";
 
 /** @typedef {import("../../timeline/alerts.js").Alert} Alert */
 /** @typedef {import("../../types.js").Context} Context */

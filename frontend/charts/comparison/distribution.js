@@ -1,8 +1,8 @@
 // How long the tasks of a prefix took in two runs: histograms back to back on one logarithmic axis, A's above B's, and
 // between them boxes of the quartiles with their median and whiskers from 5 to 95 %.
 
+import { formatDuration } from "../../formatting.js";
 import { svgElement } from "../../element.js";
-import { formatDuration } from "../../timeline/times.js";
 import { runColors } from "../drawing/palette.js";
 
 /** @typedef {import("../../pages/comparison/compare.js").Side} Side */

@@ -1,6 +1,6 @@
 // The axis of what several runs did since their starts.
 
-import { formatDuration } from "../../timeline/times.js";
+import { formatDuration } from "../../formatting.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";

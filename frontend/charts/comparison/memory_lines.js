@@ -1,6 +1,6 @@
 // The memory of two runs, each since its start, on one axis.
 
-import { formatBytes, formatDuration } from "../../timeline/times.js";
+import { formatBytes, formatDuration } from "../../formatting.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { runColors } from "../drawing/palette.js";
 import { Surface } from "../drawing/surface.js";

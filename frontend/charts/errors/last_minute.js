@@ -1,6 +1,6 @@
 // The memory of a worker in its last minute against its limit, drawn from the table that stands below the chart.
 
-import { formatBytes } from "../../timeline/times.js";
+import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
@@ -154,7 +154,7 @@ export class LastMinute {
     context.fillText(`limit ${formatBytes(limit)}`, LEFT + 4, top - 1);
     context.textBaseline = "top";
     context.fillStyle = colors.danger;
-    context.fillText(`the nanny kills it from here (${Math.round(terminate * 100)} %)`, LEFT + 4, below + 3);
+    context.fillText(`the nanny kills it from here (${formatPercent(terminate)})`, LEFT + 4, below + 3);
   }
 
   /** @param {PointerEvent} event */
@@ -166,8 +166,8 @@ export class LastMinute {
     const at = distances.indexOf(Math.min(...distances));
     /** @type {[string, string][]} */
     const lines = [["memory", formatBytes(values[at])]];
-    if (limit) lines.push(["of its limit", `${((values[at] / limit) * 100).toFixed(0)} %`]);
-    this.#tooltip.show(x, y, `${(end - times[at]).toFixed(1)} s before ${endLabel}`, lines);
+    if (limit) lines.push(["of its limit", formatPercent(values[at] / limit)]);
+    this.#tooltip.show(x, y, `${formatDuration(end - times[at])} before ${endLabel}`, lines);
   }
 }
 

@@ -1,5 +1,6 @@
 // A track of what happened: workers that came, left or were lost, errors, gaps.
 
+import { formatCount } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawMarks, markOf } from "./marks.js";
@@ -113,13 +114,13 @@ class EventsTrack {
     const lines = near.slice(0, MOST_LINES).map((one) => {
       const mark = markOf(one.kind);
       const worker = this.#context.model.workers.get(one.worker ?? -1);
-      const times = one.count > 1 ? `${one.count.toLocaleString("en")}×` : "";
+      const times = one.count > 1 ? `${formatCount(one.count)}×` : "";
       const words = [times, one.message || mark.words, worker ? workerLabel(worker) : ""].filter(Boolean).join(" · ");
       return [formatTime(one.time, 1), words, colors[mark.color]];
     });
     if (near.length > MOST_LINES) lines.push(["", `and ${near.length - MOST_LINES} more`]);
     for (const gap of gaps) lines.push(["gap", gap.label, colors.warning]);
-    const count = near.reduce((sum, event) => sum + event.count, 0).toLocaleString("en");
+    const count = formatCount(near.reduce((sum, event) => sum + event.count, 0));
     const title = near.length === 1 ? markOf(near[0].kind).words : near.length ? `${count} events` : "Not recorded";
     this.#tooltip.show(x, HEIGHT, title, lines);
   }

@@ -1,5 +1,6 @@
 // The functions of a profile as a table, by the samples that ended in them or passed through them.
 
+import { formatCount } from "../../formatting.js";
 import { element } from "../../element.js";
 import { share, shortFile } from "./text.js";
 
@@ -69,7 +70,7 @@ export class FlameTable extends EventTarget {
     while (this.#lines.length < shown.length) this.#lines.push(this.#line());
     this.#lines.forEach((line, at) => this.#write(line, shown[at]));
     const left = sorted.length - shown.length;
-    this.#more.textContent = left > 0 ? `and ${left.toLocaleString("en")} more functions` : "";
+    this.#more.textContent = left > 0 ? `and ${formatCount(left)} more functions` : "";
     for (const [at, { name }] of COLUMNS.entries()) {
       this.#headings[at].setAttribute("aria-sort", name === order ? "descending" : "none");
     }

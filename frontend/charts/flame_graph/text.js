@@ -1,6 +1,7 @@
 // What a flame graph says in words: which samples it shows, what a frame has of them, why there are none.
 
-import { digitsFor, formatDuration, formatTime } from "../../timeline/times.js";
+import { formatCount, formatCountOf, formatDuration, formatPercent } from "../../formatting.js";
+import { digitsFor, formatTime } from "../../timeline/times.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
@@ -14,13 +15,12 @@ const USUAL_INTERVAL = 0.01; // s between two samples of a thread: Dask's distri
  * @param {number} whole
  */
 export function share(part, whole) {
-  const percent = (part / Math.max(whole, 1)) * 100;
-  return `${percent > 0 && percent < 0.1 ? "< 0.1" : percent.toFixed(percent < 99.95 ? 1 : 0)} %`;
+  return formatPercent(part / Math.max(whole, 1));
 }
 
 /** @param {number} count */
 export function samples(count) {
-  return `${count.toLocaleString("en")} sample${count === 1 ? "" : "s"}`;
+  return formatCountOf(count, "sample");
 }
 
 /**
@@ -56,7 +56,7 @@ export function placeOf(node) {
  */
 export function describeNode(node, root, focus, wanted) {
   /** @type {[string, string][]} */
-  const lines = [["samples", `${node.total.toLocaleString("en")} · ${share(node.total, root.total)}`]];
+  const lines = [["samples", `${formatCount(node.total)} · ${share(node.total, root.total)}`]];
   if (focus !== root) lines.push([`of ${nameOf(focus)}`, share(node.total, focus.total)]);
   if (node.of) {
     lines.push(["itself", share(node.own, root.total)]);

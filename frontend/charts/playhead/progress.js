@@ -1,5 +1,6 @@
 // Progress at the playhead: how many tasks of each prefix were done.
 
+import { formatCount } from "../../formatting.js";
 import { BarList } from "./bar_list.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -32,7 +33,7 @@ function barsOf(state) {
     const left = Math.max(0, weight(row) - row.done - erred);
     const part = (/** @type {number} */ count, /** @type {string} */ word) => ({
       share: count / weighed,
-      title: `${row.name}: ${count.toLocaleString("en")} ${word}`,
+      title: `${row.name}: ${formatCount(count)} ${word}`,
     });
     const parts = [
       { ...part(row.done, "done"), color: row.color },
@@ -51,7 +52,7 @@ function weight(row) {
 
 /** @param {State["progress"][number]} row */
 function describe(row) {
-  const erred = row.erred ? ` · ${row.erred.toLocaleString("en")} erred` : "";
-  const of = row.total === null ? "" : ` / ${weight(row).toLocaleString("en")}`;
-  return `${row.done.toLocaleString("en")}${of}${erred}`;
+  const erred = row.erred ? ` · ${formatCount(row.erred)} erred` : "";
+  const of = row.total === null ? "" : ` / ${formatCount(weight(row))}`;
+  return `${formatCount(row.done)}${of}${erred}`;
 }

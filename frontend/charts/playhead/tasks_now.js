@@ -1,5 +1,6 @@
 // Tasks by state at the playhead.
 
+import { formatCount } from "../../formatting.js";
 import { stateColors } from "../drawing/palette.js";
 import { BarList } from "./bar_list.js";
 
@@ -26,7 +27,7 @@ function barsOf({ tasks }) {
   const names = Object.keys(stateColors).filter((name) => name in tasks);
   const most = Math.max(1, ...names.map((name) => tasks[name]));
   const rows = names.map((name) => {
-    const count = tasks[name].toLocaleString("en");
+    const count = formatCount(tasks[name]);
     const color = name === "erred" ? undefined : stateColors[name];
     return { name, value: count, parts: [{ share: tasks[name] / most, title: `${count} ${name}`, color }] };
   });

@@ -1,6 +1,6 @@
 // The workers at the playhead, a row each. A click selects one for all charts.
 
-import { formatBytes } from "../../timeline/times.js";
+import { formatBytes, formatPercent } from "../../formatting.js";
 import { workerLabel } from "../task_stream/lane_rows.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -73,9 +73,9 @@ class WorkersNow {
     const threads = known?.nthreads ?? 0;
     return row("td", [
       button,
-      worker.cpu === null ? "–" : `${Math.round(worker.cpu)} %`,
+      worker.cpu === null ? "–" : formatPercent(worker.cpu / 100),
       memory(worker),
-      worker.gil === null ? "–" : `${Math.round(worker.gil * 100)} %`,
+      worker.gil === null ? "–" : formatPercent(worker.gil),
       worker.running === null ? "–" : `${worker.running}/${threads}`,
     ]);
   }

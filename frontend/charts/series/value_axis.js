@@ -1,6 +1,6 @@
 // The axis of values: round ticks from zero, and how values are written.
 
-import { formatBytes, formatDuration } from "../../timeline/times.js";
+import { formatBytes, formatDuration } from "../../formatting.js";
 
 const STEPS = [1, 2, 2.5, 5, 10];
 const BYTE_STEPS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];

@@ -1,6 +1,7 @@
 // Lines of workers: a series of each that was there in the window, in the worker's colour. Where they are too many to be
 // told apart, one of all together, from the least to the most of them, and the selected worker's.
 
+import { formatCount } from "../../formatting.js";
 import { bandLayer, togetherLayer } from "../../timeline/tiles/bands.js";
 import { workerLabel } from "../task_stream/lane_rows.js";
 import { workerColor } from "../drawing/palette.js";
@@ -48,7 +49,7 @@ export function workerLines(context, view, layer, isWanted, scale = 1) {
   const series = all.filter(isWanted);
   if (model.bands === 1) return linesOf(context, there, series, scale);
   const selected = there.filter((worker) => worker.id === selection.worker);
-  const label = `${there.length.toLocaleString("en")} workers: mean, least and most`;
+  const label = `${formatCount(there.length)} workers: mean, least and most`;
   const kinds = new Set(series.map(kindOf));
   const firsts = [...new Map(all.map((one) => /** @type {const} */ ([kindOf(one), one])).reverse()).entries()];
   const lines = firsts

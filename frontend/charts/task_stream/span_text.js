@@ -1,7 +1,8 @@
 // What the task stream's tooltip says.
 
 import { ACTIONS } from "../../contract.js";
-import { formatBytes, formatDuration, formatTime } from "../../timeline/times.js";
+import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
+import { formatTime } from "../../timeline/times.js";
 import { ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
 
 /** @typedef {import("./lane_hit.js").Hit} Hit */
@@ -65,11 +66,6 @@ function describeShares(hit, model, where, threads) {
   const more = hit.shares.length - MOST_SHARES;
   if (more > 0) lines.push([`and ${more} more`, ""]);
   return { title: `${formatPercent(share)} computing in ${formatDuration(length)}`, lines };
-}
-
-/** @param {number} share */
-function formatPercent(share) {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)}%`;
 }
 
 /** @typedef {import("../../timeline/sources/source.js").Source} Source */

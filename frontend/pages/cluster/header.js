@@ -1,6 +1,7 @@
 // The line that says which cluster this is and how it fares.
 
-import { formatDate, formatDuration, formatTime, formatUtc, zoneName } from "../../timeline/times.js";
+import { formatCountOf, formatDuration } from "../../formatting.js";
+import { formatDate, formatTime, formatUtc, zoneName } from "../../timeline/times.js";
 import { element } from "../../element.js";
 
 /** @typedef {import("../../types.js").Context} Context */
@@ -24,12 +25,12 @@ export function createHeader(parent, context) {
   return () => {
     const { info, timeline, alerts } = context;
     const ended = info.ended !== null;
-    const length = timeline.end - timeline.first;
+    const length = Math.max(timeline.end - timeline.first, 0);
     const words = [
       `${formatDate(timeline.first)} ${zone}`,
-      formatDuration(Math.max(Math.floor(length), 0)),
-      count(info.worker_count, "worker"),
-      count(info.task_count, "task"),
+      formatDuration(ended ? length : Math.floor(length)), // a live one changes once a second
+      formatCountOf(info.worker_count, "worker"),
+      formatCountOf(info.task_count, "task"),
     ];
     const state = ended
       ? `ended ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`
@@ -43,7 +44,7 @@ export function createHeader(parent, context) {
     status.title = ended ? formatUtc(info.ended ?? 0) : "The cluster is being recorded";
     facts.replaceChildren(...words.map((word) => element("span", "", word)));
     facts.title = `Recorded since ${formatUtc(timeline.first)}`;
-    if (info.error_count) facts.append(element("span", "danger", count(info.error_count, "error")));
+    if (info.error_count) facts.append(element("span", "danger", formatCountOf(info.error_count, "error")));
     flags.replaceChildren(...flagChips(alerts.flags));
     document.title = `${ended ? "" : "● "}${info.name} · Dask Observatory`;
   };
@@ -56,7 +57,7 @@ export function createHeader(parent, context) {
 function flagChips(flags) {
   const chips = flags.slice(0, MOST_FLAGS).map(({ name, severity, count: alerts, isFiring }) => {
     const chip = element("span", `flag ${severity}${isFiring ? " is-firing" : ""}`, element("span", "hidden", `${severity}: `), name);
-    chip.title = `${name}: ${severity}, ${count(alerts, "alert")}${isFiring ? ", firing now" : ""}`;
+    chip.title = `${name}: ${severity}, ${formatCountOf(alerts, "alert")}${isFiring ? ", firing now" : ""}`;
     return chip;
   });
   const others = flags.slice(MOST_FLAGS).map((flag) => flag.name);
@@ -66,12 +67,4 @@ function flagChips(flags) {
     chips.push(more);
   }
   return chips;
-}
-
-/**
- * @param {number} number
- * @param {string} word
- */
-function count(number, word) {
-  return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 }

@@ -2,8 +2,9 @@
 
 import { LONGEST_NOTE, LONGEST_RUN_NAME } from "../../contract.js";
 import { element } from "../../element.js";
+import { formatDuration } from "../../formatting.js";
 import { send } from "../../sending.js";
-import { formatDate, formatDuration, formatTime } from "../../timeline/times.js";
+import { formatDate, formatTime } from "../../timeline/times.js";
 import { FormDialog } from "./form_dialog.js";
 
 /** @typedef {import("../../types.js").Context} Context */

@@ -2,7 +2,8 @@
 
 import { distribution } from "../../charts/comparison/distribution.js";
 import { element } from "../../element.js";
-import { write, writeDifference, writeRatio } from "./text.js";
+import { formatDifference, formatValue } from "../../formatting.js";
+import { formatRatio } from "./text.js";
 
 /** @typedef {import("./compare.js").Comparison} Comparison */
 /** @typedef {import("./compare.js").Prefix} Prefix */
@@ -39,8 +40,8 @@ export function figures(found, median) {
   const other = median > 1 ? `B, the median of ${median}` : "B";
   const rows = found.figures.map(({ name, unit, a, b, difference, ratio }) => {
     const row = element("tr", "", element("td", "name", name));
-    row.append(cell("A", write(a, unit)), cell(other, write(b, unit)), cell("A − B", writeDifference(difference, unit)));
-    row.append(cell("A / B", writeRatio(ratio), isNotable(ratio) ? "number notable" : "number"));
+    row.append(cell("A", formatValue(a, unit)), cell(other, formatValue(b, unit)), cell("A − B", formatDifference(difference, unit)));
+    row.append(cell("A / B", formatRatio(ratio), isNotable(ratio) ? "number notable" : "number"));
     row.dataset.figure = name;
     return row;
   });
@@ -85,7 +86,7 @@ function prefixRow(prefix, test) {
   const swatch = element("i", "swatch");
   swatch.style.backgroundColor = prefix.color;
   const isNamed = verdict === "slower" || verdict === "faster";
-  const words = isNamed ? `${verdict}: ${writeRatio(ratio)}` : (VERDICTS[verdict] ?? verdict);
+  const words = isNamed ? `${verdict}: ${formatRatio(ratio)}` : (VERDICTS[verdict] ?? verdict);
   const verdictWords = element("small", isNamed ? `verdict ${verdict}` : "", words);
   const name = element("td", "name", swatch, prefix.name, verdictWords);
   const drawn = element("td", "distribution", distribution(a, b, test));
@@ -111,8 +112,8 @@ function prefixRow(prefix, test) {
  * @param {string} unit
  */
 function pair(label, a, b, unit) {
-  const made = cell(label, write(a, unit));
-  made.append(element("small", "", write(b, unit)));
+  const made = cell(label, formatValue(a, unit));
+  made.append(element("small", "", formatValue(b, unit)));
   return made;
 }
 

@@ -1,7 +1,7 @@
 // What a comparison comes to, in words, and how its values are written.
 
+import { formatDifference, formatPercent, formatValue } from "../../formatting.js";
 import { element } from "../../element.js";
-import { formatBytes, formatDuration } from "../../timeline/times.js";
 
 /** @typedef {import("./compare.js").Comparison} Comparison */
 /** @typedef {import("./compare.js").Prefix} Prefix */
@@ -10,40 +10,14 @@ const MOST_NAMED = 8;
 const MOST_FACTS = 6;
 const NOTABLE_KINDS = ["tag", "hardware", "version", "configuration"];
 
-/** @type {Record<string, (value: number) => string>} by unit */
-const WRITE = {
-  seconds: (value) => (value === 0 ? "0 s" : formatDuration(value)),
-  bytes: (value) => (value < 0 ? `−${formatBytes(Math.round(-value))}` : formatBytes(Math.round(value))),
-  share: (value) => `${(value * 100).toFixed(1).replace("-", "−")} %`,
-  count: (value) => value.toLocaleString("en", { maximumFractionDigits: 1 }).replace("-", "−"),
-};
-
-/**
- * @param {number|null|undefined} value
- * @param {string} unit
- */
-export function write(value, unit) {
-  return value === null || value === undefined ? "–" : WRITE[unit](value);
-}
-
-/**
- * @param {number|null} value
- * @param {string} unit
- */
-export function writeDifference(value, unit) {
-  if (value === null) return "–";
-  return value > 0 ? `+${write(value, unit)}` : write(value, unit);
-}
-
 /** @param {number|null} ratio */
-export function writeRatio(ratio) {
+export function formatRatio(ratio) {
   return ratio === null ? "–" : `${ratio.toPrecision(3)} ×`;
 }
 
 /** @param {number} ratio "slower by 21 %" */
 function shift(ratio) {
-  const percent = Math.round(Math.abs(ratio - 1) * 100);
-  return `${ratio > 1 ? "slower" : "faster"} by ${percent} %`;
+  return `${ratio > 1 ? "slower" : "faster"} by ${formatPercent(Math.abs(ratio - 1))}`;
 }
 
 /** @param {Comparison} found */
@@ -64,8 +38,8 @@ export function finding(found) {
 function duration({ a, figures }) {
   const { b, ratio } = figures[0];
   const words = element("p", "finding-duration");
-  words.append(element("strong", "", `A took ${write(a.seconds, "seconds")}`), `, B ${write(b, "seconds")}`);
-  if (ratio !== null) words.append(`: ${writeRatio(ratio)}`);
+  words.append(element("strong", "", `A took ${formatValue(a.seconds, "seconds")}`), `, B ${formatValue(b, "seconds")}`);
+  if (ratio !== null) words.append(`: ${formatRatio(ratio)}`);
   return words;
 }
 
@@ -74,7 +48,7 @@ function list(named) {
   const items = named.slice(0, MOST_NAMED).map((prefix) => {
     const swatch = element("i", "swatch");
     swatch.style.backgroundColor = prefix.color;
-    const more = `${writeDifference(prefix.cost, "seconds")} of computing in all`;
+    const more = `${formatDifference(prefix.cost, "seconds")} of computing in all`;
     const item = element("li", "", swatch, element("strong", "", prefix.name));
     item.append(` is ${shift(/** @type {number} */ (prefix.ratio))}`, element("span", "muted", ` (${more})`));
     item.dataset.prefix = prefix.name;
@@ -103,7 +77,6 @@ function changed(facts) {
 
 /** The test, stated. @param {Comparison} found */
 export function statement({ test, b, more_prefixes }) {
-  const percent = (/** @type {number} */ share) => `${share * 100} %`;
   const several =
     b.length > 1 ? " A is tested against each of the runs of B; twice the median of their p counts." : "";
   const rest = more_prefixes ? ` ${more_prefixes} more prefixes aren't shown.` : "";
@@ -112,9 +85,9 @@ export function statement({ test, b, more_prefixes }) {
     "muted test",
     "How it is tested: the tasks of a prefix that succeeded are cut, in order of their start, into up to 20 blocks, " +
       "since tasks that run at the same time aren't independent. Mann and Whitney's U says whether the blocks' medians " +
-      `differ by more than ${percent(test.margin)}, and by more than ${percent(test.margin)} from what all other prefixes ` +
+      `differ by more than ${formatPercent(test.margin)}, and by more than ${formatPercent(test.margin)} from what all other prefixes ` +
       "differ by, since a slower machine slows them all. A prefix differs where p, adjusted for the number of prefixes " +
-      `(Benjamini and Hochberg), is below ${test.level} and it makes at least ${percent(test.least_share)} of what B ` +
+      `(Benjamini and Hochberg), is below ${test.level} and it makes at least ${formatPercent(test.least_share)} of what B ` +
       `computed. With fewer than ${test.fewest} tasks nothing is said.${several}${rest}`,
   );
 }

@@ -1,10 +1,11 @@
 // “What would have fired”: the rule as it stands on the page, unsaved, asked of a window of the past by the server,
 // with the code that evaluates it live.
 
+import { formatDuration } from "../../formatting.js";
 import { formatAmount } from "../../amounts.js";
 import { TrialChart } from "../../charts/alerts/trial_chart.js";
 import { element } from "../../element.js";
-import { formatDate, formatDuration } from "../../timeline/times.js";
+import { formatDate } from "../../timeline/times.js";
 import { PlaceChoice } from "./places.js";
 
 /** @typedef {import("../../charts/alerts/trial_chart.js").Drawn & {more_lines: number, more_firings: number,

@@ -29,10 +29,10 @@ from observatory.alerts.rules import events
 from observatory.alerts.rules.conditions import By, EventCondition
 from observatory.alerts.rules.events import ERRORS, LOGS
 from observatory.alerts.silences.matchers import pattern
+from observatory.clusters.formatting import format_duration
 from observatory.comparison.slower import slower_than_before
 from observatory.runs.discovery.finding import PLAIN_CLOSE, is_working
 from observatory.runs.models import Run
-from observatory.runs.summary import duration_words
 from observatory.store.queries.alert_events import Happened, last_event, last_statuses
 from observatory.store.queries.extents import read_extent
 from observatory.store.times import from_microseconds
@@ -207,5 +207,6 @@ def _slower_runs(readings: Readings, condition: EventCondition) -> Iterator[Coun
         slower = slower_than_before(run)
         if slower is not None and run.stop is not None:
             stop = round(run.stop.timestamp() * SECOND)
-            text = f"{run.name} took {duration_words(slower.seconds)}, usually {duration_words(slower.usual)}"
+            took, usual = format_duration(slower.seconds), format_duration(slower.usual)
+            text = f"{run.name} took {took}, usually {usual}"
             yield Counted(None, "", stop, stop + window, 1, text)

@@ -18,11 +18,13 @@ from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Identity
 from observatory.collect.scheduler.identity_poller import IdentityPoller
-from observatory.store.ingest.resumption import known_series, open_workers
+from observatory.store.ingest.resumption import known_series, open_workers, recorded_until
 from observatory.wire.records import Event, WorkerGone
 
 logger = logging.getLogger(__name__)
 
+SHORTEST_GAP = 3.0
+"""Seconds between the last stored record and the start of an observation that count as a gap."""
 ANOTHER = "another scheduler answers at its address"
 
 
@@ -119,9 +121,18 @@ class ClusterTracker:
         if self.ends.pop(cluster.pk, None) is not None or cluster.ended is not None:
             self.unsaved_ends.discard(cluster.pk)
             observation.event("scheduler-reachable", self.clock.now(), "the scheduler answers again")
+        if not fresh:
+            await self._record_gap(observation)
         self.confirmed = True
         self.observation = observation
         logger.info("%s: observes %s", self.target.url, cluster.scheduler_id)
+
+    async def _record_gap(self, observation: Observation) -> None:
+        """Records the time in which no collector observed the cluster, for whatever reason."""
+        recorded = await asyncio.to_thread(recorded_until, observation.cluster.pk)
+        now = self.clock.now()
+        if recorded and now - recorded > SHORTEST_GAP:
+            observation.add_gap(recorded, now)
 
     async def _end_others(self, reason: str, keep: int | None = None) -> None:
         """Ends the target's other open clusters, left by earlier collectors: their schedulers are gone."""

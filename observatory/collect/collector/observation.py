@@ -54,6 +54,8 @@ class Observation:
         self.suspicious: float | None = None
         self.process_start: float | None = None
         self.has_refused = False
+        self.stream_missing_since: float | None = None
+        """End of a gap in the observation, until the event stream is received."""
         self.metrics_with_help: set[str] = set()
         self.new_help: dict[str, str] = {}
         """Help texts by metric that are not stored yet."""
@@ -61,6 +63,12 @@ class Observation:
     def event(self, kind: str, time: float, message: str = "", **detail: Any) -> None:
         described = {"message": message, **detail} if message else detail
         self.outbox.add(Event(time, kind, "", described))
+
+    def add_gap(self, first: float, last: float) -> None:
+        """Records that nothing was recorded between the two times."""
+        message = f"nothing was recorded for {last - first:.0f} s: no collector observed the cluster"
+        self.event("not-observed", first, message, first=first, last=last)
+        self.stream_missing_since = last
 
     def sample(self, series: Series, time: float, value: float) -> None:
         if self.series_limit.admits(series):

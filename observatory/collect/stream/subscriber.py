@@ -25,6 +25,8 @@ LISTEN_CHECK = 0.5
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 CLAIM_WAIT = 5.0
+SOON = 1.0
+"""Seconds after which the first subscription of an observation is late."""
 CONFIRMING = 6.0
 """Most seconds to wait for a poll that shows that the scheduler outlived the stream."""
 STOLEN = "another subscriber took the event stream: tasks are missing until it is subscribed again"
@@ -113,9 +115,16 @@ class Subscriber:
         observation.stolen_stream.stream_opened(time.monotonic())
         self.state = Target.Stream.RECEIVING
         self.wait = FIRST_WAIT
+        self._end_gap(observation)
         if self.is_lost:
             self.is_lost = False
             observation.event("stream-resumed", self.clock.now(), "the event stream is received again")
+
+    def _end_gap(self, observation: Observation) -> None:
+        """Records that after a gap in the observation tasks are missing until the stream is received."""
+        since, observation.stream_missing_since = observation.stream_missing_since, None
+        if since is not None and self.clock.now() - since > SOON:
+            self._record_loss(observation, since, "the event stream was not subscribed to yet")
 
     def _receive(self, observation: Observation, text: str) -> None:
         if observation is not self.current():

@@ -13,6 +13,7 @@ from typing import IO
 from django.conf import settings
 from django.template.loader import render_to_string
 
+from observatory.clusters.formatting import format_duration
 from observatory.config.static.bundle import bundle
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.formats.report import report_of
@@ -37,6 +38,7 @@ class Html:
             _modules(),
             _style(),
         )
+        shortest = MINIMUM_SPAN_BINS * 2**report.level / 1e6
         context = {
             "title": title,
             "scope": scope,
@@ -48,9 +50,9 @@ class Html:
             "loader": loader,
             "modules": _base64(gzip.compress(modules.encode(), 9, mtime=0)),
             "entries": [(path, _base64(packed)) for path, packed in report.entries.items()],
-            "shortest": None if report.is_complete else _duration(MINIMUM_SPAN_BINS * 2**report.level / 1e6),
+            "shortest": None if report.is_complete else format_duration(shortest),
             "has_notes": "/notes" in report.entries,
-            "step": _duration(report.step),
+            "step": format_duration(report.step),
         }
         file.write(render_to_string("exchange/report.html", context).encode())
         progress(1.0)
@@ -78,7 +80,3 @@ def _hash(text: str) -> str:
 
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"

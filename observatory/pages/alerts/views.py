@@ -22,7 +22,7 @@ from observatory.alerts.web import access
 from observatory.alerts.web.acknowledging import acknowledge
 from observatory.alerts.web.listing import AlertFilter, find_alerts
 from observatory.clusters.access import visible_clusters
-from observatory.pages.alerts.filter_form import STATES, AlertFilterForm
+from observatory.pages.alerts.forms import STATES, AlertFilterForm
 from observatory.pages.alerts.history_chart import drawing_of
 from observatory.pages.site.context import firing_flag
 

@@ -17,7 +17,7 @@ from observatory.alerts.web.flags import flags_of_clusters
 from observatory.clusters import access
 from observatory.clusters.listing import STATES, ClusterFilter, find_clusters
 from observatory.clusters.models import Cluster
-from observatory.pages.clusters.frame import cluster_of, frame
+from observatory.pages.clusters.frame import frame, get_cluster
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.runs.access import may_cut_runs
 from observatory.store.queries.extents import Extent, extents
@@ -81,7 +81,7 @@ def _amounts(extent: Extent | None) -> tuple[int, int, int]:
 
 @require_safe
 def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
-    cluster = cluster_of(request, cluster_id)
+    cluster = get_cluster(request, cluster_id)
     source = {
         "url": f"/api/v1/clusters/{cluster.pk}",
         "live": f"/ws/clusters/{cluster.pk}/live",

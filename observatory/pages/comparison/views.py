@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from observatory.clusters.access import get_project
 from observatory.comparison.candidates import MOST_EARLIER, earlier_runs, runs_of_name, runs_to_compare
 from observatory.comparison.history import MEASURES, MOST_RUNS, history
-from observatory.pages.clusters.frame import words
+from observatory.pages.site.query import query_text
 from observatory.runs.access import get_run, visible_runs
 
 OFFERED = 30
@@ -26,7 +26,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     a, b, last = (_number(request.GET, name) for name in ("a", "b", "last"))
     if a is None or (b is None and last is None):
-        return render(request, "pages/comparison/compare_choose.html", _choices(user, a))
+        return render(request, "pages/comparison/choose.html", _choices(user, a))
     run, others = runs_to_compare(user, a, b, None if last is None else min(max(last, 1), MOST_EARLIER))
     context = {
         "a": run,
@@ -43,7 +43,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 def history_page(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
-    name, project = request.GET.get("name", ""), get_project(user, words(request, "project"))
+    name, project = request.GET.get("name", ""), get_project(user, query_text(request, "project"))
     chosen = request.GET.get("measure", "")
     chosen = chosen if chosen in MEASURES else "duration"
     points = history(runs_of_name(user, name, project.slug)[:MOST_RUNS], MEASURES[chosen])
@@ -59,7 +59,7 @@ def history_page(request: HttpRequest) -> HttpResponse:
         "changed": [point for point in points if point.changed],
         "most": MOST_RUNS,
     }
-    return render(request, "pages/runs/run_history.html", context)
+    return render(request, "pages/comparison/history.html", context)
 
 
 def _choices(user: User, a: int | None) -> dict[str, Any]:

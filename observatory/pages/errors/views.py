@@ -10,8 +10,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from observatory.clusters.models import Cluster
-from observatory.pages.clusters.frame import cluster_of, mark_in, mark_of, moment, record_frame, words
+from observatory.pages.clusters.frame import get_cluster, record_frame
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
+from observatory.pages.site.query import format_position, parse_position, parse_time, query_text
 from observatory.replay.cluster_info import THRESHOLDS
 from observatory.replay.task_history import task_history, worker_last_minutes
 from observatory.store.connection import read_connection
@@ -26,7 +27,7 @@ MOST_PAGES = 1_000
 @require_safe
 def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """The groups of errors or, where the query string has a type, the errors of that type."""
-    cluster = cluster_of(request, cluster_id)
+    cluster = get_cluster(request, cluster_id)
     wanted = _wanted(request)
     if wants_csv(request):
         return _csv(cluster, wanted)
@@ -45,7 +46,7 @@ def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
 
 @require_safe
 def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpResponse:
-    cluster = cluster_of(request, cluster_id)
+    cluster = get_cluster(request, cluster_id)
     with read_connection() as connection, snapshot(connection):
         error = task_error(connection, cluster.pk, error_id)
         if error is None:
@@ -59,7 +60,7 @@ def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpRes
         "minutes": minutes,
         "thresholds": THRESHOLDS,
     }
-    return render(request, "pages/errors/task_error.html", context)
+    return render(request, "pages/errors/error.html", context)
 
 
 def _csv(cluster: Cluster, wanted: ErrorFilter) -> HttpResponse:
@@ -95,15 +96,15 @@ def _groups(request: HttpRequest, cluster: int, wanted: ErrorFilter) -> dict[str
 
 def _errors(request: HttpRequest, cluster: int, wanted: ErrorFilter) -> dict[str, Any]:
     with read_connection() as connection:
-        errors = task_errors(connection, cluster, wanted, ERRORS + 1, _mark(request))
-    older = mark_of(errors[ERRORS - 1].time, errors[ERRORS - 1].id) if len(errors) > ERRORS else ""
+        errors = task_errors(connection, cluster, wanted, ERRORS + 1, _position(request))
+    older = format_position(errors[ERRORS - 1].time, errors[ERRORS - 1].id) if len(errors) > ERRORS else ""
     return {"errors": errors[:ERRORS], "older": older}
 
 
-def _mark(request: HttpRequest) -> Any:
-    mark = mark_in(request.GET.get("older", ""))
+def _position(request: HttpRequest) -> Any:
+    position = parse_position(request.GET.get("older", ""))
     try:
-        return mark and (mark[0], UUID(mark[1]))
+        return position and (position[0], UUID(position[1]))
     except ValueError:
         return None
 
@@ -111,10 +112,10 @@ def _mark(request: HttpRequest) -> Any:
 def _wanted(request: HttpRequest) -> ErrorFilter:
     outcome = request.GET.get("outcome", "")
     return ErrorFilter(
-        text=words(request, "text"),
-        prefix=words(request, "prefix"),
+        text=query_text(request, "text"),
+        prefix=query_text(request, "prefix"),
         outcome=outcome if outcome in OUTCOMES else "",
-        exception_type=words(request, "type") if "type" in request.GET else None,
-        start=moment(request.GET.get("from", "")),
-        stop=moment(request.GET.get("to", "")),
+        exception_type=query_text(request, "type") if "type" in request.GET else None,
+        start=parse_time(request.GET.get("from", "")),
+        stop=parse_time(request.GET.get("to", "")),
     )

@@ -67,7 +67,7 @@ def link_logs(request: HttpRequest, token: str) -> HttpResponse:
     with read_connection() as connection:
         lines = lines_before(connection, link.run.cluster_id, wanted, LINES + 1, None)
     context = {**_frame(link, "logs"), "lines": lines[:LINES], "has_more": len(lines) > LINES}
-    return _private(render(request, "pages/links/link_logs.html", context))
+    return _private(render(request, "pages/links/logs.html", context))
 
 
 @login_not_required
@@ -80,7 +80,7 @@ def link_errors(request: HttpRequest, token: str) -> HttpResponse:
     with read_connection() as connection:
         errors = task_errors(connection, link.run.cluster_id, wanted, ERRORS + 1, None, with_tracebacks=True)
     context = {**_frame(link, "errors"), "errors": errors[:ERRORS], "has_more": len(errors) > ERRORS}
-    return _private(render(request, "pages/links/link_errors.html", context))
+    return _private(render(request, "pages/links/errors.html", context))
 
 
 def _to_run(request: HttpRequest, link: Permalink) -> HttpResponse:

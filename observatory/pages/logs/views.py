@@ -9,8 +9,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from observatory.clusters.models import Cluster
-from observatory.pages.clusters.frame import cluster_of, mark_in, mark_of, moment, record_frame, words
+from observatory.pages.clusters.frame import get_cluster, record_frame
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
+from observatory.pages.site.query import format_position, parse_position, parse_time, query_text
 from observatory.store.connection import read_connection
 from observatory.store.queries.logs import LogCursor, LogFilter, LogLine, lines_after, lines_before
 from observatory.wire.records import ROLES
@@ -23,7 +24,7 @@ LEVELS = {10: "Debug", 20: "Info", 30: "Warning", 40: "Error", 50: "Critical"}
 @require_safe
 def log_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """Newest first; `older` and `newer` go on from a line."""
-    cluster = cluster_of(request, cluster_id)
+    cluster = get_cluster(request, cluster_id)
     wanted = _wanted(request)
     if wants_csv(request):
         return _csv(cluster, wanted)
@@ -60,7 +61,7 @@ def _csv(cluster: Cluster, wanted: LogFilter) -> HttpResponse:
 
 
 def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, Any]:
-    older, newer = _mark(request, "older"), _mark(request, "newer")
+    older, newer = _position(request, "older"), _position(request, "newer")
     with read_connection() as connection:
         if newer is not None:
             found = lines_after(connection, cluster, wanted, LINES + 1, newer)
@@ -82,13 +83,13 @@ def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, A
 
 
 def _edge(lines: list[LogLine]) -> str:
-    return mark_of(lines[0].time, lines[0].hash) if lines else ""
+    return format_position(lines[0].time, lines[0].hash) if lines else ""
 
 
-def _mark(request: HttpRequest, name: str) -> LogCursor | None:
-    mark = mark_in(request.GET.get(name, ""))
+def _position(request: HttpRequest, name: str) -> LogCursor | None:
+    position = parse_position(request.GET.get(name, ""))
     try:
-        return mark and (mark[0], min(max(int(mark[1]), -(2**63)), 2**63 - 1))
+        return position and (position[0], min(max(int(position[1]), -(2**63)), 2**63 - 1))
     except ValueError:
         return None
 
@@ -98,9 +99,9 @@ def _wanted(request: HttpRequest) -> LogFilter:
     return LogFilter(
         level=int(level) if level in map(str, LEVELS) else 0,
         role=role if role in ROLES else "",
-        worker=words(request, "worker"),
-        logger=words(request, "logger"),
-        text=words(request, "text"),
-        start=moment(request.GET.get("from", "")),
-        stop=moment(request.GET.get("to", "")),
+        worker=query_text(request, "worker"),
+        logger=query_text(request, "logger"),
+        text=query_text(request, "text"),
+        start=parse_time(request.GET.get("from", "")),
+        stop=parse_time(request.GET.get("to", "")),
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
@@ -16,50 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from observatory.clusters import access
 from observatory.clusters.models import IngestToken, Membership, Project
-
-if TYPE_CHECKING:
-    ProjectFormBase = forms.ModelForm[Project]
-    MemberFormBase = forms.ModelForm[Membership]
-else:
-    ProjectFormBase = MemberFormBase = forms.ModelForm
-
-
-class ProjectForm(ProjectFormBase):
-    class Meta:
-        model = Project
-        fields = ("name", "retention_days", "run_idle_seconds")
-
-
-class MemberForm(MemberFormBase):
-    """A person, found by user name, and a role."""
-
-    username = forms.CharField(label="User name", max_length=150)
-    field_order = ("username", "role")
-
-    class Meta:
-        model = Membership
-        fields = ("role",)
-
-    def __init__(self, project: Project, data: Any = None) -> None:
-        super().__init__(data, instance=Membership(project=project))
-
-    def clean_username(self) -> str:
-        name = self.cleaned_data["username"]
-        user = User.objects.filter(username=name, is_active=True).first()
-        if user is None:
-            raise ValidationError(
-                "Nobody has this user name. An administrator adds people in the administration."
-            )
-        if Membership.objects.filter(project=self.instance.project, user=user).exists():
-            raise ValidationError("This person is a member already.")
-        self.instance.user = user
-        return str(name)
-
-
-class TokenForm(forms.Form):
-    name = forms.CharField(
-        label="Name of a new token", max_length=100, help_text="What uses it: “nightly ETL on the cluster”."
-    )
+from observatory.pages.projects.forms import IngestTokenForm, MemberForm, ProjectForm
 
 
 @require_safe
@@ -129,7 +85,7 @@ def show_project(
     project: Project,
     form: ProjectForm | None = None,
     member_form: MemberForm | None = None,
-    token_form: TokenForm | None = None,
+    token_form: IngestTokenForm | None = None,
     made: tuple[IngestToken, str] | None = None,
 ) -> HttpResponse:
     """The page of a project: with a form that was refused, or a token just made and its secret."""
@@ -145,7 +101,7 @@ def show_project(
         "may_manage": access.may_manage(user, project),
         "may_make_tokens": access.may_set_targets(user, project),
         "tokens": IngestToken.objects.filter(project=project).select_related("created_by"),
-        "token_form": token_form or TokenForm(),
+        "token_form": token_form or IngestTokenForm(),
         "made": made,
         "origin": request.build_absolute_uri("/").rstrip("/"),
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
@@ -16,8 +15,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from observatory.alerts.web.flags import flags_of_runs
 from observatory.clusters.models import Cluster
-from observatory.pages.clusters.frame import cluster_of, frame
-from observatory.pages.runs.filter_form import RunFilterForm
+from observatory.pages.clusters.frame import frame, get_cluster
+from observatory.pages.runs.forms import RunFilterForm, SavedFilterForm
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.runs import access
 from observatory.runs.listing import RunFilter, find_runs
@@ -36,11 +35,6 @@ COLUMNS = (
 """that sort: what the query says, the heading, and how the first click sorts"""
 
 
-class SavedFilterForm(forms.Form):
-    name = forms.CharField(max_length=SavedFilter._meta.get_field("name").max_length)
-    query = forms.CharField(max_length=SavedFilter._meta.get_field("query").max_length, required=False)
-
-
 @require_safe
 def run_list(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
@@ -53,7 +47,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def cluster_runs(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """The runs of one cluster."""
-    cluster = cluster_of(request, cluster_id)
+    cluster = get_cluster(request, cluster_id)
     if wants_csv(request):
         return _csv(request, cluster)
     return render(
@@ -89,7 +83,7 @@ def remove_filter(request: HttpRequest, filter_id: int) -> HttpResponse:
 
 def _csv(request: HttpRequest, cluster: Cluster | None = None) -> HttpResponse:
     user = cast(User, request.user)
-    wanted = RunFilterForm(user, request.GET).wanted(cluster.pk if cluster else None)
+    wanted = RunFilterForm(user, request.GET).run_filter(cluster.pk if cluster else None)
     header = (
         *("id", "name", "project", "cluster", "started", "stopped", "seconds", "outcome"),
         *("tasks", "errors", "user", "tags"),
@@ -118,7 +112,7 @@ def _runs(request: HttpRequest, cluster: Cluster | None = None) -> dict[str, Any
     """What the table of runs shows."""
     user = cast(User, request.user)
     form = RunFilterForm(user, request.GET)
-    wanted = form.wanted(cluster.pk if cluster else None)
+    wanted = form.run_filter(cluster.pk if cluster else None)
     page = Paginator(find_runs(user, wanted), PAGE_SIZE).get_page(request.GET.get("page"))
     ids = [run.pk for run in page]
     changeable = set(access.changeable_runs(user).filter(pk__in=ids).values_list("pk", flat=True))

@@ -70,7 +70,7 @@ def remove(request: HttpRequest, target_id: int) -> HttpResponse:
         target.delete()
         messages.success(request, f"{target.name} is removed. Its clusters stay in the list.")
         return redirect("targets")
-    return render(request, "pages/targets/target_remove.html", {"target": target})
+    return render(request, "pages/targets/remove.html", {"target": target})
 
 
 def _sent(request: HttpRequest) -> QueryDict | None:

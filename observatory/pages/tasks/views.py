@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from observatory.pages.clusters.frame import cluster_of, record_frame
+from observatory.pages.clusters.frame import get_cluster, record_frame
 from observatory.replay.task_history import task_history
 from observatory.store.connection import read_connection
 from observatory.store.queries.timeline import snapshot
@@ -18,7 +18,7 @@ from observatory.wire.records import clean_key
 @require_safe
 def task_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """Of the task with the `key` of the query string, which has to be exact."""
-    cluster = cluster_of(request, cluster_id)
+    cluster = get_cluster(request, cluster_id)
     key = clean_key(request.GET.get("key", ""))
     context: dict[str, Any] = {**record_frame(cluster, "tasks"), "key": key}
     if key:

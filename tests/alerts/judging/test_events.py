@@ -170,7 +170,7 @@ def test_a_run_that_is_slower_than_those_of_its_name_before(stored: Stored) -> N
     make_run(stored.cluster, "nightly", at=60, minutes=1.01)
     make_run(stored.cluster, "other", at=70, minutes=9)
     slower = rule(event(RUN_SLOWER.name, by=By.CLUSTER, window=60))
-    said = "nightly took 1 min 30 s, usually 1 min 0 s"
+    said = "nightly took 1 min 30 s, usually 1 min"
     assert texts(stored.firings(slower, 0, 2000, 3100, 5000)) == [("", 3090, 3150, said)]
     lost = Run.objects.get(cluster=stored.cluster, start=stored.cluster.started + timedelta(minutes=50))
     lost.outcome = Run.Outcome.LOST

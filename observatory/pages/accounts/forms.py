@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+from django import forms
+
+LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year", "": "no expiry"}
+"""by days"""
+
+
+class AccessTokenForm(forms.Form):
+    name = forms.CharField(label="Name", max_length=100, help_text="The program that uses it: “my notebook”.")
+    days = forms.ChoiceField(label="Expires", choices=list(LIFETIMES.items()), required=False, initial="90")

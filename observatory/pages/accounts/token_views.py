@@ -1,0 +1,42 @@
+"""One's personal access tokens: made, shown once, listed, revoked."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from observatory.clusters import access_tokens
+from observatory.pages.accounts.forms import AccessTokenForm
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def token_list(request: HttpRequest) -> HttpResponse:
+    """POST makes a token and shows its secret this once: it is kept nowhere."""
+    user = cast(User, request.user)
+    form = AccessTokenForm(request.POST if request.method == "POST" else None)
+    made = None
+    if request.method == "POST" and form.is_valid():
+        days = form.cleaned_data["days"]
+        made = access_tokens.make(user, form.cleaned_data["name"], int(days) if days else None)
+        form = AccessTokenForm()
+    context = {
+        "form": form,
+        "made": made,
+        "tokens": user.access_tokens.all(),
+        "origin": request.build_absolute_uri("/").rstrip("/"),
+    }
+    return render(request, "pages/accounts/access_tokens.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
+    access_tokens.revoke(cast(User, request.user), token_id)
+    messages.success(request, "The token is revoked: programs that use it are refused from now on.")
+    return redirect("access-tokens")

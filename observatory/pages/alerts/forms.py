@@ -1,0 +1,46 @@
+"""The form above the list of alerts: its query string is the filter."""
+
+from __future__ import annotations
+
+from django import forms
+
+from observatory.alerts.models import Alert, Severity
+from observatory.alerts.web.listing import ORDERS, AlertFilter
+from observatory.pages.site.forms import FilterForm, TimeField
+
+STATES = {
+    Alert.State.FIRING: "Firing",
+    Alert.State.PENDING: "Pending",
+    Alert.State.RESOLVED: "Resolved",
+    "all": "All",
+}
+"""as a query says it; without one, what fires"""
+
+
+class AlertFilterForm(FilterForm):
+    rule_field = "rule"
+    detail_names = ("project", "since", "until")
+
+    text = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"type": "search"}))
+    severity = forms.ChoiceField(choices=[("", "Any"), *Severity.choices])
+    rule = forms.ChoiceField()
+    project = forms.ChoiceField()
+    since = TimeField(label="From (UTC)", max_length=50)
+    until = TimeField(label="to (UTC)", max_length=50)
+    cluster = forms.IntegerField(min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput)
+    state = forms.ChoiceField(choices=list(STATES.items()), widget=forms.HiddenInput)
+    order = forms.ChoiceField(choices=[(order, order) for order in ORDERS], widget=forms.HiddenInput)
+
+    @property
+    def usual(self) -> list[forms.BoundField]:
+        return [field for field in self.visible_fields() if field.name not in self.detail_names]
+
+    @property
+    def shown_state(self) -> str:
+        self.is_valid()
+        return self.cleaned_data.get("state") or Alert.State.FIRING
+
+    def wanted(self) -> AlertFilter:
+        """The alerts that were asked for."""
+        state = "" if self.shown_state == "all" else self.shown_state
+        return AlertFilter(**{**self.values(), "state": state})

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from django.urls import path
+
+from observatory.pages.alerts import views
+
+urlpatterns = [
+    path("alerts/", views.alert_list, name="alerts"),
+    path("alerts/flag/", views.flag, name="alert-flag"),
+    path("alerts/<int:alert_id>/", views.alert_page, name="alert"),
+    path("alerts/<int:alert_id>/course/", views.alert_course, name="alert-course"),
+    path("alerts/<int:alert_id>/acknowledge/", views.acknowledge_alert, name="alert-acknowledge"),
+    path("alerts/<int:alert_id>/silence/", views.silence_alert, name="alert-silence"),
+]

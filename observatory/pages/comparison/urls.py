@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from django.urls import path
+
+from observatory.pages.comparison import views
+
+urlpatterns = [
+    path("runs/compare/", views.compare_page, name="runs-compare"),
+    path("runs/history/", views.history_page, name="run-history"),
+]

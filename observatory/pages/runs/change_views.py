@@ -1,0 +1,121 @@
+"""What is changed of runs: one by its form, many by what was ticked in a list."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods, require_POST
+
+from observatory.clusters.formatting import format_count
+from observatory.pages.runs.run_views import run_frame, run_of
+from observatory.runs import access
+from observatory.runs.api import ONLY_EDITORS
+from observatory.runs.forms import RunForm
+from observatory.runs.models import Run
+from observatory.runs.tags import bounded, parse_tag
+
+MOST_AT_ONCE = 200
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def settings(request: HttpRequest, run_id: int) -> HttpResponse:
+    """A run's name, tags and pin."""
+    run = run_of(request, run_id)
+    frame = run_frame(request, run, "settings")
+    if not frame["may_change"]:
+        raise PermissionDenied(ONLY_EDITORS)
+    name = run.name
+    form = RunForm(request.POST if request.method == "POST" else None, instance=run)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, f"{run.name} is changed.")
+        return redirect("run-settings", run_id)
+    context = {**frame, "name": name, "form": form}
+    return render(request, "pages/runs/settings.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def change(request: HttpRequest) -> HttpResponse:
+    """Does what `action` says to the runs that are ticked; deleting them is asked about first."""
+    runs = _ticked(request)
+    action = request.POST.get("action", "")
+    if not runs:
+        messages.error(request, "Tick the runs to change first.")
+    elif action == "delete":
+        return _ask(request, runs)
+    elif action in ("pin", "unpin"):
+        changed = runs.exclude(pinned=action == "pin").update(pinned=action == "pin")
+        messages.success(request, f"{_many(changed)} {action}ned.")
+    elif action in ("tag", "untag"):
+        _tag(request, runs, action == "tag")
+    else:
+        messages.error(request, "Choose what to do with the runs.")
+    return redirect(_back(request))
+
+
+@require_POST
+def delete(request: HttpRequest) -> HttpResponse:
+    """Deletes the runs that were asked about, and the links to them."""
+    runs = _ticked(request)
+    number = len(runs)
+    runs.delete()
+    messages.success(request, f"{_many(number)} deleted. What was recorded of the clusters stays.")
+    return redirect(_back(request))
+
+
+def _ask(request: HttpRequest, runs: QuerySet[Run]) -> HttpResponse:
+    runs = runs.select_related("cluster").annotate(links=Count("permalinks")).order_by("-links", "-start")
+    links = sum(run.links for run in runs)
+    context = {"runs": runs, "links": links, "back": _back(request)}
+    return render(request, "pages/runs/delete.html", context)
+
+
+def _tag(request: HttpRequest, runs: QuerySet[Run], add: bool) -> None:
+    try:
+        name, value = parse_tag(request.POST.get("tag", ""))
+        with transaction.atomic():
+            # locked: two people who tag the same run must both succeed
+            locked = list(runs.select_for_update())
+            for run in locked:
+                kept = {other: text for other, text in run.tags.items() if other != name}
+                run.tags = bounded({**run.tags, name: value}) if add else kept
+            Run.objects.bulk_update(locked, ["tags"])
+    except ValidationError as error:
+        messages.error(request, f"No tag was changed. {error.messages[0]}")
+    else:
+        messages.success(
+            request, f"{_many(len(locked))} changed: the tag “{name}” is {'set' if add else 'gone'}."
+        )
+
+
+def _ticked(request: HttpRequest) -> QuerySet[Run]:
+    """The runs that were ticked and are still there. Raises PermissionDenied if one isn't to be changed."""
+    user = cast(User, request.user)
+    ids = [
+        int(text)
+        for text in request.POST.getlist("run")[:MOST_AT_ONCE]
+        if text.isdecimal() and len(text) < 10
+    ]
+    found = access.changeable_runs(user).filter(pk__in=ids)
+    if found.count() < access.visible_runs(user).filter(pk__in=ids).count():
+        raise PermissionDenied(ONLY_EDITORS)
+    return found
+
+
+def _back(request: HttpRequest) -> str:
+    """The list that the request came from."""
+    back = request.POST.get("back", "")
+    return back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else reverse("runs")
+
+
+def _many(number: int) -> str:
+    return "One run is" if number == 1 else f"{format_count(number)} runs are"

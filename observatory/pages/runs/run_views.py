@@ -1,0 +1,79 @@
+"""One run: its timeline, and the links that share it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from observatory.pages.runs.forms import LinkForm
+from observatory.runs.access import get_run, may_change_runs
+from observatory.runs.models import Permalink, Run
+from observatory.runs.sharing import links
+
+
+def run_of(request: HttpRequest, run_id: int) -> Run:
+    """Raises Http404 for a run that isn't there and one that one may not see alike."""
+    return get_run(cast(User, request.user), run_id)
+
+
+def run_frame(request: HttpRequest, run: Run, tab: str) -> dict[str, Any]:
+    """What the template around every page of a run shows; `tab` is the one that is open."""
+    return {
+        "run": run,
+        "cluster": run.cluster,
+        "current_project": run.cluster.project,
+        "tab": tab,
+        "may_change": may_change_runs(cast(User, request.user), run),
+    }
+
+
+@require_safe
+def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
+    run = run_of(request, run_id)
+    source = {
+        "url": f"/api/v1/runs/{run.pk}/timeline",
+        "pages": reverse("cluster", args=[run.cluster_id]),
+        "notes": f"/api/v1/clusters/{run.cluster_id}/notes",
+    }
+    frame = run_frame(request, run, "timeline")
+    return render(
+        request, "pages/runs/run.html", {**frame, "source": source, "may_write": frame["may_change"]}
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_links(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The run's links, and a form that makes one; `place` in the query string is what was on screen."""
+    run = run_of(request, run_id)
+    frame = run_frame(request, run, "links")
+    form = LinkForm(initial={"place": request.GET.urlencode()})
+    if request.method == "POST":
+        if not frame["may_change"]:
+            raise PermissionDenied("Editors and owners of the project share its runs.")
+        form = LinkForm(request.POST)
+        if form.is_valid():
+            made = links.make_link(form.new_link(run), cast(User, request.user))
+            return redirect(f"{reverse('run-links', args=[run.pk])}?made={made.pk}")
+    context = {
+        **frame,
+        "form": form,
+        "links": run.permalinks.select_related("created_by"),
+        "made": request.GET.get("made", ""),
+        "origin": f"{request.scheme}://{request.get_host()}",
+    }
+    return render(request, "pages/runs/links.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def revoke_link(request: HttpRequest, run_id: int, link_id: int) -> HttpResponse:
+    run = run_of(request, run_id)
+    if not may_change_runs(cast(User, request.user), run):
+        raise PermissionDenied("Editors and owners of the project revoke links to its runs.")
+    links.revoke(get_object_or_404(Permalink, pk=link_id, run=run))
+    return redirect("run-links", run_id=run.pk)
