@@ -211,6 +211,8 @@ def test_a_workers_port_is_checked(port: int) -> None:
 
 def test_the_addresses_of_a_target() -> None:
     assert worker_metrics_url("http://s:8787", "127.0.0.1", 1, is_local=True) == "http://127.0.0.1:1/metrics"
-    assert worker_metrics_url("https://s", "fd00::2", 40000, is_local=False) == "https://[fd00::2]:40000/metrics"
+    assert (
+        worker_metrics_url("https://s", "fd00::2", 40000, is_local=False) == "https://[fd00::2]:40000/metrics"
+    )
     assert stream_url("https://s/dask") == "wss://s/dask/eventstream"
     assert stream_url("http://s:8787") == "ws://s:8787/eventstream"

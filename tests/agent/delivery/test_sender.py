@@ -174,7 +174,7 @@ def test_while_the_server_is_down_limits_hold_and_everything_is_sent_when_it_is_
     eventually(lambda: len(server.received.rows["transition"]) == 40_000)
     sender.close(10)
     assert keys(server) == list(range(40_000))
-    troubles = [message for message in caplog.messages if "takes" in message]
+    troubles = [message for message in caplog.messages if "accept" in message]
     assert len(troubles) == 2
     assert "does not accept batches; they are kept: ConnectionRefusedError" in troubles[0]
     assert "accepts batches again" in troubles[1]
@@ -232,7 +232,7 @@ def test_the_accepted_parts_of_a_refused_batch_are_stored(
     told = server.received.rows["dropped"]
     assert {(row["kind"], row["reason"]) for row in told} == {("sample", "refused")}
     assert sum(row["count"] for row in told) == 5
-    refusals = [message for message in caplog.messages if "refuses records" in message]
+    refusals = [message for message in caplog.messages if "refused records" in message]
     assert len(refusals) == 1
     assert "a record is wrong" in refusals[0]
     assert sender.backlog.memory == 0
