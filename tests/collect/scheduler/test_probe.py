@@ -181,5 +181,5 @@ async def test_a_name_of_the_metadata_service_is_not_resolved(monkeypatch: pytes
     monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", resolve)
     async with HttpClient() as client:
         client.trust("http://named")
-        with pytest.raises(OSError, match="this machine or wire"):
+        with pytest.raises(OSError, match="loopback or link-local"):
             await client.resolver.resolve("named", 80)
