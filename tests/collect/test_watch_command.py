@@ -1,4 +1,4 @@
-"""`manage.py watch` adds a target or prints an error of one line."""
+"""`dask-observatory watch` adds a target or prints an error of one line."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from observatory.wire.records import (
     Event,
     Span,
 )
-from tests.replay.pyramid import (
+from tests.replay.tile_data import (
     PROFILE,
     SECONDS,
     STATES,
@@ -58,7 +58,7 @@ def built(
     return finish(request.param, cluster, writer, direct, now)
 
 
-def test_a_tile_of_many_stacks_has_fewer_bins_and_loses_none(
+def test_a_tile_of_many_stacks_has_fewer_bins_but_the_same_counts(
     built: Cluster, direct: psycopg.Connection, now: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tile_id = TileId.at(BASE_LEVEL + 3, round((now + 100) * 1e6))
@@ -74,7 +74,7 @@ def test_a_tile_of_many_stacks_has_fewer_bins_and_loses_none(
     check_against_rows(built, direct, now, PROFILE, BASE_LEVEL + 3)
 
 
-def test_where_there_are_many_spans_finer_tiles_are_built_ahead(
+def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
     cluster: Cluster,
     writer: Writer,
     filled: list[Span],
@@ -121,7 +121,7 @@ def test_the_state_is_the_same_with_keyframes_and_without(
         assert found == expected
 
 
-def test_a_late_span_changes_the_tiles_and_the_states_after_it(
+def test_a_late_span_changes_the_tiles_and_later_states(
     cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
     writer.write(Batch(cluster.pk, committed=now + 100_000))
@@ -144,7 +144,7 @@ def test_a_late_span_changes_the_tiles_and_the_states_after_it(
         assert [row["done"] for row in state["progress"] if row["name"] == "late"] == [1] * done
 
 
-def test_a_late_profile_row_is_seen_in_its_tile(
+def test_a_late_profile_row_is_in_its_tile(
     cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
     def seen(level: int) -> int:
@@ -161,7 +161,7 @@ def test_a_late_profile_row_is_seen_in_its_tile(
         assert seen(level) == before + 1_000
 
 
-def test_while_nothing_closes_a_cluster_costs_one_look(
+def test_building_a_cluster_without_changes_costs_one_query(
     cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
     def looks() -> int:

@@ -33,7 +33,7 @@ from observatory.wire.records import (
 
 WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
 """in two bands"""
-LAYERS_THERE = layers_for(len(WORKERS))
+ALL_LAYERS = layers_for(len(WORKERS))
 PROFILE = Layer("profile")
 SECONDS = 300
 TOPICS = 3_000

@@ -1,4 +1,4 @@
-"""Every level of every layer tells what the rows tell, however its tiles came to be."""
+"""Tiles of every layer and level agree with the rows, whether built from rows or from children."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from observatory.wire.records import (
     Span,
 )
 from tests.replay.conftest import make_cluster
-from tests.replay.pyramid import (
-    LAYERS_THERE,
+from tests.replay.tile_data import (
+    ALL_LAYERS,
     LEVELS,
     PROFILE,
     SECONDS,
@@ -79,7 +79,7 @@ def built(
     return finish(state, cluster, writer, direct, now)
 
 
-def test_the_busy_time_and_count_of_each_lane_prefix_and_action_are_those_of_the_spans_on_each_level(
+def test_on_each_level_busy_seconds_and_counts_equal_those_of_the_spans(
     built: Cluster, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
     for level in LEVELS:
@@ -121,7 +121,7 @@ def check_sums(
     )
 
 
-def test_how_often_each_stack_was_seen_is_the_same_on_each_level(
+def test_the_count_of_each_stack_is_the_same_on_each_level(
     built: Cluster, direct: psycopg.Connection, now: float
 ) -> None:
     expected = {
@@ -143,22 +143,22 @@ def test_how_often_each_stack_was_seen_is_the_same_on_each_level(
         assert seen == expected
 
 
-@pytest.mark.parametrize("layer", LAYERS_THERE, ids=str)
-def test_a_tile_made_of_tiles_is_the_tile_made_of_rows(
+@pytest.mark.parametrize("layer", ALL_LAYERS, ids=str)
+def test_a_tile_from_children_equals_the_tile_from_rows(
     built: Cluster, direct: psycopg.Connection, now: float, layer: Layer
 ) -> None:
     for level in (BASE_LEVEL + 1, BASE_LEVEL + 4, BASE_LEVEL + 8):
         check_against_rows(built, direct, now, layer, level)
 
 
-def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
+def test_the_built_tiles_of_a_whole_cluster_are_read_without_rows(
     built: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bodies = {}
     extent = read_extent(direct, built.pk)
     assert extent is not None
     top = builder.covering_tile_ids(extent.first, extent.last)
-    for layer in LAYERS_THERE:
+    for layer in ALL_LAYERS:
         bodies[layer] = [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top]
     read: list[TileId] = []
 
@@ -167,7 +167,7 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
         return tile_from_rows(connection, scope, layer, tile_id)
 
     monkeypatch.setattr(builder, "tile_from_rows", count_and_read)
-    for layer in LAYERS_THERE:
+    for layer in ALL_LAYERS:
         assert [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top] == bodies[layer]
     extent = read_extent(direct, built.pk)
     assert extent is not None
@@ -178,10 +178,10 @@ def test_once_built_a_look_at_the_whole_cluster_reads_no_rows(
 
 
 def test_building_again_builds_nothing(built: Cluster, direct: psycopg.Connection) -> None:
-    assert sum(builder.build_cluster_tiles(direct, built, layer) for layer in LAYERS_THERE) == 0
+    assert sum(builder.build_cluster_tiles(direct, built, layer) for layer in ALL_LAYERS) == 0
 
 
-def test_no_event_is_left_out_on_any_level_and_those_of_which_there_are_many_are_counted(
+def test_each_level_has_every_event_or_its_count(
     built: Cluster, direct: psycopg.Connection, now: float
 ) -> None:
     for level in LEVELS:
@@ -199,10 +199,10 @@ def test_no_event_is_left_out_on_any_level_and_those_of_which_there_are_many_are
         assert (level < BASE_LEVEL) or total["topic"] > TOPICS / 2
 
 
-def test_all_workers_together_are_the_least_the_mean_and_the_most_of_each(
+def test_the_layer_of_all_workers_has_the_min_mean_and_max_of_their_bands(
     built: Cluster, direct: psycopg.Connection, now: float
 ) -> None:
-    """The scheduler's own series stays by itself."""
+    """The scheduler's own series stays separate."""
     for level in (BASE_LEVEL, BASE_LEVEL + 4):
         of_bands: dict[int, list[tuple[float, float, float, int]]] = defaultdict(list)
         for band in (0, 1):
@@ -238,11 +238,11 @@ def test_all_workers_together_are_the_least_the_mean_and_the_most_of_each(
         ("memory.12345678", "from 1 on"),
     ],
 )
-def test_what_is_no_layer_is_refused_with_the_reason(text: str, reason: str) -> None:
+def test_an_invalid_layer_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         Layer.parse(text)
 
 
-@pytest.mark.parametrize("layer", LAYERS_THERE, ids=str)
-def test_the_name_of_a_layer_leads_to_it(layer: Layer) -> None:
+@pytest.mark.parametrize("layer", ALL_LAYERS, ids=str)
+def test_a_layer_is_parsed_from_its_name(layer: Layer) -> None:
     assert Layer.parse(str(layer)) == layer
