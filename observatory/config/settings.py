@@ -195,7 +195,7 @@ CONTENT_SECURITY_POLICY = {
 }
 # What the admin's pages may do beside it, for staff: django-unfold writes its behaviour into its templates as
 # expressions, which Alpine evaluates, and Alpine sets what they say of an element's style as an attribute.
-# Plotly, which draws the trial of an alert rule there, adds an empty <style> that it fills by CSSOM, and one
+# Plotly, which draws the back-test of an alert rule there, adds an empty <style>, filled by CSSOM, and one
 # for its maps. The latter's hash belongs to this version of Plotly: tests/pages/test_in_chromium.py fails
 # with another version.
 ADMIN_POLICY = {

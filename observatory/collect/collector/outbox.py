@@ -1,8 +1,8 @@
-"""The queue of records of a target in memory, and the thread that writes it into the store.
+"""The queue of records waiting for the store, and the thread that writes them.
 
-While the database is unavailable up to CAPACITY records are kept. Beyond it the oldest samples are dropped
-first, then the oldest spans; dropped records are counted. A batch that the database refuses for its data is
-dropped, so that it doesn't block the ones after it.
+While the database is unavailable up to CAPACITY records are kept. Over it the oldest samples are dropped
+first, then the oldest spans; drops are counted. A batch that the database refuses because of its data is
+dropped, so that it does not block the next ones.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from observatory.wire.records import Series, WorkerGone, WorkerSeen
 logger = logging.getLogger(__name__)
 
 CAPACITY = 200_000
+"""Records."""
 LARGEST_BATCH = 20_000
 FLUSH_INTERVAL = 0.2
 QUIET_INTERVAL = 1.0
-"""seconds between two batches without records, which only move `committed`"""
+"""Seconds between two batches without records, which only advance `committed`."""
 LONGEST_WAIT = 5.0
 
 
 class Outbox:
-    """The queue of one target. For one thread."""
+    """The queue of one target. Not thread-safe."""
 
     def __init__(self, counters: Counters, capacity: int = CAPACITY) -> None:
         self.counters = counters
@@ -43,14 +44,15 @@ class Outbox:
         self.batches: deque[BatchBuilder] = deque()
         self.length = 0
         self.gone: set[str] = set()
-        """addresses of workers whose end is in the newest batch"""
+        """Addresses of the workers whose end is in the newest batch."""
 
     def open(self, cluster: int) -> None:
-        """Records that are added from now on belong to this cluster."""
+        """Starts a batch: records added from now on belong to this cluster."""
         self.cluster = cluster
         self._next()
 
     def close(self) -> None:
+        """Ignores records that are added from now on."""
         self.cluster = None
 
     def _next(self) -> None:
@@ -59,40 +61,42 @@ class Outbox:
             self.gone.clear()
 
     def add(self, record: Record) -> None:
+        """Adds a record to the newest batch; drops records over the capacity."""
         if self.cluster is None:
             return
         if isinstance(record, WorkerSeen) and record.address in self.gone:
-            # the address starts another lifetime, which can't be in the batch that ends one
+            # a batch cannot end one lifetime of an address and start the next
             self._next()
         self._newest().add(record)
         if isinstance(record, WorkerGone):
             self.gone.add(record.address)
-        self._added()
+        self._count_added()
 
     def add_sample(self, series: Series, time: float, value: float) -> None:
+        """Adds a sample, as `add` does."""
         if self.cluster is not None:
             self._newest().samples.add(series, time, value)
-            self._added()
+            self._count_added()
 
     def _newest(self) -> BatchBuilder:
         if not self.batches or len(self.batches[-1]) >= LARGEST_BATCH:
             self._next()
         return self.batches[-1]
 
-    def _added(self) -> None:
+    def _count_added(self) -> None:
         self.length += 1
         if self.length > self.capacity:
             self._drop_oldest()
 
-    def erred(self, count: int) -> None:
-        """Counts tasks that erred into the newest batch."""
+    def add_errors(self, count: int) -> None:
+        """Adds a number of erred tasks to the newest batch."""
         if self.cluster is not None:
             if not self.batches:
                 self._next()
             self.batches[-1].errors += count
 
     def take(self, committed: float) -> BatchBuilder | None:
-        """The oldest batch; the newest gets `committed`: all records before it were added."""
+        """Takes out the oldest batch. The newest is given `committed`: all records before it were added."""
         if not self.batches:
             if self.cluster is None or not committed:
                 return None
@@ -106,24 +110,24 @@ class Outbox:
         return batch
 
     def _drop_oldest(self) -> None:
-        """Drops the oldest samples; if there are none, the oldest spans; otherwise the oldest batch."""
+        """Drops the oldest samples; without samples the oldest spans; without spans the oldest batch."""
         for kind in ("samples", "spans"):
             for batch in self.batches:
                 records = getattr(batch, kind)
                 if records:
-                    self._dropped(len(records))
+                    self._count_dropped(len(records))
                     records.clear()
                     return
-        self._dropped(len(self.batches.popleft()))
+        self._count_dropped(len(self.batches.popleft()))
 
-    def _dropped(self, count: int) -> None:
+    def _count_dropped(self, count: int) -> None:
         self.length -= count
         self.counters.records_dropped += count
-        logger.error("%d records were dropped: the database has been unavailable for too long", count)
+        logger.error("dropped %d records: the queue for the database is full", count)
 
 
 class Flusher:
-    """Writes an outbox into the store, in a thread of its own, and publishes what was committed."""
+    """Writes an outbox to the store in its own thread, and publishes committed records to live pages."""
 
     def __init__(
         self,
@@ -135,14 +139,14 @@ class Flusher:
     ) -> None:
         self.outbox = outbox
         self.now = now
-        """the scheduler's clock"""
+        """The time on the scheduler's clock."""
         self.committed_until = committed_until
         self.may_write = may_write
         self.publish = publish
         self.writer = Writer()
         self.thread = ThreadPoolExecutor(1, "writer")
         self.unwritten: BatchBuilder | None = None
-        """a batch that the database did not take yet: the same one has to be tried again"""
+        """The batch whose write failed; exactly this one has to be retried."""
         self.wrote_at = 0.0
 
     async def run(self) -> None:
@@ -154,9 +158,9 @@ class Flusher:
             wait = FLUSH_INTERVAL if stored else min(LONGEST_WAIT, wait * 2)
 
     async def flush(self) -> bool:
-        """Writes the records that are queued now. False if the database fails, or writing is not allowed.
+        """Writes the batches queued now. False when the write failed or the lease is not valid.
 
-        Records that are added meanwhile wait: a steady stream would be written record by record.
+        Records added meanwhile wait for the next call; otherwise a steady stream would be written one by one.
         """
         for _ in range(max(1, len(self.outbox.batches) + (self.unwritten is not None))):
             if not self.may_write():
@@ -172,8 +176,8 @@ class Flusher:
 
     def _take(self) -> BatchBuilder | None:
         batch = self.outbox.take(self.committed_until())
-        quiet = batch is not None and not len(batch) and not batch.errors
-        if quiet and time.monotonic() - self.wrote_at < QUIET_INTERVAL:
+        is_empty = batch is not None and not len(batch) and not batch.errors
+        if is_empty and time.monotonic() - self.wrote_at < QUIET_INTERVAL:
             return None
         return batch
 
@@ -183,24 +187,24 @@ class Flusher:
             loop = asyncio.get_running_loop()
             committed = await loop.run_in_executor(self.thread, lambda: self.writer.write(batch.batch))
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            # class 54 is a limit that the batch's data exceeds, for ever
+            # SQLSTATE class 54: the data exceeds a limit of the database, so a retry would fail too
             if not (error.sqlstate or "").startswith("54"):
                 counters.write_failures += 1
-                logger.warning("the database does not take records: %s", str(error).strip()[:300])
+                logger.warning("the database is unavailable; records wait: %s", str(error).strip()[:300])
                 return False
-            self._refused(batch, error)
+            self._count_refused(batch, error)
             return True
         except Exception as error:
-            self._refused(batch, error)
+            self._count_refused(batch, error)
             return True
         self.wrote_at = time.monotonic()
         self._count(batch.batch)
         await self.publish(batch.cluster, committed)
         return True
 
-    def _refused(self, batch: BatchBuilder, error: Exception) -> None:
+    def _count_refused(self, batch: BatchBuilder, error: Exception) -> None:
         self.outbox.counters.batches_refused += 1
-        logger.error("a batch of %d records was refused and is dropped", len(batch), exc_info=error)
+        logger.error("dropped a batch of %d records that the database refused", len(batch), exc_info=error)
 
     def _count(self, batch: Batch) -> None:
         rows = self.outbox.counters.rows
@@ -208,9 +212,9 @@ class Flusher:
             rows[kind] += batch.count(kind)
         rows["worker"] += len(batch.workers)
         if "span" in batch.records:
-            self.outbox.counters.lagged(self.now() - float(batch.records["span"].stops.min()))
+            self.outbox.counters.add_lag(self.now() - float(batch.records["span"].stops.min()))
 
     def close(self) -> None:
-        """Waits for the batch that is being written."""
+        """Waits for the current write and closes the connection."""
         self.thread.shutdown(wait=True)
         self.writer.close()
