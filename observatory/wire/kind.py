@@ -140,6 +140,13 @@ class Kind:
         return tuple(made)
 
     @cached_property
+    def column_names(self) -> dict[str, tuple[str, ...]]:
+        """The columns of each field, by its name."""
+        return {
+            field.name: tuple(column.name for column in field.storage.columns(field)) for field in self.fields
+        }
+
+    @cached_property
     def readings(self) -> tuple[Reading, ...]:
         """The columns that people read, in order."""
         found = {"id": Reading("id", ValueType.TEXT, ("id",))} if self.has_id else {}

@@ -99,7 +99,7 @@ class References:
     def columns(self, field: Field, records: Records) -> Iterator[tuple[str, Column]]:
         """The columns of a field, by name."""
         values, kind = records.columns[field.name], records.kind.name
-        names = [column.name for column in field.storage.columns(field)]
+        names = records.kind.column_names[field.name]
         match field.storage:
             case As(type=type):
                 yield names[0], _plain(type, values)
@@ -134,7 +134,7 @@ class References:
         known = self.cluster.names.table(table)
         return values.numbers(lambda name: known[name].id if name or table != "prefix" else 0)
 
-    def _key(self, kind: str, names: list[str], keys: Values) -> Iterator[tuple[str, Column]]:
+    def _key(self, kind: str, names: tuple[str, ...], keys: Values) -> Iterator[tuple[str, Column]]:
         assert isinstance(keys, Keys)
         *_, group_column, rest_column = names
         known, of_keys = self.cluster.names, keys.names
