@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 
 from observatory.comparison import summary
-from observatory.comparison.candidates import earlier_runs
 from observatory.comparison.compare import compare
+from observatory.comparison.run_selection import earlier_runs
 from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
 from tests.comparison.made_runs import DETAIL, GIB, make_run

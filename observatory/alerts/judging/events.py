@@ -6,7 +6,7 @@ the cluster ends. HOLDS while `count` or more of them count, otherwise NOT; the 
 
 - TASK_ERRED: tasks that failed for good, one by one as an agent tells them, or in numbers.
 - ENDED_WITH_ERRORS: a cluster's end, if tasks had failed, or were worked on though nobody closed it.
-- RUN_SLOWER: a run's end, if it took longer than those of its name before (comparison/slower.py).
+- RUN_SLOWER: a run's end, if it took longer than those of its name before (comparison/slowdown.py).
 
 Of a worker are what tells its worker, the others of the cluster. Of each window at most the newest 20,000
 lines and errors are looked at; regular expressions are RE2's, which no text can keep busy for long.
@@ -30,8 +30,8 @@ from observatory.alerts.rules.conditions import By, EventCondition
 from observatory.alerts.rules.events import ERRORS, LOGS
 from observatory.alerts.silences.matchers import pattern
 from observatory.clusters.formatting import format_duration
-from observatory.comparison.slower import slower_than_before
-from observatory.runs.discovery.finding import PLAIN_CLOSE, is_working
+from observatory.comparison.slowdown import find_slowdown
+from observatory.runs.discovery.discover import PLAIN_CLOSE, is_working
 from observatory.runs.models import Run
 from observatory.store.queries.alert_events import Happened, last_event, last_statuses
 from observatory.store.queries.extents import read_extent
@@ -204,7 +204,7 @@ def _slower_runs(readings: Readings, condition: EventCondition) -> Iterator[Coun
         outcome__in=(Run.Outcome.FINISHED, Run.Outcome.ERRED),
     )
     for run in runs.select_related("cluster").order_by("stop"):
-        slower = slower_than_before(run)
+        slower = find_slowdown(run)
         if slower is not None and run.stop is not None:
             stop = round(run.stop.timestamp() * SECOND)
             took, usual = format_duration(slower.seconds), format_duration(slower.usual)

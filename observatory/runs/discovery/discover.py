@@ -1,10 +1,10 @@
-"""Runs that come by themselves: stretches in which a cluster was never idle for as long as its project says.
+"""Finds runs: intervals in which a cluster was never idle for as long as its project's `run_idle_seconds`.
 
-Spans are told in the order in which they end, so it is enough to look at those that ended since the last
-look, and a little before. What is found extends a run that it overlaps or follows within the idle time; one
-that overlaps several joins them. A second that touches a run that was opened from code, or imported, belongs
-to that. Runs that somebody has named, tagged, pinned or shared are extended, but never renamed, joined to
-another or removed. docs/runs.md tells people so.
+Spans arrive in the order of their ends, so each search reads only the spans that ended since the last one,
+and a few before. New activity extends a run that it overlaps or follows within the idle time; activity that
+overlaps several runs joins them. Activity near a run that was opened from code or imported belongs to that
+run. Runs that a user has named, tagged, pinned or shared are extended, but never renamed, joined or removed.
+docs/runs.md describes this for users.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from observatory.store.queries.state import last_samples
 
 LATE = timedelta(seconds=SETTLING)
 MARGIN = timedelta(seconds=1)
-"""what belongs to a run that was opened from code before and after it"""
-AN_INSTANT = timedelta(microseconds=1)
-GIVEN = (Run.Origin.CODE, Run.Origin.IMPORTED)
+"""activity this close to a run from code or an import belongs to that run"""
+SHORTEST_RUN = timedelta(microseconds=1)
+NOT_FOUND = (Run.Origin.CODE, Run.Origin.IMPORTED)
 PLAIN_CLOSE = "the scheduler closed"
-"""a cluster's end_reason where nothing went wrong (collect/collector/registry.py)"""
+"""the end_reason of a cluster that was closed normally (collect/collector/registry.py)"""
 TASKS = ("observatory_cluster_tasks",)
 STALE = 10.0
-"""seconds, or as many intervals of the cluster's, after which a count of tasks says nothing any more"""
+"""seconds, or polling intervals if those are longer: older task counts are ignored"""
 
 
-def find(connection: psycopg.Connection, cluster: Cluster, search: Search, extent: Extent) -> None:
-    """Finds, extends and ends the runs of a cluster, as far as `extent` tells.
+def discover_runs(connection: psycopg.Connection, cluster: Cluster, search: Search, extent: Extent) -> None:
+    """Finds, extends and ends the runs of a cluster up to its `extent`.
 
-    The caller's transaction has locked `search`, which is saved.
+    Saves `search`, which the caller's transaction has locked.
     """
     idle = timedelta(seconds=cluster.project.run_idle_seconds)
     seconds: list[ActiveInterval] = []
     if extent.spans != search.spans:
         seconds = active_intervals(connection, cluster.pk, search.looked - LATE if search.looked else None)
-    found = Found(cluster, search, min((second.start for second in seconds), default=None), idle)
-    for stretch in stretches(_not_given(cluster, seconds), idle):
-        found.add(stretch)
+    found = FoundRuns(cluster, search, min((second.start for second in seconds), default=None), idle)
+    for interval in merge_intervals(_without_other_runs(cluster, seconds), idle):
+        found.add(interval)
     if found.changed or found.open:
-        found.settle(_outcome(connection, cluster, extent, found.last, idle))
-    _end_given(cluster)
+        found.save(_outcome(connection, cluster, extent, found.last, idle))
+    _end_other_runs(cluster)
     if seconds:
         search.looked = max([second.stop for second in seconds] + ([search.looked] if search.looked else []))
     search.spans = extent.spans
     search.save()
 
 
-def stretches(seconds: Iterable[ActiveInterval], idle: timedelta) -> list[ActiveInterval]:
-    """What is busy without a pause of more than `idle`; `seconds` are in order of their start."""
+def merge_intervals(seconds: Iterable[ActiveInterval], idle: timedelta) -> list[ActiveInterval]:
+    """Joins intervals with pauses of at most `idle` between them; `seconds` are sorted by start."""
     found: list[ActiveInterval] = []
     for second in seconds:
         if found and second.start - found[-1].stop <= idle:
@@ -66,20 +66,20 @@ def stretches(seconds: Iterable[ActiveInterval], idle: timedelta) -> list[Active
     return found
 
 
-def drop_found_in(run: Run) -> None:
-    """Removes what was found in the time of a run before that was told, unless somebody has touched it."""
+def drop_found_runs(run: Run) -> None:
+    """Removes found runs within the window of a run from code, unless a user has changed them."""
     found = run.cluster.runs.filter(origin=Run.Origin.FOUND, start__gte=run.start - MARGIN)
     if run.stop is not None:
         found = found.filter(stop__lte=run.stop + MARGIN)
     for other in found:
-        if not _is_touched(other):
+        if not _is_changed_by_user(other):
             other.delete()
 
 
-class Found:
-    """The runs that were found in a cluster lately, and what a look at its timeline makes of them.
+class FoundRuns:
+    """The recently found runs of a cluster, changed by new activity.
 
-    In here each has a stop: that of the one that goes on is the end of its last span.
+    Here an open run has a stop, too: the end of its last span.
     """
 
     def __init__(self, cluster: Cluster, search: Search, since: datetime | None, idle: timedelta) -> None:
@@ -90,36 +90,36 @@ class Found:
         self.runs = list(cluster.runs.filter(recent, origin=Run.Origin.FOUND).order_by("start"))
         self.open = [run for run in self.runs if run.is_open]
         for run in self.open:
-            run.stop = max(search.busy or run.start, run.start + AN_INSTANT)
+            run.stop = max(search.busy or run.start, run.start + SHORTEST_RUN)
         self.changed: list[Run] = []
 
     @property
     def last(self) -> Run | None:
         return max(self.runs, key=_stop, default=None)
 
-    def add(self, stretch: ActiveInterval) -> None:
-        """Extends the run that the stretch belongs to, or makes one of it."""
+    def add(self, interval: ActiveInterval) -> None:
+        """Extends the run that the interval belongs to, or makes a new run."""
         near = [
             run
             for run in self.runs
-            if run.start <= stretch.stop + self.idle and _stop(run) >= stretch.start - self.idle
+            if run.start <= interval.stop + self.idle and _stop(run) >= interval.start - self.idle
         ]
         if near:
-            self._extend(near, stretch)
-        elif self.search.looked is None or stretch.stop > self.search.looked:
-            stop = max(stretch.stop, stretch.start + AN_INSTANT)
+            self._extend(near, interval)
+        elif self.search.looked is None or interval.stop > self.search.looked:
+            stop = max(interval.stop, interval.start + SHORTEST_RUN)
             self.runs.append(
-                run := Run(cluster=self.cluster, origin=Run.Origin.FOUND, start=stretch.start, stop=stop)
+                run := Run(cluster=self.cluster, origin=Run.Origin.FOUND, start=interval.start, stop=stop)
             )
             self.changed.append(run)
-        # else it has been looked at, and its run was deleted
+        # otherwise an earlier search made a run of it, which a user deleted
 
-    def _extend(self, near: list[Run], stretch: ActiveInterval) -> None:
-        touched = [run for run in near if len(near) > 1 and _is_touched(run)]
-        run = touched[-1] if touched else near[0]
-        joined = [other for other in near if other is not run and other not in touched]
-        start = min(stretch.start, run.start, *(other.start for other in joined))
-        stop = max(stretch.stop, _stop(run), *(_stop(other) for other in joined))
+    def _extend(self, near: list[Run], interval: ActiveInterval) -> None:
+        changed = [run for run in near if len(near) > 1 and _is_changed_by_user(run)]
+        run = changed[-1] if changed else near[0]
+        joined = [other for other in near if other is not run and other not in changed]
+        start = min(interval.start, run.start, *(other.start for other in joined))
+        stop = max(interval.stop, _stop(run), *(_stop(other) for other in joined))
         for other in joined:
             self.runs.remove(other)
             if other.pk is not None:
@@ -129,8 +129,8 @@ class Found:
             if run not in self.changed:
                 self.changed.append(run)
 
-    def settle(self, outcome: Run.Outcome | None) -> None:
-        """Saves what changed; the last one goes on where it has no outcome yet."""
+    def save(self, outcome: Run.Outcome | None) -> None:
+        """Saves what changed. Without an outcome, the last run stays open."""
         last = self.last
         for run in self.runs:
             if run is last and outcome is None:
@@ -151,55 +151,55 @@ class Found:
 def _outcome(
     connection: psycopg.Connection, cluster: Cluster, extent: Extent, last: Run | None, idle: timedelta
 ) -> Run.Outcome | None:
-    """That of the last run; None while it goes on: it was busy lately, or tasks are still being worked on."""
+    """The outcome of the last run; None while it is open: active lately, or with tasks in processing."""
     if last is None:
         return None
     is_idle = extent.committed - _stop(last).timestamp() > idle.total_seconds()
     if cluster.is_live:
-        is_others = cluster.runs.filter(origin__in=GIVEN, stop=None).exists()
-        works = not is_others and is_working(connection, cluster, extent)
-        return Run.Outcome.FINISHED if is_idle and not works else None
+        has_other_run = cluster.runs.filter(origin__in=NOT_FOUND, stop=None).exists()
+        has_work = not has_other_run and is_working(connection, cluster, extent)
+        return Run.Outcome.FINISHED if is_idle and not has_work else None
     is_lost = cluster.end_reason != PLAIN_CLOSE and is_working(connection, cluster, extent)
     return Run.Outcome.LOST if is_lost else Run.Outcome.FINISHED
 
 
 def is_working(connection: psycopg.Connection, cluster: Cluster, extent: Extent) -> bool:
-    """Whether tasks were processing when the cluster was last heard of."""
+    """Whether tasks were in processing when the cluster last reported."""
     stale = STALE * max(1.0, cluster.identity_interval)
     counts = last_samples(connection, cluster.pk, TASKS, round(extent.last * 1e6), stale)
     return any(count.labels.get("state") == "processing" and count.value > 0 for count in counts)
 
 
-def _not_given(cluster: Cluster, seconds: Sequence[ActiveInterval]) -> list[ActiveInterval]:
-    """Those that don't touch a run that was opened from code, or imported."""
+def _without_other_runs(cluster: Cluster, seconds: Sequence[ActiveInterval]) -> list[ActiveInterval]:
+    """The intervals that don't touch a run from code or an import."""
     if not seconds:
         return []
-    lately = Q(stop=None) | Q(stop__gte=seconds[0].start - MARGIN)
-    given = [
+    recent = Q(stop=None) | Q(stop__gte=seconds[0].start - MARGIN)
+    windows = [
         (start - MARGIN, stop and stop + MARGIN)
-        for start, stop in cluster.runs.filter(lately, origin__in=GIVEN).values_list("start", "stop")
+        for start, stop in cluster.runs.filter(recent, origin__in=NOT_FOUND).values_list("start", "stop")
     ]
     return [
         second
         for second in seconds
-        if not any(start < second.stop and (stop is None or second.start < stop) for start, stop in given)
+        if not any(start < second.stop and (stop is None or second.start < stop) for start, stop in windows)
     ]
 
 
-def _end_given(cluster: Cluster) -> None:
-    """Ends the runs of which nobody said that they ended, with their cluster."""
+def _end_other_runs(cluster: Cluster) -> None:
+    """Ends open runs of other origins when their cluster has ended."""
     if cluster.ended is None:
         return
     for run in cluster.runs.filter(stop=None).exclude(origin=Run.Origin.FOUND):
-        run.stop = max(cluster.ended, run.start + AN_INSTANT)
-        is_plain = cluster.end_reason == PLAIN_CLOSE
-        run.outcome = Run.Outcome.FINISHED if is_plain else Run.Outcome.LOST
+        run.stop = max(cluster.ended, run.start + SHORTEST_RUN)
+        is_normal = cluster.end_reason == PLAIN_CLOSE
+        run.outcome = Run.Outcome.FINISHED if is_normal else Run.Outcome.LOST
         run.counted = None
         run.save(update_fields=["stop", "outcome", "counted"])
 
 
-def _is_touched(run: Run) -> bool:
-    """Whether somebody has made the run theirs."""
+def _is_changed_by_user(run: Run) -> bool:
+    """Whether a user has named, tagged, pinned or shared the run."""
     return bool(run.name != run.found_name or run.tags or run.pinned or run.permalinks.exists())
 
 
