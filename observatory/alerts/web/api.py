@@ -17,6 +17,7 @@ from observatory.alerts.web.listing import AlertFilter, find_alerts
 from observatory.clusters.api import seconds
 from observatory.clusters.api_lists import page_of, read_field
 from observatory.clusters.refusal import Refusal, refusal, refused
+from observatory.runs.window import time_from_epoch
 
 MAXIMUM_PAGE_SIZE = 200
 
