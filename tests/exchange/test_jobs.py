@@ -167,7 +167,7 @@ def test_a_job_whose_worker_died_is_failed_and_one_that_is_done_is_not(run: Run,
         sweep_jobs()
     died.refresh_from_db()
     lives.refresh_from_db()
-    assert (died.state, died.message) == ("failed", "The worker that did it ended. Try it again.")
+    assert (died.state, died.message) == ("failed", "The worker process died. Try again.")
     assert lives.state == "running"
     assert files() == []
 
@@ -180,7 +180,7 @@ def test_a_job_that_no_worker_takes_is_failed_after_a_while(run: Run, world: Wor
     Job.objects.update(created=now() - timedelta(hours=3))
     sweep_jobs()
     job.refresh_from_db()
-    assert "No worker took it" in job.message
+    assert "No worker started this job" in job.message
 
 
 def test_files_go_after_a_day(run: Run, world: World) -> None:

@@ -1,4 +1,4 @@
-"""A run as CSV: a zip with a file for each kind of records."""
+"""CSV export: a zip with a file for each kind of records."""
 
 from __future__ import annotations
 
