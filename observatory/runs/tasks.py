@@ -15,7 +15,7 @@ from observatory.clusters.models import Cluster, Project
 from observatory.replay.tiles.builder import build_window_tiles
 from observatory.runs.discovery.client_runs import apply_client_runs
 from observatory.runs.discovery.discover import discover_runs
-from observatory.runs.models import Run, Search
+from observatory.runs.models import Run, RunDiscovery
 from observatory.runs.refresh import refresh_figures, refresh_name
 from observatory.runs.retained_windows import retained_windows
 from observatory.runs.sharing.scopes import scope_of_run
@@ -40,7 +40,7 @@ def find_runs() -> None:
     """Searches the new records of all clusters for runs, then refreshes the runs that changed."""
     reported = noted()
     with_open_runs = Run.objects.filter(stop=None).values("cluster")
-    searched = Q(ended=None) | Q(ended__gt=now() - RECENT) | Q(search=None) | Q(pk__in=with_open_runs)
+    searched = Q(ended=None) | Q(ended__gt=now() - RECENT) | Q(run_discovery=None) | Q(pk__in=with_open_runs)
     clusters = Cluster.objects.filter(searched | Q(pk__in=reported)).select_related("project")
     for cluster in clusters.order_by("pk"):
         try:
@@ -68,15 +68,15 @@ def _build_tiles(run: Run) -> None:
 def discover(cluster: Cluster) -> None:
     """Applies the reports of clients, then searches for other runs, unless another process does both now."""
     with transaction.atomic():
-        Search.objects.get_or_create(cluster=cluster)
-        search = Search.objects.select_for_update(skip_locked=True).filter(cluster=cluster).first()
-        if search is None:
+        RunDiscovery.objects.get_or_create(cluster=cluster)
+        discovery = RunDiscovery.objects.select_for_update(skip_locked=True).filter(cluster=cluster).first()
+        if discovery is None:
             return
         apply_client_runs(cluster)
         extent = extents([cluster.pk]).get(cluster.pk)
         if extent is not None:
             with read_connection() as connection:
-                discover_runs(connection, cluster, search, extent)
+                discover_runs(connection, cluster, discovery, extent)
 
 
 @shared_task  # type: ignore[untyped-decorator]

@@ -161,9 +161,9 @@ def test_runs_are_ticked_all_at_once_and_deleted_after_asking(
         make_run(world.ended, f"{HOSTILE} {number}", number * 10, tags={HOSTILE: HOSTILE})
     page.goto("/runs/")
     page.get_by_label("Select all runs on this page").check()
-    expect(page.get_by_text("3 ticked:")).to_be_visible()
-    page.get_by_label(f"Tick {HOSTILE} 1").uncheck()
-    expect(page.get_by_text("2 ticked:")).to_be_visible()
+    expect(page.get_by_text("3 selected:")).to_be_visible()
+    page.get_by_label(f"Select {HOSTILE} 1").uncheck()
+    expect(page.get_by_text("2 selected:")).to_be_visible()
     page.get_by_role("button", name="Delete …").click()
     assert page.locator(".going li").count() == 2
     page.get_by_role("button", name="Delete", exact=True).click()

@@ -80,7 +80,7 @@ def test_a_run_with_errors_in_its_window_is_one_with_errors_and_is_counted(world
         ({"start": 1200, "stop": 1200}, "stop", "must be after the start"),
         ({"start": 20_000, "stop": 30_000}, "__all__", "between 2026-05-06 12:00:00 and"),
         ({"start": -600, "stop": 0}, "stop", "Nothing was recorded between"),
-        ({"tags": {"": "x"}}, "tags", "no name"),
+        ({"tags": {"": "x"}}, "tags", "needs a name"),
         ({"tags": {"a": "x" * 201}}, "tags", "longer than 200"),
         ({"tags": {"a=b": "x"}}, "tags", "without “=”"),
         ({"tags": {"a": "x\0"}}, "tags", "can't be shown"),

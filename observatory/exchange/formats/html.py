@@ -21,7 +21,7 @@ from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import MINIMUM_SPAN_BINS
 
 FRONTEND = Path(settings.FRONTEND_DIR)
-STYLES = ("base", "charts", "cluster", "records", "flags", "report")
+STYLES = ("colors", "base", "charts", "cluster", "records", "flags", "report")
 
 
 class Html:

@@ -16,7 +16,7 @@ import psycopg
 from django.db.models import Q
 
 from observatory.clusters.models import Cluster
-from observatory.runs.models import Run, Search
+from observatory.runs.models import Run, RunDiscovery
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries.activity import ActiveInterval, active_intervals
 from observatory.store.queries.extents import Extent
@@ -34,25 +34,31 @@ STALE = 10.0
 """seconds, or polling intervals if those are longer: older task counts are ignored"""
 
 
-def discover_runs(connection: psycopg.Connection, cluster: Cluster, search: Search, extent: Extent) -> None:
+def discover_runs(
+    connection: psycopg.Connection, cluster: Cluster, discovery: RunDiscovery, extent: Extent
+) -> None:
     """Finds, extends and ends the runs of a cluster up to its `extent`.
 
-    Saves `search`, which the caller's transaction has locked.
+    Saves `discovery`, which the caller's transaction has locked.
     """
     idle = timedelta(seconds=cluster.project.run_idle_seconds)
     seconds: list[ActiveInterval] = []
-    if extent.spans != search.spans:
-        seconds = active_intervals(connection, cluster.pk, search.looked - LATE if search.looked else None)
-    found = FoundRuns(cluster, search, min((second.start for second in seconds), default=None), idle)
+    if extent.spans != discovery.spans:
+        seconds = active_intervals(
+            connection, cluster.pk, discovery.looked - LATE if discovery.looked else None
+        )
+    found = FoundRuns(cluster, discovery, min((second.start for second in seconds), default=None), idle)
     for interval in merge_intervals(_without_other_runs(cluster, seconds), idle):
         found.add(interval)
     if found.changed or found.open:
         found.save(_outcome(connection, cluster, extent, found.last, idle))
     _end_other_runs(cluster)
     if seconds:
-        search.looked = max([second.stop for second in seconds] + ([search.looked] if search.looked else []))
-    search.spans = extent.spans
-    search.save()
+        discovery.looked = max(
+            [second.stop for second in seconds] + ([discovery.looked] if discovery.looked else [])
+        )
+    discovery.spans = extent.spans
+    discovery.save()
 
 
 def merge_intervals(seconds: Iterable[ActiveInterval], idle: timedelta) -> list[ActiveInterval]:
@@ -82,15 +88,17 @@ class FoundRuns:
     Here an open run has a stop, too: the end of its last span.
     """
 
-    def __init__(self, cluster: Cluster, search: Search, since: datetime | None, idle: timedelta) -> None:
+    def __init__(
+        self, cluster: Cluster, discovery: RunDiscovery, since: datetime | None, idle: timedelta
+    ) -> None:
         self.cluster = cluster
-        self.search = search
+        self.discovery = discovery
         self.idle = idle
         recent = Q(stop=None) if since is None else Q(stop=None) | Q(stop__gte=since - idle)
         self.runs = list(cluster.runs.filter(recent, origin=Run.Origin.FOUND).order_by("start"))
         self.open = [run for run in self.runs if run.is_open]
         for run in self.open:
-            run.stop = max(search.busy or run.start, run.start + SHORTEST_RUN)
+            run.stop = max(discovery.busy or run.start, run.start + SHORTEST_RUN)
         self.changed: list[Run] = []
 
     @property
@@ -106,7 +114,7 @@ class FoundRuns:
         ]
         if near:
             self._extend(near, interval)
-        elif self.search.looked is None or interval.stop > self.search.looked:
+        elif self.discovery.looked is None or interval.stop > self.discovery.looked:
             stop = max(interval.stop, interval.start + SHORTEST_RUN)
             self.runs.append(
                 run := Run(cluster=self.cluster, origin=Run.Origin.FOUND, start=interval.start, stop=stop)
@@ -134,7 +142,7 @@ class FoundRuns:
         last = self.last
         for run in self.runs:
             if run is last and outcome is None:
-                self.search.busy, run.stop = run.stop, None
+                self.discovery.busy, run.stop = run.stop, None
                 run.outcome = Run.Outcome.RUNNING
             elif run in self.changed or run in self.open:
                 run.outcome = outcome or Run.Outcome.FINISHED if run is last else Run.Outcome.FINISHED
