@@ -3,8 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 PORT ?= 8000
+# of tests: more than processors, for many of the tests wait
+PROCESSES ?= 4
+PYTEST = $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20
 
-.PHONY: demo run test lint contract docs bench requirements screenshot browser wheel
+.PHONY: demo run test test-long lint contract docs bench requirements screenshot browser wheel
 
 demo: $(VENV)/installed
 	@$(RUN) manage.py up --demo --port $(PORT)
@@ -14,7 +17,10 @@ run: $(VENV)/installed
 
 test: $(VENV)/installed-dev node_modules/installed browser
 	npm test --silent
-	$(RUN) -m pytest -n 2 --dist loadfile --max-worker-restart 0
+	$(PYTEST)
+
+test-long: $(VENV)/installed-dev browser
+	$(PYTEST) -m long
 
 lint: $(VENV)/installed-dev node_modules/installed
 	$(VENV)/bin/ruff check .

@@ -1,4 +1,4 @@
-"""The pytest plugin that starts the services.
+"""The pytest plugin that starts the services and orders the modules.
 
 Named in pyproject.toml: pytest-django reads the settings before any conftest.py is loaded.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 
 from tests import services
+
+pytest_plugins = ["tests.scheduling"]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

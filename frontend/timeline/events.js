@@ -9,7 +9,7 @@ import { binWidth, tileWidth } from "./tiles/levels.js";
  * `detail` is JSON; only a note of a stretch has a `stop`; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
  * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string,
  *   count: number, stop?: number|null}} ClusterEvent
- * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped",
+ * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped"|"unobserved",
  *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
  */
 
@@ -23,6 +23,7 @@ const GAP_EDGES = {
 const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task stream" };
 const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
 const DROPPED = "records-dropped";
+const NOT_OBSERVED = "not-observed";
 const LONGEST_NOTE = 200; // characters beside the mouse
 /** @type {Record<string, {words: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds.py) */
 const DROPPED_KINDS = {
@@ -177,6 +178,7 @@ export function findGaps(events) {
   const open = new Map();
   for (const event of events) {
     if (event.kind === DROPPED) gaps.push(droppedGap(event));
+    if (event.kind === NOT_OBSERVED) gaps.push(unobservedGap(event));
     const edge = GAP_EDGES[event.kind];
     if (edge?.opens && !open.has(edge.kind)) {
       /** @type {Gap} */
@@ -212,6 +214,21 @@ function droppedGap(event) {
     kind: "dropped",
     concerns,
     label: `${number} ${words} were dropped: ${DROPPED_REASONS[reason] ?? reason}`,
+  };
+}
+
+/**
+ * @param {ClusterEvent} event of kind NOT_OBSERVED
+ * @returns {Gap}
+ */
+function unobservedGap(event) {
+  const { first, last } = parse(event.detail);
+  return {
+    start: Number(first) || event.time,
+    stop: Number(last) || event.time,
+    kind: "unobserved",
+    concerns: "all",
+    label: "not recorded: no collector was running",
   };
 }
 

@@ -75,7 +75,7 @@ ASGI_APPLICATION = "observatory.config.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [PACKAGE_DIR],  # a page's template lies beside its view
+        "DIRS": [PACKAGE_DIR],  # a page's template is next to its view
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -107,7 +107,7 @@ CHANNEL_LAYERS = {
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
-# a worker takes from both; `up` and Compose have one more for alerts, which exports and tiles don't hold up
+# `up` and Compose run a worker for alerts only, so that exports and tiles do not delay them
 CELERY_TASK_QUEUES: dict[str, dict[str, Any]] = {"celery": {}, "alerts": {}}
 CELERY_TASK_ROUTES = {"observatory.alerts.*": {"queue": "alerts"}}
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
@@ -159,7 +159,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "clusters"
 LOGOUT_REDIRECT_URL = "sign-in"
-PASSWORD_RESET_TIMEOUT = 3600  # seconds: how long a one-time sign-in link lives
+PASSWORD_RESET_TIMEOUT = 3600  # seconds: lifetime of a one-time sign-in link
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
@@ -225,7 +225,7 @@ STORAGES = {
 }
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_USE_FINDERS = DEBUG or not is_collected(STATIC_ROOT, STATIC_VERSION)
-# with DEBUG, files change under a running server
+# with DEBUG, files may change while the server runs
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^$" if DEBUG else rf"^{STATIC_URL}"
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
@@ -240,7 +240,7 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": text("OBSERVATORY_LOG_LEVEL", "INFO")},
     "loggers": {
         "axes": {"level": "WARNING"},
-        # they would log addresses that are secret
+        # they log secret addresses
         "apprise": {"handlers": ["nowhere"], "propagate": False},
         "urllib3": {"level": "INFO"},
     },

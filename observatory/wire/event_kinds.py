@@ -14,7 +14,7 @@ class Gap(Enum):
     STREAM = "stream"
     """the task stream"""
     RECORDS = "records"
-    """the records that the event's detail counts; the detail has the gap's bounds"""
+    """what the event's detail names, from its `first` to its `last`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ _KINDS = (
     EventKind("adaptive-target", "adaptive scaling requested another number of workers"),
     EventKind("shuffle", "a P2P shuffle began or ended"),
     EventKind("topic", "a message was logged to a Dask topic (`log_event`)"),
+    EventKind("not-observed", "nothing was recorded (no collector observed the cluster)", Gap.RECORDS),
     EventKind("records-dropped", "records were dropped by the agent or refused by the server", Gap.RECORDS),
 )
 

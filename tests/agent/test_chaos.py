@@ -86,6 +86,7 @@ def stored(server: Observatory, columns: str, table: str, more: str = "") -> Cou
     return Counter(server.rows(f"SELECT {columns} FROM {table} {joined} {more}"))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(850)
 def test_every_record_is_stored_once_though_the_server_was_killed_five_times(server: Observatory) -> None:
     token = server.manage("ingest_token", "default").strip()

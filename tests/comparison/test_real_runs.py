@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
+import pytest
 
 from observatory.comparison.compare import compare
 from observatory.runs.models import Run
@@ -64,6 +65,7 @@ def check(connection: psycopg.Connection, runs: list[Run]) -> None:
         check_slowed(connection, runs[at], runs[at + 1], runs[:5], prefix)
 
 
+@pytest.mark.long
 def test_a_prefix_slowed_by_a_fifth_is_named_first_and_noise_is_not(
     connection: psycopg.Connection, world: World
 ) -> None:

@@ -18,18 +18,22 @@ TILE = (512 << LEVEL) / 1e6
 """seconds"""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def now() -> float:
-    """A whole number of seconds in the past, 100 s into a tile of LEVEL, which lasts for 437 s more."""
+    """A whole second in the past, 100 s after the start of a tile of LEVEL and 437 s before its end."""
     return float(int((time.time() // TILE - 1) * TILE) + 100)
 
 
 @pytest.fixture
 def cluster(transactional_db: None, now: float) -> Cluster:
-    project = Project.objects.create(name="Team", slug="team")
+    return make_cluster(now)
+
+
+def make_cluster(now: float, scheduler_id: str = "Scheduler-1") -> Cluster:
+    project, _ = Project.objects.get_or_create(name="Team", slug="team")
     started = from_seconds(now)
     return Cluster.objects.create(
-        project=project, scheduler_id="Scheduler-1", name="etl", started=started, last_seen=started
+        project=project, scheduler_id=scheduler_id, name="etl", started=started, last_seen=started
     )
 
 
@@ -41,7 +45,7 @@ def writer(cluster: Cluster) -> Iterator[Writer]:
 
 @pytest.fixture
 def member(client: Client, cluster: Cluster) -> Client:
-    """A browser whose user is a member of the cluster's project."""
+    """A client signed in as a member of the cluster's project."""
     user = User.objects.create_user("member")
     Membership.objects.create(project=cluster.project, user=user)
     client.force_login(user)
@@ -50,7 +54,7 @@ def member(client: Client, cluster: Cluster) -> Client:
 
 @pytest.fixture
 def stranger(cluster: Cluster) -> Client:
-    """A browser whose user is no member of the cluster's project."""
+    """A client signed in as a user without access to the project."""
     client = Client()
     client.force_login(User.objects.create_user("stranger"))
     return client
@@ -58,6 +62,6 @@ def stranger(cluster: Cluster) -> Client:
 
 @pytest.fixture
 def direct(transactional_db: None) -> Iterator[psycopg.Connection]:
-    """A connection to the database next to those of the server."""
+    """A separate connection to the database."""
     with connect() as connection:
         yield connection

@@ -52,8 +52,8 @@ def test_the_doctor_finds_all_well(machine: Machine) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "database: plain PostgreSQL 18" in done.stdout
     assert "redis: Valkey" in done.stdout
-    assert "collector: 1 at work" in done.stdout
-    assert "celery: worker and beat at work" in done.stdout
+    assert "collector: 1 running" in done.stdout
+    assert "celery: worker and beat running" in done.stdout
 
 
 def test_a_data_folder_serves_one_up_at_a_time(machine: Machine) -> None:

@@ -24,6 +24,7 @@ const MARKS = {
   shuffle: { symbol: "diamond", color: "muted", words: "shuffle", weight: 0 },
   topic: { symbol: "diamond", color: "muted", words: "logged to a topic", weight: 0 },
   "worker-restarted": { symbol: "up", color: "danger", words: "nanny restarted its worker", weight: 3 },
+  "not-observed": { symbol: "bar", color: "warning", words: "not recorded", weight: 3 },
   "records-dropped": { symbol: "bar", color: "warning", words: "records dropped", weight: 3 },
   "worker-lost": { symbol: "down", color: "danger", words: "worker lost", weight: 3 },
   "tasks-erred": { symbol: "cross", color: "danger", words: "tasks erred", weight: 3 },

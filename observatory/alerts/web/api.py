@@ -73,8 +73,8 @@ class AlertOut(Schema):
 
     id: int
     rule: str
-    severity: str
-    state: str
+    severity: Literal["info", "warning", "critical"]
+    state: Literal["pending", "firing", "resolved"]
     project: str
     cluster: int
     cluster_name: str

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from django.db.models import Q
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import conditional_page
-from ninja import Router
+from ninja import Router, Schema
 from ninja.decorators import decorate_view
+from ninja.responses import Response
 
 from observatory.alerts.models import Alert, Rule
 from observatory.clusters.api import seconds
@@ -20,6 +21,35 @@ from observatory.store.times import MAXIMUM_TIME, from_microseconds
 
 MOST = 2000
 """alerts of one timeline: the newest"""
+
+
+class TimelineAlert(Schema):
+    """Times are seconds on the scheduler's clock. Public links leave out what has a default here."""
+
+    rule: str
+    severity: Literal["info", "warning", "critical"]
+    pending: float
+    fired: float | None
+    """null: pending"""
+    resolved: float | None
+    """null: open"""
+    id: int = 0
+    worker: int | None = None
+    labels: dict[str, str] = {}
+    message: str = ""
+    acknowledged_by: str | None = None
+    acknowledgement: str = ""
+
+
+class RuleText(Schema):
+    description: str
+    advice: str
+
+
+class TimelineAlerts(Schema):
+    alerts: list[TimelineAlert]
+    rules: dict[str, RuleText]
+    """by name"""
 
 
 def alerts_of(scope: Scope) -> dict[str, Any]:
@@ -41,11 +71,11 @@ def alert_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options:
     """The alerts below the URL of what `scope_of` finds, as replay's timeline_router has the rest."""
     router = Router(tags=["alerts"], **options)
 
-    @router.get("/alerts", operation_id=f"{word}_alerts")
+    @router.get("/alerts", operation_id=f"{word}_alerts", response=TimelineAlerts)
     @decorate_view(conditional_page)
-    def alerts(request: HttpRequest) -> dict[str, Any]:
+    def alerts(request: HttpRequest) -> HttpResponse:
         """The alerts of the timeline; 304 where they are what was answered before."""
-        return alerts_of(scope_of(request))
+        return Response(alerts_of(scope_of(request)))
 
     return router
 

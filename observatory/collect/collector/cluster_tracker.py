@@ -18,11 +18,13 @@ from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Identity
 from observatory.collect.scheduler.identity_poller import IdentityPoller
-from observatory.store.ingest.resumption import known_series, open_workers
+from observatory.store.ingest.resumption import known_series, open_workers, recorded_until
 from observatory.wire.records import Event, WorkerGone
 
 logger = logging.getLogger(__name__)
 
+SHORTEST_GAP = 3.0
+"""seconds that may lie between the last stored second and the beginning of an observation"""
 ANOTHER = "another scheduler answers at its address"
 
 
@@ -119,9 +121,18 @@ class ClusterTracker:
         if self.ends.pop(cluster.pk, None) is not None or cluster.ended is not None:
             self.untold_ends.discard(cluster.pk)
             observation.event("scheduler-reachable", self.clock.now(), "the scheduler answers again")
+        if not fresh:
+            await self._record_gap(observation)
         self.confirmed = True
         self.observation = observation
         logger.info("%s: observing %s", self.target.url, cluster.scheduler_id)
+
+    async def _record_gap(self, observation: Observation) -> None:
+        """Records from when to when nobody observed the cluster, whatever the reason was."""
+        recorded = await asyncio.to_thread(recorded_until, observation.cluster.pk)
+        now = self.clock.now()
+        if recorded and now - recorded > SHORTEST_GAP:
+            observation.not_observed(recorded, now)
 
     async def _tidy(self, reason: str, but: int | None = None) -> None:
         """Ends the clusters that earlier collectors left open: their schedulers are gone."""

@@ -54,6 +54,8 @@ class Observation:
         self.suspicious: float | None = None
         self.process_start: float | None = None
         self.has_refused = False
+        self.stream_missing_since: float | None = None
+        """the end of a time that nobody observed, until the event stream is received"""
         self.described: set[str] = set()
         """metrics whose pages said what they mean"""
         self.helps: dict[str, str] = {}
@@ -62,6 +64,12 @@ class Observation:
     def event(self, kind: str, moment: float, message: str = "", **detail: Any) -> None:
         said = {"message": message} if message else {}
         self.outbox.add(Event(moment, kind, "", {**said, **detail}))
+
+    def not_observed(self, first: float, last: float) -> None:
+        """Nothing between the two times was recorded."""
+        message = f"nothing was recorded for {last - first:.0f} s: no collector observed the cluster"
+        self.event("not-observed", first, message, first=first, last=last)
+        self.stream_missing_since = last
 
     def sample(self, series: Series, moment: float, value: float) -> None:
         if self.series_limit.admits(series):

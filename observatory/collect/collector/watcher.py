@@ -207,7 +207,9 @@ class Watcher:
         """The scheduler didn't answer: it hangs, or it is gone."""
         now = time.monotonic()
         self.failures += 1
-        self.error = f"{urlsplit(self.target.url).netloc}: {error}"[:500]
+        # what answers at an address that is no scheduler's stays unsaid: targets can't scan a network
+        reason = str(error) if self.answered else "no Dask scheduler answers there"
+        self.error = f"{urlsplit(self.target.url).netloc}: {reason}"[:500]
         self.tracker.confirmed = False
         refused = error.failure is Failure.REFUSED
         self.refused_since = (self.refused_since or now) if refused else None

@@ -20,6 +20,22 @@ HOST_NAME = re.compile(
     r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_][A-Za-z0-9_-]{0,62})*\.?"
 )
 
+METADATA = frozenset(
+    map(
+        ipaddress.ip_address,
+        (
+            "169.254.169.254",  # most clouds
+            "169.254.170.2",  # Amazon ECS
+            "169.254.170.23",  # Amazon EKS
+            "fd00:ec2::254",
+            "fd00:ec2::23",
+            "100.100.100.200",  # Alibaba Cloud
+            "168.63.129.16",  # Azure
+        ),
+    )
+)
+"""addresses of clouds' metadata services, which give credentials to whoever asks from inside"""
+
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -70,6 +86,11 @@ def is_reserved(address: IPAddress) -> bool:
     """True for an address that means this machine or this wire, whoever says it."""
     mapped = getattr(address, "ipv4_mapped", None) or address
     return bool(mapped.is_loopback or mapped.is_link_local or mapped.is_multicast or mapped.is_unspecified)
+
+
+def is_metadata(address: IPAddress) -> bool:
+    """True for the address of a cloud's metadata service, which nothing may ever be requested from."""
+    return (getattr(address, "ipv4_mapped", None) or address) in METADATA
 
 
 def is_near(target: str) -> bool:

@@ -25,6 +25,8 @@ LISTEN_CHECK = 0.5
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 CLAIM_WAIT = 5.0
+SOON = 1.0
+"""seconds after which a subscription that begins an observation is late"""
 CONFIRMING = 6.0
 """seconds in which a poll has to succeed, for a closed stream to be the stream's fault"""
 TOLD_STOLEN = "somebody else subscribed to the event stream: tasks are missing until it is taken back"
@@ -113,9 +115,16 @@ class Subscriber:
         observation.stolen_stream.opened(time.monotonic())
         self.state = Target.Stream.RECEIVING
         self.wait = FIRST_WAIT
+        self._close_unobserved(observation)
         if self.lost:
             self.lost = False
             observation.event("stream-resumed", self.clock.now(), "the event stream is received again")
+
+    def _close_unobserved(self, observation: Observation) -> None:
+        """After a time that nobody observed, tasks are missing until the stream is received."""
+        since, observation.stream_missing_since = observation.stream_missing_since, None
+        if since is not None and self.clock.now() - since > SOON:
+            self._tell_lost(observation, since, "the event stream was not subscribed to yet")
 
     def _receive(self, observation: Observation, text: str) -> None:
         if observation is not self.current():

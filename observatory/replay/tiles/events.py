@@ -18,8 +18,9 @@ from observatory.wire.event_kinds import NEVER_BINNED
 MAXIMUM_OF_KIND = 500
 """events of one kind in a tile; more are counted by bin"""
 
-DROPPED = "records-dropped"
-STRUCTURAL = ("worker-", "scheduler-", "stream-", DROPPED)
+BOUNDED_GAPS = ("records-dropped", "not-observed")
+"""kinds of gaps whose detail has their bounds"""
+STRUCTURAL = ("worker-", "scheduler-", "stream-", *BOUNDED_GAPS)
 """prefixes of the kinds whose details are made by Observatory, not by the cluster's code"""
 
 Row = tuple[float, int, str, str, str]
@@ -59,7 +60,7 @@ def redact_event(row: Row, scope: Scope) -> Row:
         return row
     if not kind.startswith(STRUCTURAL) and not {Section.LOGS, Section.TRACEBACKS} <= scope.sections:
         return time, worker, kind, "", "{}"
-    if kind != DROPPED:
+    if kind not in BOUNDED_GAPS:
         return row
     found = json.loads(detail)
     for name in ("first", "last"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from observatory.store.connection import connect
+from observatory.store.queries.extents import read_extent
 from observatory.wire.records import MetricType, Series
 
 
@@ -26,3 +27,13 @@ def known_series(cluster: int) -> list[Series]:
             Series(metric, tuple(sorted(labels.items())), address, MetricType(type))
             for metric, labels, address, type in rows
         ]
+
+
+def recorded_until(cluster: int) -> float:
+    """The time before which everything that was observed is stored, in seconds on the scheduler's clock.
+
+    0: nothing is stored. Raises psycopg.OperationalError.
+    """
+    with connect() as connection:
+        extent = read_extent(connection, cluster)
+        return extent.committed if extent is not None else 0.0

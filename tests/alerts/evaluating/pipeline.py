@@ -16,9 +16,9 @@ from django.conf import settings
 from django.db import connection
 
 from observatory.runtime.embedded.account import service_account
-from observatory.runtime.embedded.folder import DataFolder
+from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.embedded.valkey import Valkey
-from observatory.runtime.supervision.children import dying_with_us
+from observatory.runtime.supervision.subprocesses import die_with_parent
 from tests.runtime.machine import eventually
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -82,7 +82,7 @@ class Pipeline:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=dying_with_us(),
+                preexec_fn=die_with_parent(),
                 **options,
             )
 

@@ -9,7 +9,7 @@ from django.utils.timezone import now
 from observatory.alerts.evaluation.health import lag
 from observatory.alerts.models import Channel, Delivery, Progress
 from observatory.clusters.models import Cluster
-from observatory.runtime.health.components import Finding, alerts
+from observatory.runtime.health.checks import Finding, alerts
 from observatory.runtime.health.own_metrics import alert_metrics
 from tests.alerts.evaluating.conftest import Observed, at, make_rule
 

@@ -147,3 +147,40 @@ def test_a_cluster_whose_target_is_paused_or_deleted_is_no_longer_observed() -> 
     end_abandoned()
     assert Cluster.objects.get().ended == moment
     assert "paused" in Cluster.objects.get().end_reason
+
+
+async def test_a_time_without_a_collector_is_recorded_as_a_gap_from_the_last_stored_second() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url):
+            await eventually(lambda: read("SELECT 1 FROM worker"))
+            await asyncio.sleep(1.5)
+        (before,) = await read("SELECT extract(epoch FROM committed)::float8 FROM extent")
+        await asyncio.sleep(4)
+        resumed = time.time()
+        async with watching(await run_in_django_thread(lambda: Cluster.objects.get().target)):
+            (first, last) = await eventually(unobserved)
+            assert first == pytest.approx(before[0], abs=1e-3)
+            assert last > resumed - 0.5
+            stored = "SELECT 1 FROM sample WHERE time > to_timestamp(%s) AND time < to_timestamp(%s)"
+            assert await read(stored, first + 1, resumed - 0.5) == []
+
+
+async def unobserved() -> tuple[float, float] | None:
+    found = await read(
+        """SELECT (detail->>'first')::float8, (detail->>'last')::float8,
+                  abs(extract(epoch FROM time) - (detail->>'first')::float8) < 0.001
+           FROM event WHERE kind = 'not-observed'"""
+    )
+    assert all(is_at_its_beginning for *_, is_at_its_beginning in found)
+    return found[0][:2] if found else None
+
+
+async def test_a_collector_that_takes_over_at_once_records_no_gap() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url):
+            await eventually(lambda: read("SELECT 1 FROM worker"))
+        target = await run_in_django_thread(lambda: Cluster.objects.get().target)
+        async with watching(target) as watcher:
+            await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == "receiving"))
+            await eventually(lambda: read("SELECT 1 FROM sample WHERE time > now() - interval '1 second'"))
+            assert await unobserved() is None

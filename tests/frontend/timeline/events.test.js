@@ -42,6 +42,15 @@ test("what was not seen is a gap until it was seen again", () => {
   assert.equal(events.gapsBetween(FIRST + 21, FIRST + 29).length, 0);
 });
 
+test("a time that no collector observed is a gap in all that is recorded", () => {
+  const bounds = { first: FIRST + 5, last: FIRST + 36 };
+  const events = load(tile(0, 1e12, eventBlock([[FIRST + 5, "not-observed", bounds]])));
+  const [gap] = events.gapsBetween(FIRST + 6, FIRST + 7, "tasks");
+  assert.deepEqual([gap.start - FIRST, (gap.stop ?? 0) - FIRST, gap.concerns], [5, 36, "all"]);
+  assert.equal(gap.label, "not recorded: no collector was running");
+  assert.equal(events.gapsBetween(FIRST + 37, FIRST + 38).length, 0);
+});
+
 test("what an agent dropped is a gap that tells how much and why", () => {
   const dropped = { first: FIRST + 5, last: FIRST + 25, kind: "sample", count: 1234, reason: "spool-full" };
   const events = load(tile(0, 1e12, eventBlock([[FIRST + 5, "records-dropped", dropped], [FIRST + 8, "worker-lost"]])));

@@ -1,4 +1,4 @@
-"""Servers that a killed `up` left behind."""
+"""Servers left running by an `up` that was killed."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import signal
 import time
 from pathlib import Path
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 
 
-def stop_leftovers(program: str, folder: Path, number: signal.Signals) -> None:
-    """Stops the processes of `program` that work in `folder`; whoever holds its lock may.
+def stop_orphans(program: str, folder: Path, number: signal.Signals) -> None:
+    """Stop the processes of `program` with the working directory `folder`. The caller must have its lock.
 
-    A process id in a file would be no proof: after a restart of the machine it is somebody else's.
+    A process id in a file is no proof: after a reboot it can be another program's.
     """
-    deadline = time.monotonic() + PATIENCE
-    asked: set[int] = set()
+    deadline = time.monotonic() + TIMEOUT
+    signalled: set[int] = set()
     while left := _processes(program, folder):
         if time.monotonic() > deadline:
-            number, asked = signal.SIGKILL, set()
-        for process in left - asked:
+            number, signalled = signal.SIGKILL, set()
+        for process in left - signalled:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, number)
-        asked |= left
+        signalled |= left
         time.sleep(0.1)
 
 
@@ -37,6 +37,6 @@ def _processes(program: str, folder: Path) -> set[int]:
             runs = os.path.basename(os.readlink(f"/proc/{entry}/exe")).removesuffix(" (deleted)")
             if runs == program and os.path.samefile(f"/proc/{entry}/cwd", folder):
                 found.add(int(entry))
-        except OSError:  # it ended, or is somebody else's
+        except OSError:  # it ended, or belongs to another user
             continue
     return found

@@ -1,14 +1,16 @@
-"""What machines and `doctor` are told when something is wrong."""
+"""Health checks, metrics and `doctor`, also when something is wrong."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
+from observatory import __version__
 from observatory.clusters.models import Project, Target
-from observatory.runtime.health.components import Finding, all_findings
+from observatory.runtime.health.checks import CheckResult, run_checks
 from tests.runtime.machine import manage
 
 
@@ -17,8 +19,8 @@ def no_redis(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
 
 
-def findings() -> dict[str, Finding]:
-    return {finding.component: finding for finding in all_findings()}
+def findings() -> dict[str, CheckResult]:
+    return {finding.component: finding for finding in run_checks()}
 
 
 def test_alive_is_said_without_the_database(client: Client) -> None:
@@ -48,6 +50,13 @@ def test_without_a_token_metrics_are_for_this_machine(client: Client) -> None:
 
 
 @pytest.mark.django_db
+def test_metrics_and_pages_show_the_version(client: Client) -> None:
+    assert f'observatory_build_info{{version="{__version__}"}} 1.0' in client.get("/metrics").content.decode()
+    client.force_login(User.objects.create_user("ada"))
+    assert f"Dask Observatory {__version__}" in client.get("/clusters/").content.decode()
+
+
+@pytest.mark.django_db
 def test_metrics_are_told_without_redis(client: Client, no_redis: None) -> None:
     body = client.get("/metrics").content.decode()
     assert "observatory_collectors 0.0" in body
@@ -56,10 +65,10 @@ def test_metrics_are_told_without_redis(client: Client, no_redis: None) -> None:
 @pytest.mark.django_db
 def test_the_doctor_says_what_to_do_where_nothing_runs(client: Client) -> None:
     found = findings()
-    assert found["database"].fine
-    assert not found["collector"].fine
-    assert "manage.py collect" in found["collector"].remedy
-    assert not found["celery"].fine
+    assert found["database"].ok
+    assert not found["collector"].ok
+    assert "dask-observatory collect" in found["collector"].remedy
+    assert not found["celery"].ok
     assert "no worker answers" in found["celery"].text
 
 
@@ -68,7 +77,7 @@ def test_the_doctor_tells_which_target_cannot_be_reached() -> None:
     project = Project.objects.create(name="A", slug="a")
     Target.objects.create(project=project, name="etl", url="http://gone:8787", last_error="no answer")
     found = findings()["target etl"]
-    assert (found.fine, found.text) == (False, "no answer")
+    assert (found.ok, found.text) == (False, "no answer")
     assert "http://gone:8787" in found.remedy
 
 
@@ -77,7 +86,7 @@ def test_the_doctor_warns_of_settings_that_are_for_one_machine(settings: Any) ->
     settings.DEBUG = True
     settings.ALLOWED_HOSTS = ["observatory.example.org"]
     found = findings()["settings"]
-    assert not found.fine
+    assert not found.ok
     assert "OBSERVATORY_DEBUG" in found.remedy
     assert "OBSERVATORY_PUBLIC_URL" in found.remedy
 

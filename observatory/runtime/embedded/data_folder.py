@@ -1,4 +1,4 @@
-"""The data folder: private, owned by the services' account, used by one `up` at a time."""
+"""The data folder: private, owned by the services' account, locked by one `up` at a time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import IO
 
 from observatory.config.environment import run_dir
 from observatory.runtime.embedded.account import Account
-from observatory.runtime.errors import RuntimeFault
+from observatory.runtime.errors import StartupError
 
 PRIVATE = 0o700
 HERE = "/proc/self/cwd"
-"""the working directory, reached without walking to it from /: folders above may be closed to the account"""
+"""the working directory, accessible even if the account may not enter a parent folder"""
 LOCK = "lock"
-MADE_BEFORE = {
+OWN_ENTRIES = {
     "exchange",
     "secret_key",
     "static",
@@ -27,11 +27,11 @@ MADE_BEFORE = {
     "valkey",
     "software",
 }
-"""what other commands and a start that was killed at once leave in it, before there is a lock"""
+"""entries that other commands, or a start that was killed early, leave in a folder without a lock"""
 
 
 class DataFolder:
-    """`path` and what is in it: postgres/, valkey/, logs/, secret_key, the lock; and the sockets' folder."""
+    """The folder `path` with postgres/, valkey/, logs/, secret_key and the lock; and the sockets' folder."""
 
     def __init__(self, path: Path, account: Account) -> None:
         self.path = path
@@ -41,43 +41,43 @@ class DataFolder:
         self._lock: IO[str] | None = None
 
     def prepare(self) -> None:
-        """Makes what isn't there; never changes a folder above. Raises RuntimeFault."""
+        """Create what is missing, without changing a parent folder. Raises StartupError."""
         try:
             self.path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-            self._check_is_ours()
+            self._check_entries()
             for folder in (self.path, self.run, self.logs):
                 self.private(folder)
-            self._make_secret_key()
+            self._create_secret_key()
         except OSError as error:
-            raise RuntimeFault(
-                f"the data folder {self.path} can't be written ({error.strerror}): "
+            raise StartupError(
+                f"the data folder {self.path} cannot be written ({error.strerror}): "
                 "choose another with --data-dir"
             ) from None
 
     def private(self, folder: Path) -> Path:
-        """Makes `folder` and gives it to the services' account alone."""
+        """Create `folder`, accessible to the services' account only."""
         folder.mkdir(mode=PRIVATE, exist_ok=True)
         if folder.is_symlink() or folder.stat().st_uid not in (self.account.uid, os.geteuid()):
-            raise RuntimeFault(
-                f"{folder} belongs to somebody else: choose another data folder with --data-dir"
+            raise StartupError(
+                f"{folder} belongs to another user: choose another data folder with --data-dir"
             )
         folder.chmod(PRIVATE)
         self.account.own(folder)
         return folder
 
     def run_seen_from(self, folder: Path) -> str:
-        """The sockets' folder for a service that works in `folder`: folders above may be closed to it."""
+        """The sockets' folder as a path for a service whose working directory is `folder`."""
         return "../run" if self.run.parent == folder.parent else str(self.run)
 
     def lock(self) -> None:
-        """Held until this process ends, however it ends. Raises RuntimeFault when another holds it."""
+        """Lock the folder until this process ends. Raises StartupError if another process has the lock."""
         self._lock = (self.path / LOCK).open("a+")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.seek(0)
             holder = self._lock.read().strip() or "another process"
-            raise RuntimeFault(
+            raise StartupError(
                 f"the data folder {self.path} is in use by {holder}: "
                 "stop that, or choose another with --data-dir"
             ) from None
@@ -90,15 +90,15 @@ class DataFolder:
             self._lock.close()
             self._lock = None
 
-    def _check_is_ours(self) -> None:
-        """So that a home folder, given by mistake, isn't taken from its owner."""
+    def _check_entries(self) -> None:
+        """Protects a folder of other files, such as a home folder that was given by mistake."""
         names = set(os.listdir(self.path))
-        if LOCK not in names and not names <= MADE_BEFORE:
-            raise RuntimeFault(
-                f"{self.path} holds other things: choose an empty folder, or a new one, with --data-dir"
+        if LOCK not in names and not names <= OWN_ENTRIES:
+            raise StartupError(
+                f"{self.path} contains other files: choose an empty folder, or a new one, with --data-dir"
             )
 
-    def _make_secret_key(self) -> None:
+    def _create_secret_key(self) -> None:
         path = self.path / "secret_key"
         if path.exists():
             return

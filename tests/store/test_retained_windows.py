@@ -1,4 +1,4 @@
-"""Windows that are kept beyond retention: their rows stay as they were, all else of their time goes."""
+"""Windows retained beyond retention: their rows stay unchanged, all others are removed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TILE = (512 << LEVEL) / 1e6
 
 @pytest.fixture
 def noon(now: float) -> float:
-    """Of a day that is older than any retention here; nothing near it is on another day."""
+    """Noon of a day older than any retention in these tests."""
     return (now // DAY - 45) * DAY + DAY / 2
 
 
@@ -45,7 +45,7 @@ def write(writer: Writer, cluster: int, times: list[float], make: Any) -> None:
 
 
 def stored(rows: Rows, cluster: int) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows, in order of time."""
+    """Return all rows by table, sorted by time."""
     return {
         table.name: sorted(
             rows(f"SELECT * FROM {table.name} WHERE cluster_id = %s", cluster),
@@ -60,13 +60,13 @@ def counts(rows: Rows, cluster: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    "days", [30, 7], ids=["days are dropped whole", "the project keeps less than others"]
+    "days", [30, 7], ids=["whole days are dropped", "the project retains less than others"]
 )
-def test_what_lies_in_a_kept_window_stays_as_it_was_and_everything_else_goes(
+def test_records_in_a_retained_window_stay_unchanged_and_all_others_are_removed(
     writer: Writer, rows: Rows, cluster: int, now: float, noon: float, make: Any, days: int
 ) -> None:
     if days == 7:
-        noon += 30 * DAY  # other projects keep that day
+        noon += 30 * DAY  # other projects still retain that day
     inside = [noon + second for second in range(5)]
     write(writer, cluster, inside, make)
     before = stored(rows, cluster)
@@ -74,9 +74,9 @@ def test_what_lies_in_a_kept_window_stays_as_it_was_and_everything_else_goes(
     outside = [noon - 2 * DAY, noon - 60, noon + 60, noon + 2 * DAY]
     write(writer, cluster, outside, make)
     write(writer, cluster, [now - 1], make)
-    kept = [window(cluster, noon - 10, noon + 10)]
-    for _ in range(2):  # the second round finds nothing to do
-        apply_retention({cluster: days}, longest=30, now=from_seconds(now), retained=kept)
+    retained = [window(cluster, noon - 10, noon + 10)]
+    for _ in range(2):  # the second run has nothing to remove
+        apply_retention({cluster: days}, longest=30, now=from_seconds(now), retained=retained)
         after = stored(rows, cluster)
         assert {name: found[:5] for name, found in after.items()} == before
         assert counts(rows, cluster) == each(6)
@@ -84,7 +84,7 @@ def test_what_lies_in_a_kept_window_stays_as_it_was_and_everything_else_goes(
     assert counts(rows, cluster) == each(1)
 
 
-def test_another_cluster_of_the_same_time_is_not_kept(
+def test_records_of_another_cluster_in_the_same_window_are_removed(
     writer: Writer, rows: Rows, cluster: int, now: float, noon: float, make: Any
 ) -> None:
     other = cluster + 500_000
@@ -95,7 +95,7 @@ def test_another_cluster_of_the_same_time_is_not_kept(
     assert counts(rows, other) == each(0)
 
 
-def test_what_overlaps_the_window_is_kept_though_it_began_days_before(
+def test_spans_that_overlap_the_window_are_retained_even_if_they_started_days_before(
     writer: Writer, rows: Rows, cluster: int, now: float, noon: float, make: Any
 ) -> None:
     spans = [
@@ -110,7 +110,7 @@ def test_what_overlaps_the_window_is_kept_though_it_began_days_before(
     assert keys == [("lasts into it",), ("lasts beyond it",)]
 
 
-def test_tiles_stay_that_are_all_of_a_kept_window(
+def test_tiles_inside_of_a_retained_window_stay(
     writer: Writer,
     rows: Rows,
     cluster: int,
@@ -129,7 +129,7 @@ def test_tiles_stay_that_are_all_of_a_kept_window(
     assert left == [(first,), (first + 1,)]
 
 
-def test_a_cluster_begins_with_what_is_kept_of_it_and_knows_where_nothing_is(
+def test_the_extent_starts_with_the_first_retained_window_and_holes_are_stored(
     writer: Writer,
     rows: Rows,
     cluster: int,
@@ -146,11 +146,11 @@ def test_a_cluster_begins_with_what_is_kept_of_it_and_knows_where_nothing_is(
             rows("SELECT extract(epoch FROM first)::float8 FROM extent WHERE cluster_id = %s", cluster)[0][0]
         )
 
-    kept = [window(cluster, noon + DAY - 5, noon + DAY + 5), window(cluster, noon - 5, noon + 5)]
-    apply_retention({cluster: 30}, 30, from_seconds(now), kept)
+    retained = [window(cluster, noon + DAY - 5, noon + DAY + 5), window(cluster, noon - 5, noon + 5)]
+    apply_retention({cluster: 30}, 30, from_seconds(now), retained)
     assert first() == noon - 5
     assert holes(connection, cluster) == [(noon + 5, noon + DAY - 5), (noon + DAY + 5, cutoff)]
-    apply_retention({cluster: 30}, 30, from_seconds(now), kept[:1])
+    apply_retention({cluster: 30}, 30, from_seconds(now), retained[:1])
     assert first() == noon + DAY - 5
     assert holes(connection, cluster) == [(noon + DAY + 5, cutoff)]
     apply_retention({cluster: 30}, 30, from_seconds(now))
@@ -158,6 +158,6 @@ def test_a_cluster_begins_with_what_is_kept_of_it_and_knows_where_nothing_is(
     assert holes(connection, cluster) == []
 
 
-def test_windows_that_overlap_are_one() -> None:
+def test_overlapping_windows_are_merged() -> None:
     windows = [window(2, 10, 20), window(1, 10, 20), window(1, 15, 18), window(1, 20, 30), window(1, 40, 50)]
     assert merge_windows(windows) == [window(1, 10, 30), window(1, 40, 50), window(2, 10, 20)]

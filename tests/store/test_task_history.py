@@ -1,4 +1,4 @@
-"""What is found of one task."""
+"""Queries of the history of one task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def recorded(connection: psycopg.Connection, cluster: int) -> Recorded:
     return Recorded(connection, cluster)
 
 
-def test_a_tasks_story_is_all_that_happened_to_it_in_order_and_nothing_else(
+def test_a_tasks_history_has_all_its_records_in_order_and_no_others(
     recorded: Recorded, connection: psycopg.Connection, cluster: int
 ) -> None:
     recorded.worker("tcp://a:1", "w0")
@@ -58,7 +58,7 @@ def test_a_key_with_the_same_hash_is_another_task(
     assert only.time == at(2)
 
 
-def test_the_last_minutes_are_of_the_lifetimes_that_the_task_was_on_though_an_address_was_used_again(
+def test_last_minutes_are_of_the_lifetimes_that_ran_the_task_even_if_an_address_was_reused(
     recorded: Recorded, connection: psycopg.Connection, cluster: int
 ) -> None:
     first = recorded.worker("tcp://a:1", "w0", died=-10, memory={-80: 1, -40: 2, -10.5: 3.8})
@@ -84,7 +84,7 @@ def test_the_last_minutes_are_of_the_lifetimes_that_the_task_was_on_though_an_ad
     assert [line.message for line in minutes[0].lines] == ["budget"]
 
 
-def test_a_worker_that_lived_on_is_shown_in_the_minute_before_the_error(
+def test_the_last_minute_of_a_surviving_worker_ends_with_the_error(
     recorded: Recorded, connection: psycopg.Connection, cluster: int
 ) -> None:
     recorded.worker("tcp://a:1", "w0", memory={-70: 1, -5: 2, 5: 3})
@@ -94,7 +94,7 @@ def test_a_worker_that_lived_on_is_shown_in_the_minute_before_the_error(
     assert (minute.died, minute.end, minute.memory) == (False, at(0), [(at(-5), 2 * GIB)])
 
 
-def test_a_cluster_without_an_agent_has_no_report_of_one(
+def test_a_cluster_without_an_agent_has_no_agent_coverage(
     recorded: Recorded, connection: psycopg.Connection, cluster: int
 ) -> None:
     assert agent_coverage(connection, cluster) is None

@@ -1,4 +1,4 @@
-"""Child processes that don't outlive us, however we end."""
+"""Child processes: their command lines, their environment, and that they end with their parent."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def python_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
-def dying_with_us() -> Callable[[], None]:
-    """For subprocess' `preexec_fn`: the kernel kills the child when the thread that started it ends."""
+def die_with_parent() -> Callable[[], None]:
+    """For `preexec_fn` of subprocess: the kernel kills the child when the thread that started it ends."""
     parent = os.getpid()
 
     def prepare() -> None:
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # we ended in between
+        if os.getppid() != parent:  # the parent ended in between
             os._exit(1)
 
     return prepare

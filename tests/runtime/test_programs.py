@@ -17,8 +17,8 @@ PROGRAMS = """
 import sys
 from pathlib import Path
 from observatory.runtime.embedded.account import service_account
-from observatory.runtime.embedded.folder import DataFolder
-from observatory.runtime.embedded.software import postgres_programs, valkey_program
+from observatory.runtime.embedded.data_folder import DataFolder
+from observatory.runtime.embedded.programs import postgres_programs, valkey_program
 folder = DataFolder(Path(sys.argv[1]), service_account())
 folder.prepare()
 print(postgres_programs(folder) / "initdb", valkey_program(folder))
