@@ -282,7 +282,7 @@ def test_a_file_that_cannot_be_kept_leaves_no_job(world: World, settings: Any) -
     folder.path_of(0).parent.write_text("a file where the folder should be")
     answer = upload(world, "editor", b"x")
     assert answer.status_code == 422
-    assert "can&#x27;t be kept" in answer.content.decode()
+    assert "can&#x27;t be saved" in answer.content.decode()
     assert Job.objects.count() == 0
 
 

@@ -220,7 +220,7 @@ def test_deleting_runs_asks_first_and_says_what_goes(world: World) -> None:
     linked, other = make_run(world.ended, "linked", pinned=True), make_run(world.ended, "other")
     Permalink.objects.create(run=linked, token="t")
     asked = change(world, "editor", [linked, other], action="delete")
-    for words in ("Delete these 2 runs?", "linked", "pinned", "1 link to it", "What was recorded"):
+    for words in ("Delete these 2 runs?", "linked", "pinned", "1 link to it", "records stay"):
         assert words in asked
     assert Run.objects.count() == 2
     sent = {"run": [linked.pk, other.pk], "back": "/runs/?order=name"}

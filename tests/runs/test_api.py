@@ -83,9 +83,9 @@ def test_a_run_with_errors_in_its_window_is_one_with_errors_and_is_counted(world
         ({"tags": {"": "x"}}, "tags", "needs a name"),
         ({"tags": {"a": "x" * 201}}, "tags", "longer than 200"),
         ({"tags": {"a=b": "x"}}, "tags", "without “=”"),
-        ({"tags": {"a": "x\0"}}, "tags", "can't be shown"),
+        ({"tags": {"a": "x\0"}}, "tags", "unprintable"),
         ({"tags": {str(number): "x" for number in range(MOST_TAGS + 1)}}, "tags", "at most 50"),
-        ({"tags": "git = 1\ngit = 2"}, "tags", "there twice"),
+        ({"tags": "git = 1\ngit = 2"}, "tags", "appears twice"),
     ],
 )
 def test_what_makes_no_run_is_refused_with_the_reason_at_its_field(
