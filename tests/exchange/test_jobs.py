@@ -199,7 +199,7 @@ def test_one_person_has_only_so_many_jobs_at_once_and_so_many_files(run: Run, wo
         assert viewer.post(f"/runs/{run.pk}/export/", {"format": "bundle"}).status_code == 302
     refusal = viewer.post(f"/runs/{run.pk}/export/", {"format": "bundle"})
     assert refusal.status_code == 422
-    assert "3 exports and imports of yours wait or run" in refusal.content.decode()
+    assert "3 of your exports and imports are waiting or running" in refusal.content.decode()
     assert world.client("owner").post(f"/runs/{run.pk}/export/", {"format": "bundle"}).status_code == 302
     for job in Job.objects.all():
         work(job.pk)
