@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import os
 import re
 import secrets
@@ -47,6 +48,17 @@ def number(name: str, default: int) -> int:
     if not (value.isascii() and value.isdecimal() and 0 < int(value) < 2**31):
         raise ImproperlyConfigured(f"{name} is {value!r}: it must be a positive whole number")
     return int(value)
+
+
+def networks(name: str) -> list[str]:
+    """IP addresses and networks (CIDR), separated by spaces or commas."""
+    found = words(name, "")
+    for network in found:
+        try:
+            ipaddress.ip_network(network)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name} takes IP addresses and networks: {error}") from None
+    return found
 
 
 def data_dir() -> Path:

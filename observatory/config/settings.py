@@ -12,6 +12,7 @@ from observatory.config.environment import (
     data_dir,
     database,
     frontend_dir,
+    networks,
     number,
     redis_url,
     secret_key,
@@ -30,6 +31,7 @@ PUBLIC_URL = text("OBSERVATORY_PUBLIC_URL", "").rstrip("/")
 ALLOWED_HOSTS = words("OBSERVATORY_ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL else []
 HTTPS = PUBLIC_URL.startswith("https://")
+TRUSTED_PROXIES = networks("OBSERVATORY_TRUSTED_PROXIES")
 
 INSTALLED_APPS = [
     "unfold",  # before the admin, whose templates it replaces
@@ -161,7 +163,10 @@ LOGIN_REDIRECT_URL = "clusters"
 LOGOUT_REDIRECT_URL = "sign-in"
 PASSWORD_RESET_TIMEOUT = 3600  # seconds: lifetime of a one-time sign-in link
 AXES_FAILURE_LIMIT = 5
-AXES_COOLOFF_TIME = 0.25  # hours
+AXES_COOLOFF_TIME = "observatory.clusters.sign_in_throttle.cool_off"
+AXES_CLIENT_IP_CALLABLE = "observatory.clusters.sign_in_throttle.client_address"
+AXES_ENABLE_ACCESS_FAILURE_LOG = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_TEMPLATE = "pages/accounts/locked.html"
 AXES_RESET_ON_SUCCESS = True
@@ -190,7 +195,7 @@ CONTENT_SECURITY_POLICY = {
 }
 # What the admin's pages may do beside it, for staff: django-unfold writes its behaviour into its templates as
 # expressions, which Alpine evaluates, and Alpine sets what they say of an element's style as an attribute.
-# Plotly, which draws the trial of an alert rule there, adds an empty <style> that it fills by CSSOM, and one
+# Plotly, which draws the back-test of an alert rule there, adds an empty <style>, filled by CSSOM, and one
 # for its maps. The latter's hash belongs to this version of Plotly: tests/pages/test_in_chromium.py fails
 # with another version.
 ADMIN_POLICY = {

@@ -67,9 +67,7 @@ def sweep_jobs() -> None:
                 if nobody_does:
                     _finish(job, Job.State.FAILED, message="The worker process died. Try again.")
     for job in Job.objects.filter(state=Job.State.WAITING, created__lt=now() - LONGEST_WAIT):
-        message = (
-            "No worker started this job. Check with `dask-observatory doctor`."
-        )
+        message = "No worker started this job. Check with `dask-observatory doctor`."
         _finish(job, Job.State.FAILED, message=message)
     for job in Job.objects.exclude(state__in=OPEN).filter(finished__lt=now() - KEPT):
         folder.remove(job.pk)

@@ -17,11 +17,15 @@ import psutil
 
 from tests.browser.observatory import ROOT, SERVICES, free_port
 
+METRICS_TOKEN = "sesame"
+METRICS = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+"""headers of who may read /metrics"""
+
 
 def environment(**changes: str) -> dict[str, str]:
     """Ours, without the services of the tests."""
     kept = {name: value for name, value in os.environ.items() if name not in (*SERVICES, "PYTHONUNBUFFERED")}
-    return {**kept, **changes}
+    return {**kept, "OBSERVATORY_METRICS_TOKEN": METRICS_TOKEN, **changes}
 
 
 MANAGE = (sys.executable, "manage.py")
@@ -37,7 +41,7 @@ def manage(
         env=environment(**changes),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -98,7 +102,7 @@ class Machine:
         """Sends `up` a signal; returns how it ended."""
         assert self.up is not None
         self.up.send_signal(number)
-        return self.up.wait(60)
+        return self.up.wait(120)
 
     def answer(self, path: str, **headers: str) -> tuple[int, str]:
         """The status, 0 for none, and the body."""

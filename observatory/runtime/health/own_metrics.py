@@ -105,9 +105,9 @@ def alert_metrics() -> Iterator[Metric]:
     deliveries = GaugeMetricFamily("observatory_deliveries", "Notifications, by state.", labels=["state"])
     try:
         lag.add_metric([], health.lag())
-        for state, count in health.open_alerts().items():
+        for state, count in health.open_alert_counts().items():
             alerts.add_metric([state], count)
-        for state, count in health.deliveries().items():
+        for state, count in health.delivery_counts().items():
             deliveries.add_metric([state], count)
     except DatabaseError:
         return

@@ -24,6 +24,8 @@ def web(options: Options) -> Program:
     command = [
         *python("uvicorn", "observatory.config.asgi:application"),
         *("--host", options.host, "--port", str(options.port)),
+        # asgi.py reads the headers of trusted proxies, and of nobody else
+        "--no-proxy-headers",
         *("--no-access-log", "--timeout-graceful-shutdown", "5", "--ws-max-size", "65536"),
         # each frame would be compressed again for each page
         *("--ws-per-message-deflate", "false"),
