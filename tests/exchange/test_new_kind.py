@@ -17,8 +17,7 @@ from django.core.management import call_command
 
 from observatory.agent.configuration import read_configuration
 from observatory.agent.delivery.buffer import Buffer
-from observatory.agent.delivery.sender import Cluster as Sending
-from observatory.agent.delivery.sender import Sender
+from observatory.agent.delivery.sender import ClusterInfo, Sender
 from observatory.client import ObservatoryClient
 from observatory.clusters import access_tokens, tokens
 from observatory.clusters.models import Cluster
@@ -90,7 +89,7 @@ def sent(rows: list[tuple[Any, ...]], now: float, url: str, world: World, folder
     settings = read_configuration(
         url=url, token=secret, flush_interval=0.05, spool_directory=str(folder / "spool")
     )
-    cluster = Sending("Scheduler-9", "paused", "tcp://10.0.0.9:8786", now, now)
+    cluster = ClusterInfo("Scheduler-9", "paused", "tcp://10.0.0.9:8786", now, now)
     sender = Sender(settings, cluster, Buffer())
     sender.start()
     sender.buffer.appender("worker")((now, WORKER, "w0", "10.0.0.7", 2, 0.0, "running", "{}", "{}"))

@@ -1,4 +1,4 @@
-"""The run whole, as another Observatory imports it."""
+"""Bundle: the whole run, for import into another Observatory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from observatory.wire.kinds import stored_kinds
 
 class BundleFormat:
     name = "bundle"
-    label = "Bundle, for another Observatory: everything, to be imported whole"
+    label = "Bundle: everything, for import into another Observatory"
     suffix = ".observatory.zip"
     content_type = "application/zip"
 
@@ -46,7 +46,7 @@ class BundleFormat:
 
 
 def _run_facts(scope: Scope, title: str) -> RunFacts:
-    """With the tags and the code of the run whose window this is, if it is one's."""
+    """With the tags and code of the run that has this window, if there is one."""
     facts = RunFacts(name=title, start=scope.start / 1e6, stop=scope.stop / 1e6)
     run = Run.objects.filter(cluster=scope.cluster, start=from_microseconds(scope.start), name=title).first()
     if run is None:
@@ -73,7 +73,7 @@ def _cluster_facts(cluster: Cluster, has_agent: bool) -> ClusterFacts:
 
 
 def _notes(scope: Scope) -> list[NoteFacts]:
-    """Without their authors, who are nobody elsewhere. Notes can name people: none of them is public."""
+    """Without authors, who don't exist elsewhere. Public scopes have no notes: these can name people."""
     if scope.is_public:
         return []
     found = Note.objects.filter(
