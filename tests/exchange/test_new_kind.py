@@ -71,7 +71,7 @@ def pause(
     monkeypatch.setitem(kinds.KINDS, "pause", kinds.find()["pause"])  # type: ignore[arg-type]
     call_command("migrate", verbosity=0)
     yield "pause"
-    connection.execute("DROP TABLE pause")
+    connection.execute("DROP TABLE IF EXISTS pause")
     sys.modules.pop("observatory.wire.kinds.pause")
 
 
