@@ -62,16 +62,16 @@ WORKER, NOBODY = "tcp://10.0.0.7:4000", "tcp://10.0.0.8:4000"
 
 
 @pytest.fixture
-def pause(
-    transactional_db: None, connection: psycopg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
+def pause(transactional_db: None, connection: psycopg.Connection, tmp_path: Path) -> Iterator[str]:
     """The name of the kind, which has its table."""
     (tmp_path / "pause.py").write_text(MODULE)
-    monkeypatch.setattr(kinds, "__path__", [*kinds.__path__, str(tmp_path)])
-    monkeypatch.setitem(kinds.KINDS, "pause", kinds.find()["pause"])  # type: ignore[arg-type]
-    call_command("migrate", verbosity=0)
-    yield "pause"
-    connection.execute("DROP TABLE IF EXISTS pause")
+    # the other fixtures end when the kind is gone
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kinds, "__path__", [*kinds.__path__, str(tmp_path)])
+        patch.setitem(kinds.KINDS, "pause", kinds.find()["pause"])  # type: ignore[arg-type]
+        call_command("migrate", verbosity=0)
+        yield "pause"
+    connection.execute("DROP TABLE pause")
     sys.modules.pop("observatory.wire.kinds.pause")
 
 
