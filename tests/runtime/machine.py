@@ -41,7 +41,7 @@ def manage(
         env=environment(**changes),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -102,7 +102,7 @@ class Machine:
         """Sends `up` a signal; returns how it ended."""
         assert self.up is not None
         self.up.send_signal(number)
-        return self.up.wait(60)
+        return self.up.wait(120)
 
     def answer(self, path: str, **headers: str) -> tuple[int, str]:
         """The status, 0 for none, and the body."""
