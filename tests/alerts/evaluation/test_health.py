@@ -27,13 +27,13 @@ def test_a_live_cluster_without_evaluation_is_reported(observed: Observed) -> No
     assert lag() < 5
     found = check_result("alerts")
     assert found is not None
-    assert found.fine
+    assert found.ok
     Cluster.objects.update(agent_heard=now() - timedelta(minutes=10))
     assert 580 < lag() < 640
     found = check_result("alerts")
     assert found is not None
-    assert not found.fine
-    assert found.text.endswith("s behind what is recorded")
+    assert not found.ok
+    assert found.text.endswith("s behind the recorded data")
     Cluster.objects.update(ended=now())
     assert lag() == 0
 
@@ -45,7 +45,7 @@ def test_failing_rules_are_reported_with_the_reason(observed: Observed) -> None:
     observed.evaluate(20)
     found = check_result("rule broken")
     assert found is not None
-    assert not found.fine
+    assert not found.ok
     assert "what is this?" in found.text
     assert check_result("rule disabled") is None
 
