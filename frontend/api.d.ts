@@ -54,13 +54,13 @@ export interface paths {
         };
         /**
          * List Targets
-         * @description The targets of all projects that you are a member of, or of the one with the slug `project`.
+         * @description The targets of your projects, or of the project with the slug `project`.
          */
         get: operations["observatory_collect_api_list_targets"];
         put?: never;
         /**
          * Add Target
-         * @description Adds a target, unless it can't be reached or is no Dask scheduler.
+         * @description Adds a target. Refused when the address cannot be reached or is not a Dask scheduler.
          */
         post: operations["observatory_collect_api_add_target"];
         delete?: never;
@@ -82,7 +82,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Target
-         * @description Removes a target. What was recorded of its clusters stays.
+         * @description Removes a target. Its recorded clusters are kept.
          */
         delete: operations["observatory_collect_api_remove_target"];
         options?: never;
@@ -1005,7 +1005,7 @@ export interface components {
         };
         /**
          * TargetChange
-         * @description What is left out stays as it is. A target stays in its project.
+         * @description Fields that are left out keep their value. A target cannot change its project.
          */
         TargetChange: {
             /** Url */

@@ -1,4 +1,4 @@
-"""Runs a complete Observatory: `manage.py up` with a temporary data folder."""
+"""Runs a complete Observatory: `dask-observatory up` with a temporary data folder."""
 
 from __future__ import annotations
 
