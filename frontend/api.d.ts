@@ -272,8 +272,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Told
-         * @description What the page has to know before it draws.
+         * Info
+         * @description The cluster or window, and constants that the page needs before it draws.
          */
         get: operations["cluster_information"];
         put?: never;
@@ -313,7 +313,7 @@ export interface paths {
         };
         /**
          * Tiles
-         * @description One tile, as blocks. `version` is the extent's: with it a closed tile never changes.
+         * @description One tile, as blocks. With `version`, the extent's, a closed tile is immutable.
          */
         get: operations["cluster_tile"];
         put?: never;
@@ -333,7 +333,7 @@ export interface paths {
         };
         /**
          * State
-         * @description Progress, tasks by state and workers at an instant.
+         * @description Progress, tasks by state, and workers at a point in time.
          */
         get: operations["cluster_state"];
         put?: never;
@@ -353,7 +353,7 @@ export interface paths {
         };
         /**
          * Span
-         * @description The span of a lane at an instant; 404 where the lane was idle.
+         * @description The span of a lane at a point in time; 404 if the lane was idle.
          */
         get: operations["cluster_span"];
         put?: never;
@@ -393,7 +393,7 @@ export interface paths {
         };
         /**
          * Stacks
-         * @description The frames of the stacks that a profile's tiles name, as one block; `ids` have commas between.
+         * @description The frames of stacks, as one block; `ids` are comma-separated.
          */
         get: operations["cluster_stacks"];
         put?: never;
@@ -412,8 +412,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Told
-         * @description What the page has to know before it draws.
+         * Info
+         * @description The cluster or window, and constants that the page needs before it draws.
          */
         get: operations["run_information"];
         put?: never;
@@ -453,7 +453,7 @@ export interface paths {
         };
         /**
          * Tiles
-         * @description One tile, as blocks. `version` is the extent's: with it a closed tile never changes.
+         * @description One tile, as blocks. With `version`, the extent's, a closed tile is immutable.
          */
         get: operations["run_tile"];
         put?: never;
@@ -473,7 +473,7 @@ export interface paths {
         };
         /**
          * State
-         * @description Progress, tasks by state and workers at an instant.
+         * @description Progress, tasks by state, and workers at a point in time.
          */
         get: operations["run_state"];
         put?: never;
@@ -493,7 +493,7 @@ export interface paths {
         };
         /**
          * Span
-         * @description The span of a lane at an instant; 404 where the lane was idle.
+         * @description The span of a lane at a point in time; 404 if the lane was idle.
          */
         get: operations["run_span"];
         put?: never;
@@ -533,7 +533,7 @@ export interface paths {
         };
         /**
          * Stacks
-         * @description The frames of the stacks that a profile's tiles name, as one block; `ids` have commas between.
+         * @description The frames of stacks, as one block; `ids` are comma-separated.
          */
         get: operations["run_stacks"];
         put?: never;
@@ -552,8 +552,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Told
-         * @description What the page has to know before it draws.
+         * Info
+         * @description The cluster or window, and constants that the page needs before it draws.
          */
         get: operations["link_information"];
         put?: never;
@@ -593,7 +593,7 @@ export interface paths {
         };
         /**
          * Tiles
-         * @description One tile, as blocks. `version` is the extent's: with it a closed tile never changes.
+         * @description One tile, as blocks. With `version`, the extent's, a closed tile is immutable.
          */
         get: operations["link_tile"];
         put?: never;
@@ -613,7 +613,7 @@ export interface paths {
         };
         /**
          * State
-         * @description Progress, tasks by state and workers at an instant.
+         * @description Progress, tasks by state, and workers at a point in time.
          */
         get: operations["link_state"];
         put?: never;
@@ -633,7 +633,7 @@ export interface paths {
         };
         /**
          * Span
-         * @description The span of a lane at an instant; 404 where the lane was idle.
+         * @description The span of a lane at a point in time; 404 if the lane was idle.
          */
         get: operations["link_span"];
         put?: never;
@@ -673,7 +673,7 @@ export interface paths {
         };
         /**
          * Stacks
-         * @description The frames of the stacks that a profile's tiles name, as one block; `ids` have commas between.
+         * @description The frames of stacks, as one block; `ids` are comma-separated.
          */
         get: operations["link_stacks"];
         put?: never;
@@ -713,7 +713,7 @@ export interface paths {
         };
         /**
          * List Alerts
-         * @description The alerts that you may see and ask for; a page beyond the last gives the last.
+         * @description The alerts that match the query; a page beyond the last returns the last.
          */
         get: operations["observatory_alerts_web_api_list_alerts"];
         put?: never;
@@ -752,7 +752,7 @@ export interface paths {
         put?: never;
         /**
          * Acknowledge Alert
-         * @description Says that you look after it, and what you have to say of it.
+         * @description Acknowledges the alert: makes you its assignee and ends reminders.
          */
         post: operations["observatory_alerts_web_api_acknowledge_alert"];
         delete?: never;
@@ -772,7 +772,7 @@ export interface paths {
         put?: never;
         /**
          * Silence Alert
-         * @description Keeps it, and others like it, quiet: nobody is told until the silence expires.
+         * @description Silences the alert, or similar ones: no notifications until the silence expires.
          */
         post: operations["observatory_alerts_web_api_silence_alert"];
         delete?: never;
@@ -790,7 +790,7 @@ export interface paths {
         };
         /**
          * Alerts
-         * @description The alerts of the timeline; 304 where they are what was answered before.
+         * @description The alerts of the timeline; 304 if they haven't changed.
          */
         get: operations["cluster_alerts"];
         put?: never;
@@ -810,7 +810,7 @@ export interface paths {
         };
         /**
          * Alerts
-         * @description The alerts of the timeline; 304 where they are what was answered before.
+         * @description The alerts of the timeline; 304 if they haven't changed.
          */
         get: operations["run_alerts"];
         put?: never;
@@ -830,7 +830,7 @@ export interface paths {
         };
         /**
          * Alerts
-         * @description The alerts of the timeline; 304 where they are what was answered before.
+         * @description The alerts of the timeline; 304 if they haven't changed.
          */
         get: operations["link_alerts"];
         put?: never;
@@ -862,33 +862,33 @@ export interface components {
              * Search
              * @default
              */
-            search: string;
+            search?: string;
             /**
              * State
              * @default all
              * @enum {string}
              */
-            state: "all" | "live" | "ended" | "errors";
+            state?: "all" | "live" | "ended" | "errors";
             /**
              * Project
              * @default
              */
-            project: string;
+            project?: string;
             /**
              * Alert
              * @default
              */
-            alert: string;
+            alert?: string;
             /**
              * Page
              * @default 1
              */
-            page: number;
+            page?: number;
             /**
              * Page Size
              * @default 50
              */
-            page_size: number;
+            page_size?: number;
         };
         /**
          * ClusterOut
@@ -981,27 +981,27 @@ export interface components {
              * Name
              * @default
              */
-            name: string;
+            name?: string;
             /**
              * Enabled
              * @default true
              */
-            enabled: boolean;
+            enabled?: boolean;
             /**
              * Identity Interval
              * @default 1
              */
-            identity_interval: number;
+            identity_interval?: number;
             /**
              * Metrics Interval
              * @default 5
              */
-            metrics_interval: number;
+            metrics_interval?: number;
             /**
              * Series Limit
              * @default 100000
              */
-            series_limit: number;
+            series_limit?: number;
         };
         /**
          * TargetChange
@@ -1030,6 +1030,148 @@ export interface components {
             /** Already */
             already: boolean;
         };
+        /** ComparedFact */
+        ComparedFact: {
+            /** Kind */
+            kind: string;
+            /** Name */
+            name: string;
+            /** A */
+            a: string;
+            /** B */
+            b: string;
+        };
+        /**
+         * ComparedFigure
+         * @description A figure of `a` and of `b`, the median where these are several. null: not known, or not defined.
+         */
+        ComparedFigure: {
+            /** Name */
+            name: string;
+            /**
+             * Unit
+             * @enum {string}
+             */
+            unit: "seconds" | "share" | "bytes" | "count";
+            /** A */
+            a: number | null;
+            /** B */
+            b: number | null;
+            /** Difference */
+            difference: number | null;
+            /** Ratio */
+            ratio: number | null;
+        };
+        /**
+         * ComparedPrefix
+         * @description `p`, `ratio`, `others` and `cost` are null where nothing was tested.
+         */
+        ComparedPrefix: {
+            /** Name */
+            name: string;
+            /** Color */
+            color: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "slower" | "faster" | "only in a" | "only in b" | "too few tasks" | "";
+            a: components["schemas"]["PrefixSide"] | null;
+            b: components["schemas"]["PrefixSide"] | null;
+            /** Ratio */
+            ratio: number | null;
+            /** Others */
+            others: number | null;
+            /** P */
+            p: number | null;
+            /** Cost */
+            cost: number | null;
+        };
+        /** ComparedRun */
+        ComparedRun: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Cluster */
+            cluster: string;
+            /** Start */
+            start: number;
+            /** Seconds */
+            seconds: number;
+            /** Outcome */
+            outcome: string;
+            /** Tags */
+            tags: {
+                [key: string]: string;
+            };
+        };
+        /** Comparison */
+        Comparison: {
+            a: components["schemas"]["ComparedRun"];
+            /** B */
+            b: components["schemas"]["ComparedRun"][];
+            /** Figures */
+            figures: components["schemas"]["ComparedFigure"][];
+            /** Prefixes */
+            prefixes: components["schemas"]["ComparedPrefix"][];
+            /** More Prefixes */
+            more_prefixes: number;
+            memory: components["schemas"]["MemoryCurves"];
+            /** Differ */
+            differ: components["schemas"]["ComparedFact"][];
+            /** Same */
+            same: components["schemas"]["ComparedFact"][];
+            test: components["schemas"]["TestParameters"];
+        };
+        /** MemoryCurves */
+        MemoryCurves: {
+            /** Width */
+            width: number;
+            /** Lines */
+            lines: (number | null)[][];
+        };
+        /**
+         * PrefixSide
+         * @description The tasks of a prefix in a run.
+         */
+        PrefixSide: {
+            /** Count */
+            count: number;
+            /** Seconds */
+            seconds: number;
+            /** Quantiles */
+            quantiles: number[];
+            /** Histogram */
+            histogram: [
+                number,
+                number
+            ][];
+            /** Nbytes */
+            nbytes: number;
+            /** Transfer Seconds */
+            transfer_seconds: number;
+        };
+        /**
+         * TestParameters
+         * @description What significance was tested with.
+         */
+        TestParameters: {
+            /** Margin */
+            margin: number;
+            /** Level */
+            level: number;
+            /** Fewest */
+            fewest: number;
+            /** Least Share */
+            least_share: number;
+            /** Quantiles */
+            quantiles: number[];
+            /** Bins Of Octave */
+            bins_of_octave: number;
+            /** Shortest */
+            shortest: number;
+        };
         /**
          * RunQuery
          * @description Times and durations are seconds. What is left out asks for all.
@@ -1039,36 +1181,36 @@ export interface components {
              * Project
              * @default
              */
-            project: string;
+            project?: string;
             /** Cluster */
             cluster?: number | null;
             /**
              * Name
              * @default
              */
-            name: string;
+            name?: string;
             /**
              * Tag
              * @default
              */
-            tag: string;
+            tag?: string;
             /**
              * User
              * @default
              */
-            user: string;
+            user?: string;
             /**
              * Outcome
              * @default
              * @enum {string}
              */
-            outcome: "" | "running" | "finished" | "erred" | "lost";
+            outcome?: "" | "running" | "finished" | "erred" | "lost";
             /**
              * Origin
              * @default
              * @enum {string}
              */
-            origin: "" | "found" | "code" | "cut" | "imported";
+            origin?: "" | "found" | "code" | "cut" | "imported";
             /** Shortest */
             shortest?: number | null;
             /** Longest */
@@ -1081,33 +1223,78 @@ export interface components {
              * With Errors
              * @default false
              */
-            with_errors: boolean;
+            with_errors?: boolean;
             /**
              * Pinned
              * @default false
              */
-            pinned: boolean;
+            pinned?: boolean;
             /**
              * Alert
              * @default
              */
-            alert: string;
+            alert?: string;
             /**
              * Order
              * @default -start
              * @enum {string}
              */
-            order: "start" | "-start" | "duration" | "-duration" | "tasks" | "-tasks" | "errors" | "-errors" | "name" | "-name";
+            order?: "start" | "-start" | "duration" | "-duration" | "tasks" | "-tasks" | "errors" | "-errors" | "name" | "-name";
             /**
              * Page
              * @default 1
              */
-            page: number;
+            page?: number;
             /**
              * Page Size
              * @default 50
              */
-            page_size: number;
+            page_size?: number;
+        };
+        /**
+         * RunFigures
+         * @description Totals of a run's window (store/queries/window_totals.py). An answer leaves out what isn't counted.
+         */
+        RunFigures: {
+            /**
+             * Tasks
+             * @default 0
+             */
+            tasks?: number;
+            /**
+             * Errors
+             * @default 0
+             */
+            errors?: number;
+            /**
+             * Seconds
+             * @default {}
+             */
+            seconds?: {
+                [key: string]: number;
+            };
+            /**
+             * Transferred
+             * @default 0
+             */
+            transferred?: number;
+            /**
+             * Workers
+             * @default 0
+             */
+            workers?: number;
+            /**
+             * Threads
+             * @default 0
+             */
+            threads?: number;
+            /**
+             * Lane Seconds
+             * @default 0
+             */
+            lane_seconds?: number;
+            /** Peak Memory */
+            peak_memory?: number | null;
         };
         /**
          * RunOut
@@ -1124,10 +1311,16 @@ export interface components {
             cluster: number;
             /** Cluster Name */
             cluster_name: string;
-            /** Origin */
-            origin: string;
-            /** Outcome */
-            outcome: string;
+            /**
+             * Origin
+             * @enum {string}
+             */
+            origin: "found" | "code" | "cut" | "imported";
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "running" | "finished" | "erred" | "lost";
             /** Start */
             start: number;
             /** Stop */
@@ -1146,10 +1339,7 @@ export interface components {
             tasks: number;
             /** Errors */
             errors: number;
-            /** Figures */
-            figures: {
-                [key: string]: unknown;
-            };
+            figures: components["schemas"]["RunFigures"];
         };
         /** RunPage */
         RunPage: {
@@ -1173,7 +1363,7 @@ export interface components {
              * Name
              * @default
              */
-            name: string;
+            name?: string;
             /** Start */
             start?: number | null;
             /** Stop */
@@ -1182,7 +1372,7 @@ export interface components {
              * Tags
              * @default {}
              */
-            tags: {
+            tags?: {
                 [key: string]: string;
             } | string;
         };
@@ -1232,7 +1422,7 @@ export interface components {
              * Text
              * @default
              */
-            text: string;
+            text?: string;
         };
         /** NoteChange */
         NoteChange: {
@@ -1240,7 +1430,293 @@ export interface components {
              * Text
              * @default
              */
-            text: string;
+            text?: string;
+        };
+        /**
+         * ClusterInfo
+         * @description A cluster or a window of it, and constants of its timeline. Times are seconds on the scheduler's clock.
+         *
+         *     Through a public link, `id`, `project`, `target`, `scheduler_id` and `address` are null.
+         */
+        ClusterInfo: {
+            /** Id */
+            id: number | null;
+            /** Name */
+            name: string;
+            project: components["schemas"]["ProjectName"] | null;
+            target: components["schemas"]["TargetStatus"] | null;
+            /** Scheduler Id */
+            scheduler_id: string | null;
+            /** Address */
+            address: string | null;
+            /** Has Agent */
+            has_agent: boolean;
+            /** Started */
+            started: number;
+            /** First */
+            first: number;
+            /** Last */
+            last: number;
+            /** Committed */
+            committed: number;
+            /** Version */
+            version: number;
+            /** Sequence */
+            sequence: number;
+            /** Ended */
+            ended: number | null;
+            /** End Reason */
+            end_reason: string;
+            /** Stream */
+            stream: string;
+            /** Now */
+            now: number;
+            /** Identity Interval */
+            identity_interval: number;
+            /** Metrics Interval */
+            metrics_interval: number;
+            /** Tile Bins */
+            tile_bins: number;
+            /** Band */
+            band: number;
+            /** Minimum Level */
+            minimum_level: number;
+            /** Maximum Level */
+            maximum_level: number;
+            thresholds: components["schemas"]["Thresholds"];
+            /** Is Whole */
+            is_whole: boolean;
+            /** Parts */
+            parts: ("code" | "logs" | "tracebacks")[];
+            /** Task Count */
+            task_count: number | null;
+            /** Error Count */
+            error_count: number | null;
+            /** Worker Count */
+            worker_count?: number | null;
+        };
+        /** ProjectName */
+        ProjectName: {
+            /** Slug */
+            slug: string;
+            /** Name */
+            name: string;
+        };
+        /** TargetStatus */
+        TargetStatus: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Stream */
+            stream: string;
+            /** Last Error */
+            last_error: string;
+        };
+        /**
+         * Thresholds
+         * @description Dask's thresholds of a worker's memory, as fractions of its limit.
+         */
+        Thresholds: {
+            /** Target */
+            target: number;
+            /** Spill */
+            spill: number;
+            /** Pause */
+            pause: number;
+            /** Terminate */
+            terminate: number;
+        };
+        /** Lanes */
+        Lanes: {
+            /** Workers */
+            workers: components["schemas"]["TimelineWorker"][];
+            /** Lanes */
+            lanes: components["schemas"]["TimelineLane"][];
+            /** Prefixes */
+            prefixes: components["schemas"]["TimelinePrefix"][];
+            /** Series */
+            series: {
+                [key: string]: components["schemas"]["TimelineSeries"][];
+            };
+        };
+        /**
+         * TimelineLane
+         * @description A thread of a worker.
+         */
+        TimelineLane: {
+            /** Id */
+            id: number;
+            /** Worker */
+            worker: number;
+            /** Thread */
+            thread: number;
+            /** Position */
+            position: number;
+        };
+        /** TimelinePrefix */
+        TimelinePrefix: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Color */
+            color: string;
+        };
+        /** TimelineSeries */
+        TimelineSeries: {
+            /** Id */
+            id: number;
+            /** Worker */
+            worker: number | null;
+            /** Metric */
+            metric: string;
+            /** Labels */
+            labels: {
+                [key: string]: string;
+            };
+            /** Interval */
+            interval: number;
+        };
+        /**
+         * TimelineWorker
+         * @description The lifetime of a worker.
+         */
+        TimelineWorker: {
+            /** Id */
+            id: number;
+            /** Address */
+            address: string;
+            /** Name */
+            name: string;
+            /** Host */
+            host: string;
+            /** Nthreads */
+            nthreads: number;
+            /** Memory Limit */
+            memory_limit: number;
+            /** Started */
+            started: number;
+            /** Ended */
+            ended: number | null;
+            /** End Reason */
+            end_reason: string;
+            /** Status */
+            status: string;
+            /** Position */
+            position: number;
+        };
+        /**
+         * PrefixProgress
+         * @description Tasks of a prefix up to the time of the state. A task that is computed again counts again.
+         */
+        PrefixProgress: {
+            /** Prefix */
+            prefix: number;
+            /** Name */
+            name: string;
+            /** Color */
+            color: string;
+            /** Done */
+            done: number;
+            /** Total */
+            total: number | null;
+            /** Erred */
+            erred: number | null;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
+         * State
+         * @description The state of a cluster at a time.
+         */
+        State: {
+            /** At */
+            at: number;
+            /** Version */
+            version: number;
+            /** Progress */
+            progress: components["schemas"]["PrefixProgress"][];
+            /** Tasks */
+            tasks: {
+                [key: string]: number;
+            };
+            /** Workers */
+            workers: components["schemas"]["WorkerState"][];
+            totals: components["schemas"]["StateTotals"];
+        };
+        /** StateTotals */
+        StateTotals: {
+            /** Workers */
+            workers: number;
+            /** Threads */
+            threads: number;
+            /** Tasks */
+            tasks: number;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
+         * WorkerState
+         * @description A worker's last heartbeat, memory in bytes. null: not known.
+         */
+        WorkerState: {
+            /** Id */
+            id: number;
+            /** Status */
+            status: string;
+            /** Cpu */
+            cpu: number | null;
+            /** Memory */
+            memory: number | null;
+            /** Managed */
+            managed: number | null;
+            /** Unmanaged */
+            unmanaged: number | null;
+            /** Spilled */
+            spilled: number | null;
+            /** Limit */
+            limit: number;
+            /** Gil */
+            gil: number | null;
+            /** Running */
+            running: number | null;
+        };
+        /** SpanDetail */
+        SpanDetail: {
+            /** Lane */
+            lane: number;
+            /** Prefix */
+            prefix: number;
+            /** Action */
+            action: string;
+            /** Status */
+            status: string;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Nbytes */
+            nbytes: number;
+            /** Key */
+            key: string;
+            /** Typename */
+            typename: string;
+        };
+        /** EventItem */
+        EventItem: {
+            /** Time */
+            time: number;
+            /** Worker */
+            worker: number | null;
+            /** Kind */
+            kind: string;
+            /** Message */
+            message: string;
+            /** Detail */
+            detail: {
+                [key: string]: unknown;
+            };
         };
         /** JobOut */
         JobOut: {
@@ -1265,7 +1741,7 @@ export interface components {
         };
         /**
          * AlertQuery
-         * @description Times are seconds. What is left out asks for all.
+         * @description Times are seconds. A missing parameter doesn't filter.
          */
         AlertQuery: {
             /**
@@ -1273,30 +1749,30 @@ export interface components {
              * @default
              * @enum {string}
              */
-            state: "" | "pending" | "firing" | "resolved";
+            state?: "" | "pending" | "firing" | "resolved";
             /**
              * Severity
              * @default
              * @enum {string}
              */
-            severity: "" | "info" | "warning" | "critical";
+            severity?: "" | "info" | "warning" | "critical";
             /**
              * Project
              * @default
              */
-            project: string;
+            project?: string;
             /** Cluster */
             cluster?: number | null;
             /**
              * Rule
              * @default
              */
-            rule: string;
+            rule?: string;
             /**
              * Text
              * @default
              */
-            text: string;
+            text?: string;
             /** Since */
             since?: number | null;
             /** Until */
@@ -1306,17 +1782,17 @@ export interface components {
              * @default -since
              * @enum {string}
              */
-            order: "since" | "-since" | "severity" | "-severity" | "rule" | "-rule" | "cluster" | "-cluster";
+            order?: "since" | "-since" | "severity" | "-severity" | "rule" | "-rule" | "cluster" | "-cluster";
             /**
              * Page
              * @default 1
              */
-            page: number;
+            page?: number;
             /**
              * Page Size
              * @default 50
              */
-            page_size: number;
+            page_size?: number;
         };
         /**
          * AlertOut
@@ -1327,10 +1803,16 @@ export interface components {
             id: number;
             /** Rule */
             rule: string;
-            /** Severity */
-            severity: string;
-            /** State */
-            state: string;
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "info" | "warning" | "critical";
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "firing" | "resolved";
             /** Project */
             project: string;
             /** Cluster */
@@ -1385,7 +1867,7 @@ export interface components {
              * Note
              * @default
              */
-            note: string;
+            note?: string;
         };
         /** SilenceOut */
         SilenceOut: {
@@ -1402,7 +1884,7 @@ export interface components {
         };
         /**
          * NewSilence
-         * @description `of`: this alert alone, its rule on its cluster, or its rule in the whole project.
+         * @description `of`: this alert only, its rule on its cluster, or its rule in the whole project.
          */
         NewSilence: {
             /**
@@ -1410,7 +1892,7 @@ export interface components {
              * @default 1h
              * @enum {string}
              */
-            lasts: "1h" | "4h" | "1d" | "until";
+            lasts?: "1h" | "4h" | "1d" | "until";
             /** Until */
             until?: string | null;
             /**
@@ -1418,12 +1900,73 @@ export interface components {
              * @default alert
              * @enum {string}
              */
-            of: "alert" | "cluster" | "project";
+            of?: "alert" | "cluster" | "project";
             /**
              * Comment
              * @default
              */
-            comment: string;
+            comment?: string;
+        };
+        /** RuleText */
+        RuleText: {
+            /** Description */
+            description: string;
+            /** Advice */
+            advice: string;
+        };
+        /**
+         * TimelineAlert
+         * @description Times are seconds on the scheduler's clock. Public links leave out what has a default here.
+         */
+        TimelineAlert: {
+            /** Rule */
+            rule: string;
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "info" | "warning" | "critical";
+            /** Pending */
+            pending: number;
+            /** Fired */
+            fired: number | null;
+            /** Resolved */
+            resolved: number | null;
+            /**
+             * Id
+             * @default 0
+             */
+            id?: number;
+            /** Worker */
+            worker?: number | null;
+            /**
+             * Labels
+             * @default {}
+             */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * Message
+             * @default
+             */
+            message?: string;
+            /** Acknowledged By */
+            acknowledged_by?: string | null;
+            /**
+             * Acknowledgement
+             * @default
+             */
+            acknowledgement?: string;
+        };
+        /** TimelineAlerts */
+        TimelineAlerts: {
+            /** Alerts */
+            alerts: components["schemas"]["TimelineAlert"][];
+            /** Rules */
+            rules: {
+                [key: string]: components["schemas"]["RuleText"];
+            };
         };
     };
     responses: never;
@@ -1698,7 +2241,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["Comparison"];
+                };
             };
         };
     };
@@ -1718,7 +2263,13 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": {
+                        [key: string]: {
+                            [key: string]: string;
+                        };
+                    };
+                };
             };
         };
     };
@@ -2037,7 +2588,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["ClusterInfo"];
+                };
             };
         };
     };
@@ -2055,7 +2608,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["Lanes"];
+                };
             };
         };
     };
@@ -2100,7 +2655,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["State"];
+                };
             };
         };
     };
@@ -2122,7 +2679,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["SpanDetail"];
+                };
             };
         };
     };
@@ -2145,7 +2704,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["EventItem"][];
+                };
             };
         };
     };
@@ -2183,7 +2744,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["ClusterInfo"];
+                };
             };
         };
     };
@@ -2201,7 +2764,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["Lanes"];
+                };
             };
         };
     };
@@ -2246,7 +2811,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["State"];
+                };
             };
         };
     };
@@ -2268,7 +2835,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["SpanDetail"];
+                };
             };
         };
     };
@@ -2291,7 +2860,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["EventItem"][];
+                };
             };
         };
     };
@@ -2329,7 +2900,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["ClusterInfo"];
+                };
             };
         };
     };
@@ -2347,7 +2920,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["Lanes"];
+                };
             };
         };
     };
@@ -2392,7 +2967,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["State"];
+                };
             };
         };
     };
@@ -2414,7 +2991,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["SpanDetail"];
+                };
             };
         };
     };
@@ -2437,7 +3016,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["EventItem"][];
+                };
             };
         };
     };
@@ -2621,7 +3202,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["TimelineAlerts"];
+                };
             };
         };
     };
@@ -2639,7 +3222,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["TimelineAlerts"];
+                };
             };
         };
     };
@@ -2657,7 +3242,9 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["TimelineAlerts"];
+                };
             };
         };
     };

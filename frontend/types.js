@@ -7,30 +7,20 @@
  *   numbers: (name: import("./contract.js").NumberColumn) => Numbers,
  *   texts: (name: import("./contract.js").TextColumn) => Texts}} Block
  *
- * @typedef {{id: number, address: string, name: string, host: string, nthreads: number, memory_limit: number,
- *   started: number, ended: number|null, end_reason: string, status: string, position: number}} Worker
- * @typedef {{id: number, worker: number, thread: number, position: number}} Lane
- * @typedef {{id: number, name: string, color: string}} Prefix
- * @typedef {{id: number, worker: number|null, metric: string, labels: Record<string,string>, interval: number}} Series
+ * Documents of the API (generated from the server's schemas).
+ * @typedef {import("./api.js").components["schemas"]} Schemas
+ * @typedef {Schemas["TimelineWorker"]} Worker
+ * @typedef {Schemas["TimelineLane"]} Lane
+ * @typedef {Schemas["TimelinePrefix"]} Prefix
+ * @typedef {Schemas["TimelineSeries"]} Series
+ * @typedef {Schemas["State"]} State
+ * @typedef {Schemas["ClusterInfo"]} ClusterInfo
+ * @typedef {Schemas["NoteOut"]} Note
+ * @typedef {Schemas["TimelineAlert"]} Alert
  *
  * A tile draws only [start, stop); `blocks` holds what the server sent and what the socket appended.
  * @typedef {{layer: string, level: number, index: number, start: number, stop: number, closed: boolean,
  *   binWidth: number, blocks: Map<string, Block[]>}} Tile
- *
- * What /clusters/{id}/state?at= answers (docs/architecture/http.md).
- * @typedef {{at: number, version: number,
- *   progress: {prefix: number, name: string, color: string, done: number, total: number|null, erred: number|null, seconds: number}[],
- *   tasks: Record<string, number>,
- *   workers: {id: number, status: string, cpu: number|null, memory: number|null, managed: number|null,
- *     unmanaged: number|null, spilled: number|null, limit: number, gil: number|null, running: number|null}[],
- *   totals: {workers: number, threads: number, tasks: number, seconds: number}}} State
- *
- * @typedef {{id: number|null, name: string, started: number, first: number, last: number, committed: number, version: number,
- *   sequence: number, ended: number|null, end_reason: string, now: number, has_agent: boolean, identity_interval: number,
- *   metrics_interval: number, tile_bins: number, band: number, minimum_level: number, maximum_level: number,
- *   target: {id: number, name: string, stream: string, last_error: string}|null,
- *   task_count: number, error_count: number, worker_count: number, parts: string[], is_whole: boolean,
- *   thresholds: {target: number, spill: number, pause: number, terminate: number}}} ClusterInfo
  *
  * `source` is where the page's data comes from. Everything a chart may use. Each of these is an EventTarget that fires "change" when what it holds changed.
  * @typedef {{

@@ -3,13 +3,10 @@
 import { getJson } from "./sources/source.js";
 
 /**
- * `fired` is null for one that is pending, `resolved` for one that is open. A public link tells names, severities and
- * times alone.
- * @typedef {"info"|"warning"|"critical"} Severity
- * @typedef {{rule: string, severity: Severity, pending: number, fired: number|null, resolved: number|null, id?: number,
- *   worker?: number|null, labels?: Record<string, string>, message?: string, acknowledged_by?: string|null,
- *   acknowledgement?: string}} Alert
- * @typedef {{description: string, advice: string}} Meaning
+ * `fired` is null for a pending alert, `resolved` for an open one. Public links leave out what is optional here.
+ * @typedef {import("../types.js").Alert} Alert
+ * @typedef {Alert["severity"]} Severity
+ * @typedef {import("../types.js").Schemas["RuleText"]} Meaning
  * @typedef {{name: string, severity: Severity, count: number, isFiring: boolean}} Flag all that fired of one rule
  */
 

@@ -17,7 +17,7 @@ import { Timeline } from "./timeline.js";
  * @returns {Promise<import("../types.js").Context>} rejects when it can't be asked
  */
 export async function loadContext(source) {
-  const [info, lanes] = await Promise.all([getJson(source), getJson(source, "/lanes")]);
+  const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);
   const model = new Model(info.band);
   model.load(lanes);
   info.worker_count ??= model.workers.size; // nobody counts those of a window

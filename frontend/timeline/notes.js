@@ -2,9 +2,7 @@
 
 import { send } from "../sending.js";
 
-/** `stop` is null for a note at an instant, `author` for one whose account is gone.
- * @typedef {{id: number, time: number, stop: number|null, text: string, author: string|null, created: number,
- *   edited: number|null, may_change: boolean}} Note */
+/** @typedef {import("../types.js").Note} Note */
 
 const REFRESH = 15_000; // ms
 

@@ -138,11 +138,7 @@ def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
     except Exception:  # wrong arguments, or a __str__ that raises
-        return (
-            f"{record.msg!r:.500} (its arguments could not be formatted)"
-            if isinstance(record.msg, str)
-            else "?"
-        )
+        return f"{record.msg!r:.500} (could not be formatted)" if isinstance(record.msg, str) else "?"
 
 
 def _traceback(record: logging.LogRecord) -> str:

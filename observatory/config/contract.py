@@ -142,7 +142,7 @@ def openapi() -> dict[str, Any]:
 def api_types() -> str:
     """The text of frontend/api.d.ts. Raises CalledProcessError where openapi-typescript fails."""
     made = subprocess.run(
-        [ROOT / "node_modules/.bin/openapi-typescript"],
+        [ROOT / "node_modules/.bin/openapi-typescript", "--default-non-nullable=false"],
         input=json.dumps(openapi()),
         capture_output=True,
         text=True,

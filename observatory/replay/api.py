@@ -11,9 +11,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from ninja import Path, Query, Router
 from ninja.errors import HttpError
+from ninja.responses import Response
 
 from observatory.clusters.access import get_cluster
 from observatory.replay import cluster_info
+from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, SpanDetail, State
 from observatory.replay.scope import Scope, Section
 from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import get_tile
@@ -42,15 +44,15 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     """
     router = Router(tags=["replay"], **options)
 
-    @router.get("", operation_id=f"{word}_information")
-    def info(request: HttpRequest) -> dict[str, Any]:
+    @router.get("", operation_id=f"{word}_information", response=ClusterInfo)
+    def info(request: HttpRequest) -> HttpResponse:
         """The cluster or window, and constants that the page needs before it draws."""
-        return cluster_info.cluster_info(scope_of(request))
+        return Response(cluster_info.cluster_info(scope_of(request)))
 
-    @router.get("/lanes", operation_id=f"{word}_lanes")
-    def lanes(request: HttpRequest) -> dict[str, Any]:
+    @router.get("/lanes", operation_id=f"{word}_lanes", response=Lanes)
+    def lanes(request: HttpRequest) -> HttpResponse:
         """Workers, lanes, prefixes and the series of each layer."""
-        return cluster_info.lanes(scope_of(request))
+        return Response(cluster_info.lanes(scope_of(request)))
 
     @router.get("/tiles/{layer}/{level}/{index}", operation_id=f"{word}_tile")
     def tiles(
@@ -73,30 +75,29 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         immutable = tile.closed and version == tile.version and not scope.is_public
         return _response(request, tile.packed, FOREVER if immutable else "private, no-cache")
 
-    @router.get("/state", operation_id=f"{word}_state")
-    def state(request: HttpRequest, at: Seconds) -> dict[str, Any]:
+    @router.get("/state", operation_id=f"{word}_state", response=State)
+    def state(request: HttpRequest, at: Seconds) -> HttpResponse:
         """Progress, tasks by state, and workers at a point in time."""
         scope = scope_of(request)
         with read_connection() as connection, timeline.snapshot(connection):
-            return state_at(connection, scope, round(at * 1e6))
+            return Response(state_at(connection, scope, round(at * 1e6)))
 
-    @router.get("/span", operation_id=f"{word}_span")
-    def span(
-        request: HttpRequest, lane: Annotated[int, Query(ge=0, lt=2**31)], at: Seconds
-    ) -> dict[str, Any]:
+    @router.get("/span", operation_id=f"{word}_span", response=SpanDetail)
+    def span(request: HttpRequest, lane: Annotated[int, Query(ge=0, lt=2**31)], at: Seconds) -> HttpResponse:
         """The span of a lane at a point in time; 404 if the lane was idle."""
-        return _span(scope_of(request), lane, round(at * 1e6))
+        return Response(_span(scope_of(request), lane, round(at * 1e6)))
 
-    @router.get("/events", operation_id=f"{word}_events")
+    @router.get("/events", operation_id=f"{word}_events", response=list[EventItem])
     def events(
         request: HttpRequest,
         after: Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)] = 0,
         before: Seconds = MAXIMUM_TIME / 1e6 - 1,
         limit: Annotated[int, Query(ge=1, le=5000)] = 500,
-    ) -> list[dict[str, Any]]:
+    ) -> HttpResponse:
         """The first events with after ≤ time < before."""
         with read_connection() as connection:
-            return list_events(connection, scope_of(request), round(after * 1e6), round(before * 1e6), limit)
+            window = round(after * 1e6), round(before * 1e6)
+            return Response(list_events(connection, scope_of(request), *window, limit))
 
     @router.get("/stacks", operation_id=f"{word}_stacks")
     def stacks(request: HttpRequest, ids: str) -> HttpResponse:

@@ -75,6 +75,23 @@ class RunChange(Schema):
     pinned: bool | None = None
 
 
+class RunFigures(Schema):
+    """Totals of a run's window (store/queries/window_totals.py). An answer leaves out what isn't counted."""
+
+    tasks: int = 0
+    errors: int = 0
+    seconds: dict[str, float] = {}
+    """busy seconds by action"""
+    transferred: int = 0
+    """bytes"""
+    workers: int = 0
+    threads: int = 0
+    lane_seconds: float = 0.0
+    """seconds that threads existed"""
+    peak_memory: float | None = None
+    """bytes"""
+
+
 class RunOut(Schema):
     """Times are seconds since the epoch on the scheduler's clock."""
 
@@ -83,8 +100,8 @@ class RunOut(Schema):
     project: str
     cluster: int
     cluster_name: str
-    origin: str
-    outcome: str
+    origin: Literal["found", "code", "cut", "imported"]
+    outcome: Literal["running", "finished", "erred", "lost"]
     start: float
     stop: float | None
     """None while it goes on"""
@@ -94,8 +111,8 @@ class RunOut(Schema):
     created: float
     tasks: int
     errors: int
-    figures: dict[str, Any]
-    """of the window, as store/queries/window_totals.py counts them; empty before they are counted"""
+    figures: RunFigures
+    """empty before they are counted"""
 
 
 class RunPage(Schema):
@@ -105,7 +122,7 @@ class RunPage(Schema):
     pages: int
 
 
-@router.get("/runs", response={200: RunPage, 422: Refusal})
+@router.get("/runs", response={200: RunPage, 422: Refusal}, exclude_unset=True)
 def list_runs(request: HttpRequest, query: Query[RunQuery]) -> Any:
     """The runs that you may see and ask for; a page beyond the last gives the last."""
     try:
@@ -116,7 +133,7 @@ def list_runs(request: HttpRequest, query: Query[RunQuery]) -> Any:
     return page_of(found, query.page, query.page_size, _run)
 
 
-@router.post("/runs", response={201: RunOut, 422: Refusal})
+@router.post("/runs", response={201: RunOut, 422: Refusal}, exclude_unset=True)
 def cut_run(request: HttpRequest, new: NewRun) -> Any:
     """Cuts a run out of what was recorded of a cluster."""
     user = cast(User, request.user)
@@ -126,12 +143,12 @@ def cut_run(request: HttpRequest, new: NewRun) -> Any:
     return _saved(CutForm(cluster, user, new.dict()), 201)
 
 
-@router.get("/runs/{int:run_id}", response=RunOut)
+@router.get("/runs/{int:run_id}", response=RunOut, exclude_unset=True)
 def get_run(request: HttpRequest, run_id: int) -> dict[str, Any]:
     return _run(access.get_run(cast(User, request.user), run_id))
 
 
-@router.patch("/runs/{int:run_id}", response={200: RunOut, 422: Refusal})
+@router.patch("/runs/{int:run_id}", response={200: RunOut, 422: Refusal}, exclude_unset=True)
 def change_run(request: HttpRequest, run_id: int, change: RunChange) -> Any:
     run = _run_to_change(request, run_id)
     data = {**model_to_dict(run, RunForm.Meta.fields), **change.dict(exclude_none=True)}

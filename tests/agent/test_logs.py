@@ -129,8 +129,8 @@ class Unprintable:
 @pytest.mark.parametrize(
     ("message", "arguments", "shown"),
     [
-        ("%d of %d", (1,), "arguments can't be shown"),
-        ("%s", (Unprintable(),), "arguments can't be shown"),
+        ("%d of %d", (1,), "could not be formatted"),
+        ("%s", (Unprintable(),), "could not be formatted"),
         (Unprintable(), (), "?"),
         ("x" * 1_000_000, (), "…"),
         ("a lone \ud800 surrogate", (), "a lone ? surrogate"),

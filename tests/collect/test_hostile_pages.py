@@ -200,17 +200,19 @@ def test_counts_are_whole_numbers_from_0() -> None:
 )
 def test_a_workers_host_cannot_point_to_our_own_machine_or_to_another_path(host: str) -> None:
     with pytest.raises(AddressError):
-        worker_metrics_url("http://scheduler:8787", host, 40000, near=False)
+        worker_metrics_url("http://scheduler:8787", host, 40000, is_local=False)
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_a_workers_port_is_checked(port: int) -> None:
     with pytest.raises(AddressError):
-        worker_metrics_url("http://scheduler:8787", "10.0.0.2", port, near=False)
+        worker_metrics_url("http://scheduler:8787", "10.0.0.2", port, is_local=False)
 
 
 def test_the_addresses_of_a_target() -> None:
-    assert worker_metrics_url("http://s:8787", "127.0.0.1", 1, near=True) == "http://127.0.0.1:1/metrics"
-    assert worker_metrics_url("https://s", "fd00::2", 40000, near=False) == "https://[fd00::2]:40000/metrics"
+    assert worker_metrics_url("http://s:8787", "127.0.0.1", 1, is_local=True) == "http://127.0.0.1:1/metrics"
+    assert (
+        worker_metrics_url("https://s", "fd00::2", 40000, is_local=False) == "https://[fd00::2]:40000/metrics"
+    )
     assert stream_url("https://s/dask") == "wss://s/dask/eventstream"
     assert stream_url("http://s:8787") == "ws://s:8787/eventstream"

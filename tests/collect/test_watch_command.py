@@ -1,4 +1,4 @@
-"""`manage.py watch` adds a target or prints an error of one line."""
+"""`dask-observatory watch` adds a target or prints an error of one line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_name_and_a_project_can_be_given() -> None:
 
 
 def test_an_address_without_a_scheduler_is_refused_in_one_line() -> None:
-    with pytest.raises(CommandError, match="cannot be reached") as error:
+    with pytest.raises(CommandError, match="No Dask scheduler answers") as error:
         watch(f"http://127.0.0.1:{free_port()}")
     assert "\n" not in str(error.value)
     assert not Target.objects.exists()

@@ -13,9 +13,11 @@ from django.test import Client
 from observatory.comparison import summary
 from observatory.comparison.candidates import earlier_runs
 from observatory.comparison.compare import compare
+from observatory.comparison.schemas import Comparison
 from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
 from tests.comparison.made_runs import DETAIL, GIB, make_run
+from tests.documented import assert_documented
 from tests.world import World
 
 USUAL = {"load": 0.2, "clean": 0.3, "store": 0.1}
@@ -133,6 +135,7 @@ def test_the_api_answers_the_same_and_names_what_is_wrong_with_a_question(
     client: Client = world.client("viewer")
     url = "/api/v1/runs/compare"
     answer = client.get(f"{url}?a={a.pk}&b={b.pk}").json()
+    assert_documented(Comparison, answer)
     assert [each["name"] for each in answer["prefixes"]] == [
         each["name"] for each in compare(connection, a, [b])["prefixes"]
     ]

@@ -12,8 +12,10 @@ from django.test import Client
 from django.utils.timezone import now as utc_now
 
 from observatory.alerts.models import Rule
+from observatory.alerts.web.timelines import TimelineAlerts
 from observatory.clusters.models import Cluster
 from observatory.replay.live.routing import websocket_urlpatterns
+from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, State
 from observatory.replay.tiles.layers import LAYER_NAMES
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.runs.models import Permalink, Run
@@ -23,6 +25,7 @@ from observatory.store.times import from_seconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.alerted import make_alert
+from tests.documented import assert_documented
 
 LENGTH = 30.0
 """seconds of the run; it begins 60 s after the cluster"""
@@ -188,6 +191,25 @@ def test_the_state_through_a_link_counts_from_the_start_of_the_run(
     [row] = state["progress"]
     assert (row["name"], row["done"]) == (INSIDE, 30)
     assert state["totals"]["tasks"] == 30
+
+
+def test_the_documents_of_a_link_and_of_its_run_are_as_documented(
+    run: Run, author: User, client: Client, admin_client: Client
+) -> None:
+    make_alert(run.cluster, INSIDE, 1, 2, None, run.start, labels={"worker": INSIDE})
+    at = run.start.timestamp() + 5
+    for reader, url in (
+        (client, api(link_to(run, author))),
+        (admin_client, f"/api/v1/runs/{run.pk}/timeline"),
+    ):
+        for schema, path in (
+            (ClusterInfo, ""),
+            (Lanes, "/lanes"),
+            (State, f"/state?at={at}"),
+            (list[EventItem], "/events"),
+            (TimelineAlerts, "/alerts"),
+        ):
+            assert_documented(schema, reader.get(f"{url}{path}").json())
 
 
 def test_what_can_hold_secrets_is_left_out_unless_it_was_ticked(

@@ -6,7 +6,7 @@ import { svgElement } from "../../element.js";
 import { runColors } from "../drawing/palette.js";
 
 /** @typedef {import("../../pages/comparison/compare.js").Side} Side */
-/** @typedef {{bins_of_octave: number, shortest: number}} Bins */
+/** @typedef {import("../../types.js").Schemas["TestParameters"]} Bins */
 
 const [WIDTH, HEIGHT, BOX, WORDS] = [260, 74, 8, 12]; // px
 const NARROWEST = 6; // bins: so that small differences don't look large

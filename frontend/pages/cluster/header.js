@@ -29,8 +29,8 @@ export function createHeader(parent, context) {
     const words = [
       `${formatDate(timeline.first)} ${zone}`,
       formatDuration(ended ? length : Math.floor(length)), // a live one changes once a second
-      formatCountOf(info.worker_count, "worker"),
-      formatCountOf(info.task_count, "task"),
+      formatCountOf(info.worker_count ?? 0, "worker"),
+      formatCountOf(info.task_count ?? 0, "task"),
     ];
     const state = ended
       ? `ended ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`

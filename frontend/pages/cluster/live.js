@@ -84,7 +84,7 @@ export function followByAsking(context, banners) {
 /** Takes over what is known by now. @param {Context} context */
 async function learn(context) {
   const { source, model, instant, timeline } = context;
-  const [info, lanes] = await Promise.all([getJson(source), getJson(source, "/lanes")]);
+  const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);
   timeline.setClock(info.now);
   info.worker_count ??= lanes.workers.length;
   Object.assign(context.info, info);

@@ -8,20 +8,13 @@ import { Streams } from "./streams.js";
 import { finding, statement } from "./text.js";
 
 /**
- * What /runs/compare answers (docs/architecture/http.md). `p`, `ratio`, `others` and `cost` are null where nothing was tested.
- * @typedef {{id: number, name: string, cluster: string, start: number, seconds: number, outcome: string,
- *   tags: Record<string, string>}} Run
- * @typedef {{name: string, unit: string, a: number|null, b: number|null, difference: number|null,
- *   ratio: number|null}} Figure
- * @typedef {{count: number, seconds: number, quantiles: number[], histogram: [number, number][], nbytes: number,
- *   transfer_seconds: number}} Side
- * @typedef {{name: string, color: string, verdict: string, a: Side|null, b: Side|null, ratio: number|null,
- *   others: number|null, p: number|null, cost: number|null}} Prefix
- * @typedef {{kind: string, name: string, a: string, b: string}} Fact
- * @typedef {{a: Run, b: Run[], figures: Figure[], prefixes: Prefix[], more_prefixes: number,
- *   memory: {width: number, lines: (number|null)[][]}, differ: Fact[], same: Fact[],
- *   test: {margin: number, level: number, fewest: number, least_share: number, quantiles: number[],
- *     bins_of_octave: number, shortest: number}}} Comparison
+ * What /runs/compare answers.
+ * @typedef {import("../../types.js").Schemas} Schemas
+ * @typedef {Schemas["Comparison"]} Comparison
+ * @typedef {Schemas["ComparedRun"]} Run
+ * @typedef {Schemas["ComparedPrefix"]} Prefix
+ * @typedef {Schemas["PrefixSide"]} Side
+ * @typedef {Schemas["ComparedFact"]} Fact
  */
 
 const place = /** @type {HTMLElement} */ (document.getElementById("comparison"));

@@ -34,11 +34,18 @@ export function serverSource(url) {
 }
 
 /**
- * @param {Source} source
- * @param {string} path below the source's URL
- * @returns {Promise<any>}
+ * The documents of a timeline, by their paths below the source's URL.
+ * @typedef {import("../../types.js").Schemas} Schemas
+ * @typedef {{"": Schemas["ClusterInfo"], "/lanes": Schemas["Lanes"], "/alerts": Schemas["TimelineAlerts"]}} Documents
  */
-export async function getJson(source, path = "") {
+
+/**
+ * @template {keyof Documents} Path
+ * @param {Source} source
+ * @param {Path} path
+ * @returns {Promise<Documents[Path]>} rejects when the server can't be reached or refuses
+ */
+export async function getJson(source, path) {
   const response = await source.ask(`${source.url}${path}`);
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   return response.json();

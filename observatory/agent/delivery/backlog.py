@@ -34,15 +34,16 @@ class Backlog:
 
     @property
     def memory(self) -> int:
-        """Bytes of the batches in memory."""
-        return self._policy.bytes
+        """Bytes of the batches in memory. A batch counts after `add` has made room for it."""
+        with self._lock:
+            return self._policy.bytes
 
     def add(self, batch: Batch) -> None:
         with self._lock:
             self._store(batch)
-            while self.memory > self.memory_limit and self._spill():
+            while self._policy.bytes > self.memory_limit and self._spill():
                 pass
-            if self.memory > self.memory_limit:
+            if self._policy.bytes > self.memory_limit:
                 self._drop_parts()
 
     def first(self) -> Batch | None:

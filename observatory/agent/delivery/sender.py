@@ -62,6 +62,7 @@ class Sender:
         self.buffer = buffer
         self.agent = uuid.uuid4().hex
         self.failures = 0
+        self._counting = threading.Lock()
         self._sequence = 0
         self._process = os.getpid()
         self._directory = spool_directory(configuration)
@@ -231,8 +232,10 @@ class Sender:
         try:
             return function(*arguments)
         except Exception:  # the thread must go on, or all later records are lost
-            self.failures += 1
-            if self.failures == 1:
+            with self._counting:  # both threads may fail at once
+                self.failures += 1
+                is_first = self.failures == 1
+            if is_first:
                 log.exception("Observatory's agent failed; further failures are counted but not logged")
             return Outcome.RETRY
 

@@ -210,7 +210,9 @@ class Watcher:
         """Handles a failed poll: records a gap, or the end of the cluster."""
         now = time.monotonic()
         self.failures += 1
-        self.error = f"{urlsplit(self.target.url).netloc}: {error}"[:500]
+        # what answers at an address that is no scheduler's stays unsaid: targets can't scan a network
+        reason = str(error) if self.answered else "no Dask scheduler answers there"
+        self.error = f"{urlsplit(self.target.url).netloc}: {reason}"[:500]
         self.tracker.confirmed = False
         refused = error.failure is Failure.REFUSED
         self.refused_since = (self.refused_since or now) if refused else None

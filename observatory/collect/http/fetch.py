@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
-from observatory.collect.http.addresses import is_reserved, parse_ip
+from observatory.collect.http.addresses import is_metadata, is_reserved, parse_ip
 
 IDENTITY_LIMIT = 64 * 2**20
 METRICS_LIMIT = 32 * 2**20
@@ -70,7 +70,8 @@ class GuardedResolver(ThreadedResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         found = await super().resolve(host, port, family)
-        if host in self.trusted:
+        found = [entry for entry in found if not is_metadata(parse_ip(entry["host"]))]
+        if host in self.trusted and found:
             return found
         allowed = [entry for entry in found if not is_reserved(parse_ip(entry["host"]))]
         if not allowed:
@@ -90,7 +91,7 @@ class HttpClient:
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": AGENT, "Accept-Encoding": "identity"},
             auto_decompress=False,
-            trace_configs=[refuse_redirects()],
+            trace_configs=[refuse_redirects(), refuse_metadata()],
         )
         return self
 
@@ -136,6 +137,22 @@ def refuse_redirects() -> aiohttp.TraceConfig:
 
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(refuse)
+    return trace
+
+
+def refuse_metadata() -> aiohttp.TraceConfig:
+    """Stops a request to the address of a cloud's metadata service; the resolver stops those to its names."""
+
+    async def refuse(_: object, __: object, parameters: aiohttp.TraceRequestStartParams) -> None:
+        try:
+            address = parse_ip(parameters.url.host or "")
+        except ValueError:
+            return  # a name
+        if is_metadata(address):
+            raise FetchError(Failure.REFUSED, "it is the address of a cloud's metadata service")
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_start.append(refuse)
     return trace
 
 

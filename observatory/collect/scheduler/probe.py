@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 
 from observatory.collect.http.addresses import AddressError, target_url
@@ -16,9 +17,20 @@ from observatory.collect.scheduler.identity import (
 )
 from observatory.collect.scheduler.workers_page import read_workers_page
 
+logger = logging.getLogger(__name__)
+
+NO_SCHEDULER = (
+    "No Dask scheduler answers at {url}. Enter the address of the scheduler's dashboard without a path, "
+    "as in http://host:8787, and check that this server can reach it."
+)
+
 
 class ProbeError(Exception):
-    """An address that cannot be observed; the message is shown to users."""
+    """An address that cannot be observed.
+
+    The message is shown to users and is always the same, so that the form cannot be used to scan a network.
+    The reason is logged.
+    """
 
 
 async def probe(url: str) -> Identity:
@@ -34,7 +46,8 @@ async def probe(url: str) -> Identity:
     except AddressError as error:
         raise ProbeError(str(error)) from None
     except (FetchError, IdentityError) as error:
-        raise ProbeError(f"{url[:200]}: {error}.") from None
+        logger.info("%s is no target: %s", url[:200], error)
+        raise ProbeError(NO_SCHEDULER.format(url=url[:200])) from None
 
 
 def probe_target(url: str) -> Identity:

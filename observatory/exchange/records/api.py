@@ -30,8 +30,8 @@ Seconds = Annotated[float | None, Query(ge=0, lt=MAXIMUM_TIME / 1e6, description
 Words = Annotated[str, Query(max_length=500)]
 
 
-@router.get("/runs/{int:run_id}/records")
-def kinds(request: HttpRequest, run_id: int) -> dict[str, Any]:
+@router.get("/runs/{int:run_id}/records", response=dict[str, dict[str, str]])
+def kinds(request: HttpRequest, run_id: int) -> dict[str, dict[str, str]]:
     """The kinds of records of a run, with their columns and the types of these."""
     return {
         found.kind.name: {name: type.value for name, type in found.types.items()}

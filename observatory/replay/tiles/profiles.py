@@ -9,7 +9,8 @@ import numpy as np
 
 from observatory.replay.tiles.bins import Integers
 from observatory.replay.tiles.levels import TileId
-from observatory.wire.blocks import Column, encode, number_column, text_column
+from observatory.store.timeline_blocks import encode_block, encode_rows
+from observatory.wire.timeline_blocks import PROFILE_ROWS, STACK
 
 MAXIMUM_BINS = 32
 """bins of a tile; few suffice, as a flame graph sums over one or two tiles"""
@@ -34,14 +35,7 @@ class ProfileBins:
     """number of bins of the tile"""
 
 
-INTEGER_COLUMNS = {
-    "worker": ("i32", "<i4"),
-    "prefix": ("u32", "<u4"),
-    "source": ("u8", "u1"),
-    "stack": ("u32", "<u4"),
-    "count": ("u32", "<u4"),
-}
-"""integer columns, with their types in a block and in numpy"""
+INTEGER_COLUMNS = ("worker", "prefix", "source", "stack", "count")
 LARGEST_COUNT = 2**32 - 1
 
 
@@ -78,19 +72,11 @@ def _summed(profile: ProfileBins, tile_id: TileId) -> ProfileBins:
 
 def stack_block(stacks: Sequence[tuple[int, str]]) -> bytes:
     """Encode the rows of store.stacks.stack_frames."""
-    columns = [
-        number_column("id", "u32", [stack for stack, _ in stacks]),
-        text_column("frames", [frames for _, frames in stacks]),
-    ]
-    return encode("stack", len(stacks), columns)
+    return encode_rows(STACK, stacks)
 
 
 def profile_block(profile: ProfileBins, tile_id: TileId) -> bytes:
     """Encode the profile of a tile."""
-    columns = [Column("time", "f64", profile.time / 1e6)]
-    columns += [
-        Column(name, type, getattr(profile, name).astype(dtype))
-        for name, (type, dtype) in INTEGER_COLUMNS.items()
-    ]
+    columns = {"time": profile.time / 1e6, **{name: getattr(profile, name) for name in INTEGER_COLUMNS}}
     meta = {"level": tile_id.level, "index": tile_id.index, "bins": profile.bins}
-    return encode("profile", len(profile.count), columns, meta)
+    return encode_block(PROFILE_ROWS, columns, meta)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +176,7 @@ def test_while_the_server_is_down_limits_hold_and_everything_is_sent_when_it_is_
     eventually(lambda: len(server.received.rows["transition"]) == 40_000)
     sender.close(10)
     assert keys(server) == list(range(40_000))
-    troubles = [message for message in caplog.messages if "takes" in message]
+    troubles = [message for message in caplog.messages if "accept" in message]
     assert len(troubles) == 2
     assert "does not accept batches; they are kept: ConnectionRefusedError" in troubles[0]
     assert "accepts batches again" in troubles[1]
@@ -232,7 +234,7 @@ def test_the_accepted_parts_of_a_refused_batch_are_stored(
     told = server.received.rows["dropped"]
     assert {(row["kind"], row["reason"]) for row in told} == {("sample", "refused")}
     assert sum(row["count"] for row in told) == 5
-    refusals = [message for message in caplog.messages if "refuses records" in message]
+    refusals = [message for message in caplog.messages if "refused records" in message]
     assert len(refusals) == 1
     assert "a record is wrong" in refusals[0]
     assert sender.backlog.memory == 0
@@ -350,7 +352,7 @@ def test_the_spool_of_a_stopped_agent_is_sent_by_the_next_one(server: FaultyServ
     gone = sender_to(server, tmp_path, memory_limit=5000)
     for number in range(20_000):
         gone.buffer.appender("transition")(transition(number))
-    gone.close(0.2)
+    gone.close(3)  # long enough to encode all rows on a busy machine
     server.start()
     server.behaviours = ["failing", "well", "failing", "cutting-answers"]
     sender = sender_to(server, tmp_path)
@@ -393,12 +395,30 @@ def test_an_error_in_the_agents_own_thread_is_logged_once_and_the_thread_goes_on
     server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender = sender_to(server, tmp_path)
+    threads = {sender._encoder.ident, sender._sender.ident}
     with monkeypatch.context() as patched:
         patched.setattr("observatory.agent.delivery.sender.divide", None)
         eventually(lambda: sender.failures > 2)
     sender.buffer.appender("transition")(transition(1))
     sender.close(10)
     assert keys(server) == [1]
+    assert sum("agent failed" in line.message for line in caplog.records if line.thread in threads) == 1
+
+
+def test_errors_in_many_threads_at_once_are_all_counted_and_logged_once(
+    server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sender = Sender(configuration(server.url, tmp_path), CLUSTER, Buffer())
+    together = threading.Barrier(8)
+
+    def fail() -> None:
+        together.wait(10)
+        raise ValueError
+
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(8 * 50):
+            threads.submit(sender._guarded, fail)
+    assert sender.failures == 8 * 50
     assert sum("agent failed" in message for message in caplog.messages) == 1
 
 

@@ -272,7 +272,7 @@ def test_a_failing_hook_is_logged_once_and_stops_nothing(
     def broken(*_: Any) -> None:
         raise RuntimeError("broken on purpose")
 
-    monkeypatch.setattr(agent.sampler, "held", broken)
+    monkeypatch.setattr(agent.sampler, "result_stored", broken)
     monkeypatch.setattr(logging.getLogger("distributed"), "propagate", True)
     with caplog.at_level("ERROR", "distributed.observatory"):
         assert client.gather(client.map(increment, range(20), pure=False)) == list(range(1, 21))

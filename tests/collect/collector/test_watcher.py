@@ -8,7 +8,7 @@ import pytest
 
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector.database import run_in_django_thread
-from tests.collect.dask_processes import scheduler
+from tests.collect.dask_processes import free_port, scheduler
 from tests.collect.observer import eventually, observed, read
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -46,3 +46,11 @@ async def test_a_running_cluster_is_recorded_with_workers_spans_and_samples() ->
             await eventually(lambda: read(help))
     cluster = await run_in_django_thread(Cluster.objects.get)
     assert cluster.scheduler_id.startswith("Scheduler-")
+
+
+async def test_a_target_where_no_scheduler_ever_answered_says_that_and_not_what_is_there() -> None:
+    async with observed(f"http://127.0.0.1:{free_port()}") as watcher:
+        target = watcher.target.pk
+        await eventually(lambda: run_in_django_thread(Target.objects.exclude(last_error="").exists))
+        error = await run_in_django_thread(lambda: Target.objects.get(pk=target).last_error)
+        assert error.endswith(": no Dask scheduler answers there")

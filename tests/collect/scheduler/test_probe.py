@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from observatory.collect.http.fetch import Failure, FetchError, HttpClient
-from observatory.collect.scheduler.probe import ProbeError, probe, probe_target
+from observatory.collect.scheduler.probe import NO_SCHEDULER, ProbeError, probe, probe_target
 from tests.collect.dask_processes import free_port, scheduler
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -28,11 +28,18 @@ async def server(handler: Handler) -> AsyncIterator[str]:
         yield str(running.make_url("")).rstrip("/")
 
 
-async def refusal(handler: Handler) -> str:
+async def refusal(handler: Handler, log: pytest.LogCaptureFixture) -> str:
+    """What the log says of an address that is refused; people are always told the same."""
     async with server(handler) as url:
-        with pytest.raises(ProbeError) as error:
-            await probe(url)
-        return str(error.value)
+        return await reason(url, log)
+
+
+async def reason(url: str, log: pytest.LogCaptureFixture) -> str:
+    log.clear()
+    with log.at_level("INFO"), pytest.raises(ProbeError) as error:
+        await probe(url)
+    assert str(error.value) == NO_SCHEDULER.format(url=url)
+    return "\n".join(log.messages)
 
 
 def test_a_busy_scheduler_is_identified_too() -> None:
@@ -45,7 +52,7 @@ def test_a_busy_scheduler_is_identified_too() -> None:
         assert [worker.name for worker in busy.workers.values()] == ["w0"]
         client.cancel(tasks)
         ports = [worker["services"]["dashboard"] for worker in client.scheduler_info()["workers"].values()]
-        with pytest.raises(ProbeError, match="not a Dask scheduler"):
+        with pytest.raises(ProbeError, match="No Dask scheduler"):
             probe_target(f"http://127.0.0.1:{ports[0]}")
 
 
@@ -57,14 +64,12 @@ async def test_a_malformed_address_is_refused(url: str) -> None:
         await probe(url)
 
 
-async def test_an_address_where_nobody_listens_cannot_be_reached() -> None:
-    with pytest.raises(ProbeError, match="cannot be reached"):
-        await probe(f"http://127.0.0.1:{free_port()}")
+async def test_an_address_where_nobody_listens_cannot_be_reached(caplog: pytest.LogCaptureFixture) -> None:
+    assert "cannot be reached" in await reason(f"http://127.0.0.1:{free_port()}", caplog)
 
 
-async def test_a_host_without_an_address_cannot_be_resolved() -> None:
-    with pytest.raises(ProbeError, match="cannot be resolved"):
-        await probe("http://nowhere.invalid:8787")
+async def test_a_host_without_an_address_cannot_be_resolved(caplog: pytest.LogCaptureFixture) -> None:
+    assert "cannot be resolved" in await reason("http://nowhere.invalid:8787", caplog)
 
 
 async def test_a_server_that_does_not_answer_times_out() -> None:
@@ -78,14 +83,16 @@ async def test_a_server_that_does_not_answer_times_out() -> None:
         assert error.value.failure is Failure.TIMEOUT
 
 
-async def test_a_redirect_is_not_followed_by_a_request_nor_by_the_event_stream() -> None:
+async def test_a_redirect_is_not_followed_by_a_request_nor_by_the_event_stream(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     followed = []
 
     async def redirect(request: web.Request) -> web.Response:
         followed.append(request.path)
         raise web.HTTPFound("/elsewhere")
 
-    assert "redirects are not followed" in await refusal(redirect)
+    assert "redirects are not followed" in await refusal(redirect, caplog)
     async with server(redirect) as url, HttpClient() as client:
         with pytest.raises(FetchError, match="redirects are not followed"):
             await client.session.ws_connect(f"{url}/eventstream".replace("http", "ws"))
@@ -99,7 +106,7 @@ def answering(body: str) -> Handler:
     return answer
 
 
-async def test_other_json_is_refused() -> None:
+async def test_other_json_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     for page in (
         [],
         {},
@@ -109,16 +116,16 @@ async def test_other_json_is_refused() -> None:
         None,
         7,
     ):
-        assert "not that of a Dask scheduler" in await refusal(answering(json.dumps(page)))
+        assert "not that of a Dask scheduler" in await refusal(answering(json.dumps(page)), caplog)
 
 
-async def test_the_address_of_a_worker_is_refused_as_such() -> None:
-    assert "a Dask worker" in await refusal(answering('{"type": "Worker", "id": 1}'))
+async def test_the_address_of_a_worker_is_refused_as_such(caplog: pytest.LogCaptureFixture) -> None:
+    assert "a Dask worker" in await refusal(answering('{"type": "Worker", "id": 1}'), caplog)
 
 
-async def test_an_answer_that_is_not_json_is_refused() -> None:
+async def test_an_answer_that_is_not_json_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     for body in ("<html>", "[" * 100_000, "1" * 10_000, "NaN"):
-        message = await refusal(answering(body))
+        message = await refusal(answering(body), caplog)
         assert "JSON" in message
 
 
@@ -134,11 +141,11 @@ async def test_reading_stops_at_the_limit_of_a_body() -> None:
             await client.get(url, 2**20)
 
 
-async def test_a_compressed_body_is_refused() -> None:
+async def test_a_compressed_body_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     async def bomb(request: web.Request) -> web.Response:
         return web.Response(body=b"\x1f\x8b", headers={"Content-Encoding": "gzip"})
 
-    assert "compressed" in await refusal(bomb)
+    assert "compressed" in await refusal(bomb, caplog)
 
 
 async def test_a_host_name_of_this_machine_is_resolved_for_targets_only() -> None:
@@ -148,3 +155,31 @@ async def test_a_host_name_of_this_machine_is_resolved_for_targets_only() -> Non
             await client.get(named, 100)
         client.trust(named)
         assert (await client.get(named, 100)).body == b"{}"
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["169.254.169.254", "[fd00:ec2::254]", "[::ffff:169.254.169.254]", "100.100.100.200", "169.254.170.2"],
+)
+async def test_the_metadata_service_of_a_cloud_is_never_asked(
+    host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"http://{host}"
+    assert "metadata service" in await reason(url, caplog)
+    async with HttpClient() as client:
+        client.trust(url)
+        with pytest.raises(FetchError, match="metadata service"):
+            await client.session.ws_connect(f"ws://{host}/eventstream")
+
+
+async def test_a_name_of_the_metadata_service_is_not_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def resolve(*_: object) -> list[dict[str, object]]:
+        return [
+            {"hostname": "named", "host": "169.254.169.254", "port": 80, "family": 2, "proto": 0, "flags": 0}
+        ]
+
+    monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", resolve)
+    async with HttpClient() as client:
+        client.trust("http://named")
+        with pytest.raises(OSError, match="loopback or link-local"):
+            await client.resolver.resolve("named", 80)

@@ -1,4 +1,4 @@
-"""`manage.py collect`: runs a collector until SIGTERM or SIGINT."""
+"""`dask-observatory collect`: runs a collector until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py watch URL`: adds a target if the address is that of a Dask scheduler."""
+"""`dask-observatory watch URL`: adds a target if the address is that of a Dask scheduler."""
 
 from __future__ import annotations
 

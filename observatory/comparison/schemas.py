@@ -1,0 +1,95 @@
+"""The schema of a comparison. `a` is the run, `b` what it is compared with."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ninja import Schema
+
+
+class ComparedRun(Schema):
+    id: int
+    name: str
+    cluster: str
+    start: float
+    """seconds since the epoch on the scheduler's clock"""
+    seconds: float
+    outcome: str
+    tags: dict[str, str]
+
+
+class ComparedFigure(Schema):
+    """A figure of `a` and of `b`, the median where these are several. null: not known, or not defined."""
+
+    name: str
+    unit: Literal["seconds", "share", "bytes", "count"]
+    a: float | None
+    b: float | None
+    difference: float | None
+    ratio: float | None
+
+
+class PrefixSide(Schema):
+    """The tasks of a prefix in a run."""
+
+    count: float
+    seconds: float
+    quantiles: list[float]
+    """of the durations in seconds, at the levels in `test`"""
+    histogram: list[tuple[int, float]]
+    """bins of durations and their tasks"""
+    nbytes: float
+    transfer_seconds: float
+
+
+class ComparedPrefix(Schema):
+    """`p`, `ratio`, `others` and `cost` are null where nothing was tested."""
+
+    name: str
+    color: str
+    verdict: Literal["slower", "faster", "only in a", "only in b", "too few tasks", ""]
+    a: PrefixSide | None
+    b: PrefixSide | None
+    ratio: float | None
+    others: float | None
+    p: float | None
+    cost: float | None
+    """seconds"""
+
+
+class MemoryCurves(Schema):
+    width: float
+    """of a bin, in seconds"""
+    lines: list[list[float | None]]
+    """most bytes in each bin, of `a` and of the newest of `b`"""
+
+
+class ComparedFact(Schema):
+    kind: str
+    name: str
+    a: str
+    b: str
+
+
+class TestParameters(Schema):
+    """What significance was tested with."""
+
+    margin: float
+    level: float
+    fewest: int
+    least_share: float
+    quantiles: list[float]
+    bins_of_octave: int
+    shortest: float
+
+
+class Comparison(Schema):
+    a: ComparedRun
+    b: list[ComparedRun]
+    figures: list[ComparedFigure]
+    prefixes: list[ComparedPrefix]
+    more_prefixes: int
+    memory: MemoryCurves
+    differ: list[ComparedFact]
+    same: list[ComparedFact]
+    test: TestParameters

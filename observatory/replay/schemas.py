@@ -1,0 +1,198 @@
+"""Schemas of the timeline's JSON. The API documents them; the frontend's types are generated from them.
+
+The API doesn't validate these documents, as that would take longer than making them:
+tests/replay/test_schemas.py holds real ones against the schemas.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ninja import Schema
+
+
+class Thresholds(Schema):
+    """Dask's thresholds of a worker's memory, as fractions of its limit."""
+
+    target: float
+    spill: float
+    pause: float
+    terminate: float
+
+
+class ProjectName(Schema):
+    slug: str
+    name: str
+
+
+class TargetStatus(Schema):
+    id: int
+    name: str
+    stream: str
+    last_error: str
+
+
+class ClusterInfo(Schema):
+    """A cluster or a window of it, and constants of its timeline. Times are seconds on the scheduler's clock.
+
+    Through a public link, `id`, `project`, `target`, `scheduler_id` and `address` are null.
+    """
+
+    id: int | None
+    name: str
+    project: ProjectName | None
+    target: TargetStatus | None
+    scheduler_id: str | None
+    address: str | None
+    has_agent: bool
+    started: float
+    first: float
+    last: float
+    committed: float
+    """everything before it is stored"""
+    version: int
+    """of the past; it grows when a late record changes a closed tile"""
+    sequence: int
+    """number of batches stored"""
+    ended: float | None
+    end_reason: str
+    stream: str
+    now: float
+    identity_interval: float
+    metrics_interval: float
+    tile_bins: int
+    band: int
+    minimum_level: int
+    maximum_level: int
+    thresholds: Thresholds
+    is_whole: bool
+    """whether it is the whole cluster, not a window of it"""
+    parts: list[Literal["code", "logs", "tracebacks"]]
+    """sensitive parts that are shared"""
+    task_count: int | None
+    error_count: int | None
+    """null: not counted yet"""
+    worker_count: int | None = None
+    """of the whole cluster alone"""
+
+
+class TimelineWorker(Schema):
+    """The lifetime of a worker."""
+
+    id: int
+    address: str
+    name: str
+    host: str
+    nthreads: int
+    memory_limit: int
+    """bytes; 0: none"""
+    started: float
+    ended: float | None
+    end_reason: str
+    status: str
+    position: int
+    """0, 1, … in the order in which the cluster's workers were first seen"""
+
+
+class TimelineLane(Schema):
+    """A thread of a worker."""
+
+    id: int
+    worker: int
+    thread: int
+    position: int
+
+
+class TimelinePrefix(Schema):
+    id: int
+    name: str
+    color: str
+
+
+class TimelineSeries(Schema):
+    id: int
+    worker: int | None
+    metric: str
+    labels: dict[str, str]
+    interval: float
+    """usual seconds between two samples"""
+
+
+class Lanes(Schema):
+    workers: list[TimelineWorker]
+    lanes: list[TimelineLane]
+    prefixes: list[TimelinePrefix]
+    series: dict[str, list[TimelineSeries]]
+    """by layer"""
+
+
+class PrefixProgress(Schema):
+    """Tasks of a prefix up to the time of the state. A task that is computed again counts again."""
+
+    prefix: int
+    """-1: no task of it has run"""
+    name: str
+    color: str
+    done: int
+    total: int | None
+    erred: int | None
+    """null: the scheduler's metrics aren't known"""
+    seconds: float
+
+
+class WorkerState(Schema):
+    """A worker's last heartbeat, memory in bytes. null: not known."""
+
+    id: int
+    status: str
+    cpu: float | None
+    """percent of one CPU"""
+    memory: float | None
+    managed: float | None
+    unmanaged: float | None
+    spilled: float | None
+    limit: int
+    gil: float | None
+    """share of the time"""
+    running: int | None
+    """tasks that its threads execute"""
+
+
+class StateTotals(Schema):
+    workers: int
+    threads: int
+    tasks: int
+    seconds: float
+
+
+class State(Schema):
+    """The state of a cluster at a time."""
+
+    at: float
+    version: int
+    progress: list[PrefixProgress]
+    tasks: dict[str, int]
+    """by state"""
+    workers: list[WorkerState]
+    totals: StateTotals
+
+
+class SpanDetail(Schema):
+    lane: int
+    prefix: int
+    action: str
+    status: str
+    start: float
+    stop: float
+    nbytes: float
+    key: str
+    typename: str
+
+
+class EventItem(Schema):
+    time: float
+    worker: int | None
+    kind: str
+    message: str
+    detail: dict[str, Any]
+    """depends on the kind"""
