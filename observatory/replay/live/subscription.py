@@ -22,7 +22,7 @@ from observatory.store.connection import read_connection
 from observatory.store.ingest.publication import group_of, joined
 from observatory.store.queries import timeline
 from observatory.store.times import seconds_to_microseconds
-from observatory.wire.blocks import encode
+from observatory.wire.timeline_blocks import STATE
 
 log = logging.getLogger(__name__)
 
@@ -131,4 +131,4 @@ def _state_block(cluster_id: int) -> bytes | None:
     now = time.time() + (cluster.target.clock_offset if cluster.target else 0.0)
     with read_connection() as connection, timeline.snapshot(connection):
         state = state_at(connection, Scope(cluster), seconds_to_microseconds(now))
-    return encode("state", 0, [], state)
+    return STATE.encode({}, state)

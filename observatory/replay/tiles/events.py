@@ -12,8 +12,8 @@ import psycopg
 from observatory.replay.scope import Scope, Section
 from observatory.replay.tiles.levels import TileId
 from observatory.store.queries import timeline
-from observatory.wire.blocks import encode, number_column, text_column
 from observatory.wire.event_kinds import NEVER_BINNED
+from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT
 
 MAXIMUM_OF_KIND = 500
 """events of one kind in a tile; more are counted by bin"""
@@ -105,22 +105,15 @@ def _blocks(rows: Sequence[Row], counts: Counts, tile_id: TileId) -> bytes:
 
 
 def event_block(rows: Iterable[Row]) -> bytes:
-    time, worker, kind, message, detail = list(zip(*rows, strict=True)) or [()] * 5
-    columns = [
-        number_column("time", "f64", time),
-        number_column("worker", "i32", worker),
-        text_column("kind", kind),
-        text_column("message", message),
-        text_column("detail", detail),
-    ]
-    return encode("event", len(time), columns)
+    columns = list(zip(*rows, strict=True)) or [()] * len(EVENT.names)
+    return EVENT.encode(dict(zip(EVENT.names, columns, strict=True)))
 
 
 def _count_block(counts: Counts, tile_id: TileId) -> bytes:
     ordered = sorted(counts)
-    columns = [
-        number_column("bin", "u32", [bin for bin, _ in ordered]),
-        text_column("kind", [kind for _, kind in ordered]),
-        number_column("count", "u32", [counts[one] for one in ordered]),
-    ]
-    return encode("event-count", len(ordered), columns, {"level": tile_id.level, "index": tile_id.index})
+    values = {
+        "bin": [bin for bin, _ in ordered],
+        "kind": [kind for _, kind in ordered],
+        "count": [counts[one] for one in ordered],
+    }
+    return EVENT_COUNT.encode(values, {"level": tile_id.level, "index": tile_id.index})

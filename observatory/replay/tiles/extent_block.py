@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from observatory.clusters.models import Cluster
 from observatory.store.queries.extents import Extent
-from observatory.wire.blocks import encode
+from observatory.wire.timeline_blocks import EXTENT
 
 
 def empty_extent(cluster: Cluster) -> Extent:
@@ -17,7 +17,7 @@ def empty_extent(cluster: Cluster) -> Extent:
 
 def extent_block(extent: Extent, cluster: Cluster) -> bytes:
     """Encode the extent of a cluster."""
-    return encode("extent", 0, [], extent_meta(extent, cluster))
+    return EXTENT.encode({}, extent_meta(extent, cluster))
 
 
 def extent_meta(extent: Extent, cluster: Cluster) -> dict[str, object]:

@@ -21,14 +21,12 @@ from observatory.replay.tiles.events import event_blocks_from_children
 from observatory.replay.tiles.from_rows import bin_block, busy_block, span_block
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, TileId
-from observatory.replay.tiles.profiles import INTEGER_COLUMNS, ProfileBins, merge_profile_bins, profile_block
+from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import EVENTS, PREFIXES, PROFILE, SPANS
+from observatory.wire.timeline_blocks import DTYPES, EVENT, EVENT_COUNT, PROFILE_ROWS, SPAN, BlockKind
 
 Children = Sequence[tuple[TileId, bytes]]
-SPAN_COLUMNS = ("lane", "prefix", "action", "status", "start", "stop", "nbytes", "key", "typename")
-EVENT_COLUMNS = ("time", "worker", "kind", "message", "detail")
-DTYPES = {"u32": "<u4", "u8": "u1", "f32": "<f4", "f64": "<f8", "i32": "<i4"}
 
 
 def tile_from_children(layer: Layer, tile_id: TileId, children: Children, window: tuple[int, int]) -> bytes:
@@ -38,7 +36,7 @@ def tile_from_children(layer: Layer, tile_id: TileId, children: Children, window
     if layer.name == PREFIXES:
         return busy_block(_busy(tile_id, children), tile_id)
     if layer.name == EVENTS:
-        rows = [row for _, body in children for row in _rows(body, "event", EVENT_COLUMNS)]
+        rows = [row for _, body in children for row in _rows(body, EVENT)]
         return event_blocks_from_children(rows, _event_counts(children), tile_id)
     if layer.name == PROFILE:
         return profile_block(_profile(tile_id, children), tile_id)
@@ -50,7 +48,7 @@ def _spans(tile_id: TileId, children: Children, window: tuple[int, int]) -> byte
     rows = [
         row
         for child, body in children
-        for row in _rows(body, "span", SPAN_COLUMNS)
+        for row in _rows(body, SPAN)
         if child is children[0][0] or row[4] >= child.start / 1e6
     ]
     shortest = MINIMUM_SPAN_BINS * tile_id.bin_width
@@ -88,7 +86,7 @@ def _event_counts(children: Children) -> Counter[tuple[int, str]]:
     """Add up event counts by bin of the parent and kind."""
     counts: Counter[tuple[int, str]] = Counter()
     for child, body in children:
-        for bin, kind, count in _rows(body, "event-count", ("bin", "kind", "count")):
+        for bin, kind, count in _rows(body, EVENT_COUNT):
             counts[(bin >> 1) + _half(child), kind] += count
     return counts
 
@@ -116,9 +114,8 @@ def _profile(tile_id: TileId, children: Children) -> ProfileBins:
         if block is not None:
             time = np.rint(_array(block, "time") * 1e6).astype(np.int64)
             bins = 2 * int(block.meta["bins"])
-            parts.append(
-                ProfileBins(time, **{name: _array(block, name) for name in INTEGER_COLUMNS}, bins=bins)
-            )
+            values = {name: _array(block, name) for name in PROFILE_ROWS.names}
+            parts.append(ProfileBins(**{**values, "time": time}, bins=bins))
     return merge_profile_bins(parts, tile_id)
 
 
@@ -138,9 +135,9 @@ def _array(block: Block, name: str) -> Any:
     return found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
 
 
-def _rows(body: bytes, kind: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    block = _block(body, kind)
-    return [] if block is None else list(zip(*(block.list(name) for name in columns), strict=True))
+def _rows(body: bytes, kind: BlockKind) -> list[tuple[Any, ...]]:
+    block = _block(body, kind.name)
+    return [] if block is None else list(zip(*(block.list(name) for name in kind.names), strict=True))
 
 
 def _microseconds(seconds: float) -> int:

@@ -25,9 +25,9 @@ from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
-from observatory.wire.blocks import Column, encode, number_column, text_column
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.records import MetricType
+from observatory.wire.timeline_blocks import BUSY, SERIES_BIN, SPAN
 
 
 def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
@@ -71,36 +71,14 @@ def _busy_block(
 
 def busy_block(busy: BusyBins, tile_id: TileId) -> bytes:
     """Encode the busy bins of a tile."""
-    columns = [
-        Column("lane", "u32", busy.lane.astype("<u4")),
-        Column("bin", "u32", busy.bin.astype("<u4")),
-        Column("prefix", "u32", busy.prefix.astype("<u4")),
-        Column("action", "u8", busy.action.astype("u1")),
-        Column("seconds", "f32", busy.seconds.astype("<f4")),
-        Column("count", "u32", busy.count.astype("<u4")),
-    ]
-    return encode("busy", len(busy.lane), columns, {"level": tile_id.level, "index": tile_id.index})
+    values = {name: getattr(busy, name) for name in BUSY.names}
+    return BUSY.encode(values, {"level": tile_id.level, "index": tile_id.index})
 
 
 def span_block(rows: list[tuple[object, ...]]) -> bytes:
     """Encode the rows of store.queries.timeline.long_spans."""
-    columns = list(zip(*rows, strict=True)) or [()] * 9
-    lane, prefix, action, status, start, stop, nbytes, keys, typenames = columns
-    return encode(
-        "span",
-        len(rows),
-        [
-            number_column("lane", "u32", lane),
-            number_column("prefix", "u32", prefix),
-            number_column("action", "u8", action),
-            number_column("status", "u8", status),
-            number_column("start", "f64", start),
-            number_column("stop", "f64", stop),
-            number_column("nbytes", "f64", nbytes),
-            text_column("key", map(str, keys)),
-            text_column("typename", map(str, typenames)),
-        ],
-    )
+    columns = list(zip(*rows, strict=True)) or [()] * len(SPAN.names)
+    return SPAN.encode(dict(zip(SPAN.names, columns, strict=True)))
 
 
 def _profile(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> bytes:
@@ -135,11 +113,6 @@ def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id:
 
 
 def bin_block(bins: SeriesBins, layer: Layer, tile_id: TileId) -> bytes:
-    columns = [
-        Column("series", "u32", bins.series.astype("<u4")),
-        Column("time", "f64", bins.time / 1e6),
-        *(Column(name, "f64", getattr(bins, name)) for name in ("min", "max", "mean", "last")),
-        Column("count", "u32", bins.count.astype("<u4")),
-    ]
+    values = {name: getattr(bins, name) for name in SERIES_BIN.names}
     meta = {"level": tile_id.level, "index": tile_id.index, "layer": str(layer)}
-    return encode("bin", len(bins.series), columns, meta)
+    return SERIES_BIN.encode({**values, "time": bins.time / 1e6}, meta)

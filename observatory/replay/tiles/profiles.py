@@ -9,7 +9,7 @@ import numpy as np
 
 from observatory.replay.tiles.bins import Integers
 from observatory.replay.tiles.levels import TileId
-from observatory.wire.blocks import Column, encode, number_column, text_column
+from observatory.wire.timeline_blocks import PROFILE_ROWS, STACK
 
 MAXIMUM_BINS = 32
 """bins of a tile; few suffice, as a flame graph sums over one or two tiles"""
@@ -34,14 +34,6 @@ class ProfileBins:
     """number of bins of the tile"""
 
 
-INTEGER_COLUMNS = {
-    "worker": ("i32", "<i4"),
-    "prefix": ("u32", "<u4"),
-    "source": ("u8", "u1"),
-    "stack": ("u32", "<u4"),
-    "count": ("u32", "<u4"),
-}
-"""integer columns, with their types in a block and in numpy"""
 LARGEST_COUNT = 2**32 - 1
 
 
@@ -53,7 +45,7 @@ def merge_profile_bins(parts: Sequence[ProfileBins], tile_id: TileId) -> Profile
     """
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts] or [np.zeros(0, np.int64)])
-        for name in ("time", *INTEGER_COLUMNS)
+        for name in PROFILE_ROWS.names
     }
     found = _summed(ProfileBins(**columns, bins=min([MAXIMUM_BINS, *(part.bins for part in parts)])), tile_id)
     while found.bins > 1 and len(found.count) > MAXIMUM_ROWS:
@@ -78,19 +70,12 @@ def _summed(profile: ProfileBins, tile_id: TileId) -> ProfileBins:
 
 def stack_block(stacks: Sequence[tuple[int, str]]) -> bytes:
     """Encode the rows of store.stacks.stack_frames."""
-    columns = [
-        number_column("id", "u32", [stack for stack, _ in stacks]),
-        text_column("frames", [frames for _, frames in stacks]),
-    ]
-    return encode("stack", len(stacks), columns)
+    ids, frames = zip(*stacks, strict=True) if stacks else ((), ())
+    return STACK.encode({"id": ids, "frames": frames})
 
 
 def profile_block(profile: ProfileBins, tile_id: TileId) -> bytes:
     """Encode the profile of a tile."""
-    columns = [Column("time", "f64", profile.time / 1e6)]
-    columns += [
-        Column(name, type, getattr(profile, name).astype(dtype))
-        for name, (type, dtype) in INTEGER_COLUMNS.items()
-    ]
+    values = {name: getattr(profile, name) for name in PROFILE_ROWS.names}
     meta = {"level": tile_id.level, "index": tile_id.index, "bins": profile.bins}
-    return encode("profile", len(profile.count), columns, meta)
+    return PROFILE_ROWS.encode({**values, "time": profile.time / 1e6}, meta)
