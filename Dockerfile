@@ -1,4 +1,12 @@
-# One image for every process; docker-compose.yml says which runs what. The steps are CI's.
+# One image for every process; docker-compose.yml says which one a container runs.
+FROM python:3.12-slim-bookworm AS wheel
+
+WORKDIR /source
+COPY pyproject.toml README.md LICENSE ./
+COPY observatory observatory
+COPY frontend frontend
+RUN pip wheel --quiet --no-deps --wheel-dir /wheel .
+
 FROM python:3.12-slim-bookworm
 
 RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends make curl && rm -rf /var/lib/apt/lists/*
@@ -6,18 +14,18 @@ RUN useradd --system --create-home --home-dir /srv/observatory observatory
 USER observatory
 WORKDIR /srv/observatory
 
+# the versions that tests ran with
 COPY --chown=observatory Makefile requirements.txt ./
 RUN make .venv/installed
+COPY --from=wheel /wheel /tmp/wheel
+RUN .venv/bin/pip install --quiet --no-deps /tmp/wheel/*.whl
 
-COPY --chown=observatory manage.py ./
-COPY --chown=observatory observatory observatory
-COPY --chown=observatory frontend frontend
 ENV PATH=/srv/observatory/.venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     OBSERVATORY_DATA_DIR=/srv/observatory/data
-RUN mkdir --mode=700 data data/exchange && python manage.py collectstatic --noinput --verbosity 0
+RUN mkdir --mode=700 data data/exchange && dask-observatory collectstatic --noinput --verbosity 0
 
 EXPOSE 8000
-# with compression each frame would be compressed for each page anew
+# without compression on the socket: each frame would be compressed again for each page
 CMD ["uvicorn", "observatory.config.asgi:application", "--host", "0.0.0.0", "--port", "8000", \
-     "--ws-per-message-deflate", "false"]
+     "--no-proxy-headers", "--no-access-log", "--ws-per-message-deflate", "false"]

@@ -1,11 +1,11 @@
-"""How long a round of 200 rules over 100 live clusters takes, and when a webhook is told of what fires.
+"""Time of an evaluation round of 200 rules over 100 live clusters, and from a sample to a webhook.
 
-Another process writes what agents would tell of the clusters, a batch a second of each: 10 workers with their
-samples. The rules are as the ready-made ones, with thresholds at random, so that a part of them holds.
-A round is what Celery's tasks do, all shards in threads of one process, as a worker runs them. Then Valkey,
-Celery's beat and a worker evaluate the same, and a metric of a cluster rises above its threshold: seconds
-from the commit of that sample until a webhook on this machine has the alert. Prints one JSON line.
-DATABASE_URL names the server, else the embedded one is started.
+Another process writes what agents would send, a batch per second and cluster: 10 workers with their samples.
+The rules are like the ready-made ones with random thresholds, so that a part of them is true. A round runs
+Celery's tasks, all shards in threads of one process. Then Valkey, Celery's beat and a worker evaluate the
+same rules, and a metric of a cluster rises above its threshold: measures the seconds from the commit of that
+sample until a webhook on this machine receives the alert. Prints one JSON line. DATABASE_URL names the
+server; otherwise the embedded one is started.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from observatory.clusters.models import Cluster, Project  # noqa: E402
 from observatory.store.connection import close_readers, connect  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.wire.records import Batch, MetricType, Sample, Series, WorkerSeen  # noqa: E402
-from tests.alerts.evaluating.pipeline import pipeline  # noqa: E402
+from tests.alerts.evaluation.pipeline import pipeline  # noqa: E402
 from tests.alerts.notifying.receivers import WEBHOOK, Receiver, receiving  # noqa: E402
 
 DATABASE = "observatory_benchmark_alerts"
@@ -60,7 +60,7 @@ CLUSTERS, WORKERS, RULES = (
 ROUNDS = int(os.environ.get("ROUNDS", "30"))
 FIRINGS = int(os.environ.get("FIRINGS", "5"))
 WARMING_UP = float(os.environ.get("WARMING_UP", "75"))
-"""seconds: rates over a minute have their values by then"""
+"""seconds, until rates over a minute have values"""
 SECONDS, DELAY = 5.0, 15.0
 GIB = 2**30
 ALARM = "benchmark_alarm"
@@ -91,7 +91,7 @@ def event(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def conditions(at: float) -> list[dict[str, Any]]:
-    """As those of ready-made rules; `at` (0 to 1) is how high their thresholds are."""
+    """Conditions like those of the ready-made rules; `at` (0 to 1) is the height of their thresholds."""
     memory, process = "observatory_worker_memory_bytes", 'type="process"'
     limited = {"divisor": "attribute", "divisor_attribute": "memory_limit"}
     return [
@@ -142,8 +142,8 @@ def make_clusters() -> list[int]:
     ]
 
 
-class Told:
-    """What the agents of all clusters tell each second; values wander at random."""
+class Load:
+    """The batches of all clusters' agents; values vary at random."""
 
     def __init__(self, clusters: list[int]) -> None:
         self.chance = random.Random(2)
@@ -178,15 +178,16 @@ class Told:
         return most * level
 
 
-def tell_on(clusters: list[int], orders: Connection) -> None:
-    """Writes until it is told None; a cluster's id orders its alarm to rise, and is answered then."""
+def write_load(clusters: list[int], orders: Connection) -> None:
+    """Writes until it receives None. On a cluster's id it raises the cluster's alarm and answers with the
+    time."""
     point_at_database()
-    told, ordered, is_first = Told(clusters), 0, True
+    load, ordered, is_first = Load(clusters), 0, True
     with Writer() as writer, connect() as direct:
         while True:
             due = time.monotonic() + 1
             for cluster in clusters:
-                writer.write(told.batch(cluster, time.time(), is_first))
+                writer.write(load.batch(cluster, time.time(), is_first))
                 if cluster == ordered:
                     orders.send(time.time())
                     ordered = 0
@@ -196,16 +197,16 @@ def tell_on(clusters: list[int], orders: Connection) -> None:
                 ordered = orders.recv()
                 if ordered is None:
                     return
-                told.alarms[ordered] = 20.0
+                load.alarms[ordered] = 20.0
                 time.sleep(max(0.0, due - time.monotonic()))
 
 
 @contextmanager
-def telling(clusters: list[int]) -> Iterator[Connection]:
-    """A process that writes; through the connection it takes orders."""
+def writing(clusters: list[int]) -> Iterator[Connection]:
+    """A process that writes; the connection takes orders."""
     orders, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
-    process = context.Process(target=tell_on, args=(clusters, theirs), daemon=True)
+    process = context.Process(target=write_load, args=(clusters, theirs), daemon=True)
     process.start()
     try:
         yield orders
@@ -216,7 +217,7 @@ def telling(clusters: list[int]) -> Iterator[Connection]:
 
 
 def point_at_database() -> None:
-    """At the one of the benchmark, in a process that Django was set up in anew."""
+    """Uses the benchmark's database in a new process."""
     for settings_dict in (settings.DATABASES["default"], django_connection.settings_dict):
         settings_dict["NAME"] = DATABASE
 
@@ -229,7 +230,7 @@ def evaluate(shard: int) -> None:
 
 
 def rounds() -> list[float]:
-    """Seconds that each round took; they begin ROUND apart, or at once."""
+    """The seconds of each round; rounds begin ROUND apart, or at once if one takes longer."""
     found = []
     with ThreadPoolExecutor(SHARDS) as threads:
         for _ in range(ROUNDS):
@@ -241,14 +242,14 @@ def rounds() -> list[float]:
 
 
 def delays(clusters: list[int], orders: Connection, webhook: Receiver) -> list[float]:
-    """Seconds from the commit of a sample that makes an alert until the webhook has it, of several."""
+    """The seconds from the commit of a sample until the webhook has its alert, for several alerts."""
     found = []
     for cluster in clusters[:FIRINGS]:
         orders.send(cluster)
         written = orders.recv()
         while len(webhook.bodies) <= len(found):
             if time.time() - written > 120:
-                raise RuntimeError("nothing was told within two minutes")
+                raise RuntimeError("no notification arrived within two minutes")
             time.sleep(0.02)
         found.append(time.time() - written)
     return found
@@ -257,7 +258,7 @@ def delays(clusters: list[int], orders: Connection, webhook: Receiver) -> list[f
 def measure() -> tuple[list[Result], dict[str, Any]]:
     make_rules()
     clusters = make_clusters()
-    with telling(clusters) as orders, receiving(WEBHOOK) as webhook, pipeline() as processes:
+    with writing(clusters) as orders, receiving(WEBHOOK) as webhook, pipeline() as processes:
         warm = math.inf
         while time.monotonic() < warm:
             for shard in range(SHARDS):
@@ -274,16 +275,16 @@ def measure() -> tuple[list[Result], dict[str, Any]]:
         )
         processes.start()
         time.sleep(30)
-        told = delays(clusters, orders, webhook)
+        delayed = delays(clusters, orders, webhook)
     p95 = statistics.quantiles(taken, n=20)[-1]
     what = f"a round of {RULES} rules over {CLUSTERS} live clusters of {WORKERS} workers"
     results = [
         Result(f"{what} (s, 95 %)", "limit", round(p95, 2), SECONDS),
-        Result("from a sample's commit to a webhook (s, longest)", "limit", round(max(told), 1), DELAY),
+        Result("from a sample's commit to a webhook (s, longest)", "limit", round(max(delayed), 1), DELAY),
     ]
     return results, {
         "rounds": [round(seconds, 2) for seconds in taken],
-        "delays": [round(seconds, 1) for seconds in told],
+        "delays": [round(seconds, 1) for seconds in delayed],
         "clusters_evaluated": reached,
         "alerts_firing": firing,
         "alerts_made": made,

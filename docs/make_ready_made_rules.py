@@ -1,4 +1,4 @@
-"""Writes the table of ready-made rules into docs/alerts.md. A test holds the page to it."""
+"""Writes the table of ready-made rules in docs/alerts.md. A test checks that it is up to date."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TABLE = re.compile(re.escape(HEAD) + r"(?:\|.*\n)*")
 
 
 def table() -> str:
-    """The ready-made rules, a line each."""
+    """The ready-made rules, one per line."""
     from observatory.alerts.rules.ready_made import RULES
 
     rows = [

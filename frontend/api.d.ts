@@ -713,7 +713,7 @@ export interface paths {
         };
         /**
          * List Alerts
-         * @description The alerts that you may see and ask for; a page beyond the last gives the last.
+         * @description The alerts that match the query; a page beyond the last returns the last.
          */
         get: operations["observatory_alerts_web_api_list_alerts"];
         put?: never;
@@ -752,7 +752,7 @@ export interface paths {
         put?: never;
         /**
          * Acknowledge Alert
-         * @description Says that you look after it, and what you have to say of it.
+         * @description Acknowledges the alert: makes you its assignee and ends reminders.
          */
         post: operations["observatory_alerts_web_api_acknowledge_alert"];
         delete?: never;
@@ -772,7 +772,7 @@ export interface paths {
         put?: never;
         /**
          * Silence Alert
-         * @description Keeps it, and others like it, quiet: nobody is told until the silence expires.
+         * @description Silences the alert, or similar ones: no notifications until the silence expires.
          */
         post: operations["observatory_alerts_web_api_silence_alert"];
         delete?: never;
@@ -790,7 +790,7 @@ export interface paths {
         };
         /**
          * Alerts
-         * @description The alerts of the timeline; 304 where they are what was answered before.
+         * @description The alerts of the timeline; 304 if they haven't changed.
          */
         get: operations["cluster_alerts"];
         put?: never;
@@ -810,7 +810,7 @@ export interface paths {
         };
         /**
          * Alerts
-         * @description The alerts of the timeline; 304 where they are what was answered before.
+         * @description The alerts of the timeline; 304 if they haven't changed.
          */
         get: operations["run_alerts"];
         put?: never;
@@ -830,7 +830,7 @@ export interface paths {
         };
         /**
          * Alerts
-         * @description The alerts of the timeline; 304 where they are what was answered before.
+         * @description The alerts of the timeline; 304 if they haven't changed.
          */
         get: operations["link_alerts"];
         put?: never;
@@ -1741,7 +1741,7 @@ export interface components {
         };
         /**
          * AlertQuery
-         * @description Times are seconds. What is left out asks for all.
+         * @description Times are seconds. A missing parameter doesn't filter.
          */
         AlertQuery: {
             /**
@@ -1884,7 +1884,7 @@ export interface components {
         };
         /**
          * NewSilence
-         * @description `of`: this alert alone, its rule on its cluster, or its rule in the whole project.
+         * @description `of`: this alert only, its rule on its cluster, or its rule in the whole project.
          */
         NewSilence: {
             /**

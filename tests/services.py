@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 from observatory.runtime.embedded.account import service_account
-from observatory.runtime.embedded.folder import DataFolder
+from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
 from observatory.runtime.embedded.valkey import Valkey
-from observatory.runtime.supervision.children import dying_with_us
+from observatory.runtime.supervision.subprocesses import die_with_parent
 
 OURS = "OBSERVATORY_TESTS_STARTED"
 """tells the processes of pytest-xdist which variables the first process set"""
@@ -67,7 +67,7 @@ def _start(service: Postgres | Valkey, *options: str) -> None:
             stdout=log,
             stderr=log,
             start_new_session=True,  # Ctrl-C is for the tests, which stop the services themselves
-            preexec_fn=dying_with_us(),
+            preexec_fn=die_with_parent(),
             **service.options(),
         )
     _started.append(process)

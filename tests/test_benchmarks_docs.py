@@ -1,4 +1,4 @@
-"""docs/benchmarks.md tells of every benchmark, and of no other; how its rows come from what they print."""
+"""docs/benchmarks.md has rows of every benchmark, made from the lines they print."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ LINE = {
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of the rows that tell of a script."""
+    """Return the cells of each script's rows."""
     found = re.findall(r"^\| `(\w+)\.py` \|(.*)\|$", text, re.MULTILINE)
     return [[script, *(cell.strip() for cell in cells.split("|"))] for script, cells in found]
 
 
-def test_every_benchmark_has_a_row_in_the_documentation_and_nothing_else_has() -> None:
+def test_the_documentation_has_rows_of_every_benchmark_and_no_others() -> None:
     assert {script for script, *_ in rows(PAGE.read_text())} == set(scripts())
 
 
-def test_a_benchmark_is_shown_as_it_told_and_the_others_as_not_run() -> None:
-    told = rows(page([LINE]))
-    assert [row[1:] for row in told if row[0] == "exposition"] == [
+def test_a_benchmark_without_results_is_shown_as_not_run() -> None:
+    shown = rows(page([LINE]))
+    assert [row[1:] for row in shown if row[0] == "exposition"] == [
         ["x", "y", "at least 2", "1.23", "**no**"],
         ["z", "y", "–", "345,678", "–"],
         ["2026-05-04", "2 cores, Linux", "0.5", "python 3.11.7"],
     ]
-    assert {row[1] for row in told if row[0] != "exposition"} == {"not run yet"}
+    assert {row[1] for row in shown if row[0] != "exposition"} == {"not run yet"}
 
 
-def test_a_script_that_was_not_run_again_keeps_its_rows() -> None:
+def test_a_benchmark_without_a_new_line_keeps_its_rows() -> None:
     before = page([LINE])
     after = page([{**LINE, "benchmark": "ingest"}], before)
     assert [row for row in rows(after) if row[0] == "exposition"] == [

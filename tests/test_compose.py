@@ -1,4 +1,4 @@
-"""docker-compose.yml can't be run here: it is held against the Compose specification and against the code."""
+"""docker-compose.yml is not run: it is checked against the Compose specification and the code."""
 
 from __future__ import annotations
 
@@ -60,11 +60,24 @@ def test_only_the_demo_profile_has_a_dask_cluster() -> None:
 
 
 def test_every_management_command_and_setting_that_it_names_exists() -> None:
-    for command in re.findall(r'"manage\.py", "(\w+)"', TEXT):
-        assert command in get_commands()
+    named = re.findall(r'"dask-observatory", "(\w+)"', TEXT)
+    assert {"migrate", "collect", "alive"} <= set(named) <= set(get_commands())
     documented = set(re.findall(r"`([A-Z_]+)`", (ROOT / "docs/settings.md").read_text()))
     environment = yaml.safe_load(TEXT)["x-observatory"]["environment"]
     assert set(environment) <= documented
+
+
+def test_the_image_is_made_of_files_that_exist_and_are_not_ignored() -> None:
+    allowed = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    copied = [
+        name
+        for names in re.findall(
+            r"^COPY (?!--from)(?:--\S+ )*(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE
+        )
+        for name in names.split()
+    ]
+    assert set(copied) == set(allowed)
+    assert all((ROOT / name).exists() for name in copied)
 
 
 def test_the_image_is_made_by_the_steps_of_the_makefile() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from observatory import __version__
 from tests.agent.environments import ENVIRONMENTS, UV
-from tests.runtime.machine import Machine, clusters_and_targets, eventually, manage
+from tests.runtime.machine import METRICS, Machine, clusters_and_targets, eventually, manage
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "observatory"
@@ -197,7 +197,10 @@ def test_installed_from_the_wheel_the_demo_runs_in_an_empty_folder(wheel: Path, 
         script = re.findall(r'src="(/static/[^"]+\.js)"', page)[0]
         assert machine.answer(script)[0] == 200
         eventually(lambda: clusters_and_targets(machine) == "1 demo", "the demo's cluster is recorded", 90)
-        assert f'observatory_build_info{{version="{__version__}"}} 1.0' in machine.answer("/metrics")[1]
+        assert (
+            f'observatory_build_info{{version="{__version__}"}} 1.0'
+            in machine.answer("/metrics", **METRICS)[1]
+        )
         done = manage("doctor", "--data-dir", str(machine.data_dir), program=program, folder=folder)
         assert done.stdout.startswith(f"Dask Observatory {__version__}\n")
     finally:

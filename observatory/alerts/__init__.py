@@ -1,1 +1,1 @@
-"""Alerts: rules over what the store has, the alerts that they raise, and who is told of them."""
+"""Alerting: rules over stored data, the alerts that they raise, and notifications."""

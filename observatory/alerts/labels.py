@@ -1,4 +1,4 @@
-"""The labels that an alert has for silences, for Alertmanager, and for receivers of its payload."""
+"""The labels of an alert for silences, Alertmanager and webhooks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from observatory.alerts.models import Alert
 
 
 def labels_of(alert: Alert) -> dict[str, str]:
-    """Its own (`worker` among them) and what it is of; no other alert that is open has the same."""
+    """The alert's own labels (`worker` among them) and those of its rule and cluster; unique among open
+    alerts."""
     cluster = alert.cluster
     return {
         **{str(name): str(value) for name, value in alert.labels.items()},

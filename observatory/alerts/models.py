@@ -1,4 +1,4 @@
-"""Rules, the alerts that they raise, the channels that tell of them, and when they are kept quiet."""
+"""Rules, their alerts, notification channels and deliveries, silences and maintenance windows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.timezone import now
 
+from observatory.alerts.notifying.channels import DEFAULT, kind_choices
 from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
@@ -28,15 +29,15 @@ class Severity(models.TextChoices):
 
 
 RANKS = {severity: rank for rank, severity in enumerate(Severity.values)}
-"""the worst has the greatest"""
+"""by severity; the most severe has the greatest"""
 
 
 class Rule(models.Model):
-    """What to watch for, where, and what to say of it. It holds while all of its conditions hold."""
+    """An alerting rule: conditions, where it applies and its texts. All conditions have to be true."""
 
     name = models.CharField(max_length=100, unique=True)
     key = models.SlugField(
-        max_length=60, blank=True, editable=False, help_text="Of a ready-made rule (ready_made.py)."
+        max_length=60, blank=True, editable=False, help_text="The key of a ready-made rule (ready_made.py)."
     )
     enabled = models.BooleanField(default=True)
     severity = models.CharField(max_length=10, choices=Severity.choices, default=Severity.WARNING)
@@ -49,17 +50,17 @@ class Rule(models.Model):
         help_text="With {cluster}, {worker}, {value}, {threshold}, {labels}, {text}.",
     )
 
-    projects = models.ManyToManyField(Project, blank=True, help_text="None: all.")
-    targets = models.ManyToManyField(Target, blank=True, help_text="None: all.")
+    projects = models.ManyToManyField(Project, blank=True, help_text="Empty: all.")
+    targets = models.ManyToManyField(Target, blank=True, help_text="Empty: all.")
     cluster_names = models.TextField(
-        blank=True, max_length=2000, help_text="A pattern a line: etl-*, or ?-prod. None: all."
+        blank=True, max_length=2000, help_text="One pattern per line, such as etl-* or ?-prod. Empty: all."
     )
 
     hold_seconds = models.FloatField(
         "for",
         default=0,
         validators=[MinValueValidator(0), MaxValueValidator(DAY)],
-        help_text="Seconds that the conditions have to hold before the alert fires.",
+        help_text="Seconds for which the conditions have to be true before the alert fires.",
     )
     no_data = models.CharField("without data", max_length=10, choices=NoData.choices, default=NoData.RESOLVE)
 
@@ -68,10 +69,12 @@ class Rule(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
     )
     changed = models.DateTimeField(
-        default=now, editable=False, help_text="When what it asks was changed last: it is asked from then on."
+        default=now,
+        editable=False,
+        help_text="Last change of what is evaluated. The rule is evaluated from then on.",
     )
     error = models.CharField(
-        max_length=500, blank=True, editable=False, help_text="Why it couldn't be evaluated last."
+        max_length=500, blank=True, editable=False, help_text="Why the last evaluation failed."
     )
     error_time = models.DateTimeField(null=True, editable=False)
 
@@ -86,7 +89,7 @@ class Rule(models.Model):
 
 
 class RuleMade(models.Model):
-    """A ready-made rule that was made once: it isn't made again when people delete it."""
+    """Marks a ready-made rule as created, so that it isn't created again after users delete it."""
 
     key = models.SlugField(max_length=60, unique=True)
 
@@ -95,11 +98,11 @@ class RuleMade(models.Model):
 
 
 class Condition(models.Model):
-    """One condition of a rule: on a metric, or on something that happens (see conditions.py)."""
+    """A condition of a rule, on a metric or on an event (see conditions.py)."""
 
     class Kind(models.TextChoices):
         METRIC = "metric", "a metric"
-        EVENT = "event", "something that happens"
+        EVENT = "event", "an event"
 
     class Divisor(models.TextChoices):
         NONE = "", "nothing"
@@ -117,7 +120,7 @@ class Condition(models.Model):
         "window",
         default=60,
         validators=[MinValueValidator(1), MaxValueValidator(DAY)],
-        help_text="Seconds that a rate, a change or the number of events is taken over.",
+        help_text="Seconds over which a rate, a change or the number of events is computed.",
     )
     by = models.CharField("of", max_length=10, choices=By.choices, default=By.WORKER)
     aggregate = models.CharField(max_length=10, choices=Aggregate.choices, default=Aggregate.SUM)
@@ -133,14 +136,16 @@ class Condition(models.Model):
     clear_threshold = models.FloatField(
         null=True,
         blank=True,
-        help_text="Once it held, it holds until this is crossed back. None: the threshold.",
+        help_text="A firing alert is resolved when the value crosses this. Empty: the threshold.",
     )
 
-    event = models.CharField(max_length=40, blank=True, help_text="What happens, of an event's condition.")
+    event = models.CharField(max_length=40, blank=True, help_text="The event, for conditions on events.")
     pattern = models.CharField(
-        max_length=500, blank=True, help_text="A regular expression, found anywhere in the message."
+        max_length=500, blank=True, help_text="A regular expression that is searched in the message."
     )
-    level = models.PositiveSmallIntegerField(default=0, help_text="Of log lines, at least: 30 is WARNING.")
+    level = models.PositiveSmallIntegerField(
+        default=0, help_text="The lowest level of log lines; 30 is WARNING."
+    )
     count = models.PositiveIntegerField("at least", default=1, validators=[MinValueValidator(1)])
 
     class Meta:
@@ -151,10 +156,7 @@ class Condition(models.Model):
 
 
 class Alert(models.Model):
-    """What a rule found of one cluster and label set: from when it was pending until it was resolved.
-
-    A pending one that doesn't come to fire is deleted.
-    """
+    """An alert of one rule, cluster and label set. A pending alert that doesn't fire is deleted."""
 
     class State(models.TextChoices):
         PENDING = "pending", "pending"
@@ -164,24 +166,24 @@ class Alert(models.Model):
     rule = models.ForeignKey(Rule, models.CASCADE, related_name="alerts")
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="alerts")
     severity = models.CharField(
-        max_length=10, choices=Severity.choices, help_text="The rule's, when it fired."
+        max_length=10, choices=Severity.choices, help_text="The rule's severity when the alert fired."
     )
     worker_id = models.IntegerField(
-        null=True, blank=True, help_text="The lifetime in the store, if it is of one."
+        null=True, blank=True, help_text="The worker's lifetime in the store, for alerts of a worker."
     )
-    labels = models.JSONField(default=dict, help_text="Texts by name; `worker` is the worker's name.")
-    fingerprint = models.CharField(max_length=32, help_text="Of rule, cluster, worker and labels.")
+    labels = models.JSONField(default=dict, help_text="Values by name; `worker` is the worker's name.")
+    fingerprint = models.CharField(max_length=32, help_text="A hash of rule, cluster, worker and labels.")
     state = models.CharField(max_length=10, choices=State.choices)
-    pending = models.DateTimeField(help_text="Since when the conditions hold, on the scheduler's clock.")
+    pending = models.DateTimeField(help_text="When the conditions became true, on the scheduler's clock.")
     fired = models.DateTimeField(null=True, blank=True, help_text="On the scheduler's clock.")
     resolved = models.DateTimeField(null=True, blank=True, help_text="On the scheduler's clock.")
-    value = models.FloatField(null=True, help_text="Of the first condition, when it fired.")
-    last_value = models.FloatField(null=True, help_text="Of the first condition, when it was evaluated last.")
+    value = models.FloatField(null=True, help_text="The value of the first condition when the alert fired.")
+    last_value = models.FloatField(null=True, help_text="The latest value of the first condition.")
     message = models.CharField(max_length=1000, blank=True)
     is_late = models.BooleanField(
-        default=False, help_text="Found in data that came after its time had been evaluated."
+        default=False, help_text="Caused by data that arrived after its time was evaluated."
     )
-    acknowledged = models.DateTimeField(null=True, blank=True, help_text="By our clock.")
+    acknowledged = models.DateTimeField(null=True, blank=True, help_text="On our clock.")
     acknowledged_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -209,14 +211,14 @@ class Alert(models.Model):
 
 
 class Progress(models.Model):
-    """How far a cluster has been evaluated."""
+    """The time up to which a cluster has been evaluated."""
 
     cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="progress")
     until = models.DateTimeField(help_text="On the scheduler's clock.")
-    settled = models.DateTimeField(
-        help_text="Before it all data was there when it was evaluated; what comes later is late."
+    settled = models.DateTimeField(help_text="The data before this time was complete when it was evaluated.")
+    is_over = models.BooleanField(
+        default=False, help_text="The cluster has ended and its last alert is resolved."
     )
-    is_over = models.BooleanField(default=False, help_text="It ended, and its last alert is resolved.")
 
     class Meta:
         verbose_name_plural = "progress"
@@ -226,30 +228,25 @@ class Progress(models.Model):
 
 
 class Channel(models.Model):
-    """Where to tell of alerts. Its address holds secrets: secrets.py encrypts it."""
-
-    class Kind(models.TextChoices):
-        APPRISE = "apprise", "Slack, e-mail, Teams, PagerDuty … (an Apprise URL)"
-        WEBHOOK = "webhook", "a webhook that takes Alertmanager's payload"
-        ALERTMANAGER = "alertmanager", "Alertmanager"
+    """Where notifications are sent. The address has secrets: secrets.py encrypts it."""
 
     name = models.CharField(max_length=100, unique=True)
-    kind = models.CharField(max_length=15, choices=Kind.choices, default=Kind.APPRISE)
+    kind = models.CharField(max_length=15, choices=kind_choices, default=DEFAULT)
     secret = models.TextField(editable=False, help_text="The address, encrypted.")
     enabled = models.BooleanField(default=True)
     minimum_severity = models.CharField(max_length=10, choices=Severity.choices, default=Severity.WARNING)
-    projects = models.ManyToManyField(Project, blank=True, help_text="None: all.")
-    rules = models.ManyToManyField(Rule, blank=True, help_text="None: all.")
-    tells_resolved = models.BooleanField("tells of what is resolved too", default=True)
+    projects = models.ManyToManyField(Project, blank=True, help_text="Empty: all.")
+    rules = models.ManyToManyField(Rule, blank=True, help_text="Empty: all.")
+    tells_resolved = models.BooleanField("notify when resolved", default=True)
     messages_an_hour = models.PositiveIntegerField(
         default=60,
         validators=[MinValueValidator(1), MaxValueValidator(3600)],
-        help_text="Beyond it alerts wait, and are told together.",
+        help_text="Further alerts wait and are sent together.",
     )
     repeat_hours = models.PositiveIntegerField(
         default=0,
         validators=[MaxValueValidator(24 * 30)],
-        help_text="Hours after which what fires, unacknowledged, is told again. 0: never.",
+        help_text="Hours after which unacknowledged firing alerts are sent again. 0: never.",
     )
     created = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
@@ -264,9 +261,9 @@ class Channel(models.Model):
 
 
 class Delivery(models.Model):
-    """That a channel is to be told of a change of an alert, and what became of it.
+    """A notification of a channel about a change of an alert, and its state.
 
-    Made in the transaction that changes the alert.
+    Created in the transaction that changes the alert.
     """
 
     class Change(models.TextChoices):
@@ -276,20 +273,20 @@ class Delivery(models.Model):
 
     class State(models.TextChoices):
         DUE = "due", "due"
-        SENDING = "sending", "being sent"
+        SENDING = "sending", "sending"
         SENT = "sent", "sent"
-        FAILED = "failed", "given up"
-        UNNEEDED = "unneeded", "not needed any more"
+        FAILED = "failed", "failed"
+        UNNEEDED = "unneeded", "no longer needed"
 
     channel = models.ForeignKey(Channel, models.CASCADE, related_name="deliveries")
     alert = models.ForeignKey(Alert, models.CASCADE, related_name="deliveries")
     change = models.CharField(max_length=10, choices=Change.choices)
     state = models.CharField(max_length=10, choices=State.choices, default=State.DUE)
     created = models.DateTimeField(auto_now_add=True)
-    due = models.DateTimeField(default=now, help_text="Not before, by our clock.")
+    due = models.DateTimeField(default=now, help_text="Earliest time to send, on our clock.")
     attempts = models.PositiveSmallIntegerField(default=0)
     last_error = models.CharField(max_length=500, blank=True)
-    message_id = models.UUIDField(null=True, help_text="Of the message that told it, with others perhaps.")
+    message_id = models.UUIDField(null=True, help_text="The message that it is part of.")
     sent = models.DateTimeField(null=True)
 
     class Meta:
@@ -309,13 +306,13 @@ class Delivery(models.Model):
 
 
 class Silence(models.Model):
-    """Keeps alerts that match quiet until it expires. They are shown, but nobody is told."""
+    """Suppresses the notifications of matching alerts until it expires."""
 
     matchers = models.CharField(
         max_length=1000,
         help_text='rule="Worker lost", cluster=~"dev-.*"; also severity, project, target.',
     )
-    projects = models.ManyToManyField(Project, blank=True, help_text="None: all.")
+    projects = models.ManyToManyField(Project, blank=True, help_text="Empty: all.")
     starts = models.DateTimeField(default=now)
     expires = models.DateTimeField()
     comment = models.CharField(max_length=1000)
@@ -332,7 +329,7 @@ class Silence(models.Model):
 
 
 class MaintenanceWindow(models.Model):
-    """Keeps all alerts of projects or targets quiet, once or again and again."""
+    """Suppresses all notifications of projects or targets, once or repeatedly."""
 
     class Repeat(models.TextChoices):
         NEVER = "never", "once"
@@ -340,8 +337,8 @@ class MaintenanceWindow(models.Model):
         WEEKLY = "weekly", "every week"
 
     name = models.CharField(max_length=100)
-    projects = models.ManyToManyField(Project, blank=True, help_text="None: all.")
-    targets = models.ManyToManyField(Target, blank=True, help_text="None: all.")
+    projects = models.ManyToManyField(Project, blank=True, help_text="Empty: all.")
+    targets = models.ManyToManyField(Target, blank=True, help_text="Empty: all.")
     starts = models.DateTimeField()
     stops = models.DateTimeField()
     repeat = models.CharField(max_length=10, choices=Repeat.choices, default=Repeat.NEVER)

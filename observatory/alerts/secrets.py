@@ -1,4 +1,4 @@
-"""Channels' addresses, encrypted under Django's SECRET_KEY: they hold tokens and passwords."""
+"""Encrypts the addresses of channels, which have tokens and passwords, with Django's SECRET_KEY."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PURPOSE = b"observatory: addresses of channels"
 
 
 class SecretLost(ValueError):
-    """What was encrypted under a key that isn't there any more."""
+    """The key that encrypted a text is no longer known."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The address can't be read any more, since the secret key (OBSERVATORY_SECRET_KEY) was changed: "
-            "enter the address again."
+            "The address can't be decrypted, because the secret key (OBSERVATORY_SECRET_KEY) was changed. "
+            "Enter the address again."
         )
 
 
@@ -36,7 +36,7 @@ def decrypt(secret: str) -> str:
 
 
 def _keys() -> MultiFernet:
-    """The first one encrypts; those of SECRET_KEY_FALLBACKS only decrypt."""
+    """The first key encrypts; those of SECRET_KEY_FALLBACKS only decrypt."""
     return MultiFernet([_key(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)])
 
 

@@ -1,8 +1,7 @@
-"""What Celery does for alerts: evaluates rules.
+"""Celery tasks that evaluate rules.
 
-Clusters are divided into shards by their ids. Those of live clusters follow each other, so the shards are
-alike without anybody knowing how many there are; and a shard is evaluated by one task at a time, so that a
-round that takes long takes no more threads than there are shards.
+Clusters are divided into shards by id, which spreads live clusters evenly. One task at a time evaluates a
+shard, so that slow rounds don't use more threads than there are shards.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from celery import shared_task
 from django.db.models import F
 from django.db.models.functions import Mod
 
-from observatory.alerts.evaluation.evaluator import evaluate, wanted_clusters
+from observatory.alerts.evaluation.evaluator import clusters_to_evaluate, evaluate
 from observatory.store.connection import read_connection
 from observatory.store.maintenance.advisory_lock import RULES, try_lock
 
 SHARDS = 2
 ROUND = 2.0
-"""seconds between two rounds"""
+"""seconds between the starts of two rounds"""
 
 
 @shared_task  # type: ignore[untyped-decorator]
@@ -31,9 +30,9 @@ def evaluate_rules() -> None:
 
 @shared_task  # type: ignore[untyped-decorator]
 def evaluate_shard(shard: int) -> None:
-    """Takes a step with each cluster of the shard, unless somebody is about it."""
+    """Evaluates each cluster of the shard, unless another task is evaluating it."""
     with read_connection() as connection, try_lock(connection, shard, RULES) as is_ours:
         if is_ours:
             now = time.time()
-            clusters = wanted_clusters(now).annotate(shard=Mod(F("pk"), SHARDS)).filter(shard=shard)
+            clusters = clusters_to_evaluate(now).annotate(shard=Mod(F("pk"), SHARDS)).filter(shard=shard)
             evaluate(connection, list(clusters.order_by("pk")), now)

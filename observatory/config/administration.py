@@ -1,4 +1,4 @@
-"""How the admin looks: its name, its navigation, our colours. django-unfold reads it from settings.UNFOLD."""
+"""Name, navigation and colours of the admin, for django-unfold (settings.UNFOLD)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "axes.AccessAttempt": ("Failed sign-ins", "lock"),
     },
 }
-"""models, with what they are called in the navigation and their icon"""
+"""models with their title and icon in the navigation"""
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """The groups with what `request.user` may look at."""
+    """The groups, with the models that `request.user` may view."""
     groups = [{"title": title, "items": _items(request, models)} for title, models in GROUPS.items()]
     back = {"title": "Back to the Observatory", "icon": "arrow_back", "link": "/", "active": False}
     return [{"items": [back]}, *(group for group in groups if group["items"])]
@@ -52,7 +52,7 @@ def _items(request: HttpRequest, models: dict[str, tuple[str, str]]) -> list[dic
 
 
 def no_colors(_: HttpRequest) -> dict[str, Any]:
-    """They are in admin.css: django-unfold would write them into a <style>, which the policy forbids."""
+    """None: they are in admin.css. django-unfold would write a <style>, which the policy forbids."""
     return {}
 
 

@@ -7,7 +7,9 @@ import os
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
+from django.conf import settings
 from django.core.asgi import get_asgi_application
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 http = get_asgi_application()
@@ -20,7 +22,10 @@ from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": StaticFiles(BodyLimit(http, COMPRESSED, imports())),
+        "http": ProxyHeadersMiddleware(
+            StaticFiles(BodyLimit(http, COMPRESSED, imports())),  # type: ignore[arg-type]
+            settings.TRUSTED_PROXIES,
+        ),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

@@ -1,4 +1,4 @@
-"""Bounds what a request may send: Django keeps a whole body on disk before a view can refuse it."""
+"""Limits the size of request bodies: Django stores a whole body on disk before a view can refuse it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A path to which more may be sent, by those who may."""
+    """A path with a higher limit for permitted requests."""
 
     path: str
     limit: int
     """bytes"""
     may: Callable[[dict[str, Any]], Awaitable[bool]]
-    """whether who asks may; takes the request's scope"""
+    """whether a request, given by its scope, is permitted"""
 
 
 class BodyLimit:
-    """ASGI middleware: a body of more than `limit` bytes is answered 413, its length told or not."""
+    """ASGI middleware: answers 413 to a body of more than `limit` bytes, with or without Content-Length."""
 
     def __init__(self, application: Application, limit: int, upload: Upload | None = None) -> None:
         self.application = application
@@ -64,7 +64,7 @@ class BodyLimit:
 
 
 async def _refuse(send: Send, limit: int) -> None:
-    body = json.dumps({"detail": f"the body has more than {limit >> 20} MiB sent"}).encode()
+    body = json.dumps({"detail": f"the body has more than {limit >> 20} MiB"}).encode()
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
     await send({"type": "http.response.body", "body": body})

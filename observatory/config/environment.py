@@ -1,8 +1,9 @@
-"""Reads and checks the environment variables that the settings are made of."""
+"""Reads and checks the environment variables of the settings."""
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import os
 import re
 import secrets
@@ -14,8 +15,9 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 LONGEST_RUN_DIR = 107 - len("/.s.PGSQL.5432.lock")
+"""bytes; the path of a Unix socket has at most 107"""
 PLAIN_PATH = re.compile(r"[\w/.+-]+", re.ASCII)
-"""means the same in a URL, and as libpq's host, as it does as a path"""
+"""paths that need no escaping in a URL and as libpq's host"""
 SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
 PACKAGE_DIR = Path(__file__).resolve().parent.parent
 CHECKOUT = PACKAGE_DIR.parent if (PACKAGE_DIR.parent / "manage.py").exists() else None
@@ -37,15 +39,26 @@ def boolean(name: str, default: bool) -> bool:
         return True
     if value in {"0", "false", "no", "off"}:
         return False
-    raise ImproperlyConfigured(f"{name} is {value!r}: it takes 1 or 0")
+    raise ImproperlyConfigured(f"{name} is {value!r}: it must be 1 or 0")
 
 
 def number(name: str, default: int) -> int:
-    """A whole number from 1 on."""
+    """A positive whole number."""
     value = text(name, str(default))
     if not (value.isascii() and value.isdecimal() and 0 < int(value) < 2**31):
-        raise ImproperlyConfigured(f"{name} is {value!r}: it takes a whole number from 1 on")
+        raise ImproperlyConfigured(f"{name} is {value!r}: it must be a positive whole number")
     return int(value)
+
+
+def networks(name: str) -> list[str]:
+    """IP addresses and networks (CIDR), separated by spaces or commas."""
+    found = words(name, "")
+    for network in found:
+        try:
+            ipaddress.ip_network(network)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name} takes IP addresses and networks: {error}") from None
+    return found
 
 
 def data_dir() -> Path:
@@ -65,7 +78,7 @@ def frontend_dir() -> Path:
 
 
 def use_data_dir(arguments: Sequence[str]) -> None:
-    """Puts --data-dir of a command line into the environment, before the settings are read from it."""
+    """Copy --data-dir of a command line into the environment, before the settings are read."""
     for position, argument in enumerate(arguments):
         if argument == "--data-dir" and position + 1 < len(arguments):
             os.environ["OBSERVATORY_DATA_DIR"] = os.path.abspath(arguments[position + 1])
@@ -74,10 +87,7 @@ def use_data_dir(arguments: Sequence[str]) -> None:
 
 
 def run_dir(data_dir: Path) -> Path:
-    """The folder of the embedded services' sockets, whose paths may have 107 bytes at most.
-
-    It is in the data folder where that serves, else in /tmp, private and named after the data folder.
-    """
+    """The folder of the services' sockets: in the data folder, or in /tmp if that path is unsuitable."""
     folder = data_dir / "run"
     if len(bytes(folder)) <= LONGEST_RUN_DIR and PLAIN_PATH.fullmatch(str(folder)):
         return folder
@@ -86,12 +96,12 @@ def run_dir(data_dir: Path) -> Path:
 
 
 def redis_url(data_dir: Path) -> str:
-    """REDIS_URL, or the embedded Valkey in the data folder."""
+    """REDIS_URL, or the socket of the embedded Valkey."""
     return text("REDIS_URL", f"unix://{run_dir(data_dir)}/valkey.sock")
 
 
 def secret_key(data_dir: Path) -> str:
-    """OBSERVATORY_SECRET_KEY, or the one kept in the data folder, or one for this process alone."""
+    """OBSERVATORY_SECRET_KEY, or the data folder's, or a new one for this process."""
     given = os.environ.get("OBSERVATORY_SECRET_KEY")
     if given:
         return given
@@ -102,15 +112,17 @@ def secret_key(data_dir: Path) -> str:
 
 
 def database(data_dir: Path) -> dict[str, Any]:
-    """Django's settings of DATABASE_URL, or of the embedded PostgreSQL in the data folder."""
+    """Django's settings for DATABASE_URL, or for the embedded PostgreSQL."""
     url = os.environ.get("DATABASE_URL", "").strip()
     if url:
         try:
             parsed: dict[str, Any] = dict(dj_database_url.parse(url))
         except (ValueError, KeyError) as error:
-            raise ImproperlyConfigured(f"DATABASE_URL can't be read: {error}") from None
+            raise ImproperlyConfigured(f"DATABASE_URL is not valid: {error}") from None
         if parsed.get("ENGINE") != "django.db.backends.postgresql":
-            raise ImproperlyConfigured("DATABASE_URL has to name a PostgreSQL: postgresql://user@host/name")
+            raise ImproperlyConfigured(
+                "DATABASE_URL must be that of a PostgreSQL: postgresql://user@host/name"
+            )
     else:
         parsed = {
             "ENGINE": "django.db.backends.postgresql",

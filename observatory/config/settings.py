@@ -12,6 +12,7 @@ from observatory.config.environment import (
     data_dir,
     database,
     frontend_dir,
+    networks,
     number,
     redis_url,
     secret_key,
@@ -30,6 +31,7 @@ PUBLIC_URL = text("OBSERVATORY_PUBLIC_URL", "").rstrip("/")
 ALLOWED_HOSTS = words("OBSERVATORY_ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL else []
 HTTPS = PUBLIC_URL.startswith("https://")
+TRUSTED_PROXIES = networks("OBSERVATORY_TRUSTED_PROXIES")
 
 INSTALLED_APPS = [
     "unfold",  # before the admin, whose templates it replaces
@@ -75,7 +77,7 @@ ASGI_APPLICATION = "observatory.config.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [PACKAGE_DIR],  # a page's template lies beside its view
+        "DIRS": [PACKAGE_DIR],  # a page's template is next to its view
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -107,7 +109,7 @@ CHANNEL_LAYERS = {
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
-# a worker takes from both; `up` and Compose have one more for alerts, which exports and tiles don't hold up
+# `up` and Compose run a worker for alerts only, so that exports and tiles do not delay them
 CELERY_TASK_QUEUES: dict[str, dict[str, Any]] = {"celery": {}, "alerts": {}}
 CELERY_TASK_ROUTES = {"observatory.alerts.*": {"queue": "alerts"}}
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
@@ -159,9 +161,12 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "clusters"
 LOGOUT_REDIRECT_URL = "sign-in"
-PASSWORD_RESET_TIMEOUT = 3600  # seconds: how long a one-time sign-in link lives
+PASSWORD_RESET_TIMEOUT = 3600  # seconds: lifetime of a one-time sign-in link
 AXES_FAILURE_LIMIT = 5
-AXES_COOLOFF_TIME = 0.25  # hours
+AXES_COOLOFF_TIME = "observatory.clusters.sign_in_throttle.cool_off"
+AXES_CLIENT_IP_CALLABLE = "observatory.clusters.sign_in_throttle.client_address"
+AXES_ENABLE_ACCESS_FAILURE_LOG = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_TEMPLATE = "pages/accounts/locked.html"
 AXES_RESET_ON_SUCCESS = True
@@ -190,7 +195,7 @@ CONTENT_SECURITY_POLICY = {
 }
 # What the admin's pages may do beside it, for staff: django-unfold writes its behaviour into its templates as
 # expressions, which Alpine evaluates, and Alpine sets what they say of an element's style as an attribute.
-# Plotly, which draws the trial of an alert rule there, adds an empty <style> that it fills by CSSOM, and one
+# Plotly, which draws the back-test of an alert rule there, adds an empty <style>, filled by CSSOM, and one
 # for its maps. The latter's hash belongs to this version of Plotly: tests/pages/test_in_chromium.py fails
 # with another version.
 ADMIN_POLICY = {
@@ -225,7 +230,7 @@ STORAGES = {
 }
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_USE_FINDERS = DEBUG or not is_collected(STATIC_ROOT, STATIC_VERSION)
-# with DEBUG, files change under a running server
+# with DEBUG, files may change while the server runs
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^$" if DEBUG else rf"^{STATIC_URL}"
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
@@ -240,7 +245,7 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": text("OBSERVATORY_LOG_LEVEL", "INFO")},
     "loggers": {
         "axes": {"level": "WARNING"},
-        # they would log addresses that are secret
+        # they log secret addresses
         "apprise": {"handlers": ["nowhere"], "propagate": False},
         "urllib3": {"level": "INFO"},
     },

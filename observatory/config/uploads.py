@@ -1,4 +1,4 @@
-"""Where large files may be sent to, and by whom: people who are signed in, to the page that imports."""
+"""Large uploads: signed-in people may send them to the import page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from observatory.config.body_limit import Upload
 
 PATH = "/import/"
 FORM = 1 << 16
-"""bytes of a form beside its file"""
+"""bytes of the form besides its file"""
 
 
 def imports() -> Upload:
@@ -24,16 +24,16 @@ def imports() -> Upload:
 
 
 async def _is_signed_in(scope: dict[str, Any]) -> bool:
-    """Whether the request has the cookie of somebody's session. Who may what is the page's to ask."""
+    """Whether the request has the cookie of a session. The page checks permissions."""
     try:
         cookies = SimpleCookie(dict(scope["headers"]).get(b"cookie", b"").decode("latin-1"))
     except CookieError:
         return False
     cookie = cookies.get(settings.SESSION_COOKIE_NAME)
-    return cookie is not None and await database_sync_to_async(_is_somebodys)(cookie.value)
+    return cookie is not None and await database_sync_to_async(_is_session)(cookie.value)
 
 
-def _is_somebodys(session_key: str) -> bool:
+def _is_session(session_key: str) -> bool:
     store = import_module(settings.SESSION_ENGINE).SessionStore
     try:
         return SESSION_KEY in store(session_key)

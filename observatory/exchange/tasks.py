@@ -69,7 +69,7 @@ def sweep_jobs() -> None:
                 if nobody_does:
                     _finish(job, Job.State.FAILED, message="The worker that did it ended. Try it again.")
     for job in Job.objects.filter(state=Job.State.WAITING, created__lt=now() - LONGEST_WAIT):
-        message = "No worker took it. `manage.py doctor` tells if one runs."
+        message = "No worker took it. `dask-observatory doctor` tells if one runs."
         _finish(job, Job.State.FAILED, message=message)
     for job in Job.objects.exclude(state__in=OPEN).filter(finished__lt=now() - KEPT):
         folder.remove(job.pk)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -11,16 +12,15 @@ from observatory.replay.scope import Scope
 from observatory.replay.tiles.builder import recorded_tiles
 from observatory.replay.tiles.clipping import clip_extent
 from observatory.replay.tiles.extent_block import empty_extent, extent_meta
-from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.layers import Layer, band_count
 from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
 from observatory.store.connection import read_connection
 from observatory.store.ingest.agents import reported
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
 from observatory.store.queries.extents import read_extent
-from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.blocks import decode
-from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES
+from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES, SPANS
 
 THRESHOLDS = {"target": 0.6, "spill": 0.7, "pause": 0.8, "terminate": 0.95}
 """Dask's defaults of distributed.worker.memory, as fractions of a worker's limit"""
@@ -96,23 +96,48 @@ def _clip(
         {
             **worker,
             "started": max(worker["started"], start),
-            **({} if _ended_by(worker, stop) else {"ended": None, "end_reason": "", "status": "running"}),
+            **(
+                {}
+                if scope.has_final_status(worker["ended"])
+                else {"ended": None, "end_reason": "", "status": "running"}
+            ),
         }
         for worker in dimensions.workers
         if worker["started"] < stop and (worker["ended"] is None or worker["ended"] > start)
     ]
     known = {worker["id"] for worker in workers}
     prefixes = _prefixes(connection, scope)
-    return timeline.Dimensions(
+    clipped = timeline.Dimensions(
         workers,
         [lane for lane in dimensions.lanes if lane["worker"] in known],
         [prefix for prefix in dimensions.prefixes if prefix["id"] in prefixes],
         [item for item in dimensions.series if item["worker"] is None or item["worker"] in known],
     )
+    return _recorded(connection, clipped, scope) if scope.is_public else clipped
 
 
-def _ended_by(worker: dict[str, Any], stop: float) -> bool:
-    return stop == MAXIMUM_TIME / 1e6 or (worker["ended"] is not None and worker["ended"] <= stop)
+def _recorded(
+    connection: psycopg.Connection, dimensions: timeline.Dimensions, scope: Scope
+) -> timeline.Dimensions:
+    """Return the dimensions without the lanes and series that have no records in the window."""
+    ids = [item["id"] for item in dimensions.series]
+    series = timeline.sampled_series(connection, scope.cluster.pk, ids, *scope.window)
+    lanes = _lanes_with_spans(connection, scope)
+    return replace(
+        dimensions,
+        lanes=[lane for lane in dimensions.lanes if lane["id"] in lanes],
+        series=[item for item in dimensions.series if item["id"] in series],
+    )
+
+
+def _lanes_with_spans(connection: psycopg.Connection, scope: Scope) -> set[int]:
+    extent = read_extent(connection, scope.cluster.pk)
+    bands = band_count(extent.workers) if extent else 0
+    tiles = (
+        tile for band in range(bands) for _, tile in recorded_tiles(connection, scope, Layer(SPANS, band))
+    )
+    blocks = (block for tile in tiles for block in decode(tile.body) if "lane" in block.columns)
+    return {lane for block in blocks for lane in block.list("lane")}
 
 
 def _prefixes(connection: psycopg.Connection, scope: Scope) -> set[int]:

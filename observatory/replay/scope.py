@@ -49,6 +49,10 @@ class Scope:
         """Clip a time range (seconds) to the window; last < first if they don't overlap."""
         return max(first, self.start / 1e6), min(last, self.stop / 1e6)
 
+    def has_final_status(self, ended: float | None) -> bool:
+        """Return whether the last status of a worker (`ended`: seconds) was reported by the window's stop."""
+        return self.stop == MAXIMUM_TIME or (ended is not None and ended <= self.stop / 1e6)
+
     def contains(self, tile_id: TileId) -> bool:
         """Return whether the tile lies completely in the window."""
         return self.start <= tile_id.start and tile_id.stop <= self.stop

@@ -35,30 +35,33 @@ RECENT = 1.5
 def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str, Any]:
     """Return the API's state object at `at` (microseconds on the scheduler's clock). Needs a snapshot.
 
-    For a window, `at` is clamped to it and progress counts from its start.
+    For a window, `at` is clamped to it, and progress counts from its start. What starts at the window's stop
+    is left out. A public scope uses no samples from before its window.
     """
     cluster = scope.cluster
     at = min(max(at, scope.start), scope.stop)
+    last = min(at, scope.stop - 1)
+    since = scope.start if scope.is_public else 0
     polled = MAXIMUM_AGE * cluster.identity_interval
     scraped = MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
-    counts = store.last_samples(connection, cluster.pk, ("observatory_cluster_tasks",), at, polled)
-    beats = _by_worker(store.last_samples(connection, cluster.pk, HEARTBEAT, at, scraped))
-    contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, at, scraped)
-    scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), at, scraped)
+    counts = store.last_samples(connection, cluster.pk, ("observatory_cluster_tasks",), last, polled, since)
+    beats = _by_worker(store.last_samples(connection, cluster.pk, HEARTBEAT, last, scraped, since))
+    contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, last, scraped, since)
+    scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), last, scraped, since)
     extent = read_extent(connection, cluster.pk)
-    executing = _executing(connection, cluster, at, extent.committed if extent else 0.0)
+    executing = _executing(connection, scope, last, extent.committed if extent else 0.0)
     progress = _progress(*_read_progress(connection, cluster, at))
     if scope.start:
         progress = list(
             _difference_since(_progress(*_read_progress(connection, cluster, scope.start)), progress)
         )
-    workers = store.live_workers(connection, cluster.pk, at)
+    workers = store.live_workers(connection, cluster.pk, last)
     return {
         "at": at / 1e6,
         "version": extent.version if extent else 1,
         "progress": progress,
         "tasks": _tasks(counts, scrapes),
-        "workers": [_worker(worker, beats[worker.id], contention, executing) for worker in workers],
+        "workers": [_worker(worker, scope, beats[worker.id], contention, executing) for worker in workers],
         "totals": {
             "workers": len(workers),
             "threads": sum(worker.nthreads for worker in workers),
@@ -128,12 +131,14 @@ def _tasks(counts: list[LastSample], scrapes: list[LastSample]) -> dict[str, int
     return {sample.labels.get("state", ""): int(sample.value) for sample in (*scrapes, *counts)}
 
 
-def _executing(connection: psycopg.Connection, cluster: Cluster, at: int, committed: float) -> dict[int, int]:
+def _executing(connection: psycopg.Connection, scope: Scope, at: int, committed: float) -> dict[int, int]:
     """Return the reported number of executing tasks by worker; only when live, before their spans arrive."""
+    cluster = scope.cluster
     if not cluster.is_live or at / 1e6 < committed - SETTLING:
         return {}
     recent = RECENT * max(cluster.identity_interval, cluster.metrics_interval)
-    samples = store.last_samples(connection, cluster.pk, (*EXECUTING, PROCESSING), at, recent)
+    since = scope.start if scope.is_public else 0
+    samples = store.last_samples(connection, cluster.pk, (*EXECUTING, PROCESSING), at, recent, since)
     given = {sample.worker: int(sample.value) for sample in samples if sample.metric == PROCESSING}
     return {
         sample.worker: min(int(sample.value), given.get(sample.worker, int(sample.value)))
@@ -150,13 +155,17 @@ def _by_worker(samples: list[LastSample]) -> defaultdict[int | None, list[LastSa
 
 
 def _worker(
-    worker: store.LiveWorker, beats: list[LastSample], contention: dict[int, float], executing: dict[int, int]
+    worker: store.LiveWorker,
+    scope: Scope,
+    beats: list[LastSample],
+    contention: dict[int, float],
+    executing: dict[int, int],
 ) -> dict[str, Any]:
     values = {(s.metric, s.labels.get("type", "")): s.value for s in beats}
     memory = {kind: values.get(("observatory_worker_memory_bytes", kind)) for kind in MEMORY}
     return {
         "id": worker.id,
-        "status": worker.status,
+        "status": worker.status if scope.has_final_status(worker.ended) else "running",
         "cpu": values.get(("observatory_worker_cpu_percent", "")),
         "memory": memory["process"],
         "managed": memory["managed"],

@@ -39,22 +39,18 @@ def main(arguments: Sequence[str] | None = None, program: str = "dask-observator
 
 def overview(program: str) -> str:
     """The help text: each command with its first sentence."""
-    found = commands()
-    width = max(map(len, found))
-    lines = [f"  {name:<{width}}  {text}" for name, text in found.items()]
-    return "\n".join(
-        [
-            f"Usage: {program} COMMAND [OPTIONS]",
-            "",
-            "Dask Observatory records what Dask clusters did and replays it.",
-            "",
-            "Commands:",
-            *lines,
-            "",
-            f"`{program} help COMMAND` lists the options of a command; `--version` prints the version.",
-            "Django's own commands (migrate, createsuperuser, shell, …) work as well.",
-        ]
+    formatter = click.HelpFormatter(width=100)
+    formatter.write_usage(program, "COMMAND [OPTIONS]")
+    formatter.write_paragraph()
+    formatter.write_text("Dask Observatory records what Dask clusters did and replays it.")
+    with formatter.section("Commands"):
+        formatter.write_dl(list(commands().items()))
+    formatter.write_paragraph()
+    formatter.write_text(
+        f"`{program} help COMMAND` lists the options of a command, `{program} --version` prints the version. "
+        "Django's own commands (migrate, createsuperuser, shell, …) work as well."
     )
+    return formatter.getvalue().rstrip()
 
 
 def commands() -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""The one error that the command line shows as one line."""
+"""The error that the command line shows as one line."""
 
 from __future__ import annotations
 
 
-class RuntimeFault(Exception):
-    """Something outside of our code that stops us from running; the message says what, and what to do."""
+class StartupError(Exception):
+    """A cause outside of the code prevents Observatory from running. The message says how to fix it."""

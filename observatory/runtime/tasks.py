@@ -1,4 +1,4 @@
-"""Celery's signs of life."""
+"""Heartbeats of Celery's worker and beat."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def beat() -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def _worker_is_ready(**_: Any) -> None:
-    beats.say_ready("worker")
+    beats.report_ready("worker")
 
 
 @beat_init.connect  # type: ignore[untyped-decorator]
 def _beat_is_ready(**_: Any) -> None:
-    beats.say_ready("beat")
-    beat.delay()  # the first one by the schedule is an interval away
+    beats.report_ready("beat")
+    beat.delay()  # the schedule's first one is an interval away

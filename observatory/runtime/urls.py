@@ -1,4 +1,4 @@
-"""Health, readiness and our own metrics."""
+"""URLs of health, readiness and metrics."""
 
 from __future__ import annotations
 

@@ -12,9 +12,6 @@ from typing import Any
 
 from observatory.wire.blocks import TYPECODES, BlockError, Column, encode, number_column, text_column
 
-DTYPES = {"f64": "<f8", "f32": "<f4", "u32": "<u4", "i32": "<i4", "u8": "u1", "i64": "<i8"}
-"""of numpy, by the type of a column"""
-
 
 @dataclass(frozen=True, slots=True)
 class BlockColumn:
@@ -37,17 +34,12 @@ class BlockKind:
     """names in the block's meta; live blocks leave out `level`, `index` and `bins`, which belong to tiles"""
     found_in: str = ""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(column.name for column in self.columns)
-
     def encode(self, values: Mapping[str, Any], meta: Mapping[str, Any] | None = None) -> bytes:
         """The bytes of a block.
 
-        `values` has the values of each column: a numpy array, which is converted to the column's type, a
-        sequence of numbers or texts, a buffer of the column's type, or a `Column`. Raises BlockError for columns other
-        than the declared ones, and for a buffer or a `Column` of another type.
+        `values` has the values of each column: a buffer of the column's type (a numpy array), a sequence of
+        numbers or texts, or a `Column`. Raises BlockError for columns other than the declared ones, and for a
+        buffer or a `Column` of another type.
         """
         if values.keys() != {column.name for column in self.columns}:
             raise BlockError(f"a block of kind {self.name!r} has other columns than {sorted(values)}")
@@ -65,8 +57,6 @@ def _column(declared: BlockColumn, values: Any) -> Column:
         return values
     if declared.type == "text":
         return text_column(declared.name, values)
-    if hasattr(values, "astype"):  # of numpy, which this package doesn't need
-        values = values.astype(DTYPES[declared.type], copy=False)
     try:
         view = memoryview(values)
     except TypeError:

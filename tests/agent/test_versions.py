@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from observatory.runtime.supervision.children import dying_with_us
+from observatory.runtime.supervision.subprocesses import die_with_parent
 from tests.agent.environments import ENVIRONMENTS, ROOT, Environment
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
@@ -32,7 +32,7 @@ def process(command: list[str], folder: Path, **environment: str) -> Iterator[su
             env={**kept, **environment},
             stdout=output,
             stderr=output,
-            preexec_fn=dying_with_us(),
+            preexec_fn=die_with_parent(),
         )
     try:
         yield started

@@ -7,21 +7,21 @@ import pytest
 from observatory.alerts.secrets import SecretLost, decrypt, encrypt
 
 
-def test_what_is_encrypted_can_be_read_again() -> None:
+def test_an_encrypted_text_can_be_decrypted() -> None:
     secret = encrypt("slack://T0K3N/ü")
     assert "T0K3N" not in secret
     assert decrypt(secret) == "slack://T0K3N/ü"
     assert encrypt("slack://T0K3N/ü") != secret
 
 
-def test_under_another_key_it_has_to_be_entered_again(settings: Any) -> None:
+def test_a_text_of_another_key_cannot_be_decrypted(settings: Any) -> None:
     secret = encrypt("slack://T0K3N")
     settings.SECRET_KEY = "another"
-    with pytest.raises(SecretLost, match="enter the address again"):
+    with pytest.raises(SecretLost, match="Enter the address again"):
         decrypt(secret)
 
 
-def test_a_key_that_was_replaced_goes_on_to_read(settings: Any) -> None:
+def test_a_fallback_key_still_decrypts(settings: Any) -> None:
     secret = encrypt("slack://T0K3N")
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another"
@@ -29,6 +29,6 @@ def test_a_key_that_was_replaced_goes_on_to_read(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("damaged", ["", "nonsense", "ä"])
-def test_what_is_damaged_has_to_be_entered_again(damaged: str) -> None:
+def test_a_damaged_text_cannot_be_decrypted(damaged: str) -> None:
     with pytest.raises(SecretLost):
         decrypt(damaged)

@@ -11,7 +11,7 @@ from tests.browser.observatory import Observatory
 
 @pytest.fixture
 def observatory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observatory]:
-    """A whole one, not started yet, in a data folder that any account can get to."""
+    """A complete Observatory, not started, with a data folder that any account can access."""
     folder = tmp_path_factory.mktemp("observatory")
     for parent in (folder, *folder.parents[:3]):
         if parent.owner() != "root" or parent == Path("/tmp"):

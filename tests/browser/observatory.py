@@ -1,4 +1,4 @@
-"""A whole Observatory in processes of its own: `manage.py up` in a data folder of the test's."""
+"""Runs a complete Observatory: `manage.py up` with a temporary data folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def free_port() -> int:
 
 
 class Observatory:
-    """Started and stopped as its user would: by the command line."""
+    """An Observatory, started and stopped from the command line."""
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
@@ -40,7 +40,7 @@ class Observatory:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self, *options: str) -> None:
-        """Returns once `up` has printed its line."""
+        """Start it and wait until `up` has printed its line."""
         self._process = subprocess.Popen(
             [
                 sys.executable,
@@ -93,13 +93,13 @@ class Observatory:
         page.wait_for_url(lambda url: "sign-in" not in url)
 
     def kill(self) -> None:
-        """As the kernel does when memory is short: no process of it has time to say or save anything."""
+        """Kill all of its processes with SIGKILL, as the kernel does when memory is short."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     def child(self, name: str) -> psutil.Process:
-        """The one program that `up` runs whose command line has `name` in it."""
+        """Return the program of `up` with `name` in its command line."""
         assert self._process is not None
         children = psutil.Process(self._process.pid).children()
         [child] = [child for child in children if name in " ".join(child.cmdline())]
@@ -109,12 +109,12 @@ class Observatory:
         self.child(name).kill()
 
     def query(self, statement: str) -> object:
-        """The one value that the embedded PostgreSQL answers."""
+        """Run a query on the embedded PostgreSQL; returns its only value."""
         [row] = self.rows(statement)
         return row[0]
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """What the embedded PostgreSQL answers."""
+        """Run a query on the embedded PostgreSQL; returns its rows."""
         folder = self.manage(
             "shell",
             "-v",

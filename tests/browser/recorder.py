@@ -1,4 +1,4 @@
-"""An independent recorder of a cluster: what the store must agree with."""
+"""An independent recorder of a cluster, with which the store must agree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 @dataclass
 class Heartbeat:
-    """What a worker's heartbeat told the scheduler."""
+    """Values of a worker's heartbeat."""
 
     time: float
     memory: int
@@ -31,7 +31,7 @@ class Recording:
     """by the worker's address"""
 
     def done_at(self, time: float) -> int:
-        """Tasks whose computation had ended at `time`."""
+        """Return the number of tasks computed until `time`."""
         return sum(stop <= time for stop, _ in self.finished)
 
     def heartbeats_between(self, worker: str, start: float, stop: float) -> list[Heartbeat]:
@@ -39,7 +39,7 @@ class Recording:
 
 
 class Recorder(SchedulerPlugin):
-    """Runs on the scheduler of the test's own process and looks at it, not at anything of ours."""
+    """Records a scheduler in the test's process, independently of Observatory."""
 
     name = "independent-recorder"
 

@@ -1,4 +1,4 @@
-"""Real conditions of a real cluster, told to a web server and by mail, with a link to the moment."""
+"""Alerts of a real cluster, notified to a web server and by mail, with a link to their time."""
 
 from __future__ import annotations
 
@@ -63,9 +63,7 @@ def process() -> int:
     return os.getpid()
 
 
-def test_what_happens_to_a_cluster_is_told_with_a_link_to_the_moment(
-    observatory: Observatory, page: Page
-) -> None:
+def test_an_alert_is_notified_with_a_link_to_its_time(observatory: Observatory, page: Page) -> None:
     observatory.environment["OBSERVATORY_PUBLIC_URL"] = observatory.url
     workers: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 2, "memory_limit": LIMIT}
     with receiving(WEBHOOK) as hook, taking_mail() as (mail, mail_port):
@@ -132,7 +130,7 @@ def test_what_happens_to_a_cluster_is_told_with_a_link_to_the_moment(
 
 
 def _alerts(hook: Receiver, rule: str, status: str) -> list[dict[str, Any]]:
-    """Those of a rule that the webhook was told to be "firing" or "resolved"."""
+    """Return the webhook's "firing" or "resolved" notifications of a rule."""
     return [
         alert
         for body in list(hook.bodies)
@@ -142,7 +140,7 @@ def _alerts(hook: Receiver, rule: str, status: str) -> list[dict[str, Any]]:
 
 
 def _texts(mail: MailBox) -> list[str]:
-    """The subject and the text of each mail."""
+    """Return the subject and text of each mail."""
     bodies = [(message, message.get_body(("plain", "html"))) for message in list(mail.mails)]
     return [f"{message['Subject']}\n{body.get_content() if body else ''}" for message, body in bodies]
 

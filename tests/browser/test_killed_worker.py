@@ -1,4 +1,4 @@
-"""Why did last night's run fail? A KilledWorker, told on one page when its cluster is long gone."""
+"""One page explains a KilledWorker error after its cluster is gone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIED = 3
 
 
 def eat_memory(share: float) -> int:
-    """Takes memory until the nanny kills this process."""
+    """Allocate memory until the nanny kills this process."""
     taken = []
     for _ in range(200):
         taken.append(b"x" * int(LIMIT * share))
@@ -30,7 +30,7 @@ def eat_memory(share: float) -> int:
 
 
 def run(observatory_url: str, token: str) -> str:
-    """A run whose task takes too much memory until its workers are killed; the task's key."""
+    """Run a task that needs too much memory until its workers are killed; returns its key."""
     settings = {
         "distributed.scheduler.allowed-failures": DIED - 1,
         "distributed.worker.memory.pause": False,
@@ -52,7 +52,7 @@ def run(observatory_url: str, token: str) -> str:
         return str(future.key)
 
 
-def test_one_page_tells_why_the_task_failed_when_the_cluster_is_gone(
+def test_one_page_explains_a_killed_worker_after_the_cluster_is_gone(
     observatory: Observatory, page: Page, tmp_path: Path
 ) -> None:
     observatory.start()

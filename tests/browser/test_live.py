@@ -1,4 +1,4 @@
-"""What happens on a cluster is on an open page within a second."""
+"""Tasks of a cluster appear on an open page within a second."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def _mark(pause: float) -> float:
     return time.time()
 
 
-def test_a_task_is_on_the_open_page_within_a_second_of_its_end(observatory: Observatory, page: Page) -> None:
+def test_a_task_appears_on_the_open_page_within_a_second_of_its_end(
+    observatory: Observatory, page: Page
+) -> None:
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
@@ -59,7 +61,7 @@ def test_a_task_is_on_the_open_page_within_a_second_of_its_end(observatory: Obse
 
 
 def _delay(client: Client, page: Page) -> float:
-    """Seconds from a marker task's end, on its worker's clock (ours), to the page's having it."""
+    """Return the seconds from the end of a marker task until the page has it."""
     prefix = f"marker-{uuid.uuid4().hex[:8]}"
     page.evaluate(WATCH, prefix)
     ended: Any = client.submit(_mark, 0.05, key=f"{prefix}-1").result()

@@ -1,4 +1,4 @@
-"""What a cluster's code was doing, live and when it is gone: a real agent's profile as a flame graph."""
+"""A real agent's profile as a flame graph, live and after the cluster is gone."""
 
 from __future__ import annotations
 
@@ -38,15 +38,13 @@ def sum_slowly(seconds: float) -> int:
 
 
 def show_profile(page: Page, more: int) -> tuple[float, int]:
-    """The share of sum_slowly in percent, and all samples, of which there have to be so many."""
+    """Return the share of sum_slowly in percent and the number of samples, once there are `more`."""
     page.wait_for_function(f"name => (({SAMPLES})(name)?.[1] ?? 0) >= {more}", arg="sum_slowly")
     percent, count = page.evaluate(SAMPLES, "sum_slowly")
     return percent, count
 
 
-def test_what_the_tasks_were_doing_is_seen_live_and_replayed_to_the_sample(
-    observatory: Observatory, page: Page
-) -> None:
+def test_a_profile_is_shown_live_and_replayed_exactly(observatory: Observatory, page: Page) -> None:
     observatory.start()
     token = observatory.manage("ingest_token", "default").strip()
     with (

@@ -1,4 +1,4 @@
-"""`manage.py watch` adds a target or says in one line why not."""
+"""`dask-observatory watch` adds a target or says in one line why not."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_in_replay_an_alert_is_a_band_light_while_pending_and_dark_while_it_fire
     assert CRITICAL in timeline.evaluate(INK, [TRACK, START + 21, START + 39])
 
 
-def test_a_band_says_what_it_is_and_opens_a_card_that_leads_to_the_alert(
+def test_a_band_has_a_tooltip_and_opens_a_card_that_links_to_the_alert(
     timeline: Page, complaints: list[str]
 ) -> None:
     timeline.mouse.move(*band(timeline, 30))
@@ -112,7 +112,7 @@ def test_a_band_says_what_it_is_and_opens_a_card_that_leads_to_the_alert(
     assert complaints == []
 
 
-def test_an_alert_is_opened_with_the_keyboard_alone_and_acknowledged(timeline: Page, world: World) -> None:
+def test_an_alert_is_opened_and_acknowledged_by_keyboard(timeline: Page, world: World) -> None:
     alert = Alert.objects.get()
     Alert.objects.update(state="firing", resolved=None)
     timeline.get_by_role("region", name="Alerts in the window").get_by_role(
@@ -123,7 +123,7 @@ def test_an_alert_is_opened_with_the_keyboard_alone_and_acknowledged(timeline: P
     ).press("Enter")
     timeline.wait_for_url(f"**/alerts/{alert.pk}/")
     timeline.get_by_label("Note").fill("restarting it")
-    timeline.get_by_role("button", name="I look after it").press("Enter")
+    timeline.get_by_role("button", name="Acknowledge").press("Enter")
     timeline.get_by_text("“memory pressure” is acknowledged.").wait_for()
     alert.refresh_from_db()
     assert (alert.acknowledged_by, alert.acknowledgement) == (world.people["superuser"], "restarting it")
@@ -132,7 +132,7 @@ def test_an_alert_is_opened_with_the_keyboard_alone_and_acknowledged(timeline: P
     assert timeline.evaluate("observatory.context.timeline.playhead") == pytest.approx(START + 20)
 
 
-def test_live_an_alert_appears_by_itself_and_grows_until_it_is_over(page: Page, world: World) -> None:
+def test_a_live_alert_appears_and_grows_until_it_is_resolved(page: Page, world: World) -> None:
     now = time.time()
     world.live.started = from_seconds(now - 120)
     world.live.last_seen = from_seconds(now)
@@ -155,7 +155,7 @@ def test_live_an_alert_appears_by_itself_and_grows_until_it_is_over(page: Page, 
     expect(page.locator("#alert-flag a.calm")).to_be_visible(timeout=SEEN)
 
 
-def test_through_a_public_link_a_band_has_a_name_and_times_and_nothing_else(
+def test_a_public_link_shows_bands_with_name_and_times_only(
     timeline: Page, world: World, complaints: list[str]
 ) -> None:
     run = Run.objects.create(cluster=world.ended, name="peak", origin="cut", start=at(25), stop=at(35))
@@ -171,7 +171,7 @@ def test_through_a_public_link_a_band_has_a_name_and_times_and_nothing_else(
     assert complaints == []
 
 
-def test_the_list_is_kept_fresh_and_answered_in_place(
+def test_the_list_refreshes_and_alerts_are_acknowledged_in_place(
     page: Page, world: World, complaints: list[str]
 ) -> None:
     Rule.objects.all().delete()

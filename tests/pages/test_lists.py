@@ -92,7 +92,7 @@ def test_before_the_first_target_the_page_says_the_three_ways_to_add_one(world: 
     Target.objects.all().delete()
     for path in ("/clusters/", "/targets/"):
         shown = page(world, "editor", path)
-        assert "manage.py watch" in shown
+        assert "dask-observatory watch" in shown
         assert "POST /api/v1/targets" in shown
         assert 'href="/targets/#add"' in shown
         assert "Ask an owner" in page(world, "viewer", path)

@@ -168,7 +168,7 @@ TABLE = [
     ("GET", "/alerts/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/alerts/flag/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/alerts/{alert}/", {"viewer": 200, "editor": 200, "owner": 200}),
-    ("GET", "/alerts/{alert}/course/", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/alerts/{alert}/history/", {"viewer": 200, "editor": 200, "owner": 200}),
     ("POST", "/alerts/{alert}/acknowledge/", {"viewer": 403, "editor": 302, "owner": 302}),
     ("POST", "/alerts/{alert}/silence/", {"viewer": 403, "editor": 422, "owner": 422}),
     ("GET", "/api/v1/alerts", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),

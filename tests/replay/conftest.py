@@ -20,7 +20,7 @@ TILE = (512 << LEVEL) / 1e6
 
 @pytest.fixture(scope="module")
 def now() -> float:
-    """A whole number of seconds in the past, 100 s into a tile of LEVEL, which lasts for 437 s more."""
+    """A whole second in the past, 100 s after the start of a tile of LEVEL and 437 s before its end."""
     return float(int((time.time() // TILE - 1) * TILE) + 100)
 
 
@@ -45,7 +45,7 @@ def writer(cluster: Cluster) -> Iterator[Writer]:
 
 @pytest.fixture
 def member(client: Client, cluster: Cluster) -> Client:
-    """A browser whose user is a member of the cluster's project."""
+    """A client signed in as a member of the cluster's project."""
     user = User.objects.create_user("member")
     Membership.objects.create(project=cluster.project, user=user)
     client.force_login(user)
@@ -54,7 +54,7 @@ def member(client: Client, cluster: Cluster) -> Client:
 
 @pytest.fixture
 def stranger(cluster: Cluster) -> Client:
-    """A browser whose user is no member of the cluster's project."""
+    """A client signed in as a user without access to the project."""
     client = Client()
     client.force_login(User.objects.create_user("stranger"))
     return client
@@ -62,6 +62,6 @@ def stranger(cluster: Cluster) -> Client:
 
 @pytest.fixture
 def direct(transactional_db: None) -> Iterator[psycopg.Connection]:
-    """A connection to the database next to those of the server."""
+    """A separate connection to the database."""
     with connect() as connection:
         yield connection

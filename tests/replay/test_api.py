@@ -1,4 +1,4 @@
-"""The page's data: tiles, the state at an instant, spans; and that nobody else gets them."""
+"""The API of the timeline: tiles, states, spans, and who has access to them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ import pytest
 from django.test import Client
 
 from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.levels import MINIMUM_LEVEL, TileId
 from observatory.store.ingest.writer import Writer
-from observatory.store.times import from_seconds
+from observatory.store.times import MAXIMUM_TIME, from_seconds, seconds_to_microseconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.replay.conftest import LEVEL
@@ -67,7 +71,7 @@ def _blocks(client: Client, url: str) -> dict[str, Block]:
     return {block.kind: block for block in decode(response.content)}
 
 
-def test_a_spans_tile_has_long_spans_as_themselves_and_short_ones_in_bins(
+def test_a_spans_tile_has_long_spans_and_bins_of_short_ones(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
@@ -79,7 +83,7 @@ def test_a_spans_tile_has_long_spans_as_themselves_and_short_ones_in_bins(
     assert blocks["extent"].meta["sequence"] == 1
 
 
-def test_a_series_tile_has_what_each_series_did(
+def test_a_series_tile_has_the_statistics_of_each_series(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
@@ -94,13 +98,13 @@ def test_an_event_tile_has_the_events(member: Client, cluster: Cluster, writer: 
     assert (block.list("kind"), block.list("message")) == (["worker-lost"], ["gone"])
 
 
-def _kept(connection: psycopg.Connection, cluster: Cluster) -> int:
+def _cached_tiles(connection: psycopg.Connection, cluster: Cluster) -> int:
     query = "SELECT count(*) FROM tile WHERE cluster_id = %s AND level = %s"
     [count] = connection.execute(query, [cluster.pk, LEVEL]).fetchone() or (0,)
     return int(count)
 
 
-def test_an_open_tile_is_asked_for_again_and_a_closed_one_never(
+def test_an_open_tile_is_revalidated_and_a_closed_one_is_immutable(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
@@ -111,16 +115,16 @@ def test_an_open_tile_is_asked_for_again_and_a_closed_one_never(
     assert "immutable" not in member.get(_tile_url(cluster, "spans", now + 5, version=7))["Cache-Control"]
 
 
-def test_a_closed_tile_is_built_once_and_not_sent_again_to_who_has_it(
+def test_a_closed_tile_is_built_once_and_answered_304_for_its_etag(
     member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
 ) -> None:
     _fill(writer, cluster, now)
     url = _tile_url(cluster, "spans", now + 5, version=1)
     member.get(url)
-    assert _kept(direct, cluster) == 0
+    assert _cached_tiles(direct, cluster) == 0
     writer.write(Batch(cluster.pk, committed=now + 1500))
     closed = member.get(url)
-    assert _kept(direct, cluster) == 1
+    assert _cached_tiles(direct, cluster) == 1
     direct.execute("DELETE FROM span WHERE cluster_id = %s", [cluster.pk])
     writer.write(Batch(cluster.pk, committed=now + 1600))
     again = member.get(url, headers={"If-None-Match": closed["ETag"]})
@@ -129,7 +133,29 @@ def test_a_closed_tile_is_built_once_and_not_sent_again_to_who_has_it(
     assert member.get(url).content == closed.content
 
 
-def test_a_tile_is_compressed_for_who_takes_it(
+@pytest.mark.parametrize("is_live", [True, False], ids=["live", "ended"])
+def test_nothing_is_stored_for_tiles_and_bands_that_do_not_exist(
+    member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection, is_live: bool
+) -> None:
+    _fill(writer, cluster, now)
+    writer.write(Batch(cluster.pk, committed=now + 1_000_000))
+    if not is_live:
+        Cluster.objects.update(ended=from_seconds(now + 20))
+    for layer in ("spans", "prefixes", "events", "profile", "memory"):
+        for at in (1.0, now - 5_000, now + 5_000, MAXIMUM_TIME / 1e6 - 1):
+            assert member.get(_tile_url(cluster, layer, at)).status_code == 200
+    for layer in ("spans.1", "memory.7", "memory.999999", "memory.all"):
+        assert member.get(_tile_url(cluster, layer, now + 5)).status_code == 200
+    start = seconds_to_microseconds(now)
+    window = Scope(cluster, start, start + 3_000_000, is_public=True)
+    for level in range(MINIMUM_LEVEL, BASE_LEVEL):
+        first, last = TileId.at(level, window.start).index, TileId.at(level, window.stop).index
+        for index in (first - 1, last + 1):
+            get_tile(direct, window, Layer("spans"), TileId(level, index))
+    assert direct.execute("SELECT count(*) FROM tile WHERE cluster_id = %s", [cluster.pk]).fetchone() == (0,)
+
+
+def test_a_tile_is_gzipped_if_the_client_accepts_it(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
@@ -142,7 +168,7 @@ def test_a_tile_is_compressed_for_who_takes_it(
     assert {"Accept-Encoding", "Cookie"} <= set(compressed["Vary"].split(", "))
 
 
-def test_what_is_stored_after_a_cluster_was_said_to_have_ended_is_in_its_last_tiles(
+def test_records_stored_after_the_end_of_a_cluster_are_in_its_last_tiles(
     member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
 ) -> None:
     _fill(writer, cluster, now)
@@ -151,12 +177,12 @@ def test_what_is_stored_after_a_cluster_was_said_to_have_ended_is_in_its_last_ti
     before = member.get(url)
     assert "immutable" not in before["Cache-Control"]
     assert member.get(url, headers={"If-None-Match": before["ETag"]}).status_code == 304
-    assert _kept(direct, cluster) == 1
+    assert _cached_tiles(direct, cluster) == 1
     writer.write(Batch(cluster.pk, spans=[_span("inc-3", now + 13, now + 19)]))
     assert "inc-3" in _blocks(member, url)["span"].list("key")
 
 
-def test_a_cluster_that_goes_on_after_its_end_has_all_in_its_closed_tiles(
+def test_a_cluster_that_resumes_after_its_end_has_complete_closed_tiles(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
@@ -170,7 +196,7 @@ def test_a_cluster_that_goes_on_after_its_end_has_all_in_its_closed_tiles(
     assert "immutable" in member.get(url)["Cache-Control"]
 
 
-def test_a_span_that_arrives_late_makes_a_new_version_of_the_past(
+def test_a_late_span_increments_the_version(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
@@ -183,7 +209,7 @@ def test_a_span_that_arrives_late_makes_a_new_version_of_the_past(
     assert "immutable" in member.get(_tile_url(cluster, "spans", now + 5, version=2))["Cache-Control"]
 
 
-def test_the_state_at_an_instant_is_what_had_happened_by_then(
+def test_the_state_counts_what_happened_until_its_time(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
@@ -207,7 +233,7 @@ def _at(client: Client, cluster: Cluster, at: float) -> Any:
     return client.get(f"/api/v1/clusters/{cluster.pk}/state?at={at}").json()
 
 
-def test_the_state_at_any_instant_is_what_counting_the_records_gives(
+def test_the_state_at_any_time_equals_a_count_of_the_records(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     random = Random(2)
@@ -237,7 +263,7 @@ def test_the_state_at_any_instant_is_what_counting_the_records_gives(
         assert state["totals"]["tasks"] == len(done)
 
 
-def test_tasks_by_state_are_the_last_that_was_said_and_nothing_once_that_is_old(
+def test_tasks_by_state_are_the_last_samples_unless_these_are_too_old(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     def count(metric: str, state: str) -> Series:
@@ -256,7 +282,7 @@ def test_tasks_by_state_are_the_last_that_was_said_and_nothing_once_that_is_old(
     assert _at(member, cluster, now + 40)["tasks"] == {}
 
 
-def test_what_runs_now_is_what_workers_say_for_its_spans_come_at_its_end(
+def test_running_tasks_at_the_live_edge_are_those_that_workers_report(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
@@ -270,7 +296,7 @@ def test_what_runs_now_is_what_workers_say_for_its_spans_come_at_its_end(
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [0, 0]
 
 
-def test_a_worker_that_has_nothing_to_do_executes_nothing_whatever_its_last_heartbeat_said(
+def test_a_worker_without_processing_tasks_runs_none_despite_an_older_heartbeat(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
@@ -282,15 +308,13 @@ def test_a_worker_that_has_nothing_to_do_executes_nothing_whatever_its_last_hear
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [0, 0]
 
 
-def test_a_heartbeat_of_long_ago_says_nothing_of_now(
-    member: Client, cluster: Cluster, writer: Writer, now: float
-) -> None:
+def test_an_old_heartbeat_is_ignored(member: Client, cluster: Cluster, writer: Writer, now: float) -> None:
     _fill(writer, cluster, now)
     a, _ = _at(member, cluster, now + 40)["workers"]
     assert a["memory"] is None
 
 
-def test_the_span_under_the_cursor_is_found_with_its_whole_key(
+def test_the_span_of_a_lane_at_a_time_has_its_full_key(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
@@ -317,7 +341,7 @@ def test_the_span_under_the_cursor_is_found_with_its_whole_key(
         ("events?limit=1000000", "limit"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name(
+def test_invalid_parameters_are_refused_and_named(
     member: Client, cluster: Cluster, path: str, named: str
 ) -> None:
     response = member.get(f"/api/v1/clusters/{cluster.pk}/{path}")
@@ -329,10 +353,10 @@ PATHS = ("", "/lanes", "/tiles/spans/20/1", "/state?at=1800000000", "/span?lane=
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_who_is_no_member_finds_nothing_there(stranger: Client, cluster: Cluster, path: str) -> None:
+def test_non_members_get_404(stranger: Client, cluster: Cluster, path: str) -> None:
     assert stranger.get(f"/api/v1/clusters/{cluster.pk}{path}").status_code == 404
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_who_is_not_signed_in_is_told_so(cluster: Cluster, path: str) -> None:
+def test_anonymous_users_get_401(cluster: Cluster, path: str) -> None:
     assert Client().get(f"/api/v1/clusters/{cluster.pk}{path}").status_code == 401

@@ -1,4 +1,4 @@
-"""Nothing is sampled away: what a level's bins hold is what the rows hold."""
+"""The bins of each level add up to the rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.store.times import MAXIMUM_TIME
 
 START = 1_800_000_000_000_000
-EVER = (0, MAXIMUM_TIME)
+ALL_TIME = (0, MAXIMUM_TIME)
 levels = st.integers(MINIMUM_LEVEL, MAXIMUM_LEVEL)
 span_rows = st.lists(
     st.tuples(
@@ -30,7 +30,7 @@ sample_rows = st.lists(
 )
 
 
-def _places(level: int, start: int, stop: int) -> list[TileId]:
+def _tile_ids(level: int, start: int, stop: int) -> list[TileId]:
     width = 512 << level
     return [TileId(level, index) for index in range(start // width, stop // width + 1)]
 
@@ -43,10 +43,10 @@ def test_the_busy_seconds_and_counts_of_a_level_are_those_of_the_spans(
     start, stop = START + offset, START + offset + length
     seconds: dict[tuple[int, int, int], float] = {}
     counts: dict[tuple[int, int, int], int] = {}
-    for tile_id in _places(level, int(start.min()), int(stop.max())):
+    for tile_id in _tile_ids(level, int(start.min()), int(stop.max())):
         inside = (start < tile_id.stop) & (stop >= tile_id.start)
         spans = (column[inside] for column in (lane, prefix, action, start, stop))
-        busy = bin_spans(*spans, tile_id, EVER)
+        busy = bin_spans(*spans, tile_id, ALL_TIME)
         assert np.all((busy.bin >= 0) & (busy.bin < 512))
         assert np.all(busy.seconds >= 0)
         for row in range(len(busy.lane)):
@@ -60,18 +60,18 @@ def test_the_busy_seconds_and_counts_of_a_level_are_those_of_the_spans(
     assert sum(counts.values()) == len(rows)
 
 
-def test_a_span_over_many_bins_fills_each_of_them_to_its_share() -> None:
+def test_a_span_over_several_bins_fills_each_by_its_overlap() -> None:
     tile_id = TileId(20, START // (512 << 20))
     width = tile_id.bin_width
     start = np.array([tile_id.start + width // 2])
-    busy = bin_spans(*(np.zeros(1, np.int64),) * 3, start, start + 2 * width, tile_id, EVER)
+    busy = bin_spans(*(np.zeros(1, np.int64),) * 3, start, start + 2 * width, tile_id, ALL_TIME)
     assert busy.bin.tolist() == [0, 1, 2]
     assert busy.seconds == pytest.approx(np.array([0.5, 1.0, 0.5]) * width / 1e6)
     assert busy.count.tolist() == [1, 0, 0]
 
 
 @given(sample_rows, st.integers(14, 24))
-def test_the_bins_of_a_series_tell_its_extremes_mean_last_and_count(
+def test_the_bins_of_a_series_have_its_extremes_mean_last_and_count(
     rows: list[tuple[int, int, float]], level: int
 ) -> None:
     rows = sorted({row[:2]: row for row in rows}.values())
@@ -79,7 +79,7 @@ def test_the_bins_of_a_series_tell_its_extremes_mean_last_and_count(
     time = START + offset.astype(np.int64)
     found = [
         bin_samples(series, time, value, tile_id)
-        for tile_id in _places(level, int(time.min()), int(time.max()))
+        for tile_id in _tile_ids(level, int(time.min()), int(time.max()))
     ]
     for number in set(series.tolist()):
         its = value[series == number]
@@ -99,7 +99,7 @@ def _rates(times: list[float], values: list[float]) -> list[float]:
     return list(rates(one, microseconds, np.array(values), one.astype(np.float64) * 5))
 
 
-def test_a_counter_is_drawn_as_its_growth_per_second() -> None:
+def test_a_counter_becomes_its_rate_per_second() -> None:
     assert _rates([0, 5, 10], [10, 20, 20])[1:] == [2.0, 0.0]
 
 
@@ -111,11 +111,11 @@ def test_a_counter_that_was_reset_has_grown_from_zero() -> None:
     assert _rates([0, 5], [100, 10])[1] == 2.0
 
 
-def test_no_rate_is_drawn_across_a_gap() -> None:
+def test_there_is_no_rate_across_a_gap() -> None:
     assert np.isnan(_rates([0, 16], [10, 20])[1])
 
 
 @pytest.mark.parametrize(("level", "index"), [(9, 0), (37, 0), (20, -1), (10, 2**60)])
-def test_a_place_that_is_none_is_refused_by_name(level: int, index: int) -> None:
+def test_an_invalid_tile_id_is_refused_with_the_reason(level: int, index: int) -> None:
     with pytest.raises(ValueError, match=r"level|index"):
         TileId(level, index)

@@ -1,4 +1,4 @@
-"""The socket of an open page, with the application as it is served and the real channel layer."""
+"""The socket of a live page, with the served application and the real channel layer."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-async def database_is_left(transactional_db: None) -> AsyncIterator[None]:
-    """The consumer's thread keeps a connection, which would keep the database from being dropped."""
+async def close_connections(transactional_db: None) -> AsyncIterator[None]:
+    """Close the connection of the consumer's thread, so that the database can be dropped."""
     yield
     await database_sync_to_async(connections.close_all)()
 
 
 @pytest.fixture
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Access is checked so often that a test needn't wait."""
+def frequent_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check access every 0.1 s."""
     monkeypatch.setattr(consumers, "CHECK_ACCESS_EVERY", 0.1)
 
 
@@ -58,7 +58,7 @@ def _socket(cluster: Cluster, browser: Client) -> WebsocketCommunicator:
 
 
 async def _opened(cluster: Cluster, browser: Client) -> WebsocketCommunicator:
-    """A socket that was let in: its first frame is the extent."""
+    """Open a socket with access; its first frame is the extent."""
     socket = _socket(cluster, browser)
     assert (await socket.connect())[0]
     [greeting] = decode(await socket.receive_from(5))
@@ -67,7 +67,7 @@ async def _opened(cluster: Cluster, browser: Client) -> WebsocketCommunicator:
 
 
 async def _batch(socket: WebsocketCommunicator) -> dict[str, Block]:
-    """The blocks of the next frame with a batch in it, by kind; states may come before and with it."""
+    """Return the blocks of the next frame with a batch, by kind; states can precede or accompany it."""
     while True:
         blocks = {block.kind: block for block in decode(await socket.receive_from(5))}
         if "extent" in blocks:
@@ -75,7 +75,7 @@ async def _batch(socket: WebsocketCommunicator) -> dict[str, Block]:
 
 
 async def _state(socket: WebsocketCommunicator) -> dict[str, Any]:
-    """The next state."""
+    """Return the next state."""
     while True:
         for block in decode(await socket.receive_from(5)):
             if block.kind == "state":
@@ -83,14 +83,14 @@ async def _state(socket: WebsocketCommunicator) -> dict[str, Any]:
 
 
 async def _closed_with(socket: WebsocketCommunicator) -> tuple[str, int]:
-    """Why and with which code the server closed."""
-    while isinstance(said := await socket.receive_from(5), bytes):
-        assert [block.kind for block in decode(said)] == ["state"]
-    reason = json.loads(said)["error"]
+    """Return the reason and code with which the server closed the socket."""
+    while isinstance(message := await socket.receive_from(5), bytes):
+        assert [block.kind for block in decode(message)] == ["state"]
+    reason = json.loads(message)["error"]
     return reason, (await socket.receive_output(5))["code"]
 
 
-async def test_a_committed_batch_reaches_the_page_with_its_number(
+async def test_a_committed_batch_reaches_the_page_with_its_sequence(
     cluster: Cluster, member: Client, writer: Writer, now: float
 ) -> None:
     socket = await _opened(cluster, member)
@@ -104,24 +104,26 @@ async def test_a_committed_batch_reaches_the_page_with_its_number(
 
 
 @pytest.fixture
-def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """States are told so often that a test needn't wait."""
+def frequent_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a state every 0.1 s."""
     monkeypatch.setattr(subscription, "STATE_INTERVAL", 0.1)
 
 
-async def test_a_page_is_told_again_and_again_what_it_could_ask_for(
-    cluster: Cluster, member: Client, quickly: None
+async def test_a_page_receives_states_equal_to_those_of_the_api(
+    cluster: Cluster, member: Client, frequent_states: None
 ) -> None:
     socket = await _opened(cluster, member)
-    told = [await _state(socket) for _ in range(3)]
-    moments = [state["at"] for state in told]
-    assert moments == sorted(set(moments))
+    states = [await _state(socket) for _ in range(3)]
+    times = [state["at"] for state in states]
+    assert times == sorted(set(times))
     await socket.disconnect()
-    url = f"/api/v1/clusters/{cluster.pk}/state?at={moments[-1]:.6f}"
-    assert (await sync_to_async(member.get)(url)).json() == told[-1]
+    url = f"/api/v1/clusters/{cluster.pk}/state?at={times[-1]:.6f}"
+    assert (await sync_to_async(member.get)(url)).json() == states[-1]
 
 
-async def test_the_state_is_made_once_for_all_pages(cluster: Cluster, member: Client, quickly: None) -> None:
+async def test_the_state_is_made_once_for_all_pages(
+    cluster: Cluster, member: Client, frequent_states: None
+) -> None:
     pages = [await _opened(cluster, member) for _ in range(2)]
     first, second = [{(await _state(page))["at"] for _ in range(6)} for page in pages]
     assert len(first & second) >= 3
@@ -129,8 +131,8 @@ async def test_the_state_is_made_once_for_all_pages(cluster: Cluster, member: Cl
         await page.disconnect()
 
 
-async def test_no_state_is_made_when_the_last_page_is_gone(
-    cluster: Cluster, member: Client, quickly: None, monkeypatch: pytest.MonkeyPatch
+async def test_no_state_is_made_after_the_last_page_has_closed(
+    cluster: Cluster, member: Client, frequent_states: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = [await _opened(cluster, member) for _ in range(2)]
     await first.disconnect()
@@ -142,8 +144,8 @@ async def test_no_state_is_made_when_the_last_page_is_gone(
     assert not made
 
 
-async def test_the_state_of_a_cluster_that_has_ended_is_not_told(
-    cluster: Cluster, member: Client, quickly: None
+async def test_no_state_is_sent_of_an_ended_cluster(
+    cluster: Cluster, member: Client, frequent_states: None
 ) -> None:
     await Cluster.objects.filter(pk=cluster.pk).aupdate(ended=datetime.now(UTC))
     socket = await _opened(cluster, member)
@@ -151,13 +153,13 @@ async def test_the_state_of_a_cluster_that_has_ended_is_not_told(
     await socket.disconnect()
 
 
-async def test_who_is_not_signed_in_is_turned_away(cluster: Cluster) -> None:
+async def test_the_socket_refuses_anonymous_users(cluster: Cluster) -> None:
     socket = _socket(cluster, Client())
     await socket.connect()
     assert (await _closed_with(socket))[1] == SIGNED_OUT
 
 
-async def test_who_is_no_member_finds_nothing_there_and_gets_no_frame(
+async def test_the_socket_refuses_non_members_without_sending_a_frame(
     cluster: Cluster, stranger: Client
 ) -> None:
     socket = _socket(cluster, stranger)
@@ -167,36 +169,36 @@ async def test_who_is_no_member_finds_nothing_there_and_gets_no_frame(
     assert await socket.receive_nothing()
 
 
-async def test_a_page_of_another_site_is_not_let_in(cluster: Cluster, member: Client) -> None:
+async def test_the_socket_refuses_another_origin(cluster: Cluster, member: Client) -> None:
     headers = [(b"origin", b"http://elsewhere.example"), *_headers(member)[1:]]
     socket = WebsocketCommunicator(application, f"/ws/clusters/{cluster.pk}/live", headers)
     assert not (await socket.connect())[0]
 
 
-async def test_who_loses_the_membership_loses_the_open_page(
-    cluster: Cluster, member: Client, often: None
+async def test_losing_the_membership_closes_the_socket(
+    cluster: Cluster, member: Client, frequent_checks: None
 ) -> None:
     socket = await _opened(cluster, member)
     await Membership.objects.all().adelete()
     assert (await _closed_with(socket))[1] == NOT_FOUND
 
 
-async def test_who_signs_out_loses_the_open_page(cluster: Cluster, member: Client, often: None) -> None:
+async def test_signing_out_closes_the_socket(cluster: Cluster, member: Client, frequent_checks: None) -> None:
     socket = await _opened(cluster, member)
     await sync_to_async(member.logout)()
     assert (await _closed_with(socket))[1] == SIGNED_OUT
 
 
-async def test_whose_account_is_closed_loses_the_open_page(
-    cluster: Cluster, member: Client, often: None
+async def test_deactivating_the_account_closes_the_socket(
+    cluster: Cluster, member: Client, frequent_checks: None
 ) -> None:
     socket = await _opened(cluster, member)
     await User.objects.all().aupdate(is_active=False)
     assert (await _closed_with(socket))[1] == SIGNED_OUT
 
 
-async def test_a_page_whose_access_cannot_be_checked_is_closed(
-    cluster: Cluster, member: Client, often: None, direct: psycopg.Connection
+async def test_the_socket_is_closed_if_access_cannot_be_checked(
+    cluster: Cluster, member: Client, frequent_checks: None, direct: psycopg.Connection
 ) -> None:
     socket = await _opened(cluster, member)
     direct.execute("ALTER TABLE clusters_membership RENAME TO away")
@@ -206,7 +208,7 @@ async def test_a_page_whose_access_cannot_be_checked_is_closed(
         direct.execute("ALTER TABLE away RENAME TO clusters_membership")
 
 
-async def test_a_page_that_talks_is_told_that_the_socket_only_sends(cluster: Cluster, member: Client) -> None:
+async def test_a_page_that_sends_is_refused_with_the_reason(cluster: Cluster, member: Client) -> None:
     socket = await _opened(cluster, member)
     await socket.send_to(text_data="{}")
     assert "only sends" in (await _closed_with(socket))[0]
@@ -214,7 +216,7 @@ async def test_a_page_that_talks_is_told_that_the_socket_only_sends(cluster: Clu
 
 @pytest.fixture
 def served(transactional_db: None) -> Iterator[int]:
-    """The port of a real server."""
+    """Run a real server; yields its port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(
             uvicorn.Config(application, log_level="warning", ws_per_message_deflate=False)
@@ -239,13 +241,13 @@ def _page(port: int, cluster: Cluster, browser: Client) -> ClientConnection:
 
 
 def _batches(page: ClientConnection) -> int:
-    """How many there are in the next frame."""
+    """Return the number of batches in the next frame."""
     data = page.recv(5)
     assert isinstance(data, bytes)
     return sum(block.kind == "extent" for block in decode(data))
 
 
-def test_a_page_that_reads_too_slowly_is_closed_and_its_frames_forgotten(
+def test_a_page_that_reads_too_slowly_is_closed_and_its_queue_dropped(
     served: int, cluster: Cluster, member: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(subscription, "FRAME_INTERVAL", 0)

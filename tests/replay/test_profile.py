@@ -1,4 +1,4 @@
-"""Profiles on their way to a page: stacks by their ids, live rows in the columns of a tile's."""
+"""Profiles in the API: stacks by id, and live rows in the columns of tiles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTER, INNER = "run\tpool.py\t8", "inc\t<img src=x onerror=alert(1)>\t3"
 
 
 def _write(writer: Writer, cluster: Cluster, now: float) -> list[Block]:
-    """What a page is told live of four rows."""
+    """Write four rows; returns the live blocks."""
     rows = [
         (now + 1, WORKER, "task", "inc", f"{OUTER}\n{INNER}", 90),
         (now + 2, WORKER, "task", "inc", OUTER, 5),
@@ -42,24 +42,24 @@ def _url(cluster: Cluster, ids: Any) -> str:
     return f"/api/v1/clusters/{cluster.pk}/stacks?ids={','.join(map(str, ids))}"
 
 
-def test_live_rows_are_those_of_the_tile(
+def test_live_profile_rows_equal_those_of_the_tile(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
-    told = {block.kind: block for block in _write(writer, cluster, now)}["profile"]
+    live_block = {block.kind: block for block in _write(writer, cluster, now)}["profile"]
     index = int(now * 1e6) // (512 << LEVEL)
     answer = member.get(f"/api/v1/clusters/{cluster.pk}/tiles/profile/{LEVEL}/{index}")
     tile = {block.kind: block for block in decode(answer.content)}["profile"]
-    assert list(told.columns) == list(tile.columns)
-    live, kept = (
-        sorted(zip(*(block.list(name) for name in tile.columns), strict=True)) for block in (told, tile)
+    assert list(live_block.columns) == list(tile.columns)
+    live, tiled = (
+        sorted(zip(*(block.list(name) for name in tile.columns), strict=True)) for block in (live_block, tile)
     )
     assert [row[0] for row in live] == [now + 1, now + 2, now + 2, now + 2]
     assert sorted(row[-1] for row in live) == [1, 1, 5, 90]
     assert {row[1:4] for row in live} >= {(-1, 0, 1)}
-    assert live == kept
+    assert live == tiled
 
 
-def test_a_stack_is_given_by_its_id_and_never_asked_for_again(
+def test_stacks_are_immutable_and_found_by_their_ids(
     member: Client, cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
 ) -> None:
     _write(writer, cluster, now)
@@ -73,7 +73,7 @@ def test_a_stack_is_given_by_its_id_and_never_asked_for_again(
     assert again.status_code == 304
 
 
-def test_an_answer_that_lacks_a_stack_is_not_kept(
+def test_a_response_that_lacks_a_stack_is_not_immutable(
     member: Client, cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
 ) -> None:
     _write(writer, cluster, now)
@@ -98,14 +98,16 @@ def test_an_answer_that_lacks_a_stack_is_not_kept(
         (",".join(["1"] * (MAXIMUM_STACKS + 1)), f"at most {MAXIMUM_STACKS}"),
     ],
 )
-def test_what_are_no_ids_is_refused_and_named(member: Client, cluster: Cluster, ids: str, named: str) -> None:
+def test_invalid_stack_ids_are_refused_and_named(
+    member: Client, cluster: Cluster, ids: str, named: str
+) -> None:
     answer = member.get(f"/api/v1/clusters/{cluster.pk}/stacks", {"ids": ids})
     assert answer.status_code == 422
     assert named in answer.json()["detail"]
     assert len(answer.json()["detail"]) < 200
 
 
-def test_stacks_of_another_cluster_are_not_given(
+def test_stacks_of_another_cluster_are_not_returned(
     member: Client,
     stranger: Client,
     cluster: Cluster,
@@ -127,7 +129,7 @@ def test_stacks_of_another_cluster_are_not_given(
     assert stranger.get(_url(cluster, stored)).status_code == 404
 
 
-def test_the_page_knows_whether_an_agent_reports(
+def test_the_cluster_info_says_whether_an_agent_reports(
     member: Client, cluster: Cluster, direct: psycopg.Connection
 ) -> None:
     url = f"/api/v1/clusters/{cluster.pk}"

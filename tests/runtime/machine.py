@@ -17,11 +17,15 @@ import psutil
 
 from tests.browser.observatory import ROOT, SERVICES, free_port
 
+METRICS_TOKEN = "sesame"
+METRICS = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+"""headers of who may read /metrics"""
+
 
 def environment(**changes: str) -> dict[str, str]:
     """Ours, without the services of the tests."""
     kept = {name: value for name, value in os.environ.items() if name not in (*SERVICES, "PYTHONUNBUFFERED")}
-    return {**kept, **changes}
+    return {**kept, "OBSERVATORY_METRICS_TOKEN": METRICS_TOKEN, **changes}
 
 
 MANAGE = (sys.executable, "manage.py")

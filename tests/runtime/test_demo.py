@@ -1,4 +1,4 @@
-"""The demo's cluster shows what it promises: spilling, failures, a lost worker, contention."""
+"""The demo's cluster shows spilling, failures, a lost worker, contention."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_worker_is_killed_and_another_takes_its_place(cluster: DemoCluster, cl
 def test_a_worker_that_the_scheduler_lost_is_started_anew(cluster: DemoCluster, client: Client) -> None:
     cluster.programs[1].stop()
     eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == WORKERS - 1, "one is gone")
-    cluster.mend(client)
+    cluster.restart_lost_workers(client)
     eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == WORKERS, "it is back")
     names = {worker["name"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()}
     assert names == {"demo-0", "demo-1", "demo-2"}

@@ -26,24 +26,24 @@ def test_a_taken_port(tmp_path: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         line = refused("--data-dir", str(tmp_path), "--port", str(port))
-    assert f"127.0.0.1:{port} can't be listened on (Address already in use)" in line
+    assert f"cannot listen on 127.0.0.1:{port} (Address already in use)" in line
 
 
 def test_a_data_folder_that_cannot_be_written() -> None:
     line = refused("--data-dir", "/proc/observatory", "--port", str(free_port()))
-    assert "the data folder /proc/observatory can't be written" in line
+    assert "the data folder /proc/observatory cannot be written" in line
 
 
 def test_a_data_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "can't be written" in refused("--data-dir", str(tmp_path / "file"), "--port", str(free_port()))
+    assert "cannot be written" in refused("--data-dir", str(tmp_path / "file"), "--port", str(free_port()))
 
 
 def test_a_folder_of_other_things_is_not_taken_for_a_data_folder(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     (tmp_path / "thesis.tex").touch()
     line = refused("--data-dir", str(tmp_path), "--port", str(free_port()))
-    assert f"{tmp_path} holds other things" in line
+    assert f"{tmp_path} contains other files" in line
     assert tmp_path.stat().st_mode & 0o777 == 0o755
     assert tmp_path.stat().st_uid == os.geteuid()
 
@@ -52,7 +52,7 @@ def test_a_folder_of_other_things_is_not_taken_for_a_data_folder(tmp_path: Path)
     ("url", "reason"),
     [
         ("nonsense", "DATABASE_URL"),
-        ("mysql://root@localhost/x", "DATABASE_URL has to name a PostgreSQL"),
+        ("mysql://root@localhost/x", "DATABASE_URL must be that of a PostgreSQL"),
         ("postgresql://nobody@127.0.0.1:1/x", "DATABASE_URL: no connection to the database"),
     ],
 )

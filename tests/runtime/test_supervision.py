@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from observatory.runtime.errors import RuntimeFault
+from observatory.runtime.errors import StartupError
 from observatory.runtime.supervision import logs as logs_module
 from observatory.runtime.supervision.logs import Logs
-from observatory.runtime.supervision.program import LONGEST_PAUSE, Program
+from observatory.runtime.supervision.program import MAXIMUM_PAUSE, Program
 from observatory.runtime.supervision.supervisor import Supervisor
 from tests.runtime.machine import alive, eventually
 
@@ -45,13 +45,13 @@ def test_a_program_that_fails_is_started_again_after_pauses_that_double_up_to_a_
         now = time.monotonic()
         pauses.append(program.next_start() - now)
     assert pauses[:3] == pytest.approx([1.0, 2.0, 4.0], abs=0.1)
-    assert pauses[-1] == pytest.approx(LONGEST_PAUSE, abs=0.1)
+    assert pauses[-1] == pytest.approx(MAXIMUM_PAUSE, abs=0.1)
     program.stop()
 
 
 def test_a_program_that_does_not_stop_is_killed_with_what_it_started(logs: Logs) -> None:
     program = python(STUBBORN)
-    program.patience = 0.5
+    program.stop_timeout = 0.5
     supervisor = Supervisor(logs)
     supervisor.start(program)
     eventually(lambda: logs.path("program").read_text() == "started\n", "it started")
@@ -78,7 +78,7 @@ def test_what_is_stopped_last_was_started_first(logs: Logs, tmp_path: Path) -> N
 def test_a_program_that_ends_before_it_is_ready_says_why_in_one_line(logs: Logs) -> None:
     program = python("import sys; sys.exit('no such thing')")
     program.is_ready = lambda: False
-    with pytest.raises(RuntimeFault, match=r"^program ended at once: no such thing \(all of it in .*\)$"):
+    with pytest.raises(StartupError, match=r"^program ended during startup: no such thing \(see .*\)$"):
         Supervisor(logs).start(program)
 
 
@@ -102,7 +102,7 @@ time.sleep(600)
 def test_a_log_that_has_grown_large_is_put_aside(
     tmp_path: Path, logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs_module, "LARGEST", 100)
+    monkeypatch.setattr(logs_module, "MAXIMUM_BYTES", 100)
     with logs.open("web") as output:
         output.write(b"x" * 101)
         output.flush()

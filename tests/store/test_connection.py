@@ -7,7 +7,7 @@ import psycopg
 from observatory.store.connection import MAXIMUM_READERS, read_connection
 
 
-def test_readers_are_there_again_after_the_database_broke_all_of_them(connection: psycopg.Connection) -> None:
+def test_the_pool_of_readers_recovers_when_all_its_connections_broke(connection: psycopg.Connection) -> None:
     with ExitStack() as stack:
         readers = [stack.enter_context(read_connection()) for _ in range(MAXIMUM_READERS)]
         backends = [reader.info.backend_pid for reader in readers]

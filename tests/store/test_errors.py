@@ -1,4 +1,4 @@
-"""The errors of a cluster, as they are found."""
+"""Queries of the errors of a cluster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_errors_are_grouped_by_type_and_prefix_with_the_newest_first(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("filters", "found"),
     [
         (ErrorFilter(text="NO COLUMN"), {"('load-1', 1)"}),
         (ErrorFilter(text="100%_"), {"('save-1', 2)"}),
@@ -53,16 +53,16 @@ def test_errors_are_searched_by_text_prefix_outcome_and_type(
     recorded: Recorded,
     connection: psycopg.Connection,
     cluster: int,
-    wanted: ErrorFilter,
+    filters: ErrorFilter,
     found: set[str],
 ) -> None:
     recorded.error(1, "('load-1', 1)", message="No column 'price'")
     recorded.error(2, "('save-1', 2)", "", message="done 100%_", prefix="save", group="save-1")
     recorded.error(3, "('load-1', 3)", "KilledWorker", outcome="killed")
-    assert {error.key for error in task_errors(connection, cluster, wanted, 10)} == found
+    assert {error.key for error in task_errors(connection, cluster, filters, 10)} == found
 
 
-def test_pages_of_errors_hold_each_once_though_some_are_of_one_moment(
+def test_pages_of_errors_have_each_once_even_if_times_are_equal(
     recorded: Recorded, connection: psycopg.Connection, cluster: int
 ) -> None:
     made = {recorded.error(number // 4, f"('load-1', {number})") for number in range(11)}

@@ -11,7 +11,7 @@ from observatory.store.queries.fetch import FetchError, fetch_columns
 from observatory.wire.records import Batch
 
 
-def test_columns_come_as_arrays_of_their_types(
+def test_columns_are_arrays_of_their_types(
     connection: psycopg.Connection, writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
     writer.write(Batch(cluster, spans=[make.span(now + index / 8, nbytes=index) for index in range(1_000)]))

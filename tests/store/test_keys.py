@@ -25,20 +25,20 @@ hostile = st.text(st.characters(codec=None, categories=None), max_size=40) | st.
 
 
 @given(hostile, hostile)
-def test_a_key_comes_back_from_what_is_stored_of_it(key: str, group: str) -> None:
+def test_a_key_is_decoded_to_what_was_encoded(key: str, group: str) -> None:
     key, group = clean_key(key), clean_name(group)
     assert decode_key(*encode_keys([key], [group]), group) == key
 
 
 @given(hostile)
-def test_a_key_that_holds_its_group_comes_back(text: str) -> None:
+def test_a_key_that_contains_its_group_is_decoded(text: str) -> None:
     group = clean_name(text)
     key = clean_key(f"('{group}', 3, '{group}')")
     assert decode_key(*encode_keys([key], [group]), group) == key
 
 
 @given(st.lists(hostile))
-def test_keys_are_cleaned_together_as_they_are_one_by_one(keys: list[str]) -> None:
+def test_cleaning_many_keys_equals_cleaning_each(keys: list[str]) -> None:
     assert list(clean_keys(keys)) == [clean_key(key) for key in keys]
 
 
@@ -47,7 +47,7 @@ def test_the_group_is_not_stored_again_in_a_key() -> None:
 
 
 @given(hostile)
-def test_a_name_can_be_stored_whatever_it_was(text: str) -> None:
+def test_any_name_becomes_storable(text: str) -> None:
     name = clean_name(text)
     assert "\x00" not in name
     assert len(name.encode()) <= 4 * MAXIMUM_NAME_LENGTH
@@ -61,7 +61,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(hostile, values, max_size=5))
-def test_a_detail_becomes_strict_json_whatever_it_was(detail: dict[str, object]) -> None:
+def test_any_detail_becomes_strict_json(detail: dict[str, object]) -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
@@ -71,7 +71,7 @@ def test_a_detail_becomes_strict_json_whatever_it_was(detail: dict[str, object])
     text.encode()
 
 
-def test_a_detail_that_is_too_long_is_cut_and_says_so() -> None:
+def test_a_detail_that_is_too_long_is_cut_and_marked() -> None:
     detail = {"message": "hello", "more": ["x" * 9_000] * 100}
     cut = json.loads(clean_json(detail))
     assert cut["message"] == "hello"

@@ -1,4 +1,4 @@
-"""The log lines of a cluster, as they are found."""
+"""Queries of the log lines of a cluster."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ def recorded(connection: psycopg.Connection, cluster: int) -> Recorded:
     return Recorded(connection, cluster)
 
 
-def test_pages_of_lines_hold_each_once_in_both_directions_though_some_are_of_one_moment(
+def test_pages_of_lines_have_each_once_in_both_directions_even_if_times_are_equal(
     recorded: Recorded, connection: psycopg.Connection, cluster: int
 ) -> None:
     for number in range(11):
         recorded.log(number // 5, f"line {number}")
     pages = [lines_before(connection, cluster, ALL, 3)]
-    while page := lines_before(connection, cluster, ALL, 3, (pages[-1][-1].time, pages[-1][-1].place)):
+    while page := lines_before(connection, cluster, ALL, 3, (pages[-1][-1].time, pages[-1][-1].hash)):
         pages.append(page)
     seen = [line.message for page in pages for line in page]
     assert sorted(seen) == sorted(f"line {number}" for number in range(11))
     assert [line.time for page in pages for line in page] == [at(t) for t in [2] + [1] * 5 + [0] * 5]
     oldest = pages[-1][0]
-    back = lines_after(connection, cluster, ALL, 100, (oldest.time, oldest.place))
+    back = lines_after(connection, cluster, ALL, 100, (oldest.time, oldest.hash))
     assert [line.message for line in back] == seen[: seen.index(oldest.message)]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("filters", "found"),
     [
         (LogFilter(level=30), {"paused", "failed"}),
         (LogFilter(role="nanny"), {"killed"}),
@@ -48,7 +48,7 @@ def test_pages_of_lines_hold_each_once_in_both_directions_though_some_are_of_one
     ],
 )
 def test_lines_are_found_by_level_process_worker_logger_text_and_time(
-    recorded: Recorded, connection: psycopg.Connection, cluster: int, wanted: LogFilter, found: set[str]
+    recorded: Recorded, connection: psycopg.Connection, cluster: int, filters: LogFilter, found: set[str]
 ) -> None:
     recorded.worker("tcp://a:1", "w0")
     recorded.worker("tcp://b:1", "w1")
@@ -56,10 +56,10 @@ def test_lines_are_found_by_level_process_worker_logger_text_and_time(
     recorded.log(2, "paused", 30, "worker", "tcp://a:1", "distributed.worker.memory")
     recorded.log(3, "killed", 20, "nanny", "tcp://a:1", "distributed.nanny")
     recorded.log(4, "failed", 40, "worker", "tcp://b:1", "distributed.worker", "Traceback\nKeyError: 1")
-    assert {line.message for line in lines_before(connection, cluster, wanted, 10)} == found
+    assert {line.message for line in lines_before(connection, cluster, filters, 10)} == found
 
 
-def test_a_workers_last_lines_are_its_own_and_its_nannys(
+def test_the_last_lines_of_a_worker_include_its_nannys(
     recorded: Recorded, connection: psycopg.Connection, cluster: int
 ) -> None:
     worker = recorded.worker("tcp://a:1", "w0")

@@ -71,7 +71,7 @@ def test_a_record_of_any_day_finds_its_partition(
     assert _counts(rows, cluster) == each(8)
 
 
-def test_writers_that_need_the_same_new_day_do_not_stand_in_each_others_way(
+def test_concurrent_writers_of_the_same_new_day_succeed(
     rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     failed: list[BaseException] = []
@@ -95,7 +95,7 @@ def test_writers_that_need_the_same_new_day_do_not_stand_in_each_others_way(
     assert _counts(rows, cluster) == each(40)
 
 
-def test_partitions_that_are_made_ahead_take_records(connection: psycopg.Connection, rows: Rows) -> None:
+def test_partitions_are_created_ahead(connection: psycopg.Connection, rows: Rows) -> None:
     from observatory.store.tasks import make_partitions
 
     make_partitions()
@@ -106,7 +106,7 @@ def test_partitions_that_are_made_ahead_take_records(connection: psycopg.Connect
             assert rows("SELECT to_regclass(%s) IS NOT NULL", f"{table.name}_{tomorrow:%Y%m%d}") == [(True,)]
 
 
-def test_what_is_older_than_every_project_keeps_is_dropped(
+def test_records_older_than_every_projects_retention_are_dropped(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     writer.write(_batch(cluster, [now - 45 * DAY, now - 32 * DAY, now - 29 * DAY, now - 1], make))
@@ -117,7 +117,7 @@ def test_what_is_older_than_every_project_keeps_is_dropped(
     assert first == [(now - 30 * DAY,)]
 
 
-def test_a_day_that_was_dropped_is_made_again_for_a_writer_that_knew_it(
+def test_a_dropped_partition_is_created_again_for_a_writer_that_used_it(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     writer.write(_batch(cluster, [now - 45 * DAY], make))
@@ -126,7 +126,7 @@ def test_a_day_that_was_dropped_is_made_again_for_a_writer_that_knew_it(
     assert _counts(rows, cluster) == each(1)
 
 
-def test_a_project_that_keeps_less_loses_its_own_rows_only(
+def test_a_shorter_retention_removes_only_the_projects_own_rows(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     times = [now - 10 * DAY, now - 7 * DAY - 10, now - 7 * DAY + 10, now - 1]
@@ -142,7 +142,7 @@ def test_a_project_that_keeps_less_loses_its_own_rows_only(
         delete_cluster(other)
 
 
-def test_tiles_of_the_time_that_is_gone_go_too(
+def test_tiles_of_removed_records_are_deleted(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
 ) -> None:
     writer.write(_batch(cluster, [now - 10 * DAY, now - 1], make))
@@ -156,7 +156,7 @@ def test_tiles_of_the_time_that_is_gone_go_too(
     ]
 
 
-def test_rows_that_were_compressed_are_deleted_too(
+def test_compressed_rows_are_deleted(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
 ) -> None:
     if choose(connection).name != "timescale":
@@ -214,7 +214,7 @@ def test_a_cluster_without_records_can_be_deleted(
     assert rows("SELECT count(*) FROM worker WHERE cluster_id = %s", cluster) == [(0,)]
 
 
-def test_the_estimate_of_rows_follows_the_table(
+def test_the_estimated_row_count_follows_the_table(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
 ) -> None:
     from observatory.store.queries.extents import row_estimates
@@ -226,7 +226,7 @@ def test_the_estimate_of_rows_follows_the_table(
     assert row_estimates(connection)["span"] - before == 1_000
 
 
-def test_extents_are_given_for_clusters_that_have_one(
+def test_extents_are_returned_for_clusters_with_batches(
     writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
     from observatory.store.queries.extents import extents

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ COUNTS: dict[str, Any] = {"bin": [3, 4], "kind": ["tasks-erred", "tasks-erred"],
 
 
 def test_a_block_has_the_declared_columns_in_their_order() -> None:
-    values = {"count": np.array([1, 2]), "kind": COUNTS["kind"], "bin": COUNTS["bin"]}
+    values = {"count": np.array([1, 2], "<u4"), "kind": COUNTS["kind"], "bin": COUNTS["bin"]}
     [block] = decode(EVENT_COUNT.encode(values, {"level": 20}))
     assert [(column.name, column.type) for column in block.columns.values()] == [
         (column.name, column.type) for column in EVENT_COUNT.columns
@@ -33,7 +32,7 @@ def test_a_block_without_rows_has_its_meta_alone() -> None:
     ("changes", "words"),
     [
         ({"extra": [1, 2]}, "other columns"),
-        ({"bin": array("d", [3, 4])}, "'bin' is u32"),
+        ({"bin": np.array([3, 4], "<f8")}, "'bin' is u32"),
         ({"bin": number_column("bin", "f64", [3, 4])}, "'bin' is u32"),
         ({"count": [1]}, "4 bytes"),
     ],

@@ -1,4 +1,4 @@
-// Alerts as bands: light while pending, in the colour of their severity while firing.
+// Draws alerts as bands: light while pending, in the colour of their severity while firing.
 
 import { bySeverity } from "../../timeline/alerts.js";
 import { theme } from "../drawing/theme.js";
@@ -8,7 +8,7 @@ import { theme } from "../drawing/theme.js";
 /** @typedef {import("../../timeline/alerts.js").Severity} Severity */
 
 const NARROWEST = 3; // px
-const PENDING = 0.35; // how dark
+const PENDING = 0.35; // opacity
 
 /** @param {Severity} severity */
 export function colorOf(severity) {
@@ -17,7 +17,7 @@ export function colorOf(severity) {
 }
 
 /**
- * The worse are drawn over the others.
+ * More severe alerts are drawn over others.
  * @param {CanvasRenderingContext2D} context
  * @param {Alerts} alerts
  * @param {Alert[]} drawn

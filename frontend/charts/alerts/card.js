@@ -1,4 +1,4 @@
-// What a selected alert means and what to do, below the track of alerts.
+// The card below the track of alerts: what the selected alert means and what to do.
 
 import { formatDuration } from "../../formatting.js";
 import { element } from "../../element.js";
@@ -17,7 +17,7 @@ export function timesOf(alert) {
 }
 
 /**
- * Goes to the moment, selects the worker, and opens the card.
+ * Moves the playhead to the alert, selects its worker and opens the card.
  * @param {Context} context
  * @param {Alert} alert
  */
@@ -39,7 +39,7 @@ export class AlertCard {
     this.#context = context;
     this.#element.tabIndex = -1;
     this.#element.hidden = true;
-    // what is clicked in it moves no playhead, and what is typed no window
+    // clicks and keys in the card must not move the playhead or the window
     for (const kind of ["click", "dblclick", "pointerdown"]) {
       this.#element.addEventListener(kind, (event) => event.stopPropagation());
     }
@@ -80,7 +80,7 @@ export class AlertCard {
     const lines = [];
     if (alert.acknowledged_by) {
       const note = alert.acknowledgement ? `: ${alert.acknowledgement}` : "";
-      lines.push(element("p", "muted", `${alert.acknowledged_by} looks after it${note}`));
+      lines.push(element("p", "muted", `Assignee: ${alert.acknowledged_by}${note}`));
     }
     if (alert.id !== undefined && this.#context.source.pages !== null) {
       const link = element("a", "button", "Open the alert");

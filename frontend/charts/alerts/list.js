@@ -1,4 +1,4 @@
-// The alerts of the window as a list: for those who can't see the bands, or have no mouse.
+// The alerts of the window as a list, for screen readers and the keyboard.
 
 import { element } from "../../element.js";
 import { stateOf, subjectOf } from "../../timeline/alerts.js";
@@ -17,7 +17,7 @@ export const alertsList = {
   title: "Alerts in the window",
   place: "side",
   layers: [],
-  help: "What fired, or is pending, in the window. A click goes to the moment and says what to do.",
+  help: "Alerts that fired or were pending in the window. Click one to go to it and to see what to do.",
   create: (element, context) => new AlertsList(element, context),
 };
 
@@ -60,7 +60,7 @@ class AlertsList {
     if (found > MOST) return `The last ${MOST} of ${found}.`;
     if (found) return "";
     const all = this.#context.alerts.list.length;
-    return all ? `None in the window, ${all} in all.` : "None.";
+    return all ? `None in the window, ${all} in total.` : "None.";
   }
 
   /** @param {Alert} alert */

@@ -1,4 +1,4 @@
-// A metric's recent values, small: its mean as a line in the band of its least and largest values.
+// A sparkline of a metric's recent values: the mean as a line in the band from minimum to maximum.
 
 import { svgElement } from "../../element.js";
 
@@ -8,7 +8,7 @@ const [WIDTH, HEIGHT] = [260, 48]; // px
 
 /**
  * @param {Bin[]} bins
- * @param {string} label what it shows, in words
+ * @param {string} label accessible description
  * @returns {SVGSVGElement}
  */
 export function sparkline(bins, label) {

@@ -16,7 +16,7 @@ import { Tooltip } from "../drawing/tooltip.js";
 
 const [ROW, BAND] = [16, 10]; // px
 const NAME = 12; // px above a band, where the gutter is too narrow for names
-const MOST_ROWS = 8; // the last one has all others
+const MOST_ROWS = 8; // the last one shows all others
 const REACH = 3; // px around the mouse
 const MOST_LINES = 8;
 const LONGEST_MESSAGE = 160;
@@ -28,7 +28,7 @@ export const alertsTrack = {
   title: "Alerts",
   place: "timeline",
   layers: [],
-  help: "A row for each rule: light while its condition holds and it is pending, dark while it fires. Click a band for what it means and what to do.",
+  help: "A row for each rule: light while an alert is pending, dark while it fires. Click a band to see what it means and what to do.",
   create: (element, context) => new AlertsTrack(element, context),
 };
 
@@ -40,7 +40,7 @@ class AlertsTrack {
   #card;
   /** @type {Row[]} */
   #rows = [];
-  /** @type {Alert[]|null} what the rows were made of */
+  /** @type {Alert[]|null} the alerts that the rows show */
   #known = null;
   /** @type {View|null} */
   #view = null;
@@ -155,7 +155,7 @@ class AlertsTrack {
     return [this.#x(alert.pending), this.#x(this.#context.alerts.endOf(alert))];
   }
 
-  /** @param {MouseEvent} event @returns {{x: number, y: number, near: Alert[]}} the worst first */
+  /** @param {MouseEvent} event @returns {{x: number, y: number, near: Alert[]}} the most severe first */
   #near(event) {
     const { left, top } = this.#surface.canvas.getBoundingClientRect();
     const [x, y] = [event.clientX - left, event.clientY - top];
@@ -176,7 +176,7 @@ class AlertsTrack {
     const lines = near.slice(0, MOST_LINES).map((alert) => {
       const { message = "", acknowledged_by: by } = alert;
       const short = message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}…` : message;
-      const words = [alert.rule, subjectOf(alert), short, by ? `${by} looks after it` : ""];
+      const words = [alert.rule, subjectOf(alert), short, by ? `Assignee: ${by}` : ""];
       return [timesOf(alert), words.filter(Boolean).join(" · "), colorOf(alert.severity)];
     });
     if (near.length > MOST_LINES) lines.push(["", `and ${near.length - MOST_LINES} more`]);
@@ -195,7 +195,7 @@ class AlertsTrack {
 
 /**
  * @param {Alert[]} alerts
- * @returns {Row[]} of the rules, the worst first
+ * @returns {Row[]} of the rules, the most severe first
  */
 function rowsOf(alerts) {
   /** @type {Map<string, Alert[]>} */

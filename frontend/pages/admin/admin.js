@@ -1,16 +1,16 @@
-// The admin's theme is ours: django-unfold keeps its own choice, which is set to ours before it reads it, and ours
-// follows what is chosen in its menu. A classic script, loaded before theme.js and after htmx.
+// Synchronizes django-unfold's theme with ours: sets its stored choice before unfold reads it, and follows choices in
+// its menu. A classic script, loaded before theme.js and after htmx.
 "use strict";
 (() => {
   const [OURS, THEIRS] = ["theme", "adminTheme"];
   const DARK = "dark";
 
-  /** @param {() => void} use of a storage that may be blocked */
+  /** @param {() => void} use a use of storage, which may be blocked */
   function stored(use) {
     try {
       use();
     } catch {
-      // each page has the theme of the system then
+      // without storage every page has the system's theme
     }
   }
 
@@ -22,10 +22,10 @@
   }
 
   stored(() => localStorage.setItem(THEIRS, JSON.stringify(localStorage.getItem(OURS) ?? "auto")));
-  // its style for waiting, inline, is what the policy forbids
+  // the content security policy forbids htmx's inline style
   Object.assign(/** @type {any} */ (window).htmx.config, { includeIndicatorStyles: false, allowEval: false });
   const root = document.documentElement;
-  // until Alpine says so itself
+  // until Alpine sets the class itself
   window.addEventListener("themechange", () => root.classList.toggle(DARK, root.dataset.theme === DARK), {
     once: true,
   });

@@ -1,6 +1,6 @@
-// The page of an alert: its chart is asked for when the page is there, since a long one takes a moment to read.
+// The page of an alert: loads the chart of its history after the page, because a long history takes time to read.
 
-const place = document.getElementById("alert-course");
+const place = document.getElementById("alert-history");
 if (place) void load(place);
 
 /** @param {HTMLElement} element */

@@ -1,10 +1,10 @@
-// Keeps the flag in the header true: how many alerts fire. Asked for while somebody looks, and when they look again.
+// Keeps the number of firing alerts in the header up to date, while the page is visible and when it becomes visible.
 
-const EVERY = 12_000; // ms
+const INTERVAL = 12_000; // ms
 
 const flag = document.getElementById("alert-flag");
 if (flag) {
-  setInterval(() => refresh(flag), EVERY);
+  setInterval(() => refresh(flag), INTERVAL);
   document.addEventListener("visibilitychange", () => refresh(flag));
 }
 
@@ -17,7 +17,7 @@ async function refresh(element) {
     if (!response.ok || response.redirected) return;
     page = new DOMParser().parseFromString(await response.text(), "text/html");
   } catch {
-    return; // the server is away: what is shown stays, the next round tries again
+    return; // the server is down: keep what is shown and try again later
   }
   if (page.body.innerHTML.trim() === element.innerHTML.trim()) return;
   element.replaceChildren(...Array.from(page.body.childNodes, (node) => document.importNode(node, true)));

@@ -1,9 +1,9 @@
-// A field to type in that offers what fits: a combobox as WAI-ARIA describes it.
+// A text field with suggestions: a combobox by WAI-ARIA.
 
 import { element } from "../../element.js";
 
 /**
- * What is offered: `text` is what is chosen, `detail` stands beside it; `group` above the first of a group.
+ * A suggestion: `text` is the choice, `detail` is shown beside it, `group` above the first of a group.
  * @typedef {{text: string, detail?: string, group?: string, value: any}} Choice
  */
 
@@ -18,12 +18,12 @@ export class Choices {
   #choices = [];
   #active = -1;
   #timer = 0;
-  #asked = 0;
+  #query = 0;
 
   /**
    * @param {HTMLInputElement} input
    * @param {HTMLElement} list empty; its id is that in the input's aria-controls
-   * @param {(text: string) => Promise<Choice[]>|Choice[]} offer what fits a text
+   * @param {(text: string) => Promise<Choice[]>|Choice[]} offer returns the suggestions for a text
    * @param {(choice: Choice) => void} choose
    */
   constructor(input, list, offer, choose) {
@@ -44,7 +44,7 @@ export class Choices {
       this.#timer = window.setTimeout(() => document.activeElement === input && void this.#open(), PAUSE);
     });
     input.addEventListener("keydown", (event) => this.#key(event));
-    // the field keeps the focus
+    // keeps the focus in the field
     list.addEventListener("pointerdown", (event) => event.preventDefault());
     list.addEventListener("click", (event) => {
       const option = /** @type {HTMLElement} */ (event.target).closest("[data-index]");
@@ -54,7 +54,7 @@ export class Choices {
 
   close() {
     clearTimeout(this.#timer);
-    this.#asked++;
+    this.#query++;
     this.#list.hidden = true;
     this.#active = -1;
     this.#input.setAttribute("aria-expanded", "false");
@@ -62,9 +62,9 @@ export class Choices {
   }
 
   async #open() {
-    const asked = ++this.#asked;
+    const query = ++this.#query;
     const choices = await this.#offer(this.#input.value.trim());
-    if (asked !== this.#asked) return;
+    if (query !== this.#query) return;
     this.#choices = choices;
     this.#active = -1;
     this.#list.replaceChildren(...this.#rows());

@@ -1,32 +1,32 @@
-// A condition of a rule as a sentence: shows what matters for what was chosen, offers metrics and labels that were
-// seen, and tells what the chosen metric is.
+// A condition of a rule as a sentence: shows the parts that apply to the choices, suggests known metrics and labels,
+// and describes the chosen metric.
 
 import { element } from "../../element.js";
 import { Choices } from "./choices.js";
-import { MetricTold } from "./metric.js";
+import { MetricInfo } from "./metric.js";
 
 /**
- * As observatory/alerts/rules/known_metrics.py has it.
+ * KnownMetric in observatory/alerts/rules/known_metrics.py.
  * @typedef {{name: string, type: number, help: string, unit: string, of_workers: boolean, of_cluster: boolean,
  *   labels: Record<string, string[]>}} Metric
  */
 
-const MOST_OFFERED = 60;
+const MAX_SUGGESTIONS = 60;
 
 export class ConditionFields {
-  #told;
+  #info;
   /** @type {Metric[]} */
   #metrics = [];
 
   /**
    * @param {HTMLFieldSetElement} fieldset
-   * @param {(prefix: string) => Promise<any>} recent asks for the recent values of a condition's metric
+   * @param {(prefix: string) => Promise<any>} recent fetches the recent values of a condition's metric
    */
   constructor(fieldset, recent) {
     this.fieldset = fieldset;
     this.prefix = fieldset.dataset.prefix ?? "";
-    const told = /** @type {HTMLElement} */ (fieldset.querySelector(".metric-told"));
-    this.#told = new MetricTold(told, this, () => recent(this.prefix));
+    const info = /** @type {HTMLElement} */ (fieldset.querySelector(".metric-info"));
+    this.#info = new MetricInfo(info, this, () => recent(this.prefix));
     for (const name of ["metric", "divisor_metric"]) this.#offerMetrics(name);
     fieldset.addEventListener("input", () => this.update());
     fieldset.addEventListener("change", () => this.update());
@@ -51,13 +51,13 @@ export class ConditionFields {
     return this.field(name).value.trim();
   }
 
-  /** What a choice says. @param {string} name */
+  /** The text of a choice. @param {string} name */
   words(name) {
     const field = this.field(name);
     return field instanceof HTMLSelectElement ? (field.selectedOptions[0]?.text ?? "") : field.value.trim();
   }
 
-  /** Sets a field as somebody who types would. @param {string} name @param {string} text */
+  /** Sets a field as if it was typed. @param {string} name @param {string} text */
   set(name, text) {
     const field = this.field(name);
     field.value = text;
@@ -77,12 +77,12 @@ export class ConditionFields {
     return !this.fieldset.hidden && !this.isRemoved;
   }
 
-  /** Something can be asked of it. */
+  /** An event or a metric is chosen. */
   get isWritten() {
     return this.isShown && (this.isEvent ? this.value("event") !== "" : this.value("metric") !== "");
   }
 
-  /** Nothing is missing of it that somebody is about to write. */
+  /** Nothing is missing. */
   get isComplete() {
     return this.isEvent || this.value("threshold") !== "";
   }
@@ -102,10 +102,10 @@ export class ConditionFields {
     const length = this.field("window_seconds").closest(".rule-word");
     if (place && length && length.parentElement !== place) place.append(length);
     this.fieldset.classList.toggle("condition-removed", this.isRemoved);
-    this.#told.show(this.isEvent ? undefined : this.metric);
+    this.#info.show(this.isEvent ? undefined : this.metric);
   }
 
-  /** The parts of the sentence that matter. */
+  /** The parts of the sentence that apply. */
   #shown() {
     const event = this.value("event");
     const { lasting, ofCluster } = this.field("event").dataset;
@@ -131,24 +131,24 @@ export class ConditionFields {
     const input = /** @type {HTMLInputElement} */ (this.field(name));
     const list = element("ul", "choices");
     list.id = `${input.id}-choices`;
-    input.placeholder = "a metric …";
+    input.placeholder = "metric …";
     this.field(name.replace("metric", "labels")).setAttribute("placeholder", 'any, or name="value"');
     input.parentElement?.append(list);
     new Choices(input, list, (text) => this.#fitting(text), ({ text }) => this.set(name, text));
   }
 
-  /** Metrics in whose names or help all words are. @param {string} text */
+  /** Metrics whose name or help has all words. @param {string} text */
   #fitting(text) {
     const known = this.#metrics.some((metric) => metric.name === text);
     const words = known ? [] : text.toLowerCase().split(/\s+/);
     const fitting = this.#metrics.filter((metric) =>
       words.every((word) => `${metric.name} ${metric.help} ${metric.unit}`.toLowerCase().includes(word)),
     );
-    // ours first
+    // Observatory's first
     const order = (/** @type {Metric} */ metric) => (metric.name.startsWith("observatory_") ? 0 : 1);
     return fitting
       .toSorted((one, other) => order(one) - order(other) || groupOf(one).localeCompare(groupOf(other)))
-      .slice(0, MOST_OFFERED)
+      .slice(0, MAX_SUGGESTIONS)
       .map((metric) => ({
         text: metric.name,
         detail: [metric.unit, metric.help].filter(Boolean).join(" · "),
@@ -166,6 +166,6 @@ function namesOf(names) {
 /** @param {Metric} metric */
 function groupOf(metric) {
   const [source, of] = metric.name.split("_");
-  if (source === "observatory" || source === "dask") return `${source === "dask" ? "Dask's" : "Observatory's"}, of the ${of}`;
+  if (source === "observatory" || source === "dask") return `${source === "dask" ? "Dask" : "Observatory"}: ${of}`;
   return "others";
 }

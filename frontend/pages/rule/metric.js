@@ -1,4 +1,4 @@
-// What is told of a condition's metric: what it means, its labels to choose from, and its recent values.
+// Information on a condition's metric: its help text, its labels to choose from, and its recent values.
 
 import { formatAmount } from "../../amounts.js";
 import { sparkline } from "../../charts/alerts/sparkline.js";
@@ -8,16 +8,16 @@ import { element } from "../../element.js";
 /** @typedef {import("./condition.js").ConditionFields} ConditionFields */
 /** @typedef {import("../../charts/alerts/sparkline.js").Bin} Bin */
 
-const MOST_VALUES = 12; // of a label that are offered
+const MOST_VALUES = 12; // of a label that are suggested
 const PAUSE = 500; // ms
 
-export class MetricTold {
+export class MetricInfo {
   #element;
   #condition;
   #recent;
   #labels = element("div", "metric-labels");
   #values = element("div", "metric-values");
-  #asked = "";
+  #query = "";
   #drawn = "";
   #timer = 0;
 
@@ -40,15 +40,15 @@ export class MetricTold {
       this.#drawn = metric.name;
       this.#values.replaceChildren();
       const unit = metric.unit ? element("span", "metric-unit", metric.unit) : "";
-      const said = element("p", "metric-help", metric.help || "Nobody said what it means.", " ", unit);
-      this.#element.replaceChildren(element("div", "metric-words", said, this.#labels), this.#values);
+      const help = element("p", "metric-help", metric.help || "No description.", " ", unit);
+      this.#element.replaceChildren(element("div", "metric-words", help, this.#labels), this.#values);
       this.#labels.replaceChildren(...this.#offered(metric));
     }
-    const asked = `${metric.name} ${this.#condition.value("labels")}`;
-    if (asked === this.#asked) return;
-    this.#asked = asked;
+    const query = `${metric.name} ${this.#condition.value("labels")}`;
+    if (query === this.#query) return;
+    this.#query = query;
     clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => void this.#ask(metric, asked), this.#values.childElementCount ? PAUSE : 0);
+    this.#timer = window.setTimeout(() => void this.#load(metric, query), this.#values.childElementCount ? PAUSE : 0);
   }
 
   /** @param {Metric} metric */
@@ -59,7 +59,7 @@ export class MetricTold {
         const buttons = values.slice(0, MOST_VALUES).map((value) => {
           const button = element("button", "label-value", value || "(none)");
           button.type = "button";
-          button.title = `Only where ${label} is ${value || "not there"}`;
+          button.title = `Only series whose ${label} is ${value || "missing"}`;
           button.addEventListener("click", () => this.#narrow(label, value));
           return button;
         });
@@ -76,12 +76,12 @@ export class MetricTold {
     this.#condition.set("labels", [others.replace(/^,\s*/, ""), matcher].filter(Boolean).join(", "));
   }
 
-  /** @param {Metric} metric @param {string} asked */
-  async #ask(metric, asked) {
+  /** @param {Metric} metric @param {string} query */
+  async #load(metric, query) {
     const { bins, series, is_rate } = await this.#recent().catch(() => ({ bins: [], series: 0, is_rate: false }));
-    if (asked !== this.#asked) return;
+    if (query !== this.#query) return;
     if (!bins.length) {
-      this.#values.replaceChildren(element("p", "muted", "No values of it lately, where this rule is asked."));
+      this.#values.replaceChildren(element("p", "muted", "No recent values in this rule's scope."));
       return;
     }
     const unit = is_rate ? `${metric.unit}/s` : metric.unit;
@@ -89,11 +89,11 @@ export class MetricTold {
     const least = Math.min(...bins.map((bin) => bin.minimum));
     const most = Math.max(...bins.map((bin) => bin.maximum));
     const now = bins[bins.length - 1].mean;
-    const words = `${write(least)} to ${write(most)}, ${write(now)} at the end`;
+    const words = `${write(least)} to ${write(most)}, now ${write(now)}`;
     const of = `${is_rate ? "per second, " : ""}of ${series} series in the last hour of data`;
     this.#values.replaceChildren(sparkline(bins, words), element("p", "muted", element("b", "", words), ` ${of}`));
     if (!is_rate && this.#condition.value("threshold") === "" && this.#condition.value("divisor") === "") {
-      // something to begin with: a line on the chart, to be moved
+      // a first threshold: its line in the chart can be dragged
       this.#condition.set("threshold", formatAmount(most, unit));
     }
   }

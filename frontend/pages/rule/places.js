@@ -1,4 +1,4 @@
-// Where and when a rule is tried: the clusters that it is about, or those that are chosen, in a window.
+// Clusters and window of a back-test: by default the newest clusters of the rule's scope.
 
 import { element } from "../../element.js";
 import { formatDate } from "../../timeline/times.js";
@@ -21,10 +21,10 @@ export class PlaceChoice {
   constructor(section, changed) {
     this.#section = section;
     this.#changed = changed;
-    this.#chosen = /** @type {HTMLElement} */ (section.querySelector(".trial-chosen"));
+    this.#chosen = /** @type {HTMLElement} */ (section.querySelector(".back-test-chosen"));
     this.#all = this.#chosen.textContent ?? "";
-    const input = /** @type {HTMLInputElement} */ (section.querySelector(".trial-where input"));
-    const list = /** @type {HTMLElement} */ (section.querySelector("#trial-places"));
+    const input = /** @type {HTMLInputElement} */ (section.querySelector(".back-test-where input"));
+    const list = /** @type {HTMLElement} */ (section.querySelector("#back-test-places"));
     new Choices(input, list, offered, ({ value }) => {
       input.value = "";
       this.#choose(value);
@@ -33,22 +33,22 @@ export class PlaceChoice {
     this.showBounds();
   }
 
-  /** The bounds of a window that is none of the last ones; as they were if nobody set them. */
+  /** Shows the bounds of a custom window, with defaults if they are empty. */
   showBounds() {
     const custom = this.#window().value === "custom";
-    /** @type {HTMLElement} */ (this.#section.querySelector(".trial-custom")).hidden = !custom;
+    /** @type {HTMLElement} */ (this.#section.querySelector(".back-test-custom")).hidden = !custom;
     if (custom && !this.#hidden("start").value) this.#setBounds(Date.now() / 1000 - 3600, Date.now() / 1000);
   }
 
   /** @param {Place} place */
   #choose({ cluster, name, of, start, stop, live }) {
-    const known = this.#section.querySelector(`[name="trial-clusters"][value="${cluster}"]`);
+    const known = this.#section.querySelector(`[name="back-test-clusters"][value="${cluster}"]`);
     if (!known) {
       const input = element("input", "");
-      [input.type, input.name, input.value] = ["hidden", "trial-clusters", String(cluster)];
+      [input.type, input.name, input.value] = ["hidden", "back-test-clusters", String(cluster)];
       const remove = element("button", "chip-remove", "×");
       remove.type = "button";
-      remove.setAttribute("aria-label", `Not ${name}`);
+      remove.setAttribute("aria-label", `Remove ${name}`);
       const chip = element("span", "chip", live === undefined ? of : name, input, remove);
       remove.addEventListener("click", () => {
         chip.remove();
@@ -67,7 +67,7 @@ export class PlaceChoice {
   }
 
   #window() {
-    return /** @type {HTMLSelectElement} */ (this.#section.querySelector("[name=trial-window]"));
+    return /** @type {HTMLSelectElement} */ (this.#section.querySelector("[name=back-test-window]"));
   }
 
   #bounds() {
@@ -76,7 +76,7 @@ export class PlaceChoice {
 
   /** @param {string} bound @returns {HTMLInputElement} */
   #hidden(bound) {
-    return /** @type {HTMLInputElement} */ (this.#section.querySelector(`[name="trial-${bound}"]`));
+    return /** @type {HTMLInputElement} */ (this.#section.querySelector(`[name="back-test-${bound}"]`));
   }
 
   #readBounds() {

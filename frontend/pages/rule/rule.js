@@ -1,8 +1,8 @@
-// The page of a rule in the admin: a form that reads as a sentence, and what it would have fired on.
+// The page of a rule in the admin: a form that reads as a sentence, and a back-test.
 
 import { element } from "../../element.js";
 import { ConditionFields } from "./condition.js";
-import { Trial } from "./trial.js";
+import { BackTest } from "./back_test.js";
 import { ruleInWords } from "./text.js";
 
 /** @param {string} selector @returns {any} */
@@ -12,28 +12,28 @@ class RulePage {
   #rule = /** @type {HTMLElement} */ (find("#rule"));
   #form = /** @type {HTMLFormElement} */ (this.#rule.closest("form"));
   #conditions;
-  #trial;
+  #backTest;
 
   constructor() {
     const fieldsets = /** @type {HTMLFieldSetElement[]} */ ([...this.#rule.querySelectorAll("fieldset.condition")]);
     this.#conditions = fieldsets.map((fieldset) => new ConditionFields(fieldset, (prefix) => this.#recent(prefix)));
     this.#conditions[0].fieldset.hidden = false;
-    this.#trial = new Trial(
+    this.#backTest = new BackTest(
       this.#form,
-      find("#trial"),
+      find("#back-test"),
       (limit, text) => this.#written()[0]?.set(limit, text),
-      (problems) => this.#tell(problems),
+      (problems) => this.#showProblems(problems),
     );
     this.#add();
     for (const kind of ["input", "change"]) this.#form.addEventListener(kind, (event) => this.#changed(event));
     this.#update();
     void this.#load();
-    this.#try();
+    this.#runBackTest();
   }
 
-  #try() {
+  #runBackTest() {
     const written = this.#written();
-    if (written.length && written.every((condition) => condition.isComplete)) this.#trial.soon();
+    if (written.length && written.every((condition) => condition.isComplete)) this.#backTest.soon();
   }
 
   #written() {
@@ -54,15 +54,15 @@ class RulePage {
   /** @param {Event} event */
   #changed(event) {
     const field = /** @type {HTMLElement} */ (event.target);
-    if (find("#trial").contains(field)) return;
+    if (find("#back-test").contains(field)) return;
     this.#update();
-    this.#try();
+    this.#runBackTest();
   }
 
   #update() {
     const shown = this.#conditions.filter((condition) => condition.isShown).length;
-    const isRoom = this.#conditions.some((condition) => condition.fieldset.hidden) && shown > 0;
-    /** @type {HTMLElement} */ (this.#rule.querySelector(".rule-add")).hidden = !isRoom;
+    const canAdd = this.#conditions.some((condition) => condition.fieldset.hidden) && shown > 0;
+    /** @type {HTMLElement} */ (this.#rule.querySelector(".rule-add")).hidden = !canAdd;
     const severity = find("#id_severity")?.value ?? "";
     const words = ruleInWords(this.#written(), severity, find("#id_hold_seconds")?.value.trim() ?? "");
     const summary = /** @type {HTMLElement} */ (this.#rule.querySelector(".rule-summary"));
@@ -72,7 +72,7 @@ class RulePage {
 
   async #load() {
     const answer = await fetch(this.#rule.dataset.metrics ?? "").catch(() => null);
-    if (!answer?.ok) return; // names can be typed
+    if (!answer?.ok) return; // names can still be typed
     const { metrics } = await answer.json();
     for (const condition of this.#conditions) condition.metrics = metrics;
   }
@@ -87,13 +87,13 @@ class RulePage {
   }
 
   /**
-   * Shows what is wrong at the fields; returns what belongs to none.
+   * Shows problems at their fields and returns those without a field.
    * @param {Record<string, string[]>} problems
    */
-  #tell(problems) {
-    for (const told of this.#rule.querySelectorAll(".rule-wrong")) {
-      told.classList.remove("rule-wrong");
-      told.querySelector(".rule-problem")?.remove();
+  #showProblems(problems) {
+    for (const wrong of this.#rule.querySelectorAll(".rule-wrong")) {
+      wrong.classList.remove("rule-wrong");
+      wrong.querySelector(".rule-problem")?.remove();
     }
     /** @type {string[]} */
     const others = [];

@@ -1,9 +1,9 @@
-// A rule in plain words, as its fields are now.
+// Describes a rule in plain words, from the current fields.
 
 /** @typedef {import("./condition.js").ConditionFields} ConditionFields */
 
 /**
- * @param {ConditionFields[]} conditions those that are written
+ * @param {ConditionFields[]} conditions the filled-in ones
  * @param {string} severity
  * @param {string} hold "5 min", or ""
  * @returns {string}
@@ -13,28 +13,28 @@ export function ruleInWords(conditions, severity, hold) {
   const [first, ...others] = conditions.map((condition) => (condition.isEvent ? event(condition) : metric(condition)));
   const each = { worker: "each worker", cluster: "the cluster", series: "each series" };
   const of = each[/** @type {keyof typeof each} */ (conditions[0].value("by"))] ?? "";
-  const both = others.map((other) => `, and ${other}`).join("");
-  const lasting = hold && hold !== "0" ? ` for ${hold}` : "";
-  return `An alert (${severity}) for ${of} when ${first}${both}${lasting}.`;
+  const more = others.map((other) => `, and ${other}`).join("");
+  const duration = hold && hold !== "0" ? ` for ${hold}` : "";
+  return `An alert (${severity}) for ${of} when ${first}${more}${duration}.`;
 }
 
 /** @param {ConditionFields} condition */
 function metric(condition) {
   const labels = condition.value("labels");
-  let said = condition.value("metric") + (labels ? ` where ${labels}` : "");
+  let text = condition.value("metric") + (labels ? ` where ${labels}` : "");
   const windowed = condition.value("function");
-  if (windowed === "rate") said = `the rate per second of ${said} over ${condition.value("window_seconds")}`;
-  if (windowed === "change") said = `the change of ${said} over ${condition.value("window_seconds")}`;
+  if (windowed === "rate") text = `the rate per second of ${text} over ${condition.value("window_seconds")}`;
+  if (windowed === "change") text = `the change of ${text} over ${condition.value("window_seconds")}`;
   if (condition.value("by") !== "series") {
     const quantile = condition.value("aggregate") === "quantile" ? ` (${condition.value("quantile")})` : "";
-    said = `the ${condition.words("aggregate")}${quantile} of ${said}`;
+    text = `the ${condition.words("aggregate")}${quantile} of ${text}`;
   }
   const divisor = condition.value("divisor");
-  if (divisor === "attribute") said += `, divided by the worker's ${condition.words("divisor_attribute")}`;
-  if (divisor === "metric") said += `, divided by ${condition.value("divisor_metric")}`;
+  if (divisor === "attribute") text += `, divided by the worker's ${condition.words("divisor_attribute")}`;
+  if (divisor === "metric") text += `, divided by ${condition.value("divisor_metric")}`;
   const clears = condition.value("clear_threshold");
   const threshold = condition.value("threshold") || "…";
-  return `${said} is ${condition.words("comparison")} ${threshold}${clears ? ` (until it is back at ${clears})` : ""}`;
+  return `${text} is ${condition.words("comparison")} ${threshold}${clears ? ` (resolved at ${clears})` : ""}`;
 }
 
 /** @param {ConditionFields} condition */
@@ -42,6 +42,6 @@ function event(condition) {
   const pattern = condition.value("pattern");
   const count = Number(condition.value("count"));
   const matching = pattern ? ` with a message that matches “${pattern}”` : "";
-  const often = count > 1 ? `, ${count} times or more within ${condition.value("window_seconds")}` : "";
-  return `${condition.words("event")}${matching}${often}`;
+  const repeated = count > 1 ? `, ${count} times or more within ${condition.value("window_seconds")}` : "";
+  return `${condition.words("event")}${matching}${repeated}`;
 }

@@ -34,15 +34,16 @@ class Backlog:
 
     @property
     def memory(self) -> int:
-        """bytes"""
-        return self._policy.bytes
+        """Bytes; a batch that is being added counts once there is room for it."""
+        with self._lock:
+            return self._policy.bytes
 
     def add(self, batch: Batch) -> None:
         with self._lock:
             self._hold(batch)
-            while self.memory > self.memory_limit and self._spill():
+            while self._policy.bytes > self.memory_limit and self._spill():
                 pass
-            if self.memory > self.memory_limit:
+            if self._policy.bytes > self.memory_limit:
                 self._cut()
 
     def first(self) -> Batch | None:

@@ -56,6 +56,7 @@ class Sender:
         self.buffer = buffer
         self.agent = uuid.uuid4().hex
         self.failures = 0
+        self._counting = threading.Lock()
         self._sequence = 0
         self._process = os.getpid()
         self._directory = spool_directory(configuration)
@@ -220,8 +221,10 @@ class Sender:
         try:
             return function(*arguments)
         except Exception:  # a thread that ended would lose everything from then on
-            self.failures += 1
-            if self.failures == 1:
+            with self._counting:  # both threads may fail at once
+                self.failures += 1
+                is_first = self.failures == 1
+            if is_first:
                 log.exception("Observatory's agent failed; further failures are only counted")
             return Outcome.RETRY
 

@@ -1,4 +1,4 @@
-"""Django's admin of alerts."""
+"""Django admin classes for alerts."""
 
 from observatory.alerts.admin import channels, deliveries, rules, silences
 

@@ -1,4 +1,4 @@
-"""Django's admin of channels. Their addresses are entered, and never shown."""
+"""The admin of channels. Addresses can be entered, and are never shown."""
 
 from __future__ import annotations
 
@@ -12,49 +12,50 @@ from django.urls import reverse
 from django.utils.timezone import now
 from unfold.decorators import action
 
-from observatory.alerts.admin.managed import ManagedAdmin
-from observatory.alerts.forms import ChannelForm
+from observatory.alerts.admin.channel_form import ChannelForm
+from observatory.alerts.admin.project_scope import ProjectScopedAdmin
 from observatory.alerts.models import Channel, Delivery, Rule
-from observatory.alerts.notifying.failure import NotSent
+from observatory.alerts.notifying.channels import channel_kinds
+from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.sending import send_test
 from observatory.clusters import access
 
 TEST = "alerts_channel_send_a_test"
-"""the name that unfold gives the button"""
+"""unfold's name of the button"""
 
 
 @admin.register(Channel)
-class ChannelAdmin(ManagedAdmin):
+class ChannelAdmin(ProjectScopedAdmin):
     form = ChannelForm
     fieldsets = (
         (None, {"fields": ("name", "kind", "address", "enabled")}),
-        ("What it is told", {"fields": ("minimum_severity", "projects", "rules", "tells_resolved")}),
+        ("Which alerts", {"fields": ("minimum_severity", "projects", "rules", "tells_resolved")}),
         ("How often", {"fields": ("messages_an_hour", "repeat_hours")}),
     )
     filter_horizontal = ("rules",)
-    list_display = ("name", "kind_name", "enabled", "minimum_severity", "scope", "last_told", "problem")
+    list_display = ("name", "kind_name", "enabled", "minimum_severity", "scope", "last_sent", "problem")
     list_filter = ("kind", "enabled")
     search_fields = ("name",)
     actions_submit_line = ["send_a_test"]
 
     @admin.display(description="kind", ordering="kind")
     def kind_name(self, channel: Channel) -> str:
-        return Channel.Kind(channel.kind).name.capitalize()
+        return channel_kinds()[channel.kind].name
 
-    @admin.display(description="last told")
-    def last_told(self, channel: Channel) -> Any:
-        told = channel.deliveries.filter(state=Delivery.State.SENT).order_by("-sent").first()
-        return told and told.sent
+    @admin.display(description="last sent")
+    def last_sent(self, channel: Channel) -> Any:
+        delivery = channel.deliveries.filter(state=Delivery.State.SENT).order_by("-sent").first()
+        return delivery and delivery.sent
 
-    @admin.display(description="can't be told")
+    @admin.display(description="last error")
     def problem(self, channel: Channel) -> str:
-        """What it was told last in vain, unless something came through since then."""
+        """The error of the last delivery, unless it succeeded."""
         tried = Q(state=Delivery.State.SENT) | ~Q(last_error="")
         last = channel.deliveries.filter(tried).order_by("-due").first()
         return last.last_error if last else ""
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> Any:
-        # unfold has these on the page of what is there alone
+        # unfold adds these buttons only to the change page
         buttons = {"actions_submit_line": cast(Any, self).get_actions_submit_line(request, None)}
         return super().add_view(request, form_url, {**(extra_context or {}), **buttons})
 
@@ -72,7 +73,7 @@ class ChannelAdmin(ManagedAdmin):
         return self._after_a_test(request, obj) or super().response_post_save_change(request, obj)
 
     def _after_a_test(self, request: HttpRequest, channel: Channel) -> HttpResponseRedirect | None:
-        """The channel's page stays open, for its address may have to be mended."""
+        """Keeps the channel's page open, because its address may have to be corrected."""
         if TEST not in request.POST:
             return None
         return HttpResponseRedirect(reverse("admin:alerts_channel_change", args=[channel.pk]))
@@ -81,7 +82,7 @@ class ChannelAdmin(ManagedAdmin):
     def send_a_test(self, request: HttpRequest, channel: Channel) -> None:
         try:
             send_test(channel, now())
-        except NotSent as error:
-            self.message_user(request, f"The test couldn't be sent. {error}", messages.ERROR)
+        except SendError as error:
+            self.message_user(request, f"Sending the test failed. {error}", messages.ERROR)
         else:
-            self.message_user(request, f"A test was sent to “{channel}”: look there.", messages.SUCCESS)
+            self.message_user(request, f"A test was sent to “{channel}”.", messages.SUCCESS)

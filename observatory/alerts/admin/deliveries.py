@@ -1,4 +1,4 @@
-"""Django's admin of deliveries: a log of who was told what, and why not."""
+"""The admin of deliveries: a read-only log of notifications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.timezone import now
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from observatory.alerts.admin.managed import managed
+from observatory.alerts.admin.project_scope import managed
 from observatory.alerts.models import Channel, Delivery
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ State = Delivery.State
 
 @admin.register(Delivery)
 class DeliveryAdmin(DeliveryAdminBase):
-    """Nothing of it can be changed; what was given up or waits can be tried again."""
+    """Deliveries can't be edited. Failed and waiting ones can be retried."""
 
     list_display = (
         "created",
@@ -43,7 +43,7 @@ class DeliveryAdmin(DeliveryAdminBase):
     list_select_related = ("alert__rule", "alert__cluster", "channel")
     date_hierarchy = "created"
     show_full_result_count = False
-    actions = ["try_again"]
+    actions = ["retry"]
 
     @admin.display(description="cluster", ordering="alert__cluster__name")
     def cluster(self, delivery: Delivery) -> str:
@@ -73,10 +73,10 @@ class DeliveryAdmin(DeliveryAdminBase):
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return cast(User, request.user).has_perm("alerts.change_delivery")
 
-    @admin.action(description="Try again now", permissions=["retry"])
-    def try_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        """What was given up becomes a message of its own; what waits for its next attempt has it now."""
+    @admin.action(description="Retry now", permissions=["retry"])
+    def retry(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+        """Sends failed deliveries as a new message, and waiting ones without their pause."""
         again = {"due": now(), "state": State.DUE}
         waiting = queryset.filter(state=State.DUE).update(**again)
-        given_up = queryset.filter(state=State.FAILED).update(**again, attempts=0, message_id=None)
-        self.message_user(request, f"Tried again now: {waiting + given_up}.", messages.SUCCESS)
+        failed = queryset.filter(state=State.FAILED).update(**again, attempts=0, message_id=None)
+        self.message_user(request, f"Retrying: {waiting + failed}.", messages.SUCCESS)

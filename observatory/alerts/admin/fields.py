@@ -1,4 +1,4 @@
-"""Fields of the forms in which amounts are written with their units."""
+"""Form fields for amounts with units."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from django.core.exceptions import ValidationError
 
 from observatory.alerts.rules.amounts import AmountError, format_amount, parse_amount
 
-LONGEST = 40
+MAX_LENGTH = 40
 
 
 class DurationField(forms.CharField):
-    """Seconds, written as 90, 90 s or 1 min 30 s."""
+    """Seconds, entered as 90, 90 s or 1 min 30 s."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=LONGEST, **options)
+        super().__init__(max_length=MAX_LENGTH, **options)
 
     def prepare_value(self, value: Any) -> Any:
         return format_amount(value, "seconds") if isinstance(value, int | float) else value

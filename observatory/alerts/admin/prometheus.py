@@ -1,4 +1,4 @@
-"""Import from Prometheus and export for it, on the list of rules: what RuleAdmin inherits."""
+"""Import and export of Prometheus rule files, a mixin of RuleAdmin."""
 
 from __future__ import annotations
 
@@ -21,30 +21,33 @@ from unfold.widgets import (
 )
 
 from observatory.alerts.models import Rule
-from observatory.alerts.prometheus.document import LARGEST, DocumentError
+from observatory.alerts.prometheus.document import MAX_SIZE, DocumentError
 from observatory.alerts.prometheus.files import Imported, export_rules, import_rules
 from observatory.clusters import access
 from observatory.clusters.models import Project
 
 
 class ImportForm(forms.Form):
-    """A file, or its text."""
+    """A rule file, or its text."""
 
     file = forms.FileField(required=False, widget=UnfoldAdminFileFieldWidget)
     text = forms.CharField(
-        label="or its text",
+        label="or text",
         required=False,
-        max_length=LARGEST,
+        max_length=MAX_SIZE,
         widget=UnfoldAdminTextareaWidget({"rows": 12, "spellcheck": "false"}),
     )
     projects = forms.ModelMultipleChoiceField(
-        Project.objects.none(), required=False, widget=UnfoldAdminSelectMultipleWidget, help_text="None: all."
+        Project.objects.none(),
+        required=False,
+        widget=UnfoldAdminSelectMultipleWidget,
+        help_text="Empty: all.",
     )
     enabled = forms.BooleanField(
-        label="Ask them at once",
+        label="Enable the imported rules",
         required=False,
         widget=UnfoldBooleanWidget,
-        help_text="Else they are disabled: try them on the past, then enable them.",
+        help_text="Otherwise they are disabled: back-test them, then enable them.",
     )
 
     def __init__(self, user: User, *arguments: Any) -> None:
@@ -52,27 +55,27 @@ class ImportForm(forms.Form):
         projects = cast("forms.ModelMultipleChoiceField[Project]", self.fields["projects"])
         projects.queryset = access.projects_to_manage(user)
         if not user.is_superuser:
-            projects.required, projects.help_text = True, "Those that you manage."
+            projects.required, projects.help_text = True, "Projects that you manage."
 
     def clean_file(self) -> str:
         file = self.cleaned_data["file"]
         if file is None:
             return ""
-        if file.size > LARGEST:
-            raise ValidationError(f"The file has over {LARGEST // 2**20} MiB.")
+        if file.size > MAX_SIZE:
+            raise ValidationError(f"The file is larger than {MAX_SIZE // 2**20} MiB.")
         try:
             return cast(bytes, file.read()).decode()
         except UnicodeDecodeError:
-            raise ValidationError("The file is no text in UTF-8.") from None
+            raise ValidationError("The file isn't UTF-8 text.") from None
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if not self.errors and not (cleaned["file"] or cleaned["text"].strip()):
-            raise ValidationError("Choose a file, or paste its text.")
+            raise ValidationError("Choose a file or paste its text.")
         return cleaned
 
     def imported(self, user: User) -> Imported | None:
-        """What became of a valid form; None: it isn't valid after all."""
+        """Imports the rules of a valid form; None if the file can't be read."""
         cleaned = self.cleaned_data
         try:
             return import_rules(
@@ -84,10 +87,10 @@ class ImportForm(forms.Form):
 
 
 class PrometheusMixin(ModelAdmin):
-    """Buttons over the list of rules, and an action on those that are ticked."""
+    """Buttons above the list of rules, and an action on selected ones."""
 
     actions_list = ["import_from_prometheus", "export_all"]
-    actions: Any = ("export_ticked",)
+    actions: Any = ("export_selected",)
 
     @action(description="Import from Prometheus", url_path="import", permissions=["add"])
     def import_from_prometheus(self, request: HttpRequest) -> HttpResponse:
@@ -96,7 +99,7 @@ class PrometheusMixin(ModelAdmin):
         form = ImportForm(user, *sent)
         imported = form.imported(user) if sent and form.is_valid() else None
         for rule in imported.rules if imported else ():
-            self.log_addition(request, rule, "Imported from a file of Prometheus' rules.")
+            self.log_addition(request, rule, "Imported from a Prometheus rule file.")
         context = {
             **self.admin_site.each_context(request),
             "title": "Import from Prometheus",
@@ -110,8 +113,8 @@ class PrometheusMixin(ModelAdmin):
     def export_all(self, request: HttpRequest) -> HttpResponse:
         return _file(self.get_queryset(request))
 
-    @admin.action(description="Export as Prometheus' YAML", permissions=["view"])
-    def export_ticked(self, request: HttpRequest, queryset: QuerySet[Rule]) -> HttpResponse:
+    @admin.action(description="Export as Prometheus YAML", permissions=["view"])
+    def export_selected(self, request: HttpRequest, queryset: QuerySet[Rule]) -> HttpResponse:
         return _file(queryset)
 
 

@@ -1,4 +1,4 @@
-"""The forms of a rule and its conditions. What is refused is told at its field."""
+"""The forms of a rule and its conditions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from observatory.alerts.admin.fields import LONGEST, DurationField, amount_of
+from observatory.alerts.admin.fields import MAX_LENGTH, DurationField, amount_of
 from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules.amounts import format_amount
 from observatory.alerts.rules.conditions import (
@@ -23,7 +23,7 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.alerts.rules.events import DERIVED_EVENTS, RECORDED_EVENTS
 from observatory.alerts.rules.units import unit_of
-from observatory.alerts.rules.validation import MOST_CONDITIONS, problems
+from observatory.alerts.rules.validation import MAX_CONDITIONS, problems
 
 if TYPE_CHECKING:
     ConditionFormBase = forms.ModelForm[Condition]
@@ -47,7 +47,7 @@ EVENT_ATTRIBUTES = {
 LEVELS = [(0, "any level"), (20, "INFO"), (30, "WARNING"), (40, "ERROR"), (50, "CRITICAL")]
 TYPED = ("metric", "labels", "divisor_metric", "divisor_labels", "pattern", "quantile", "count")
 CHOSEN = ("kind", "by", "aggregate", "divisor", "divisor_attribute", "comparison")
-WORDS = {
+FIELD_NAMES = {
     "kind": "kind of condition",
     "labels": "labels",
     "window_seconds": "window",
@@ -59,11 +59,11 @@ WORDS = {
     "clear_threshold": "threshold to clear at",
     "count": "how many times",
 }
-"""what a field is called for those who don't see the sentence that it is in"""
+"""accessible names of fields, whose visible context is the sentence around them"""
 
 
 def value_unit(condition: Condition) -> str:
-    """The unit of a metric's condition, whatever else may be wrong with it (units.py)."""
+    """The unit of a condition on a metric, even if other parts of the condition are invalid."""
     divisor: Selector | Attribute | None = None
     if condition.divisor == Condition.Divisor.METRIC:
         divisor = Selector(condition.divisor_metric, function=Function(condition.function))
@@ -76,15 +76,15 @@ def value_unit(condition: Condition) -> str:
 
 
 FUNCTIONS = [("value", "value"), ("rate", "rate per second"), ("change", "change")]
-"""shorter than their own words, for the window stands behind"""
+"""shorter than the model's labels, because the window follows in the sentence"""
 
 
 class ConditionForm(ConditionFormBase):
-    """A condition as a sentence. Thresholds are read when it is known what of: 80 % is 80 of a percentage."""
+    """A condition as a sentence. The meaning of a threshold depends on the metric: 80 % is 0.8 of a ratio."""
 
     window_seconds = DurationField(required=False, initial=60.0)
-    threshold = forms.CharField(required=False, max_length=LONGEST)
-    clear_threshold = forms.CharField(required=False, max_length=LONGEST)
+    threshold = forms.CharField(required=False, max_length=MAX_LENGTH)
+    clear_threshold = forms.CharField(required=False, max_length=MAX_LENGTH)
     function = forms.ChoiceField(choices=FUNCTIONS, initial="value")
     event = forms.ChoiceField(required=False, choices=EVENTS)
     level = forms.TypedChoiceField(coerce=int, choices=LEVELS, initial=0)
@@ -124,7 +124,7 @@ class ConditionForm(ConditionFormBase):
         for name, field in self.fields.items():
             field.widget.attrs = {
                 "class": f"rule-input rule-{name.replace('_', '-')}",
-                "aria-label": WORDS.get(name, str(field.label or name).lower()),
+                "aria-label": FIELD_NAMES.get(name, str(field.label or name).lower()),
                 "autocomplete": "off",
                 "spellcheck": "false",
             }
@@ -144,7 +144,7 @@ class ConditionForm(ConditionFormBase):
         names = ("metric", "function", "divisor", "divisor_metric", "divisor_attribute")
         unit = value_unit(Condition(**{name: cleaned[name] for name in names if name in cleaned}))
         if not texts["threshold"]:
-            self.add_error("threshold", "Say above or below what.")
+            self.add_error("threshold", "Enter a threshold.")
         for name, text in texts.items():
             try:
                 if text:
@@ -154,25 +154,25 @@ class ConditionForm(ConditionFormBase):
 
 
 class ConditionFormSet(ConditionFormSetBase):
-    """A rule's conditions. Their order is that in which they are written."""
+    """A rule's conditions, in the order of the form."""
 
     def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
         return {**super().get_form_kwargs(index), "use_required_attribute": False}
 
     def clean(self) -> None:
         super().clean()
-        kept = [form for form in self.forms if form not in self.deleted_forms and is_written(form)]
+        kept = [form for form in self.forms if form not in self.deleted_forms and is_filled_in(form)]
         for position, form in enumerate(kept):
             form.instance.position = position
-        tell_problems(self.instance, kept)
+        add_problems(self.instance, kept)
 
 
-def is_written(form: ConditionForm) -> bool:
+def is_filled_in(form: ConditionForm) -> bool:
     return form.instance.pk is not None or form.has_changed()
 
 
-def tell_problems(rule: Rule, written: list[ConditionForm]) -> list[tuple[str, str]]:
-    """Adds each problem of a condition to its form; returns those of the rule, as field and message."""
+def add_problems(rule: Rule, written: list[ConditionForm]) -> list[tuple[str, str]]:
+    """Adds the problems of conditions to their forms. Returns those of the rule as (field, message)."""
     if any(form.errors for form in written):
         return []
     of_rule = []
@@ -185,8 +185,8 @@ def tell_problems(rule: Rule, written: list[ConditionForm]) -> list[tuple[str, s
     return of_rule
 
 
-class AskedForm(RuleFormBase):
-    """What a rule asks, and where, as it stands on the page: what is tried on the past."""
+class EvaluationForm(RuleFormBase):
+    """The fields that affect evaluation, as they are on the page. Back-tests use it for unsaved rules."""
 
     hold_seconds = DurationField(
         label="for",
@@ -205,16 +205,16 @@ class AskedForm(RuleFormBase):
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
-        self.written = written_conditions(self.data)
-        for field, message in tell_problems(self.instance, self.written):
+        self.submitted = submitted_conditions(self.data)
+        for field, message in add_problems(self.instance, self.submitted):
             self.add_error(field if field in self.fields else None, message)
 
 
-class RuleForm(AskedForm):
-    """A whole rule."""
+class RuleForm(EvaluationForm):
+    """All fields of a rule."""
 
-    class Meta(AskedForm.Meta):
-        widgets = AskedForm.Meta.widgets | {
+    class Meta(EvaluationForm.Meta):
+        widgets = EvaluationForm.Meta.widgets | {
             name: UnfoldAdminTextareaWidget({"rows": 3})
             for name in ("cluster_names", "description", "advice")
         }
@@ -222,17 +222,17 @@ class RuleForm(AskedForm):
             "name",
             "enabled",
             "severity",
-            *AskedForm.Meta.fields,
+            *EvaluationForm.Meta.fields,
             "description",
             "advice",
             "message",
         )
 
 
-def written_conditions(data: Mapping[str, Any]) -> list[ConditionForm]:
-    """The conditions as they are on the page, saved or not; without those that are to be deleted."""
+def submitted_conditions(data: Mapping[str, Any]) -> list[ConditionForm]:
+    """The conditions on the page, saved or not, without those marked for deletion."""
     total = data.get(f"{PREFIX}-TOTAL_FORMS", "")
-    count = min(int(total), MOST_CONDITIONS * 2) if str(total).isascii() and str(total).isdigit() else 0
+    count = min(int(total), MAX_CONDITIONS * 2) if str(total).isascii() and str(total).isdigit() else 0
     prefixes = [f"{PREFIX}-{number}" for number in range(count)]
     forms = [
         ConditionForm(data, prefix=prefix, empty_permitted=True, use_required_attribute=False)

@@ -1,4 +1,4 @@
-"""Django's admin of rules: for people who never wrote PromQL."""
+"""The admin of rules."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from django.views.decorators.http import require_POST
 from unfold.admin import StackedInline
 from unfold.decorators import display
 
-from observatory.alerts.admin import trial_views
-from observatory.alerts.admin.managed import ManagedAdmin
+from observatory.alerts.admin import rule_views
+from observatory.alerts.admin.project_scope import ProjectScopedAdmin
 from observatory.alerts.admin.prometheus import PrometheusMixin
 from observatory.alerts.admin.rule_form import (
-    AskedForm,
     ConditionForm,
     ConditionFormSet,
+    EvaluationForm,
     RuleForm,
 )
 from observatory.alerts.models import Condition, Rule, Severity
 from observatory.alerts.rules import ready_made
-from observatory.alerts.rules.validation import MOST_CONDITIONS
+from observatory.alerts.rules.validation import MAX_CONDITIONS
 
-ASKED = {"enabled", *AskedForm.Meta.fields}
+EVALUATED_FIELDS = {"enabled", *EvaluationForm.Meta.fields}
 LATELY = timedelta(days=7)
 
 
@@ -38,14 +38,14 @@ class ConditionInline(StackedInline):
     form = ConditionForm
     formset = ConditionFormSet
     template = "admin/alerts/rule/conditions.html"
-    max_num = MOST_CONDITIONS
-    extra = MOST_CONDITIONS
-    """all that there can be stand on the page: its script hides those that aren't written"""
+    max_num = MAX_CONDITIONS
+    extra = MAX_CONDITIONS
+    """the page has the maximum number of conditions; its script hides empty ones"""
 
 
 @admin.register(Rule)
-class RuleAdmin(PrometheusMixin, ManagedAdmin):
-    """Superusers set all rules, other staff those whose projects are all theirs to manage."""
+class RuleAdmin(PrometheusMixin, ProjectScopedAdmin):
+    """Superusers manage all rules, other staff the rules whose projects they manage."""
 
     form = RuleForm
     inlines = [ConditionInline]
@@ -53,7 +53,7 @@ class RuleAdmin(PrometheusMixin, ManagedAdmin):
     fieldsets = (
         (None, {"fields": ("name", ("severity", "enabled"))}),
         ("Where", {"fields": ("projects", "targets", "cluster_names")}),
-        ("What is said", {"fields": ("description", "advice", "message")}),
+        ("Texts", {"fields": ("description", "advice", "message")}),
         ("For how long", {"fields": ("hold_seconds", "no_data")}),
     )
     list_display = (
@@ -95,7 +95,7 @@ class RuleAdmin(PrometheusMixin, ManagedAdmin):
     def fired_lately(self, rule: Any) -> int:
         return int(rule.fired_count)
 
-    @display(description="can't be evaluated")
+    @display(description="error")
     def problem(self, rule: Rule) -> str:
         return rule.error
 
@@ -107,44 +107,44 @@ class RuleAdmin(PrometheusMixin, ManagedAdmin):
         )
 
     def save_model(self, request: HttpRequest, obj: Rule, form: Any, change: bool) -> None:
-        if ASKED & set(form.changed_data):
-            _ask_anew(obj)
+        if EVALUATED_FIELDS & set(form.changed_data):
+            _restart_evaluation(obj)
         super().save_model(request, obj, form, change)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         if any(formset.has_changed() for formset in formsets):
-            _ask_anew(form.instance)
+            _restart_evaluation(form.instance)
             form.instance.save(update_fields=["changed", "error", "error_time"])
 
     def get_urls(self) -> list[URLPattern]:
         views = {
-            "metrics/": (trial_views.metrics, "metrics"),
-            "recent/": (trial_views.recent_values, "recent"),
-            "places/": (trial_views.places, "places"),
-            "try/": (trial_views.try_rule, "try"),
+            "metrics/": (rule_views.metrics, "metrics"),
+            "recent/": (rule_views.recent_values, "recent"),
+            "places/": (rule_views.places, "places"),
+            "back-test/": (rule_views.back_test_rule, "back_test"),
             "<int:object_id>/reset/": (self.reset, "reset"),
         }
         own = [
             path(
                 route,
-                self.admin_site.admin_view(self._for_those_who_see_rules(view)),
+                self.admin_site.admin_view(self._require_view_permission(view)),
                 name=f"alerts_rule_{name}",
             )
             for route, (view, name) in views.items()
         ]
         return own + super().get_urls()
 
-    def _for_those_who_see_rules(self, view: Any) -> Any:
-        def seen(request: HttpRequest, **arguments: Any) -> HttpResponse:
+    def _require_view_permission(self, view: Any) -> Any:
+        def checked(request: HttpRequest, **arguments: Any) -> HttpResponse:
             if not self.has_view_or_change_permission(request):
                 raise PermissionDenied
             return cast(HttpResponse, view(request, **arguments))
 
-        return seen
+        return checked
 
     def reset(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Makes a ready-made rule what it was at first."""
+        """Resets a ready-made rule to its defaults."""
         return require_POST(self._reset)(request, object_id)
 
     def _reset(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -153,10 +153,10 @@ class RuleAdmin(PrometheusMixin, ManagedAdmin):
             raise PermissionDenied
         ready_made.reset(rule)
         self.log_change(request, rule, "Reset to its defaults.")
-        self.message_user(request, f"“{rule}” is as it was made.", messages.SUCCESS)
+        self.message_user(request, f"“{rule}” was reset to its defaults.", messages.SUCCESS)
         return redirect("admin:alerts_rule_change", object_id)
 
 
-def _ask_anew(rule: Rule) -> None:
+def _restart_evaluation(rule: Rule) -> None:
     rule.changed = now()
     rule.error, rule.error_time = "", None

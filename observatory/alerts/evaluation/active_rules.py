@@ -1,4 +1,4 @@
-"""The rules that are asked in a round, and what went wrong with them."""
+"""The rules that a round evaluates, and the errors that occur."""
 
 from __future__ import annotations
 
@@ -10,75 +10,75 @@ from django.db.models import Q
 from django.utils.timezone import now
 
 from observatory.alerts.models import Rule
+from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.conditions import Attribute, MetricCondition, RuleSpec
 from observatory.alerts.rules.scope import Scope
-from observatory.alerts.rules.specs import spec_of
 from observatory.wire.records import clean_text
 
 log = logging.getLogger(__name__)
 
-LONGEST_ERROR = 500
+MAX_ERROR_LENGTH = 500
 REPEATED = timedelta(seconds=10)
-"""after which it is told again that a rule fails still"""
+"""how often the time of a continuing error is updated"""
 CLEARED = timedelta(seconds=60)
-"""without a failure on any cluster, after which a rule works again"""
+"""time without an error on any cluster after which a rule counts as working"""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ActiveRule:
     rule: Rule
     spec: RuleSpec
     scope: Scope
     since: float
-    """seconds on our clock: it isn't asked of the time before"""
+    """seconds on our clock; the rule isn't evaluated for earlier times"""
     lookback: float
-    """seconds that the past matters for"""
+    """seconds of past data that the rule needs"""
 
 
-class Errors:
-    """What went wrong with rules in a round; told in their rows."""
+class RuleErrors:
+    """Collects the errors of rules in a round and stores them in the rules' rows."""
 
     def __init__(self) -> None:
         self._errors: dict[int, str] = {}
 
-    def failed(self, rule: Rule, error: Exception, where: str = "") -> None:
+    def add(self, rule: Rule, error: Exception, where: str = "") -> None:
         text = " ".join(str(error).split()) or type(error).__name__
-        text = clean_text(f"{where}: {text}" if where else text, LONGEST_ERROR)
+        text = clean_text(f"{where}: {text}" if where else text, MAX_ERROR_LENGTH)
         if not rule.error and rule.pk not in self._errors:
             log.warning("the rule “%s” fails: %s", rule, text, exc_info=error)
         self._errors[rule.pk] = text
 
     @property
     def rules(self) -> set[int]:
-        """Those that failed."""
+        """The rules with errors."""
         return set(self._errors)
 
     def save(self) -> None:
-        """Writes what changed: an error is cleared once nobody has met it for a while."""
-        moment = now()
+        """Stores new errors and clears those that haven't occurred for a while."""
+        time = now()
         for rule, error in self._errors.items():
-            known = Q(error=error, error_time__gt=moment - REPEATED)
-            Rule.objects.filter(~known, pk=rule).update(error=error, error_time=moment)
-        working = Rule.objects.filter(enabled=True, error_time__lt=moment - CLEARED)
+            known = Q(error=error, error_time__gt=time - REPEATED)
+            Rule.objects.filter(~known, pk=rule).update(error=error, error_time=time)
+        working = Rule.objects.filter(enabled=True, error_time__lt=time - CLEARED)
         working.exclude(pk__in=self._errors).update(error="", error_time=None)
 
 
-def asked_rules(errors: Errors) -> list[Asked]:
-    """The enabled rules that can be asked."""
+def load_active_rules(errors: RuleErrors) -> list[ActiveRule]:
+    """The enabled rules. Rules that can't be read are added to `errors` and left out."""
     rules = Rule.objects.filter(enabled=True).prefetch_related("conditions", "projects", "targets")
-    asked = []
+    found = []
     for rule in rules.order_by("pk"):
         try:
             spec = spec_of(rule, list(rule.conditions.all()))
-        except Exception as error:  # whatever was written past its form
-            errors.failed(rule, error)
+        except Exception as error:  # the row may have been changed without its form
+            errors.add(rule, error)
         else:
-            asked.append(Asked(rule, spec, Scope.of(rule), rule.changed.timestamp(), lookback(spec)))
-    return asked
+            found.append(ActiveRule(rule, spec, Scope.of(rule), rule.changed.timestamp(), lookback(spec)))
+    return found
 
 
 def lookback(spec: RuleSpec) -> float:
-    """Seconds before a moment that matter for what a rule says of it."""
+    """Seconds before a time whose data affects the rule at that time."""
     windows = [0.0]
     for condition in spec.conditions:
         if not isinstance(condition, MetricCondition):

@@ -1,4 +1,4 @@
-"""Whether alerts work: for `doctor` and our own /metrics."""
+"""The health of alerting, for `doctor` and Observatory's own /metrics."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from datetime import timedelta
 from django.db.models import Count, Q, QuerySet
 from django.utils.timezone import now
 
-from observatory.alerts.evaluation.watermark import horizon
+from observatory.alerts.evaluation.watermark import watermark
 from observatory.alerts.models import Alert, Channel, Delivery, Progress, Rule
 from observatory.clusters.models import Cluster
 from observatory.store.queries.extents import extents
 
 LATELY = timedelta(hours=1)
-TRIED = 2
-"""attempts in vain after which a channel fails"""
+FAILED_ATTEMPTS = 2
+"""failed attempts after which a channel counts as failing"""
 
 
 def lag() -> float:
-    """Seconds that the live cluster which is farthest behind could have been evaluated for; 0 without any."""
+    """Seconds by which the evaluation of the slowest live cluster lags behind; 0 without any."""
     clusters = list(Cluster.objects.filter(ended=None).select_related("target"))
     stored = extents(cluster.pk for cluster in clusters)
     until = dict(Progress.objects.filter(cluster__in=stored).values_list("cluster", "until"))
-    moment = time.time()
+    at = time.time()
     behind = [0.0]
     for cluster in clusters:
         extent = stored.get(cluster.pk)
         if extent is not None and extent.first:
             reached = until[cluster.pk].timestamp() if cluster.pk in until else extent.first
-            behind.append(horizon(cluster, extent, moment) - reached)
+            behind.append(watermark(cluster, extent, at) - reached)
     return max(behind)
 
 
@@ -38,8 +38,8 @@ def failing_rules() -> QuerySet[Rule]:
 
 
 def failing_channels() -> list[tuple[Channel, str]]:
-    """Those that something couldn't be told by, and nothing has been since; with the newest error."""
-    waits = Q(state=Delivery.State.DUE, attempts__gte=TRIED)
+    """Channels with failed messages and no success since then, each with its newest error."""
+    waits = Q(state=Delivery.State.DUE, attempts__gte=FAILED_ATTEMPTS)
     given_up = Q(state=Delivery.State.FAILED, created__gt=now() - LATELY)
     found = []
     for channel in Channel.objects.filter(enabled=True):
@@ -51,14 +51,14 @@ def failing_channels() -> list[tuple[Channel, str]]:
     return found
 
 
-def open_alerts() -> dict[str, int]:
+def open_alert_counts() -> dict[str, int]:
     """By state."""
     counted = Alert.objects.exclude(state=Alert.State.RESOLVED).order_by().values("state")
     found = dict.fromkeys((Alert.State.PENDING.value, Alert.State.FIRING.value), 0)
     return found | dict(counted.annotate(count=Count("pk")).values_list("state", "count"))
 
 
-def deliveries() -> dict[str, int]:
+def delivery_counts() -> dict[str, int]:
     """By state."""
     counted = Delivery.objects.order_by().values("state").annotate(count=Count("pk"))
     return dict.fromkeys(Delivery.State.values, 0) | dict(counted.values_list("state", "count"))

@@ -1,4 +1,4 @@
-"""What is said of an alert: by its rule's template, or a plain sentence made of the conditions."""
+"""The message of an alert: its rule's template filled in, or a sentence made from the conditions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from observatory.alerts.models import Alert
+from observatory.alerts.rules.amounts import format_amount
 from observatory.alerts.rules.conditions import (
     AnyCondition,
     Attribute,
@@ -18,22 +19,22 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.alerts.rules.events import RULE_EVENTS
-from observatory.alerts.rules.units import amount, unit_of
+from observatory.alerts.rules.units import format_value, unit_of
 from observatory.wire.records import clean_text
 
-LONGEST = 1000
-"""characters of a message, as Alert's column has them"""
-LONGEST_PART = 300
+MAX_LENGTH = 1000
+"""characters of a message; the size of Alert's column"""
+MAX_PART = 300
 PLACEHOLDER = re.compile(r"\{(cluster|worker|value|threshold|labels|text)\}")
 
 
 def message(alert: Alert, spec: RuleSpec, text: str = "") -> str:
-    """Of an alert of `spec` whose value is set; `text` is what happened (a log line, an exception)."""
+    """The message of an alert whose value is set. `text` is the message of the event."""
     template = alert.rule.message.strip()
     if not template:
         return _bounded(_sentence(alert, spec, text))
     parts = _parts(alert, spec.conditions[0], text)
-    # in one go: braces in what a cluster tells aren't placeholders
+    # in one pass: braces in texts of the cluster aren't placeholders
     return _bounded(PLACEHOLDER.sub(lambda match: parts[match[1]], template))
 
 
@@ -47,24 +48,24 @@ def _parts(alert: Alert, condition: AnyCondition, text: str) -> dict[str, str]:
         "labels": _labels(labels),
         "text": text,
     }
-    return {name: _bounded(part, LONGEST_PART) for name, part in parts.items()}
+    return {name: _bounded(part, MAX_PART) for name, part in parts.items()}
 
 
 def _sentence(alert: Alert, spec: RuleSpec, text: str) -> str:
     first, *others = spec.conditions
-    where, said = _bounded(alert.cluster.name, LONGEST_PART), _clause(first)
+    where, sentence = _bounded(alert.cluster.name, MAX_PART), _clause(first)
     if isinstance(first, MetricCondition):
-        said += f"{_of(alert.labels)} is {_value(first, alert.value)}, {_limit(first)}"
+        sentence += f"{_of(alert.labels)} is {_value(first, alert.value)}, {_limit(first)}"
     elif alert.labels.get("worker"):
-        where += f", {_bounded(str(alert.labels['worker']), LONGEST_PART)}"
+        where += f", {_bounded(str(alert.labels['worker']), MAX_PART)}"
     for other in others:
-        said += f", and {_clause(other)}"
+        sentence += f", and {_clause(other)}"
         if isinstance(other, MetricCondition):
-            said += f" is {_limit(other)}"
+            sentence += f" is {_limit(other)}"
     if spec.hold:
-        said += f", for {amount(spec.hold, 'seconds')}"
-    told = f": {_bounded(text, LONGEST_PART)}" if text else ""
-    return f"{where}: {said}{told}"
+        sentence += f", for {format_amount(spec.hold, 'seconds')}"
+    detail = f": {_bounded(text, MAX_PART)}" if text else ""
+    return f"{where}: {sentence}{detail}"
 
 
 def _clause(condition: AnyCondition) -> str:
@@ -72,14 +73,14 @@ def _clause(condition: AnyCondition) -> str:
 
 
 def _metric(condition: MetricCondition) -> str:
-    said = _selector(condition.selector)
+    sentence = _selector(condition.selector)
     if condition.by is By.CLUSTER:
-        said = f"the {condition.aggregate.label} of {said}"
+        sentence = f"the {condition.aggregate.label} of {sentence}"
     if isinstance(condition.divisor, Attribute):
-        said += f" / {condition.divisor.label.split(' (')[0]}"
+        sentence += f" / {condition.divisor.label.split(' (')[0]}"
     elif condition.divisor is not None:
-        said += f" / {_selector(condition.divisor)}"
-    return said
+        sentence += f" / {_selector(condition.divisor)}"
+    return sentence
 
 
 def _selector(selector: Selector) -> str:
@@ -87,7 +88,7 @@ def _selector(selector: Selector) -> str:
     series = f"{selector.metric}{{{matchers}}}" if matchers else selector.metric
     if selector.function is Function.VALUE:
         return series
-    return f"the {selector.function.value} of {series} over {amount(selector.window, 'seconds')}"
+    return f"the {selector.function.value} of {series} over {format_amount(selector.window, 'seconds')}"
 
 
 def _event(condition: EventCondition) -> str:
@@ -96,23 +97,23 @@ def _event(condition: EventCondition) -> str:
     if condition.pattern:
         words += f" “{condition.pattern}”"
     if condition.count > 1 and not event.is_lasting:
-        words += f", {condition.count} times or more within {amount(condition.window, 'seconds')}"
+        words += f", {condition.count} times or more within {format_amount(condition.window, 'seconds')}"
     return words
 
 
 def _of(labels: Mapping[str, str]) -> str:
     others = {name: value for name, value in labels.items() if name != "worker"}
-    of = f" of {_bounded(str(labels['worker']), LONGEST_PART)}" if labels.get("worker") else ""
+    of = f" of {_bounded(str(labels['worker']), MAX_PART)}" if labels.get("worker") else ""
     return f"{of} ({_labels(others)})" if others else of
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    said = ", ".join(f"{name}={value}" for name, value in sorted(labels.items()))
-    return _bounded(said, LONGEST_PART)
+    sentence = ", ".join(f"{name}={value}" for name, value in sorted(labels.items()))
+    return _bounded(sentence, MAX_PART)
 
 
 def _value(condition: AnyCondition, value: float | None) -> str:
-    return amount(value, unit_of(condition) if isinstance(condition, MetricCondition) else "")
+    return format_value(value, unit_of(condition) if isinstance(condition, MetricCondition) else "")
 
 
 def _limit(condition: MetricCondition) -> str:
@@ -122,8 +123,8 @@ def _limit(condition: MetricCondition) -> str:
 def _threshold(condition: AnyCondition) -> str:
     if isinstance(condition, EventCondition):
         return str(condition.count)
-    return amount(condition.threshold, unit_of(condition))
+    return format_value(condition.threshold, unit_of(condition))
 
 
-def _bounded(text: str, longest: int = LONGEST) -> str:
-    return clean_text(text, longest)
+def _bounded(text: str, max_length: int = MAX_LENGTH) -> str:
+    return clean_text(text, max_length)

@@ -1,4 +1,4 @@
-"""The alerts of a cluster that aren't resolved, and what becomes of them in a step; written once."""
+"""The pending and firing alerts of a cluster, and their changes during an evaluation step."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import json
 from collections.abc import Iterator, Sequence
 from hashlib import md5
 
-from observatory.alerts.evaluation.active_rules import Asked
+from observatory.alerts.evaluation.active_rules import ActiveRule
 from observatory.alerts.evaluation.messages import message
-from observatory.alerts.judging.firings import Firing, Standing
-from observatory.alerts.judging.verdicts import Subject
+from observatory.alerts.evaluation.window.outcomes import Subject
+from observatory.alerts.evaluation.window.state_machine import ActiveAlert, Firing
 from observatory.alerts.models import Alert, Delivery
 from observatory.alerts.notifying.routing import enqueue
 from observatory.clusters.models import Cluster
 from observatory.store.times import from_seconds
 
-MOST = 1_000
-"""alerts of one rule and cluster that are open at the same time"""
-AT_ONCE = 500
+MAX_ALERTS = 1_000
+"""open alerts of one rule and cluster"""
+BATCH_SIZE = 500
 """rows in one statement"""
 WRITTEN = ("severity", "state", "pending", "fired", "resolved", "value", "last_value", "message")
-"""by us; an acknowledgement isn't"""
+"""columns that the evaluator writes; users write acknowledgements meanwhile"""
 
 
-class TooMany(Exception):
-    """A rule has more alerts of a cluster than anybody can look at."""
+class TooManyAlerts(Exception):
+    """A rule has reached MAX_ALERTS for a cluster."""
 
 
-class Record:
-    """For one cluster, in the transaction that holds its Progress."""
+class OpenAlerts:
+    """The open alerts of one cluster, in the transaction that holds the lock on its Progress."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -44,60 +44,59 @@ class Record:
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
 
+    def __iter__(self) -> Iterator[Alert]:
+        for alerts in list(self._open.values()):
+            yield from list(alerts.values())
+
     def of(self, rule: int) -> list[Alert]:
         """The open alerts of a rule."""
         return list(self._open.get(rule, {}).values())
 
-    def open(self) -> Iterator[Alert]:
-        for alerts in list(self._open.values()):
-            yield from list(alerts.values())
-
-    def settle(
+    def apply(
         self,
-        asked: Asked,
+        rule: ActiveRule,
         subject: Subject,
         alert: Alert | None,
         firings: Sequence[Firing],
-        standing: Standing | None,
+        active: ActiveAlert | None,
     ) -> None:
-        """Takes up what the state machine made of a subject, whose open alert is given. Raises TooMany."""
+        """Applies the result of the state machine to a subject with this open alert. Raises TooManyAlerts."""
         for firing in firings:
-            alert = alert or self._make(asked, subject, firing.pending)
-            self._fire(alert, asked, firing)
+            alert = alert or self._make(rule, subject, firing.pending)
+            self._fire(alert, rule, firing)
             if firing.resolved is not None:
                 self.resolve(alert, firing.resolved)
                 alert = None
-        if standing is not None:
-            alert = alert or self._make(asked, subject, standing.pending)
-            if not alert.is_firing and alert.pending != from_seconds(standing.pending):
-                alert.pending = from_seconds(standing.pending)
+        if active is not None:
+            alert = alert or self._make(rule, subject, active.pending)
+            if not alert.is_firing and alert.pending != from_seconds(active.pending):
+                alert.pending = from_seconds(active.pending)
                 self._change(alert)
         elif alert is not None:
             self.drop(alert)
 
     def add_late(
-        self, asked: Asked, subject: Subject, firings: Sequence[Firing], standing: Standing | None
+        self, rule: ActiveRule, subject: Subject, firings: Sequence[Firing], active: ActiveAlert | None
     ) -> None:
-        """What late data tells of a time of which nothing was said; it goes on where it stands still."""
-        fingerprint = fingerprint_of(asked.rule.pk, self.cluster.pk, subject)
-        known = self._open.get(asked.rule.pk, {}).get(fingerprint)
+        """Adds alerts that late data causes. An open alert of the subject stays open."""
+        fingerprint = fingerprint_of(rule.rule.pk, self.cluster.pk, subject)
+        known = self._open.get(rule.rule.pk, {}).get(fingerprint)
         for firing in firings:
-            alert = self._make(asked, subject, firing.pending, is_late=True)
-            self._fire(alert, asked, firing)
+            alert = self._make(rule, subject, firing.pending, is_late=True)
+            self._fire(alert, rule, firing)
             if firing.resolved is not None:
                 self.resolve(alert, firing.resolved)
-        if standing is not None and standing.fired is None:
-            self._make(asked, subject, standing.pending, is_late=True)
+        if active is not None and active.fired is None:
+            self._make(rule, subject, active.pending, is_late=True)
         if known is not None:
-            self._open[asked.rule.pk][fingerprint] = known
+            self._open[rule.rule.pk][fingerprint] = known
 
-    def saw(self, alert: Alert, value: float) -> None:
-        """The newest value of what the alert is of."""
-        alert.last_value = number(value)
+    def set_last_value(self, alert: Alert, value: float) -> None:
+        alert.last_value = none_if_nan(value)
         self._change(alert)
 
     def resolve(self, alert: Alert, time: float) -> None:
-        """Ends an alert; one that didn't fire is as if it had never been."""
+        """Resolves a firing alert and drops a pending one."""
         if not alert.is_firing or alert.fired is None:
             self.drop(alert)
             return
@@ -107,7 +106,7 @@ class Record:
         del self._open[alert.rule_id][alert.fingerprint]
 
     def drop(self, alert: Alert) -> None:
-        """Forgets one that was pending."""
+        """Deletes a pending alert."""
         del self._open[alert.rule_id][alert.fingerprint]
         if alert.pk is None:
             self._made.remove(alert)
@@ -116,34 +115,34 @@ class Record:
             self._dropped.append(alert.pk)
 
     def save(self) -> None:
-        """Writes what changed, and whom it is to be told."""
+        """Writes the changes and the deliveries that they cause."""
         if self._dropped:
             Alert.objects.filter(pk__in=self._dropped).delete()
         if self._changed:
-            # bulk_update would write a CASE for each row and column, which takes Django far longer to make
+            # bulk_update makes a CASE for each row and column, which costs Django far more time
             Alert.objects.bulk_create(
                 self._changed.values(),
                 update_conflicts=True,
                 unique_fields=["id"],
                 update_fields=WRITTEN,
-                batch_size=AT_ONCE,
+                batch_size=BATCH_SIZE,
             )
         if self._made:
-            Alert.objects.bulk_create(self._made, batch_size=AT_ONCE)
+            Alert.objects.bulk_create(self._made, batch_size=BATCH_SIZE)
         if self._changes:
             enqueue(self._changes)
 
-    def _make(self, asked: Asked, subject: Subject, pending: float, is_late: bool = False) -> Alert:
-        alerts = self._open.setdefault(asked.rule.pk, {})
-        if len(alerts) >= MOST:
-            raise TooMany(f"more than {MOST:,} alerts at the same time: the others aren't told")
+    def _make(self, rule: ActiveRule, subject: Subject, pending: float, is_late: bool = False) -> Alert:
+        alerts = self._open.setdefault(rule.rule.pk, {})
+        if len(alerts) >= MAX_ALERTS:
+            raise TooManyAlerts(f"more than {MAX_ALERTS:,} alerts at the same time: the others are left out")
         alert = Alert(
-            rule=asked.rule,
+            rule=rule.rule,
             cluster=self.cluster,
             worker_id=subject.worker_id,
             labels=dict(subject.labels),
-            fingerprint=fingerprint_of(asked.rule.pk, self.cluster.pk, subject),
-            severity=asked.rule.severity,
+            fingerprint=fingerprint_of(rule.rule.pk, self.cluster.pk, subject),
+            severity=rule.rule.severity,
             state=Alert.State.PENDING,
             pending=from_seconds(pending),
             is_late=is_late,
@@ -152,14 +151,14 @@ class Record:
         self._made.append(alert)
         return alert
 
-    def _fire(self, alert: Alert, asked: Asked, firing: Firing) -> None:
+    def _fire(self, alert: Alert, rule: ActiveRule, firing: Firing) -> None:
         if alert.is_firing:
             return
-        alert.rule, alert.cluster = asked.rule, self.cluster
-        alert.state, alert.severity = Alert.State.FIRING, asked.rule.severity
+        alert.rule, alert.cluster = rule.rule, self.cluster
+        alert.state, alert.severity = Alert.State.FIRING, rule.rule.severity
         alert.pending, alert.fired = from_seconds(firing.pending), from_seconds(firing.fired)
-        alert.value = alert.last_value = number(firing.value)
-        alert.message = message(alert, asked.spec, firing.text)
+        alert.value = alert.last_value = none_if_nan(firing.value)
+        alert.message = message(alert, rule.spec, firing.text)
         self._change(alert)
         self._changes.append((alert, Delivery.Change.FIRING))
 
@@ -172,21 +171,21 @@ def subject_of(alert: Alert) -> Subject:
     return Subject(alert.worker_id, alert.labels)
 
 
-def standing_of(alert: Alert | None) -> Standing | None:
+def active_alert_of(alert: Alert | None) -> ActiveAlert | None:
+    """The stored alert as the state machine knows it."""
     if alert is None:
         return None
     value = float("nan") if alert.value is None else alert.value
     fired = None if alert.fired is None else alert.fired.timestamp()
-    return Standing(alert.pending.timestamp(), fired, value)
+    return ActiveAlert(alert.pending.timestamp(), fired, value)
 
 
 def fingerprint_of(rule: int, cluster: int, subject: Subject) -> str:
-    """The same for what is the same alert."""
+    """A hash of rule, cluster and subject."""
     worker, labels = subject.identity
     known = json.dumps([rule, cluster, worker, sorted(labels)])
     return md5(known.encode(), usedforsecurity=False).hexdigest()
 
 
-def number(value: float) -> float | None:
-    """A column's value: no number is none."""
+def none_if_nan(value: float) -> float | None:
     return None if value != value else value

@@ -1,6 +1,7 @@
-"""How far a cluster can be evaluated: as far as its data is complete, or else by the clock.
+"""The watermark of a cluster: the time up to which it can be evaluated.
 
-docs/alerts.md says the rule. All times are seconds on the scheduler's clock, `now` is on ours.
+It follows the cluster's complete data, or else the clock; docs/alerts.md describes the rule. Times are
+seconds on the scheduler's clock; `now` is on ours.
 """
 
 from __future__ import annotations
@@ -10,28 +11,28 @@ from observatory.store.ingest.late import LATENESS
 from observatory.store.queries.extents import Extent
 
 USUAL_INTERVAL = 1.0
-"""seconds between two polls of a scheduler, which LATENESS is made for"""
+"""seconds between two polls of a scheduler, for which LATENESS is chosen"""
 GRACE = 15.0
-"""seconds after which what a silent cluster doesn't tell is taken for not there. A scheduler's end is told
-12 s after it, and another collector takes over within 10"""
+"""seconds without data from a cluster after which evaluation follows the clock. The end of a scheduler is
+reported after 12 s, and another collector takes over within 10 s"""
 
 
 def settled(cluster: Cluster, extent: Extent) -> float:
-    """Before this time nothing is to come any more, unless it is late."""
-    return extent.committed - LATENESS - _slowness(cluster)
+    """The time before which all data has arrived, except for late data."""
+    return extent.committed - LATENESS - _extra_interval(cluster)
 
 
-def horizon(cluster: Cluster, extent: Extent, now: float) -> float:
-    """Up to this time the cluster can be evaluated. What ended has nothing to wait for."""
-    grace = (LATENESS if cluster.ended else GRACE) + _slowness(cluster)
-    return max(settled(cluster, extent), clock(cluster, extent, now) - grace)
+def watermark(cluster: Cluster, extent: Extent, now: float) -> float:
+    """The time up to which the cluster can be evaluated. An ended cluster has no grace period."""
+    grace = (LATENESS if cluster.ended else GRACE) + _extra_interval(cluster)
+    return max(settled(cluster, extent), scheduler_time(cluster, extent, now) - grace)
 
 
-def clock(cluster: Cluster, extent: Extent, now: float) -> float:
-    """The scheduler's clock, as far as it is known.
+def scheduler_time(cluster: Cluster, extent: Extent, now: float) -> float:
+    """The current time on the scheduler's clock, as far as it is known.
 
-    An agent's is known by how far all was told when it was last heard. So while it sends what it kept during
-    an outage, the cluster isn't taken for silent.
+    The clock of a cluster with an agent is derived from the agent's last report. So a cluster isn't
+    considered silent while its agent sends the backlog of an outage.
     """
     if cluster.target is not None:
         return now + cluster.target.clock_offset
@@ -40,6 +41,6 @@ def clock(cluster: Cluster, extent: Extent, now: float) -> float:
     return now
 
 
-def _slowness(cluster: Cluster) -> float:
-    """Seconds by which its scheduler is asked less often than usual."""
+def _extra_interval(cluster: Cluster) -> float:
+    """Seconds by which the cluster's polling interval is longer than the usual one."""
     return max(0.0, cluster.identity_interval - USUAL_INTERVAL)

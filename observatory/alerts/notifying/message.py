@@ -1,4 +1,4 @@
-"""What a channel is told at once: of one alert or of many, that they fire or that they don't any more."""
+"""A notification: one message about the changes of one or several alerts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from uuid import UUID
 
 from observatory.alerts.labels import labels_of
 from observatory.alerts.models import RANKS, Alert, Delivery
-from observatory.alerts.web.links import moment_url
+from observatory.alerts.web.links import alert_url
 
-GROUPED_BY = ("cluster", "cluster_id", "project")
-WORDS = {
+GROUP_LABELS = ("cluster", "cluster_id", "project")
+PREFIXES = {
     Delivery.Change.FIRING: "",
     Delivery.Change.RESOLVED: "Resolved: ",
     Delivery.Change.REMINDER: "Still firing: ",
@@ -21,7 +21,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An alert, and the change of it that is told."""
+    """An alert and the change that the message reports."""
 
     change: Delivery.Change
     labels: Mapping[str, str]
@@ -31,20 +31,21 @@ class Item:
     advice: str
     starts: datetime
     stops: datetime | None
-    """when it was resolved; None: it fires. It can be over though its end isn't what is told"""
+    """when it was resolved; None: it fires. The alert may be over although the message reports another
+    change"""
     is_late: bool
     url: str
     fingerprint: str
 
     @property
     def is_resolved(self) -> bool:
-        """Whether its end is told."""
+        """True if the message reports the end of the alert."""
         return self.change == Delivery.Change.RESOLVED
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`id` stays the same when it is sent again."""
+    """The `id` stays the same when the message is sent again."""
 
     id: UUID
     channel: str
@@ -60,9 +61,9 @@ class Message:
 
     @property
     def group(self) -> dict[str, str]:
-        """The labels that it is grouped by; none where it tells of several clusters."""
-        shared = self.shared([item.labels for item in self.items])
-        return {name: shared[name] for name in GROUPED_BY} if "cluster_id" in shared else {}
+        """The group labels; empty for a message about several clusters."""
+        common = self.common([item.labels for item in self.items])
+        return {name: common[name] for name in GROUP_LABELS} if "cluster_id" in common else {}
 
     @property
     def title(self) -> str:
@@ -71,14 +72,14 @@ class Message:
         where = f" · {cluster}" if cluster else ""
         if len(self.items) == 1:
             item = self.items[0]
-            told = f"{WORDS[item.change]}{item.severity}: {item.summary}"
-            return told if cluster in item.summary else told + where
+            title = f"{PREFIXES[item.change]}{item.severity}: {item.summary}"
+            return title if cluster in item.summary else title + where
         counts = ((len(self.firing), "firing"), (len(self.resolved), "resolved"))
         return f"Alerts: {', '.join(f'{count} {word}' for count, word in counts if count)}{where}"
 
     @staticmethod
-    def shared(texts: Sequence[Mapping[str, str]]) -> dict[str, str]:
-        """What all of them have alike."""
+    def common(texts: Sequence[Mapping[str, str]]) -> dict[str, str]:
+        """The entries that all mappings have in common."""
         first, *others = texts
         return {
             name: text for name, text in first.items() if all(other.get(name) == text for other in others)
@@ -86,9 +87,9 @@ class Message:
 
 
 def message_of(id: UUID, channel: str, deliveries: Iterable[Delivery]) -> Message:
-    """What fires comes before what is resolved, what is severe before the rest, and a rule's together.
+    """Firing alerts come first, the most severe before others, and alerts of a rule together.
 
-    Of an alert whose start and end are both told it is the end that is told: it says when it began, too.
+    If an alert's start and end are both due, only the end is reported: it includes the start time.
     """
     last: dict[int, Delivery] = {}
     for delivery in sorted(deliveries, key=lambda delivery: delivery.pk):
@@ -113,6 +114,6 @@ def _item(alert: Alert, change: Delivery.Change) -> Item:
         starts=alert.fired or alert.pending,
         stops=alert.resolved,
         is_late=alert.is_late,
-        url=moment_url(alert),
+        url=alert_url(alert),
         fingerprint=alert.fingerprint,
     )

@@ -1,4 +1,4 @@
-"""Which channels are to be told of what changed."""
+"""Selects the channels that are notified of changed alerts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 from observatory.alerts.models import RANKS, Alert, Channel, Delivery
 from observatory.clusters.models import Cluster
 
-AT_ONCE = 2000
+BATCH_SIZE = 2000
 """rows in one INSERT"""
 
 Change = tuple[Alert, Delivery.Change]
 
 
 def enqueue(changes: Sequence[Change]) -> None:
-    """Makes the deliveries of `changes`, in the transaction that makes these. What is there stays as it is.
+    """Creates the deliveries of `changes`, in the transaction that changes the alerts. Existing ones stay.
 
-    Of its end the channels are told that were to be told of its start, whatever was set otherwise since then.
+    Channels that were notified of an alert's start are notified of its end, even if their filters have
+    changed.
     """
     fired = [alert for alert, change in changes if change == Delivery.Change.FIRING]
     _insert(_of_fired(fired))
@@ -28,28 +29,28 @@ def _of_fired(alerts: Sequence[Alert]) -> Iterator[Delivery]:
     if not alerts:
         return
     channels = Channel.objects.filter(enabled=True).prefetch_related("projects", "rules")
-    wanting = [_Wanting(channel) for channel in channels]
+    filters = [_ChannelFilter(channel) for channel in channels]
     clusters = Cluster.objects.filter(pk__in={alert.cluster_id for alert in alerts})
     project_of = dict(clusters.values_list("pk", "project_id"))
     for alert in alerts:
-        for channel in wanting:
-            if channel.wants(alert, project_of[alert.cluster_id]):
+        for channel in filters:
+            if channel.accepts(alert, project_of[alert.cluster_id]):
                 yield Delivery(channel_id=channel.pk, alert=alert, change=Delivery.Change.FIRING)
 
 
 def _of_resolved(alerts: Sequence[int]) -> Iterator[Delivery]:
-    told = Delivery.objects.filter(alert__in=alerts, change=Delivery.Change.FIRING)
-    told = told.filter(channel__enabled=True, channel__tells_resolved=True)
-    for channel, alert in told.order_by("pk").values_list("channel", "alert"):
+    starts = Delivery.objects.filter(alert__in=alerts, change=Delivery.Change.FIRING)
+    starts = starts.filter(channel__enabled=True, channel__tells_resolved=True)
+    for channel, alert in starts.order_by("pk").values_list("channel", "alert"):
         yield Delivery(channel_id=channel, alert_id=alert, change=Delivery.Change.RESOLVED)
 
 
 def _insert(deliveries: Iterator[Delivery]) -> None:
-    Delivery.objects.bulk_create(list(deliveries), batch_size=AT_ONCE, ignore_conflicts=True)
+    Delivery.objects.bulk_create(list(deliveries), batch_size=BATCH_SIZE, ignore_conflicts=True)
 
 
-class _Wanting:
-    """What a channel wants to be told of."""
+class _ChannelFilter:
+    """A channel's filter by severity, project and rule."""
 
     def __init__(self, channel: Channel) -> None:
         self.pk = channel.pk
@@ -57,7 +58,7 @@ class _Wanting:
         self._projects = {project.pk for project in channel.projects.all()}
         self._rules = {rule.pk for rule in channel.rules.all()}
 
-    def wants(self, alert: Alert, project: int) -> bool:
+    def accepts(self, alert: Alert, project: int) -> bool:
         return (
             RANKS[alert.severity] >= self._rank
             and (not self._projects or project in self._projects)

@@ -1,4 +1,4 @@
-"""Sends a message by a channel, whatever its kind."""
+"""Sends a message to a channel of any kind."""
 
 from __future__ import annotations
 
@@ -9,50 +9,33 @@ from django.conf import settings
 from django.urls import reverse
 
 from observatory.alerts.models import Channel, Delivery
-from observatory.alerts.notifying.failure import NotSent, scrub
+from observatory.alerts.notifying.channels import channel_kinds
+from observatory.alerts.notifying.errors import SendError, scrub
 from observatory.alerts.notifying.message import Item, Message
-from observatory.alerts.notifying.payloads import pushed_alerts, webhook_payload
-from observatory.alerts.notifying.posting import post
-from observatory.alerts.notifying.services import notify
 from observatory.alerts.secrets import SecretLost, decrypt
-
-MOST_PUSHED = 500
-"""alerts in one request"""
 
 
 def send(channel: Channel, message: Message, at: datetime) -> None:
-    """Raises NotSent, with a reason that holds no secret."""
+    """Raises SendError, whose text has no secrets."""
     try:
         address = decrypt(channel.secret)
     except SecretLost as error:
-        raise NotSent(str(error)) from None
+        raise SendError(str(error)) from None
     try:
-        _send(channel.kind, address, message, at)
-    except NotSent:
+        channel_kinds()[channel.kind].send(address, message, at)
+    except SendError:
         raise
-    except Exception as error:  # of a service's library: its text may hold the address
-        raise NotSent(scrub(f"{type(error).__name__}: {error}", address)) from None
-
-
-def _send(kind: str, address: str, message: Message, at: datetime) -> None:
-    headers = {"Idempotency-Key": str(message.id), "User-Agent": "dask-observatory"}
-    if kind == Channel.Kind.WEBHOOK:
-        post(address, webhook_payload(message), headers)
-    elif kind == Channel.Kind.ALERTMANAGER:
-        url = f"{address.rstrip('/')}/api/v2/alerts"
-        for first in range(0, len(message.items), MOST_PUSHED):
-            post(url, pushed_alerts(message.items[first : first + MOST_PUSHED], at), headers)
-    else:
-        notify(address, message)
+    except Exception as error:  # raised by a service's library; the text may contain the address
+        raise SendError(scrub(f"{type(error).__name__}: {error}", address)) from None
 
 
 def send_test(channel: Channel, at: datetime) -> None:
-    """Tells of an alert that there isn't. Raises NotSent."""
+    """Sends a test alert. Raises SendError."""
     item = Item(
         change=Delivery.Change.FIRING,
         labels={"alertname": "Test", "severity": "info", "cluster": "test", "project": "test"},
         severity="info",
-        summary=f"A test of the channel “{channel.name}”: it works.",
+        summary=f"Test of the channel “{channel.name}”: it works.",
         description="Somebody pressed “Send a test”. Nothing is wrong.",
         advice="",
         starts=at,

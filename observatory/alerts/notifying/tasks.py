@@ -1,36 +1,37 @@
-"""What Celery does for notifying. Each channel is a task of its own: one that hangs holds up no other."""
+"""Celery tasks that send notifications. Each channel has a task of its own, so that a slow one delays no
+other."""
 
 from __future__ import annotations
 
 from celery import shared_task
 from django.utils.timezone import now
 
-from observatory.alerts.notifying import delivering, repeating
+from observatory.alerts.notifying import delivery, reminders
 
 EXPIRES = 10
-"""seconds: a task that had to wait for longer is made anew"""
+"""seconds; a task that waited for longer is created again by the next round"""
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def deliver() -> None:
-    """Has told what is due."""
-    for channel in delivering.due_channels(now()):
+    """Starts a delivery for each channel with due notifications."""
+    for channel in delivery.due_channels(now()):
         deliver_to.apply_async((channel,), expires=EXPIRES)
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def deliver_to(channel: int) -> None:
-    delivering.deliver_to(channel, now())
+    delivery.deliver_to(channel, now())
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def repeat() -> None:
-    """Each minute: reminds, and has Alertmanagers told again what fires."""
-    repeating.remind(now())
-    for channel in repeating.alertmanagers():
-        push_again.apply_async((channel,), expires=EXPIRES)
+    """Creates reminders and starts refreshes; runs every minute."""
+    reminders.remind(now())
+    for channel in reminders.channels_to_refresh():
+        refresh.apply_async((channel,), expires=EXPIRES)
 
 
 @shared_task  # type: ignore[untyped-decorator]
-def push_again(channel: int) -> None:
-    repeating.push_again(channel, now())
+def refresh(channel: int) -> None:
+    reminders.refresh(channel, now())

@@ -1,4 +1,4 @@
-"""A file of alerting rules → its rules as they are written. Nothing in it is believed."""
+"""Reads the rules of a Prometheus rule file as text. The file is untrusted."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 import yaml
 
-LARGEST = 2**20
-DEEPEST = 20
-MOST_THINGS = 50_000
-MOST_RULES = 1_000
-LONGEST_TEXT = 5_000
+MAX_SIZE = 2**20
+MAX_DEPTH = 20
+MAX_EVENTS = 50_000
+MAX_RULES = 1_000
+MAX_TEXT = 5_000
 PLAIN = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 
 
 class DocumentError(ValueError):
-    """The file is no file of rules; the message says what is wrong with it."""
+    """The text isn't a rule file; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRule:
-    """Texts as they are written; those that aren't there are empty."""
+    """The texts of a rule; missing ones are empty."""
 
     name: str
     expression: str
@@ -34,9 +34,9 @@ class WrittenRule:
 
 
 def read_document(text: str) -> list[WrittenRule]:
-    """The rules of a file of Prometheus', or of a PrometheusRule of Kubernetes. Raises DocumentError."""
-    if len(text.encode(errors="replace")) > LARGEST:
-        raise DocumentError(f"The file has over {LARGEST // 2**20} MiB.")
+    """Reads a Prometheus rule file, or a PrometheusRule of Kubernetes. Raises DocumentError."""
+    if len(text.encode(errors="replace")) > MAX_SIZE:
+        raise DocumentError(f"The file is larger than {MAX_SIZE // 2**20} MiB.")
     try:
         _check(text)
         document = yaml.load(text, Loader=yaml.CSafeLoader)
@@ -45,23 +45,23 @@ def read_document(text: str) -> list[WrittenRule]:
             raise
         raise DocumentError(f"It can't be read as YAML: {_line(error)}.") from None
     rules = [rule for group in _groups(document) for rule in _rules(group)]
-    if len(rules) > MOST_RULES:
-        raise DocumentError(f"The file has over {MOST_RULES} rules.")
+    if len(rules) > MAX_RULES:
+        raise DocumentError(f"The file has more than {MAX_RULES:,} rules.")
     return rules
 
 
 def _check(text: str) -> None:
-    """Before anything is made of it: no aliases, which grow without end, no types, not too deep or much."""
+    """Rejects aliases (which can expand without limit), types, and deep or large documents before loading."""
     depth = 0
-    for things, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+    for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
         if isinstance(event, yaml.AliasEvent):
-            raise DocumentError("The YAML has an alias (*); write out what it stands for.")
+            raise DocumentError("The YAML has an alias (*). Write out its content.")
         tag = getattr(event, "tag", None)
         if tag is not None and tag not in PLAIN:
-            raise DocumentError(f"The YAML names a type, {_line(tag)!r}: only plain data is read.")
+            raise DocumentError(f"The YAML has the type {_line(tag)!r}. Only plain data is accepted.")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST or things > MOST_THINGS:
-            raise DocumentError("The YAML is nested too deep, or holds too much, for a file of rules.")
+        if depth > MAX_DEPTH or count > MAX_EVENTS:
+            raise DocumentError("The YAML is nested too deeply, or is too large, for a rule file.")
 
 
 def _groups(document: Any) -> Iterator[Mapping[str, Any]]:
@@ -69,17 +69,19 @@ def _groups(document: Any) -> Iterator[Mapping[str, Any]]:
         document = document["spec"]
     groups = document.get("groups") if isinstance(document, dict) else None
     if not isinstance(groups, list):
-        raise DocumentError("It is no file of rules: one has a list “groups”, each with a list “rules”.")
+        raise DocumentError(
+            "This isn't a rule file: the list “groups”, each with a list “rules”, is missing."
+        )
     for group in groups:
         if not isinstance(group, dict) or not isinstance(group.get("rules"), list):
-            raise DocumentError("One of the groups has no list “rules”.")
+            raise DocumentError("A group has no list “rules”.")
         yield group
 
 
 def _rules(group: Mapping[str, Any]) -> Iterator[WrittenRule]:
     for rule in group["rules"]:
         if not isinstance(rule, dict):
-            raise DocumentError("One of the rules isn't an object with “alert” and “expr”.")
+            raise DocumentError("A rule isn't an object with “alert” and “expr”.")
         yield WrittenRule(
             name=_text(rule.get("alert") or rule.get("record")),
             expression=_text(rule.get("expr")),
@@ -99,8 +101,8 @@ def _text(value: Any) -> str:
     if not isinstance(value, str | int | float):
         return ""
     text = str(value)
-    if len(text) > LONGEST_TEXT:
-        raise DocumentError(f"A text in it has over {LONGEST_TEXT} characters: {_line(text[:60])} …")
+    if len(text) > MAX_TEXT:
+        raise DocumentError(f"A text has more than {MAX_TEXT:,} characters: {_line(text[:60])} …")
     return text.strip()
 
 

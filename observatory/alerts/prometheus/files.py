@@ -1,4 +1,4 @@
-"""Files of Prometheus' rules into the database, and out of it."""
+"""Imports and exports Prometheus rule files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import transaction
 from observatory.alerts.models import Rule
 from observatory.alerts.prometheus.reading import LeftOut, ReadRule, read_rules
 from observatory.alerts.prometheus.writing import write_rules
-from observatory.alerts.rules.specs import spec_of
+from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.validation import problems
 from observatory.clusters.models import Project
 
@@ -20,7 +20,7 @@ from observatory.clusters.models import Project
 class Imported:
     rules: list[Rule] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
-    """of a rule's name: what of it isn't kept, or became another"""
+    """(rule's name, difference from the file)"""
     left_out: list[LeftOut] = field(default_factory=list)
 
 
@@ -28,7 +28,7 @@ class Imported:
 def import_rules(
     text: str, enabled: bool = False, projects: Iterable[Project] = (), user: User | None = None
 ) -> Imported:
-    """Makes rules of what fits, for `projects` (none: all). Raises DocumentError."""
+    """Creates the supported rules, for `projects` (none: all). Raises DocumentError."""
     reading = read_rules(text)
     imported = Imported(left_out=reading.left_out)
     for read in reading.rules:
@@ -48,12 +48,12 @@ def import_rules(
 
 
 def _refusal(read: ReadRule) -> str:
-    """Why it can't be a rule; "": it can."""
+    """Why the rule can't be created; "" if it can."""
     if Rule.objects.filter(name=read.rule.name).exists():
-        return "there is a rule of this name already"
+        return "a rule with this name exists"
     return "; ".join(problem.message for problem in problems(read.rule, read.rows))
 
 
 def export_rules(rules: Iterable[Rule]) -> str:
-    """A file of those that PromQL can say; the others are named in it."""
+    """A file with the rules that PromQL can express; comments list the others."""
     return write_rules((rule, spec_of(rule, list(rule.conditions.all()))) for rule in rules)

@@ -1,12 +1,12 @@
-"""What Prometheus' labels are to our rules."""
+"""The meaning of Prometheus' labels for our rules."""
 
 WORKER = "instance"
-"""what Prometheus calls what it scrapes: a worker"""
+"""the label of a scraped process: a worker"""
 OF_WORKERS = frozenset({WORKER, "worker", "pod"})
-"""labels that tell a worker from another"""
+"""labels that identify a worker"""
 OF_CLUSTERS = frozenset({"cluster", "job", "namespace", "service", "container", "endpoint", "project"})
-"""labels that are alike in all of a cluster, and that our series don't have: a rule says where it is asked"""
+"""labels of a whole cluster, which our series don't have: a rule's scope replaces them"""
 COUNTED = ("_total", "_count", "_sum", "_bucket")
-"""how names of counters end"""
+"""endings of counters' names"""
 THREADS = "dask_worker_threads"
-"""what Dask tells of a worker's threads, which rules know without it"""
+"""Dask's metric of a worker's threads, an attribute in our rules"""

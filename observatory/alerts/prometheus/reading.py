@@ -1,4 +1,4 @@
-"""A file of Prometheus' alerting rules → rules of ours, and by name what doesn't fit."""
+"""Reads a Prometheus rule file into rules, and lists what isn't supported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import promql_parser as promql
 
 from observatory.alerts.models import DAY, Condition, Rule, Severity
 from observatory.alerts.prometheus.document import WrittenRule, read_document
-from observatory.alerts.prometheus.expressions import Unfit, read_expression
+from observatory.alerts.prometheus.expressions import Unsupported, read_expression
 from observatory.alerts.rules.condition_rows import rows_of
 from observatory.alerts.rules.conditions import AnyCondition
 from observatory.wire.records import clean_text
@@ -28,7 +28,7 @@ PLACEHOLDERS = {
     "{labels}": re.compile(r"(?:\$labels|\.Labels)\s*$"),
 }
 MESSAGE, DESCRIPTION, ADVICE = ("summary", "message"), ("description",), ("advice", "action", "runbook_url")
-"""annotations, the first that is there"""
+"""names of annotations; the first one present is used"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ReadRule:
     """unsaved"""
     conditions: tuple[AnyCondition, ...]
     notes: tuple[str, ...]
-    """what of it isn't kept, or became another"""
+    """differences from the file"""
 
     @property
     def rows(self) -> list[Condition]:
@@ -48,7 +48,7 @@ class ReadRule:
 class LeftOut:
     name: str
     part: str
-    """of the expression, or ""; where it doesn't fit"""
+    """the unsupported part of the expression, or "" """
     why: str
 
     def __str__(self) -> str:
@@ -62,24 +62,24 @@ class Reading:
 
 
 def read_rules(text: str) -> Reading:
-    """Raises DocumentError for what is no file of rules."""
+    """Raises DocumentError for a text that isn't a rule file."""
     reading = Reading([], [])
     for written in read_document(text):
         name = clean_text(written.name, 150) or "a rule without a name"
         try:
             reading.rules.append(_read(written))
-        except Unfit as unfit:
+        except Unsupported as unfit:
             reading.left_out.append(LeftOut(name, unfit.part, unfit.why))
     return reading
 
 
 def _read(written: WrittenRule) -> ReadRule:
     if written.is_recording:
-        raise Unfit("", "is a recording rule; ours raise alerts")
+        raise Unsupported("", "is a recording rule; only alerting rules are supported")
     if not written.name or len(written.name) > 100 or not written.name.isprintable():
-        raise Unfit("", "a rule's name is a line of at most 100 characters")
+        raise Unsupported("", "the name isn't a line of at most 100 characters")
     if not written.expression:
-        raise Unfit("", "it has no “expr”")
+        raise Unsupported("", "“expr” is missing")
     read = read_expression(written.expression)
     hold = _hold(written.hold)
     severity = SEVERITIES.get(written.labels.get("severity", "warning").lower())
@@ -94,24 +94,24 @@ def _hold(text: str) -> float:
     try:
         hold = promql.parse_duration(text).total_seconds()
     except ValueError:
-        raise Unfit(text[:60], "“for” is no duration as Prometheus writes them: 5m") from None
+        raise Unsupported(text[:60], "“for” isn't a duration such as 5m") from None
     if hold > DAY:
-        raise Unfit(text, "“for” is at most a day")
+        raise Unsupported(text, "“for” is longer than a day")
     return hold
 
 
 def _notes(written: WrittenRule, severity: Severity | None) -> Iterator[str]:
     if severity is None:
-        yield f"the severity {written.labels['severity'][:60]!r} became a warning"
+        yield f"the severity {written.labels['severity'][:60]!r} was replaced by warning"
     others = sorted(written.labels.keys() - {"severity"})
     if others:
-        yield f"labels that rules of ours don't have: {', '.join(others)[:200]}"
+        yield f"unsupported labels: {', '.join(others)[:200]}"
     if written.keep_firing:
-        yield "keep_firing_for isn't kept; a rule can have a threshold of its own at which it ends"
+        yield "keep_firing_for isn't supported; use a clear threshold instead"
 
 
 def _annotations(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The fields of a rule, and what isn't kept."""
+    """The fields of a rule, and notes on differences."""
     notes: list[str] = []
     fields: dict[str, str] = {}
     kept: set[str] = set()
@@ -129,7 +129,7 @@ def _annotations(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[s
             notes.append(f"{name} was cut at {longest} characters")
         fields[field] = clean_text(" ".join(text.split()) if field == "message" else text, longest)
     if others := sorted(annotations.keys() - kept):
-        notes.append(f"annotations that rules of ours don't have: {', '.join(others)[:200]}")
+        notes.append(f"unsupported annotations: {', '.join(others)[:200]}")
     return fields, notes
 
 

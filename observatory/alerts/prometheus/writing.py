@@ -1,4 +1,4 @@
-"""Rules of ours → a file of Prometheus' alerting rules. What PromQL can't say is named in comments."""
+"""Writes rules as a Prometheus rule file. Comments list what PromQL can't express."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AGGREGATES = {
     Aggregate.QUANTILE: "quantile",
 }
 PLAIN = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
-"""names of metrics that PromQL takes without quotation marks"""
+"""names of metrics that PromQL accepts without quotation marks"""
 TEMPLATES = {
     "{value}": "{{ $value }}",
     "{worker}": "{{ $labels.instance }}",
@@ -43,24 +43,24 @@ TEMPLATES = {
 }
 HEAD = """\
 # Alerting rules of Dask Observatory for Prometheus.
-# Metrics whose names begin with observatory_ are Observatory's own: Prometheus has them only where they
-# are brought into it. Those of Dask (dask_…) are what its schedulers and workers tell Prometheus, too.
+# Metrics whose names begin with observatory_ are Observatory's own: Prometheus doesn't have them unless you
+# export them there. Metrics of Dask (dask_…) are those that its schedulers and workers report on /metrics.
 """
 
 
-class Unsayable(ValueError):
-    """PromQL can't say it; the message says what."""
+class NotExpressible(ValueError):
+    """PromQL can't express it; the message says what."""
 
 
 def write_rules(rules: Iterable[tuple[Rule, RuleSpec]]) -> str:
-    """A file with those rules that can be said, and before it the others by name."""
+    """A file with the rules that can be expressed, after comments that list the others."""
     said, notes = [], []
     for rule, spec in rules:
         name = " ".join(rule.name.split())
         try:
             said.append(_rule(rule, spec))
-        except Unsayable as unsayable:
-            notes.append(f"# Left out: {name}: {unsayable}.")
+        except NotExpressible as error:
+            notes.append(f"# Left out: {name}: {error}.")
         else:
             notes += [f"# {name}: {note}." for note in _notes(rule, spec)]
     groups = [{"name": "observatory", "rules": said}] if said else []
@@ -69,9 +69,9 @@ def write_rules(rules: Iterable[tuple[Rule, RuleSpec]]) -> str:
 
 
 def expression(conditions: Sequence[Any]) -> str:
-    """Raises Unsayable."""
+    """Raises NotExpressible."""
     if not conditions:
-        raise Unsayable("it has no condition")
+        raise NotExpressible("it has no condition")
     first, *others = [_metric(condition) for condition in conditions]
     text = _comparison(first)
     for condition in others:
@@ -98,24 +98,24 @@ def _rule(rule: Rule, spec: RuleSpec) -> dict[str, Any]:
 
 
 def _notes(rule: Rule, spec: RuleSpec) -> Iterator[str]:
-    """What of a rule that is said isn't."""
+    """Parts of an expressible rule that are lost."""
     if spec.no_data is not NoData.RESOLVE:
-        yield f"without data {spec.no_data.label}, which PromQL can't say"
+        yield f"without data {spec.no_data.label}, which PromQL can't express"
     for condition in spec.conditions:
         if isinstance(condition, MetricCondition):
             if condition.clear_threshold is not None:
-                yield f"once it fires it ends only at {condition.clear_threshold:g}, which PromQL can't say"
+                yield f"it has the clear threshold {condition.clear_threshold:g}, which PromQL can't express"
             if any(matcher.label == "worker" for matcher in condition.selector.matchers):
-                yield "the label worker is a worker's name, which Prometheus has only by relabelling"
+                yield "the label worker is a worker's name, which Prometheus has only with relabelling"
     if not rule.enabled:
         yield "it is disabled"
     if rule.pk and (rule.cluster_names or rule.projects.exists() or rule.targets.exists()):
-        yield "it is asked of some projects, targets or clusters only; add labels that say which"
+        yield "it applies to some projects, targets or clusters only; add matching labels"
 
 
 def _metric(condition: Any) -> MetricCondition:
     if isinstance(condition, EventCondition):
-        raise Unsayable(f"it waits for something that happens ({condition.event}), which isn't a metric")
+        raise NotExpressible(f"it has a condition on an event ({condition.event})")
     assert isinstance(condition, MetricCondition)
     return condition
 
@@ -124,15 +124,15 @@ def _comparison(condition: MetricCondition) -> str:
     side = _aggregated(condition, condition.selector)
     if condition.divisor is Attribute.NTHREADS:
         if condition.by is By.SERIES or condition.aggregate is not Aggregate.SUM:
-            raise Unsayable(
-                "what it divides by a worker's threads isn't a sum of each worker, or of the cluster"
+            raise NotExpressible(
+                "it divides by a worker's threads a value that isn't a sum for each worker or the cluster"
             )
         side += f" / {_aggregated(condition, Selector(THREADS))}"
     elif isinstance(condition.divisor, Attribute):
-        raise Unsayable("it divides by a worker's memory limit, which Dask tells Prometheus nowhere")
+        raise NotExpressible("it divides by a worker's memory limit, which Dask doesn't report to Prometheus")
     elif condition.divisor is not None:
         if condition.by is not By.CLUSTER and not _is_of_workers(condition.divisor.metric):
-            raise Unsayable("it divides what is of each worker by what is of the cluster")
+            raise NotExpressible("it divides a value of each worker by one of the cluster")
         side += f" / {_aggregated(condition, condition.divisor)}"
     return f"{side} {condition.comparison.value} {condition.threshold!r}"
 
@@ -186,7 +186,7 @@ def _is_counter(metric: str) -> bool:
 
 
 def _is_of_workers(metric: str) -> bool:
-    """As far as it is known."""
+    """True if the metric is known to belong to workers, or is unknown."""
     known = METRICS.get(metric)
     return known is None or known.of_workers
 
@@ -197,5 +197,5 @@ def _duration(seconds: float) -> str:
 
 
 def _comment(text: str) -> str:
-    """In one line, whatever is in it."""
+    """Makes the text a single line."""
     return "".join(letter if letter.isprintable() else " " for letter in text)

@@ -1,4 +1,4 @@
-"""Amounts as people write them: 80 %, 4 GiB, 1 h 30 min. Plain numbers are in the unit that is meant."""
+"""Parses and formats amounts with units: 80 %, 4 GiB, 1 h 30 min. Plain numbers are in the expected unit."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ SIZES: dict[str, Mapping[str, float]] = {
     "percent": {"%": 1},
     "": BYTES | SECONDS | {"%": 0.01},
 }
-"""by unit (units.py), what may stand behind a number"""
+"""for each unit (units.py) the suffixes of a number"""
 WRITTEN = {
     "bytes": ("TiB", "GiB", "MiB", "KiB"),
     "seconds": ("d", "h", "min", "s", "ms"),
     "ratio": ("%",),
     "percent": ("%",),
 }
-"""in which of them an amount is written, the first that gives a short number"""
+"""suffixes for output; the first that gives a short number is used"""
 RATE = "/s"
 PER_SECOND = re.compile(r"\s*(/\s*s|per second)\s*$")
 PIECE = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%]*)")
 
 
 class AmountError(ValueError):
-    """The message says what can be written."""
+    """Says what can be entered."""
 
 
 def parse_amount(text: str, unit: str) -> float:
@@ -43,16 +43,16 @@ def parse_amount(text: str, unit: str) -> float:
     while rest.strip():
         match = PIECE.match(rest)
         if match is None or (match[2] and match[2].lower() not in sizes) or (pieces and not match[2]):
-            raise AmountError(f"“{text[:40]}” is no amount: {_hint(kind)}")
+            raise AmountError(f"“{text[:40]}” isn't an amount: {_hint(kind)}")
         amount += float(match[1]) * sizes.get(match[2].lower(), 1)
         rest, pieces = rest[match.end() :], pieces + 1
     if not pieces or not math.isfinite(amount):
-        raise AmountError(f"“{text[:40]}” is no amount: {_hint(kind)}")
+        raise AmountError(f"“{text[:40]}” isn't an amount: {_hint(kind)}")
     return amount
 
 
 def format_amount(value: float, unit: str) -> str:
-    """In words that parse_amount reads as the very same number."""
+    """Text that parse_amount reads as exactly the same number."""
     kind = unit.removesuffix(RATE)
     for name in WRITTEN.get(kind, ()):
         number = f"{value / SIZES[kind][name]:.4g}"
@@ -68,4 +68,4 @@ def _same(text: str, unit: str, value: float) -> bool:
 
 def _hint(kind: str) -> str:
     names = SIZES.get(kind)
-    return f"write a number, also with {', '.join(names)}." if names else "write a number."
+    return f"enter a number, optionally with {', '.join(names)}." if names else "enter a number."

@@ -1,23 +1,84 @@
-"""Conditions as rows of their table, not saved yet: what specs.py reads."""
+"""Converts conditions between their table rows and the types that rules are evaluated with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from observatory.alerts.models import Condition
+from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules.conditions import (
+    Aggregate,
     AnyCondition,
     Attribute,
+    By,
+    Comparison,
     EventCondition,
     Function,
     MetricCondition,
+    NoData,
+    RuleSpec,
     Selector,
 )
+from observatory.alerts.silences.matchers import parse_matchers
+
+COUNTERS = ("_total", "_sum", "_count")
+"""endings of the names of counters, by Prometheus' convention"""
+
+
+def spec_of(rule: Rule, conditions: Sequence[Condition]) -> RuleSpec:
+    """A rule and its conditions, in their order, which may be unsaved.
+
+    Raises MatcherError for invalid labels and ValueError for an unknown choice.
+    """
+    return RuleSpec(
+        tuple(condition_of(condition) for condition in conditions),
+        float(rule.hold_seconds),
+        NoData(rule.no_data),
+    )
+
+
+def condition_of(condition: Condition) -> AnyCondition:
+    if condition.kind == Condition.Kind.EVENT:
+        return EventCondition(
+            event=condition.event,
+            by=By(condition.by),
+            count=condition.count,
+            window=float(condition.window_seconds),
+            pattern=condition.pattern,
+            level=condition.level,
+        )
+    return MetricCondition(
+        selector=_selector_of(condition, condition.metric, condition.labels, Function(condition.function)),
+        by=By(condition.by),
+        aggregate=Aggregate(condition.aggregate),
+        comparison=Comparison(condition.comparison),
+        threshold=float(condition.threshold),
+        clear_threshold=None if condition.clear_threshold is None else float(condition.clear_threshold),
+        quantile=float(condition.quantile),
+        divisor=_divisor_of(condition),
+    )
+
+
+def _divisor_of(condition: Condition) -> Selector | Attribute | None:
+    match condition.divisor:
+        case Condition.Divisor.METRIC:
+            metric = condition.divisor_metric
+            # a counter is divided by with the same function as the dividend, a gauge by its value
+            function = Function(condition.function) if metric.endswith(COUNTERS) else Function.VALUE
+            return _selector_of(condition, metric, condition.divisor_labels, function)
+        case Condition.Divisor.ATTRIBUTE:
+            return Attribute(condition.divisor_attribute)
+        case _:
+            return None
+
+
+def _selector_of(condition: Condition, metric: str, labels: str, function: Function) -> Selector:
+    window = 0.0 if function == Function.VALUE else float(condition.window_seconds)
+    return Selector(metric, parse_matchers(labels), function, window)
 
 
 def rows_of(conditions: Iterable[AnyCondition]) -> list[Condition]:
-    """In their order, without a rule."""
+    """Unsaved rows in the same order, without a rule."""
     return [_row(position, condition) for position, condition in enumerate(conditions)]
 
 

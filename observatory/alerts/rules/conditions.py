@@ -1,4 +1,4 @@
-"""What a rule asks, apart from where it is written. Evaluator, back-test and YAML speak of these."""
+"""The conditions of a rule, independent of how they are stored. Used for evaluation, forms and YAML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Function(TextChoices):
 
 
 class By(TextChoices):
-    """What there is one alert each of."""
+    """The subjects of alerts."""
 
     WORKER = "worker", "each worker"
     CLUSTER = "cluster", "the whole cluster"
@@ -32,7 +32,7 @@ class Aggregate(TextChoices):
 
 
 class Attribute(TextChoices):
-    """Of workers, that a metric can be divided by."""
+    """Attributes of workers that a metric can be divided by."""
 
     MEMORY_LIMIT = "memory_limit", "memory limit (bytes)"
     NTHREADS = "nthreads", "threads"
@@ -46,20 +46,20 @@ class Comparison(TextChoices):
 
 
 class NoData(TextChoices):
-    RESOLVE = "resolve", "the condition doesn't hold"
-    KEEP = "keep", "stays as it was"
-    FIRE = "fire", "the condition holds"
+    RESOLVE = "resolve", "the condition is false"
+    KEEP = "keep", "the alert stays as it is"
+    FIRE = "fire", "the condition is true"
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Series: of a metric, with labels. `worker` in matchers is the worker's name."""
+    """Selects series of a metric by labels. `worker` in matchers is the worker's name."""
 
     metric: str
     matchers: tuple[Matcher, ...] = ()
     function: Function = Function.VALUE
     window: float = 0.0
-    """seconds that a rate or change is taken over"""
+    """seconds of a rate or change"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +72,15 @@ class MetricCondition:
     comparison: Comparison
     threshold: float
     clear_threshold: float | None = None
-    """hysteresis: once it held, it holds until this is no more crossed; None: the threshold itself"""
+    """hysteresis: a firing alert is resolved when the value crosses this; None: the threshold"""
     quantile: float = 0.5
     divisor: Selector | Attribute | None = None
-    """aggregated as the selector is; what is divided by 0 is no data"""
+    """aggregated like the selector; a division by 0 gives no data"""
 
 
 @dataclass(frozen=True, slots=True)
 class EventCondition:
-    """`count` or more of an event in the last `window` seconds.
-
-    Lasting events (a worker is paused) hold as long as they last.
-    """
+    """True after `count` or more events in the last `window` seconds, or while a lasting event lasts."""
 
     event: str
     """one of RULE_EVENTS"""
@@ -92,9 +89,9 @@ class EventCondition:
     count: int = 1
     window: float = 60.0
     pattern: str = ""
-    """a regular expression, found anywhere in the message; "": any"""
+    """a regular expression that is searched in the message; "": any message"""
     level: int = 0
-    """of log lines, at least (logging.WARNING is 30)"""
+    """lowest level of log lines (logging.WARNING is 30)"""
 
 
 AnyCondition = MetricCondition | EventCondition
@@ -102,10 +99,10 @@ AnyCondition = MetricCondition | EventCondition
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """All conditions have to hold for `hold` seconds; the first says what the alerts are of.
+    """All conditions have to be true for `hold` seconds. The first one determines the subjects.
 
-    A condition over the whole cluster is joined to each worker or series of the first; two that are each of
-    workers (or series) are joined by worker (or labels).
+    A condition over the whole cluster is joined to each subject of the first condition. Conditions for each
+    worker are joined by worker, conditions for each series by labels.
     """
 
     conditions: tuple[AnyCondition, ...]

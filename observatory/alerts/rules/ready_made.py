@@ -1,4 +1,4 @@
-"""Rules that are there from the beginning. Their names are short: they are flags of clusters and runs."""
+"""The ready-made rules. Their names are short, because clusters and runs show them as flags."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ReadyMade:
     name: str
     severity: Severity
     description: str
-    """what it means, and what has to be there for it"""
+    """what it means, and what it needs"""
     advice: str
     message: str
     conditions: tuple[AnyCondition, ...]
@@ -60,7 +60,7 @@ class ReadyMade:
 
 
 def _of(metric: str, function: Function = Function.VALUE, window: float = 0.0, **labels: str) -> Selector:
-    """Labels that are told alternatives, as `waiting|queued`, are regular expressions."""
+    """Label values with alternatives, such as `waiting|queued`, are regular expressions."""
     matchers = tuple(Matcher(label, "=~" if "|" in value else "=", value) for label, value in labels.items())
     return Selector(metric, matchers, function, window)
 
@@ -88,10 +88,9 @@ RULES = (
         "cluster-memory",
         "Memory pressure",
         Severity.WARNING,
-        "All workers together use over 85 % of the memory that they may, so that they spill to disk or "
-        "pause.",
-        "Use more workers, or ones with more memory; make partitions smaller; don't keep results that "
-        "nobody needs (persist).",
+        "All workers together use over 85 % of their memory limits, so that they spill to disk or pause.",
+        "Use more workers or workers with more memory, use smaller partitions, and don't persist results "
+        "that aren't needed.",
         "{cluster}: its workers use {value} of their memory",
         (_cluster(_of(CLUSTER_MEMORY, type="process"), 0.85, 0.8, CLUSTER_LIMIT),),
         MINUTE,
@@ -100,10 +99,9 @@ RULES = (
         "worker-memory",
         "Worker memory",
         Severity.WARNING,
-        "A worker uses over 90 % of its memory limit; its nanny kills it at 95 %, with all results that it "
-        "has.",
-        "Look at what it computed then and at its unmanaged memory: make partitions smaller, run fewer "
-        "threads a worker, or give workers more memory.",
+        "A worker uses over 90 % of its memory limit; its nanny kills it at 95 %, and its results are lost.",
+        "Look at the tasks that it ran and at its unmanaged memory. Use smaller partitions, fewer threads "
+        "per worker, or workers with more memory.",
         "{cluster}: {worker} uses {value} of its memory limit",
         (_each_worker(_of(WORKER_MEMORY, type="process"), 0.9, 0.85, Attribute.MEMORY_LIMIT),),
         5.0,
@@ -112,8 +110,7 @@ RULES = (
         "disk-usage",
         "Disk usage",
         Severity.CRITICAL,
-        "The disk that a worker spills to is over 95 % full; tasks fail once there is no room for results. "
-        "Needs the agent.",
+        "The disk that a worker spills to is over 95 % full; tasks fail when it is full. Needs the agent.",
         "Give the workers a larger disk (local_directory, or distributed's temporary-directory), or spill "
         "less.",
         "{cluster}: the disk of {worker} is {value} full",
@@ -124,10 +121,10 @@ RULES = (
         "unmanaged-memory",
         "Unmanaged memory",
         Severity.WARNING,
-        "Over half of a worker's memory limit is taken by what Dask doesn't manage: libraries, leaks, "
-        "memory that wasn't given back, or tasks that need much while they run.",
-        "Look for references that tasks keep, and for how large one task gets; trim memory "
-        "(MALLOC_TRIM_THRESHOLD_), or restart workers now and then (lifetime).",
+        "Over half of a worker's memory limit is unmanaged: used by libraries or leaks, not "
+        "returned to the system, or needed by running tasks.",
+        "Look for references that tasks keep, and for large single tasks. Trim memory "
+        "(MALLOC_TRIM_THRESHOLD_), or restart workers regularly (lifetime).",
         "{cluster}: unmanaged memory of {worker} is {value} of its limit",
         (_each_worker(_of(WORKER_MEMORY, type="unmanaged"), 0.5, 0.45, Attribute.MEMORY_LIMIT),),
         2 * MINUTE,
@@ -136,10 +133,10 @@ RULES = (
         "spilling",
         "Spilling",
         Severity.WARNING,
-        "Results of over a fifth of the cluster's memory lie on disk; reading them back takes far longer "
-        "than from memory.",
-        "Use more workers or ones with more memory, and smaller partitions; persist less at once.",
-        "{cluster}: what its workers spilled is {value} of their memory",
+        "Results of the size of over 20 % of the cluster's memory are on disk; reading them back is far "
+        "slower than from memory.",
+        "Use more workers or workers with more memory, use smaller partitions, and persist less at once.",
+        "{cluster}: spilled results are {value} of its workers' memory",
         (_cluster(_of(CLUSTER_MEMORY, type="spilled"), 0.2, 0.15, CLUSTER_LIMIT),),
         MINUTE,
     ),
@@ -147,9 +144,9 @@ RULES = (
         "worker-paused",
         "Worker paused",
         Severity.WARNING,
-        "A worker begins no more tasks, since its memory is nearly full (80 % of its limit). Without the "
-        "agent a cluster tells it only while it isn't busy.",
-        "Look at its memory: if it doesn't fall by itself, results are too large or something leaks.",
+        "A worker starts no tasks, because its memory is nearly full (80 % of its limit). Without the "
+        "agent this is only visible while the cluster isn't busy.",
+        "Look at its memory. If it doesn't fall by itself, results are too large or memory leaks.",
         "{cluster}: {worker} is paused",
         (EventCondition(WORKER_PAUSED.name, By.WORKER),),
         10.0,
@@ -158,9 +155,9 @@ RULES = (
         "worker-lost",
         "Worker lost",
         Severity.WARNING,
-        "A worker went away without saying so: it was killed, or its machine or connection failed. What it "
-        "had is computed again.",
-        "Look at its last minute: its memory, its nanny's log, and whether its machine was taken away "
+        "A worker disappeared without closing: it was killed, or its machine or connection failed. Its "
+        "results are computed again.",
+        "Look at its memory in the last minute, at its nanny's log, and whether its machine was reclaimed "
         "(spot instances).",
         "{cluster}: {worker} was lost: {text}",
         (EventCondition("worker-lost", By.WORKER, window=5 * MINUTE),),
@@ -169,10 +166,9 @@ RULES = (
         "killed-worker",
         "KilledWorker",
         Severity.CRITICAL,
-        "Dask gave up a task, since several workers in a row died while they had it. Needs the agent.",
-        "Look at what the error's page shows of those workers' memory: most often the task needs more than "
-        "they have.",
-        "{cluster}: a task was given up (KilledWorker): {text}",
+        "Dask failed a task because several workers in a row died while they had it. Needs the agent.",
+        "Look at those workers' memory on the error's page: most often the task needs more than they have.",
+        "{cluster}: a task failed (KilledWorker): {text}",
         (EventCondition(KILLED_WORKER.name, By.CLUSTER, window=10 * MINUTE),),
     ),
     ReadyMade(
@@ -180,7 +176,7 @@ RULES = (
         "Task errors",
         Severity.WARNING,
         "Ten tasks or more erred within five minutes.",
-        "Look at the errors by type; if they come from outside (a network, a store), let tasks retry "
+        "Look at the errors by type. If they have an outside cause (network, storage), let tasks retry "
         "(retries=).",
         "{cluster}: {value} tasks erred in five minutes: {text}",
         (EventCondition(TASK_ERRED.name, By.CLUSTER, count=10, window=5 * MINUTE),),
@@ -189,11 +185,11 @@ RULES = (
         "event-loop",
         "Event loop blocked",
         Severity.WARNING,
-        "A worker's event loop comes round less than twice a second, so that it answers late, and may be "
-        "taken for lost.",
-        "Look at the profile of the event loop, and for tasks that hold Python's lock (GIL) for long: "
-        "custom serialization, regular expressions, pure Python on large data.",
-        "{cluster}: the event loop of {worker} comes round each {value}",
+        "A worker's event loop ticks less than twice a second, so that the worker responds late and may be "
+        "considered lost.",
+        "Look at the profile of the event loop, and for tasks that hold the GIL for long: custom "
+        "serialization, regular expressions, pure Python on large data.",
+        "{cluster}: the event loop of {worker} ticks every {value}",
         (_each_worker(_of("observatory_worker_event_loop_interval_seconds"), 0.5, 0.3),),
         MINUTE,
     ),
@@ -201,9 +197,8 @@ RULES = (
         "gil-contention",
         "GIL contention",
         Severity.INFO,
-        "A worker's threads wait for Python's lock (GIL) over 60 % of the time. Needs gilknocker on the "
-        "workers.",
-        "Use more workers with fewer threads each, or code that releases the lock (NumPy, pandas, Arrow).",
+        "A worker's threads wait for the GIL over 60 % of the time. Needs gilknocker on the workers.",
+        "Use more workers with fewer threads each, or code that releases the GIL (NumPy, pandas, Arrow).",
         "{cluster}: threads of {worker} wait for the GIL {value} of the time",
         (_each_worker(_of("observatory_worker_gil_contention_ratio"), 0.6, 0.5),),
         MINUTE,
@@ -213,9 +208,9 @@ RULES = (
         "Scheduler saturated",
         Severity.WARNING,
         "The scheduler uses a whole core and its event loop lags, so that workers wait for it. Needs the "
-        "agent, or prometheus_client beside the scheduler.",
+        "agent, or prometheus_client on the scheduler.",
         "Make fewer and larger tasks (under about a thousand a second), and smaller graphs.",
-        "{cluster}: its scheduler uses {value} CPU and lags",
+        "{cluster}: the scheduler uses {value} CPU and lags",
         (
             _cluster(_of("observatory_scheduler_cpu_percent"), 90, 80),
             _cluster(_of("observatory_scheduler_event_loop_interval_seconds"), 0.05, 0.04),
@@ -226,9 +221,9 @@ RULES = (
         "idle-cluster",
         "Idle cluster",
         Severity.INFO,
-        "For an hour there was nothing to compute, while workers are up and perhaps paid for.",
-        "Close it, or let it scale by itself (adapt), or close when idle (distributed.scheduler.idle- "
-        "timeout).",
+        "The cluster had nothing to compute for an hour while its workers were running.",
+        "Close it, let it scale adaptively (adapt), or close it when idle "
+        "(distributed.scheduler.idle-timeout).",
         "{cluster}: idle for an hour with {value} workers",
         (
             _cluster(_of("observatory_cluster_workers", state="total"), 0),
@@ -244,11 +239,11 @@ RULES = (
         "no-progress",
         "No progress",
         Severity.WARNING,
-        "Tasks wait, and for fifteen minutes none has finished. Needs the agent, or prometheus_client "
-        "beside the scheduler.",
-        "Look at whether there are workers for what tasks ask for (resources, memory), whether they are "
-        "paused, and what they do (profile). Where tasks take that long, raise the time.",
-        "{cluster}: {value} tasks wait and none has finished for fifteen minutes",
+        "Tasks are waiting, and none has finished for fifteen minutes. Needs the agent, or "
+        "prometheus_client on the scheduler.",
+        "Check whether workers have the resources that tasks require, whether they are paused, and what "
+        "they do (profile). If your tasks take that long, increase the time.",
+        "{cluster}: {value} tasks are waiting and none has finished for fifteen minutes",
         (
             _cluster(_of(CLUSTER_TASKS, state="waiting|queued|no-worker"), 0),
             _cluster(
@@ -263,8 +258,8 @@ RULES = (
         "unreachable",
         "Unreachable",
         Severity.CRITICAL,
-        "The scheduler of a target doesn't answer: it hangs, or its machine or the network does.",
-        "Look at its log and its load; until it answers, all that it does is unknown.",
+        "The scheduler of a target doesn't answer: it hangs, or its machine or the network failed.",
+        "Look at its log and its load. Nothing is recorded until it answers.",
         "{cluster}: the scheduler doesn't answer",
         (EventCondition(UNREACHABLE.name, By.CLUSTER),),
         30.0,
@@ -274,10 +269,9 @@ RULES = (
         "Transfers",
         Severity.INFO,
         "Workers spend more time fetching results from each other than computing. Needs the agent, or "
-        "prometheus_client beside the scheduler.",
-        "Use fewer and larger workers, larger tasks, and fewer shuffles; keep together what belongs "
-        "together.",
-        "{cluster}: transfers take {value} of the time of computing",
+        "prometheus_client on the scheduler.",
+        "Use fewer and larger workers, larger tasks and fewer shuffles, and compute related data together.",
+        "{cluster}: transfers take {value} of the compute time",
         (
             _cluster(
                 _of(TASK_SECONDS, Function.RATE, 5 * MINUTE, action="transfer"),
@@ -294,14 +288,14 @@ BY_KEY = {rule.key: rule for rule in RULES}
 
 
 def make_after_migrations(apps: Apps = all_apps, **_: Any) -> None:
-    """Of Django's signal; does nothing where the tables are gone."""
+    """Handles Django's post_migrate signal; does nothing if the tables were removed."""
     with suppress(LookupError):
         apps.get_model("alerts", "RuleMade")
         make()
 
 
 def make() -> None:
-    """Makes those that were never made; people may have changed or deleted the others."""
+    """Creates the ready-made rules that were never created. Users may have changed or deleted others."""
     made = set(RuleMade.objects.values_list("key", flat=True))
     for ready_made in RULES:
         if ready_made.key not in made:
@@ -314,11 +308,11 @@ def _make(ready_made: ReadyMade) -> None:
     if is_new:
         fields = ready_made.fields() | {"name": _free_name(ready_made.name)}
         rule = Rule.objects.create(key=ready_made.key, **fields)
-        _ask(rule, ready_made)
+        _add_conditions(rule, ready_made)
 
 
 def reset(rule: Rule) -> None:
-    """Makes a ready-made rule ask and say again what it did at first; where it is asked stays."""
+    """Restores a ready-made rule's conditions and texts. Its scope stays."""
     ready_made = BY_KEY[rule.key]
     with transaction.atomic():
         for name, value in ready_made.fields().items():
@@ -329,16 +323,16 @@ def reset(rule: Rule) -> None:
         rule.error, rule.error_time = "", None
         rule.save()
         rule.conditions.all().delete()
-        _ask(rule, ready_made)
+        _add_conditions(rule, ready_made)
 
 
-def _ask(rule: Rule, ready_made: ReadyMade) -> None:
+def _add_conditions(rule: Rule, ready_made: ReadyMade) -> None:
     for row in rows_of(ready_made.conditions):
         row.rule = rule
         row.save()
 
 
 def _free_name(name: str, besides: Rule | None = None) -> str:
-    """The name, or another where people gave it to a rule of theirs."""
+    """The name, or a variant if another rule has it."""
     others = Rule.objects.exclude(pk=besides.pk) if besides else Rule.objects.all()
     return f"{name} (ready-made)" if others.filter(name=name).exists() else name

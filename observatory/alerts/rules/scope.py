@@ -1,4 +1,4 @@
-"""Where a rule is asked: in projects, of targets, of clusters with names; each that isn't given is all."""
+"""The clusters that a rule applies to: by project, target and name. An empty part means all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from observatory.clusters.models import Cluster, Project, Target
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Primary keys and patterns of names; an empty one is all."""
+    """Primary keys and name patterns; empty means all."""
 
     projects: frozenset[int]
     targets: frozenset[int]
@@ -22,30 +22,30 @@ class Scope:
 
     @classmethod
     def of(cls, rule: Rule) -> Scope:
-        """Costs no query where the rule's projects and targets are prefetched."""
+        """Needs no query if the rule's projects and targets are prefetched."""
         return cls.over(rule.projects.all(), rule.targets.all(), rule.cluster_names)
 
     @classmethod
     def over(cls, projects: Iterable[Project], targets: Iterable[Target], names: str = "") -> Scope:
-        """`names` has a pattern a line."""
+        """`names` has one pattern per line."""
         return cls(
             frozenset(project.pk for project in projects),
             frozenset(target.pk for target in targets),
             tuple(line.strip() for line in names.splitlines() if line.strip()),
         )
 
-    def holds(self, cluster: Cluster) -> bool:
+    def includes(self, cluster: Cluster) -> bool:
         return (
             (not self.projects or cluster.project_id in self.projects)
             and (not self.targets or cluster.target_id in self.targets)
-            and self._names(cluster.name)
+            and self._matches_name(cluster.name)
         )
 
-    def _names(self, name: str) -> bool:
+    def _matches_name(self, name: str) -> bool:
         return not self.patterns or any(fnmatchcase(name, pattern) for pattern in self.patterns)
 
     def clusters(self) -> QuerySet[Cluster]:
-        """Those that there are, live and ended."""
+        """All clusters in scope, live and ended."""
         found = Cluster.objects.all()
         if self.projects:
             found = found.filter(project__in=self.projects)
@@ -53,16 +53,5 @@ class Scope:
             found = found.filter(target__in=self.targets)
         if self.patterns:
             names = found.order_by().values_list("name", flat=True).distinct()
-            found = found.filter(name__in=[name for name in names if self._names(name)])
+            found = found.filter(name__in=[name for name in names if self._matches_name(name)])
         return found
-
-
-def clusters_of(rule: Rule) -> QuerySet[Cluster]:
-    """The clusters that a rule, enabled or not, is about."""
-    return Scope.of(rule).clusters()
-
-
-def rules_of(cluster: Cluster) -> list[Rule]:
-    """The enabled rules that are asked of a cluster, in order of their names."""
-    rules = Rule.objects.filter(enabled=True).prefetch_related("projects", "targets")
-    return [rule for rule in rules if Scope.of(rule).holds(cluster)]

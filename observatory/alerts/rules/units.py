@@ -1,19 +1,21 @@
-"""Values as people read them: "3.7 GiB", "93 %", "1.5 s"."""
+"""The units of metrics, and values in them as people read them: "3.7 GiB", "93 %", "1.5 s"."""
 
 from __future__ import annotations
 
 import math
 
 from observatory.alerts.rules.conditions import Attribute, Function, MetricCondition, Selector
+from observatory.clusters.formatting import format_duration
 from observatory.wire.metrics import METRICS
 
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+LONGEST_DURATION = 1e12
+"""seconds; longer ones are written as numbers"""
 SUFFIXES = ("bytes", "seconds", "ratio", "percent")
-MINUTE, HOUR = 60, 3600
 
 
 def unit_of(condition: MetricCondition) -> str:
-    """bytes, seconds, ratio, percent, "" for plain numbers, or one of these and "/s"."""
+    """bytes, seconds, ratio, percent, one of these with "/s", or "" for plain numbers."""
     unit = _unit(condition.selector)
     if condition.divisor is None:
         return unit
@@ -21,25 +23,27 @@ def unit_of(condition: MetricCondition) -> str:
     if divisor is Attribute.MEMORY_LIMIT:
         below = "bytes"
     elif divisor is Attribute.NTHREADS:
-        # of seconds of work a second, or of percents of cores: a share of the threads
+        # seconds of work per second, or percent of cores, become a share of the threads
         return unit if unit in ("ratio", "percent") else ""
     else:
         below = _unit(divisor)
     return "ratio" if unit == below else ""
 
 
-def amount(value: float | None, unit: str) -> str:
-    """A value of a unit as `unit_of` tells it; "–" where there is none."""
+def format_value(value: float | None, unit: str) -> str:
+    """A value in a unit of `unit_of`; "–" for None and NaN."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     if unit.endswith("/s"):
-        return f"{amount(value, unit.removesuffix('/s'))}/s"
+        return f"{format_value(value, unit.removesuffix('/s'))}/s"
     if unit == "bytes":
         return _size(value)
+    if unit == "seconds" and abs(value) < LONGEST_DURATION:
+        return format_duration(value)
     if unit == "seconds":
-        return _duration(value)
+        return f"{_number(value)} s"
     if unit == "ratio":
         return f"{_number(value * 100)} %"
     if unit == "percent":
@@ -48,7 +52,7 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def unit_of_metric(name: str) -> str:
-    """The declared unit of Observatory's and Dask's metrics; of others, what the end of the name says."""
+    """The declared unit of Observatory's and Dask's metrics; for others the unit in the name."""
     if name in METRICS:
         return METRICS[name].unit
     return unit_of_name(name)
@@ -68,7 +72,7 @@ def _unit(selector: Selector) -> str:
         return unit
     if unit.endswith("/s"):
         return ""
-    # seconds a second are a share
+    # seconds per second are a share
     return "ratio" if unit == "seconds" else f"{unit}/s"
 
 
@@ -80,18 +84,8 @@ def _size(value: float) -> str:
     return f"{_number(value)} {SIZES[step]}"
 
 
-def _duration(value: float) -> str:
-    if abs(value) >= HOUR:
-        return f"{_number(value / HOUR)} h"
-    if abs(value) >= 2 * MINUTE:
-        return f"{_number(value / MINUTE)} min"
-    if 0 < abs(value) < 1:
-        return f"{_number(value * 1000)} ms"
-    return f"{_number(value)} s"
-
-
 def _number(value: float) -> str:
-    """With three digits that count; large ones whole."""
+    """Three significant digits; large numbers without decimals."""
     if abs(value) >= 1e15:
         return f"{value:.3g}"
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

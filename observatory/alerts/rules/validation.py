@@ -1,4 +1,4 @@
-"""Why a rule can't work as it is written: said at the field when it is saved, before it fails later."""
+"""Validates rules: finds problems that would make evaluation fail, for the form's fields."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from observatory.alerts.rules.events import LOG, RULE_EVENTS, WORKER_PAUSED, Rul
 from observatory.alerts.rules.known_metrics import MAX_VALUES, KnownMetric, known_metric
 from observatory.alerts.silences.matchers import Matcher, MatcherError, check_pattern, parse_matchers
 
-MOST_CONDITIONS = 4
+MAX_CONDITIONS = 4
 PLACEHOLDERS = ("cluster", "worker", "value", "threshold", "labels", "text")
-MOST_NAMED = 8
-"""values that a message names"""
+MAX_LISTED = 8
+"""values that an error message lists"""
 
 Found = Iterator[tuple[str, str]]
-"""field and message of each problem"""
+"""(field, message) of each problem"""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     condition_index: int | None
-    """None: of the rule itself"""
+    """None: a problem of the rule itself"""
     field: str
-    """of the model; "": of none"""
+    """of the model; "" for none"""
     message: str
 
 
 def problems(rule: Rule, conditions: Sequence[Condition]) -> list[Problem]:
-    """All that is wrong with a rule and its conditions, which may be unsaved; nothing: it can work.
+    """The problems of a rule and its conditions, which may be unsaved.
 
     Raises psycopg.Error without a database.
     """
@@ -49,14 +49,14 @@ def problems(rule: Rule, conditions: Sequence[Condition]) -> list[Problem]:
 def _of_rule(rule: Rule, conditions: Sequence[Condition]) -> Found:
     if not conditions:
         yield "", "A rule needs a condition."
-    if len(conditions) > MOST_CONDITIONS:
-        yield "", f"A rule has at most {MOST_CONDITIONS} conditions."
+    if len(conditions) > MAX_CONDITIONS:
+        yield "", f"A rule has at most {MAX_CONDITIONS} conditions."
     if not 0 <= rule.hold_seconds <= DAY:  # nor is NaN
-        yield "hold_seconds", "It has to hold for 0 seconds to a day."
+        yield "hold_seconds", "Enter 0 seconds to a day."
     for name in dict.fromkeys(re.findall(r"\{([^{}]*)\}", rule.message)):
         if name not in PLACEHOLDERS:
             known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
-            yield "message", f"{{{name[:40]}}} is none of what can be filled in: {known}."
+            yield "message", f"{{{name[:40]}}} isn't a placeholder. Use {known}."
 
 
 def _of_metric(condition: Condition) -> Found:
@@ -75,12 +75,12 @@ def _of_metric(condition: Condition) -> Found:
 
 
 def _unknown(name: str) -> str:
-    return f"No cluster has told a metric called {name[:100]}." if name else "Choose a metric."
+    return f"No cluster has reported a metric {name[:100]}." if name else "Choose a metric."
 
 
 def _of_window(condition: Condition) -> Found:
     if not 1 <= (condition.window_seconds or 0) <= DAY:
-        yield "window_seconds", "Say over how long: 1 second to a day."
+        yield "window_seconds", "Enter a window of 1 second to a day."
 
 
 def _of_threshold(condition: Condition) -> Found:
@@ -92,24 +92,30 @@ def _of_threshold(condition: Condition) -> Found:
         return
     rises = condition.comparison in (Comparison.ABOVE, Comparison.AT_LEAST)
     if not math.isfinite(clear):
-        yield "clear_threshold", "The threshold to clear at has to be a number, or empty."
+        yield "clear_threshold", "The clear threshold has to be a number, or empty."
     elif clear > threshold if rises else clear < threshold:
         side = "below" if rises else "above"
-        yield "clear_threshold", f"It is cleared {side} its threshold, {threshold:g}, or at it."
+        yield (
+            "clear_threshold",
+            f"The clear threshold has to be {side} the threshold ({threshold:g}), or equal to it.",
+        )
 
 
 def _of_subjects(condition: Condition, metric: KnownMetric) -> Found:
     if condition.by == By.WORKER and not metric.of_workers:
-        yield "by", f"No worker tells {metric.name}: choose the whole cluster, or each series."
+        yield "by", f"{metric.name} isn't reported by workers: choose the whole cluster or each series."
 
 
 def _of_divisor(condition: Condition, metric: KnownMetric) -> Found:
     match condition.divisor:
         case Condition.Divisor.ATTRIBUTE:
             if not condition.divisor_attribute:
-                yield "divisor_attribute", "Choose what of the worker to divide by."
+                yield "divisor_attribute", "Choose the attribute to divide by."
             elif condition.by == By.SERIES and not metric.of_workers:
-                yield "divisor_attribute", f"{metric.name} is of no worker: choose the whole cluster."
+                yield (
+                    "divisor_attribute",
+                    f"{metric.name} isn't reported by workers: choose the whole cluster.",
+                )
         case Condition.Divisor.METRIC:
             name = condition.divisor_metric
             divisor = known_metric(name) if name else None
@@ -123,28 +129,28 @@ def _of_divisor(condition: Condition, metric: KnownMetric) -> Found:
 
 
 def _is_of_all(metric: KnownMetric) -> bool:
-    """Whether there is one series of it for the whole cluster."""
+    """True if the metric has a single series for the whole cluster."""
     return not metric.of_workers and not metric.labels
 
 
 def _of_same_labels(field: str, metric: KnownMetric, other: KnownMetric, labels: tuple[str, str]) -> Found:
-    """Series are joined to those with the same labels."""
+    """Series can only be joined if their labels are the same."""
     ours, theirs = (sorted({*each.labels} - {"worker"}) for each in (metric, other))
-    advice = "choose each worker, or the whole cluster."
+    advice = "choose each worker or the whole cluster."
     if ours != theirs:
-        said = f"The series of {metric.name} have {_named(ours)}, those of {other.name} {_named(theirs)}"
+        said = f"The series of {metric.name} have {_listed(ours)}, those of {other.name} {_listed(theirs)}"
         yield field, f"{said}: {advice}"
     elif metric.of_workers and not other.of_workers:
-        yield field, f"{other.name} is of no worker, {metric.name} is: {advice}"
+        yield field, f"{metric.name} is reported by workers, {other.name} isn't: {advice}"
     else:
         with_values = [_exact(text) for text in labels]
         for label in sorted(with_values[0].keys() & with_values[1].keys()):
             if with_values[0][label] != with_values[1][label]:
-                yield field, f"No series has the label {label} of both: {advice}"
+                yield field, f"The conditions require different values of the label {label}: {advice}"
 
 
 def _exact(labels: str) -> dict[str, str]:
-    """The values that labels have to have."""
+    """The label values that `=` matchers require."""
     try:
         matchers = parse_matchers(labels)
     except MatcherError:
@@ -160,28 +166,28 @@ def _of_labels(field: str, text: str, metric: KnownMetric) -> Found:
         return
     for matcher in matchers:
         if matcher.label == "worker" and metric.of_workers:
-            continue  # workers come and go
+            continue  # the worker may join later
         if matcher.label not in metric.labels:
             if not matcher.matches({}):
-                known = _named([label for label in metric.labels if label != "worker"])
-                yield field, f"No series of {metric.name} has the label {matcher.label}: they have {known}."
+                known = _listed([label for label in metric.labels if label != "worker"])
+                yield field, f"No series of {metric.name} has the label {matcher.label}. Labels: {known}."
         elif not _may_match(matcher, metric.labels[matcher.label]):
-            seen = _named(metric.labels[matcher.label])
-            yield field, f"No series of {metric.name} has {matcher}: there were {seen}."
+            seen = _listed(metric.labels[matcher.label])
+            yield field, f"No series of {metric.name} matches {matcher}. Values: {seen}."
 
 
 def _may_match(matcher: Matcher, seen: Sequence[str]) -> bool:
-    """Where not all values were seen, others may."""
+    """True if the matcher matches a known value, or if not all values are known."""
     if not seen or len(seen) >= MAX_VALUES:
         return True
     return any(matcher.matches({matcher.label: value}) for value in ("", *seen))
 
 
-def _named(values: Sequence[str]) -> str:
+def _listed(values: Sequence[str]) -> str:
     if not values:
         return "no labels"
-    more = f" and {len(values) - MOST_NAMED} more" if len(values) > MOST_NAMED else ""
-    return ", ".join(value[:60] for value in values[:MOST_NAMED]) + more
+    more = f" and {len(values) - MAX_LISTED} more" if len(values) > MAX_LISTED else ""
+    return ", ".join(value[:60] for value in values[:MAX_LISTED]) + more
 
 
 def _of_event(condition: Condition) -> Found:
@@ -190,14 +196,14 @@ def _of_event(condition: Condition) -> Found:
         yield "event", f"There is no event {name[:40]}." if name else "Choose an event."
         return
     if condition.by == By.SERIES:
-        yield "by", "What happens is of each worker, or of the whole cluster."
+        yield "by", "Conditions on events are for each worker or the whole cluster."
     if not event.is_lasting:
         yield from _of_window(condition)
     yield from _of_count(condition, event)
     if condition.level and event is not LOG:
         yield "level", "Only log lines have a level."
     if condition.pattern and not event.has_text:
-        yield "pattern", "There is no text in it that a regular expression could be found in."
+        yield "pattern", "This event has no message to search in."
     elif condition.pattern:
         try:
             check_pattern(condition.pattern)
@@ -207,11 +213,11 @@ def _of_event(condition: Condition) -> Found:
 
 def _of_count(condition: Condition, event: RuleEvent) -> Found:
     if (condition.count or 0) < 1:
-        yield "count", "It has to happen at least once."
+        yield "count", "Enter at least 1."
     elif condition.count > 1 and event.is_single:
-        yield "count", "It happens once at a time: say 1."
+        yield "count", "This can only happen once at a time: enter 1."
     elif condition.count > 1 and event is WORKER_PAUSED and condition.by == By.WORKER:
-        yield "count", "A worker is paused once at a time: count those of the whole cluster."
+        yield "count", "A worker is paused once at a time. Count paused workers over the whole cluster."
 
 
 def _of_join(first: Condition, other: Condition) -> Found:
@@ -221,11 +227,10 @@ def _of_join(first: Condition, other: Condition) -> Found:
     if ours == By.CLUSTER:
         yield (
             "by",
-            "The first condition is of the whole cluster, so this one has to be, too: "
-            "the alerts are of what the first one is of.",
+            "The first condition is for the whole cluster, so this one has to be too.",
         )
     elif ours != theirs:
-        yield "by", "The first condition is of each worker: choose that, or the whole cluster."
+        yield "by", "The first condition is for each worker: choose that or the whole cluster."
     elif ours == By.SERIES:
         metrics = known_metric(first.metric), known_metric(other.metric)
         if metrics[0] is not None and metrics[1] is not None and not _is_of_all(metrics[1]):

@@ -1,4 +1,4 @@
-"""When maintenance is: once, or again each day or week, at the same time in UTC."""
+"""The occurrences of maintenance windows: once, or every day or week at the same time in UTC."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PERIODS = {
 
 
 def occurrence(window: MaintenanceWindow, at: datetime) -> tuple[datetime, datetime] | None:
-    """From when to when it is that goes on `at`, or else the next one; None: there is none any more."""
+    """Start and end of the current occurrence, or else of the next one; None: it is over."""
     start, stop = window.starts, window.stops
     period = PERIODS.get(window.repeat)
     if period is not None and at >= stop:
@@ -22,6 +22,6 @@ def occurrence(window: MaintenanceWindow, at: datetime) -> tuple[datetime, datet
     return (start, stop) if at < stop else None
 
 
-def goes_on(window: MaintenanceWindow, at: datetime) -> bool:
+def is_ongoing(window: MaintenanceWindow, at: datetime) -> bool:
     found = occurrence(window, at)
     return found is not None and found[0] <= at

@@ -1,6 +1,6 @@
-"""Matchers of labels, as Prometheus and Alertmanager write them: `type="managed", worker=~"gpu-.*"`.
+"""Label matchers in the syntax of Prometheus and Alertmanager: `type="managed", worker=~"gpu-.*"`.
 
-Regular expressions are RE2's, as theirs: they take a time linear in the text, whatever both are.
+Regular expressions are RE2's, which take linear time.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Protocol
 
 import re2
 
-MOST = 20
-LONGEST_PATTERN = 500
+MAX_MATCHERS = 20
+MAX_PATTERN = 500
 MATCHER = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"\s*')
 
 
 class MatcherError(ValueError):
-    """The message says what is wrong, and where."""
+    """Says what is wrong, and where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class Matcher:
     value: str
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """A label that isn't there is "" ."""
+        """A missing label counts as an empty value."""
         value = labels.get(self.label, "")
         if self.operator in ("=", "!="):
             return (value == self.value) == (self.operator == "=")
         return bool(pattern(self.value).fullmatch(value)) == (self.operator == "=~")
 
     def __str__(self) -> str:
-        if "~" in self.operator:  # read as it is written, but for quotation marks
+        if "~" in self.operator:  # only quotation marks are escaped in patterns
             escaped = re.sub(r'(\\.)|"', lambda match: match[1] or '\\"', self.value)
         else:
             escaped = self.value.replace("\\", "\\\\").replace('"', '\\"')
@@ -45,7 +45,7 @@ class Matcher:
 
 
 def parse_matchers(text: str) -> tuple[Matcher, ...]:
-    """Of a text like `state="paused", worker=~"gpu-.*"`, also in braces or over lines.
+    """Parses matchers, optionally in braces or on several lines.
 
     Raises MatcherError.
     """
@@ -54,15 +54,15 @@ def parse_matchers(text: str) -> tuple[Matcher, ...]:
     while rest:
         match = MATCHER.match(rest)
         if match is None:
-            raise MatcherError(f'Write labels as name="value" (also !=, =~, !~); this is none: {rest[:60]}')
+            raise MatcherError(f'Write labels as name="value" (or !=, =~, !~), not as: {rest[:60]}')
         label, operator, value = match.groups()
         matcher = Matcher(label, operator, re.sub(r"\\(.)", r"\1", value) if "~" not in operator else value)
         if "~" in operator:
             check_pattern(matcher.value)
         found.append(matcher)
         rest = rest[match.end() :].lstrip(",").strip()
-    if len(found) > MOST:
-        raise MatcherError(f"At most {MOST} labels.")
+    if len(found) > MAX_MATCHERS:
+        raise MatcherError(f"At most {MAX_MATCHERS} labels.")
     return tuple(found)
 
 
@@ -71,14 +71,14 @@ def match_all(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
 
 
 def check_pattern(text: str) -> None:
-    """Raises MatcherError for what is no regular expression."""
-    if len(text) > LONGEST_PATTERN:
-        raise MatcherError(f"A regular expression has at most {LONGEST_PATTERN} characters.")
+    """Raises MatcherError for an invalid regular expression."""
+    if len(text) > MAX_PATTERN:
+        raise MatcherError(f"A regular expression has at most {MAX_PATTERN} characters.")
     try:
         pattern(text)
     except re2.error as error:
         reason = error.args[0].decode(errors="replace")
-        raise MatcherError(f"“{text[:60]}” is no regular expression (RE2): {reason}.") from None
+        raise MatcherError(f"“{text[:60]}” isn't a valid regular expression (RE2): {reason}.") from None
 
 
 class Pattern(Protocol):

@@ -1,4 +1,4 @@
-"""Who may see and answer which alerts. clusters/access.py says who may see which projects."""
+"""Permissions on alerts, derived from those on projects (clusters/access.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from observatory.clusters.access import (
     visible_projects,
 )
 
-ONLY_EDITORS = "Only editors and owners of a project acknowledge and silence its alerts."
+ONLY_EDITORS = "Only editors and owners of a project can acknowledge and silence its alerts."
 
 
 def visible_alerts(user: Person) -> QuerySet[Alert]:
@@ -25,22 +25,22 @@ def visible_alerts(user: Person) -> QuerySet[Alert]:
 
 
 def visible_rules(user: Person) -> QuerySet[Rule]:
-    """The rules that watch projects of `user`'s, in order of their names."""
+    """The rules that apply to the user's projects, by name."""
     projects = visible_projects(user)
     watched = Rule.objects.filter(Q(projects=None) | Q(projects__in=projects))
     return Rule.objects.filter(pk__in=watched.order_by().values("pk")) if projects else Rule.objects.none()
 
 
 def get_alert(user: Person, alert_id: int) -> Alert:
-    """Raises Http404 for an alert that isn't there and one that `user` may not see alike."""
+    """Raises Http404 if the alert doesn't exist or `user` may not see it."""
     alert = visible_alerts(user).filter(pk=alert_id).first()
     if alert is None:
-        raise Http404("There is no such alert, or you may not see it.")
+        raise Http404("The alert doesn't exist, or you may not see it.")
     return alert
 
 
 def get_alert_to_answer(user: Person, alert_id: int) -> Alert:
-    """As get_alert; raises PermissionDenied where `user` may see it, but not answer it."""
+    """Like get_alert; raises PermissionDenied if `user` may see but not change it."""
     alert = get_alert(user, alert_id)
     if not may_answer_alerts(user, alert):
         raise PermissionDenied(ONLY_EDITORS)
@@ -48,7 +48,7 @@ def get_alert_to_answer(user: Person, alert_id: int) -> Alert:
 
 
 def may_answer_alerts(user: Person, alert: Alert) -> bool:
-    """True for editors and owners of the project: they acknowledge and silence its alerts."""
+    """True for editors and owners of the project."""
     return may_set_targets(user, alert.cluster.project)
 
 

@@ -1,4 +1,4 @@
-"""The REST API of alerts. Those of a timeline are in timelines.py."""
+"""The REST API of alerts. timelines.py has the alerts of a timeline."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema, Status
 
 from observatory.alerts.models import Alert
-from observatory.alerts.silences.form import SilenceForm
+from observatory.alerts.silences.alert_form import SilenceAlertForm
 from observatory.alerts.web import access
-from observatory.alerts.web.acknowledging import acknowledge
+from observatory.alerts.web.acknowledgement import acknowledge
 from observatory.alerts.web.listing import AlertFilter, find_alerts
 from observatory.clusters.api import seconds
 from observatory.clusters.listed import page_of, read_field
@@ -28,7 +28,7 @@ Order = Literal["since", "-since", "severity", "-severity", "rule", "-rule", "cl
 
 
 class AlertQuery(Schema):
-    """Times are seconds. What is left out asks for all."""
+    """Times are seconds. A missing parameter doesn't filter."""
 
     state: Literal["", "pending", "firing", "resolved"] = ""
     severity: Literal["", "info", "warning", "critical"] = ""
@@ -38,9 +38,9 @@ class AlertQuery(Schema):
     """its name"""
     text: Text = ""
     since: float | None = None
-    """what was over by then is left out"""
+    """excludes alerts that were resolved before"""
     until: float | None = None
-    """what began later is left out"""
+    """excludes alerts that began later"""
     order: Order = "-since"
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     page_size: Annotated[int, Field(ge=1, le=MAXIMUM_PAGE_SIZE)] = 50
@@ -51,11 +51,11 @@ class Acknowledgement(Schema):
 
 
 class NewSilence(Schema):
-    """`of`: this alert alone, its rule on its cluster, or its rule in the whole project."""
+    """`of`: this alert only, its rule on its cluster, or its rule in the whole project."""
 
     lasts: Literal["1h", "4h", "1d", "until"] = "1h"
     until: str | None = None
-    """ISO 8601, where `lasts` says so"""
+    """ISO 8601, if `lasts` is "until" """
     of: Literal["alert", "cluster", "project"] = "alert"
     comment: str = ""
 
@@ -79,13 +79,13 @@ class AlertOut(Schema):
     cluster: int
     cluster_name: str
     worker: int | None
-    """the lifetime's id; its name is in the labels"""
+    """id of the worker's lifetime; its name is in the labels"""
     labels: dict[str, str]
     pending: float
     fired: float | None
     resolved: float | None
     value: float | None
-    """of the first condition, when it fired"""
+    """of the first condition when the alert fired"""
     last_value: float | None
     message: str
     is_late: bool
@@ -107,12 +107,12 @@ class AlertPage(Schema):
 
 @router.get("/alerts", response={200: AlertPage, 422: Refusal})
 def list_alerts(request: HttpRequest, query: Query[AlertQuery]) -> Any:
-    """The alerts that you may see and ask for; a page beyond the last gives the last."""
+    """The alerts that match the query; a page beyond the last returns the last."""
     try:
-        wanted = _wanted(query)
+        alert_filter = _filter_of(query)
     except ValidationError as error:
         return refusal(error.message_dict)
-    found = find_alerts(cast(User, request.user), wanted)
+    found = find_alerts(cast(User, request.user), alert_filter)
     return page_of(found, query.page, query.page_size, _alert)
 
 
@@ -123,7 +123,7 @@ def get_alert(request: HttpRequest, alert_id: int) -> dict[str, Any]:
 
 @router.post("/alerts/{int:alert_id}/acknowledge", response=AlertOut)
 def acknowledge_alert(request: HttpRequest, alert_id: int, sent: Acknowledgement) -> dict[str, Any]:
-    """Says that you look after it, and what you have to say of it."""
+    """Acknowledges the alert: makes you its assignee and ends reminders."""
     user = cast(User, request.user)
     alert = access.get_alert_to_answer(user, alert_id)
     acknowledge(alert, user, sent.note)
@@ -132,9 +132,9 @@ def acknowledge_alert(request: HttpRequest, alert_id: int, sent: Acknowledgement
 
 @router.post("/alerts/{int:alert_id}/silence", response={201: SilenceOut, 422: Refusal})
 def silence_alert(request: HttpRequest, alert_id: int, new: NewSilence) -> Any:
-    """Keeps it, and others like it, quiet: nobody is told until the silence expires."""
+    """Silences the alert, or similar ones: no notifications until the silence expires."""
     user = cast(User, request.user)
-    form = SilenceForm(access.get_alert_to_answer(user, alert_id), user, new.dict())
+    form = SilenceAlertForm(access.get_alert_to_answer(user, alert_id), user, new.dict())
     if not form.is_valid():
         return refused(form)
     silence = form.save()
@@ -150,11 +150,11 @@ def silence_alert(request: HttpRequest, alert_id: int, new: NewSilence) -> Any:
     )
 
 
-def _wanted(query: AlertQuery) -> AlertFilter:
-    """Raises ValidationError for a time that makes no sense."""
-    asked = query.dict(exclude={"page", "page_size", "since", "until"})
+def _filter_of(query: AlertQuery) -> AlertFilter:
+    """Raises ValidationError for an invalid time."""
+    fields = query.dict(exclude={"page", "page_size", "since", "until"})
     since, until = (read_field(name, moment, getattr(query, name)) for name in ("since", "until"))
-    return AlertFilter(**asked, since=since, until=until)
+    return AlertFilter(**fields, since=since, until=until)
 
 
 def _alert(alert: Alert) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What fired in a cluster or during a run, by the names of its rules: “memory pressure”, “worker lost”."""
+"""Flags of clusters and runs: the names of the rules that fired, such as “worker lost”."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class Flag:
 
     name: str
     severity: str
-    """of the worst of them"""
+    """of the most severe alert"""
     count: int
     is_firing: bool
-    """whether one of them fires still"""
+    """at least one alert still fires"""
 
 
 Row = tuple[int, str, str, int, int]
-"""whose, rule, severity, how many, how many of them that fire still"""
+"""owner, rule, severity, number of alerts, number of alerts that still fire"""
 
 
 def flags_of_clusters(clusters: Sequence[int]) -> dict[int, list[Flag]]:
-    """The flags of each cluster that has some, the worst first."""
+    """The flags of clusters with alerts, the most severe first."""
     found = Alert.objects.filter(cluster__in=clusters, fired__isnull=False).order_by()
     still = Count("pk", filter=Q(state=Alert.State.FIRING))
     rows = found.values_list("cluster_id", "rule__name", "severity").annotate(Count("pk"), still=still)
@@ -40,7 +40,7 @@ def flags_of_clusters(clusters: Sequence[int]) -> dict[int, list[Flag]]:
 
 
 def flags_of_runs(runs: Sequence[int]) -> dict[int, list[Flag]]:
-    """The flags of each run that has some, of what fired in its window."""
+    """The flags of runs with alerts that fired in their window."""
     alert = "cluster__alerts"
     found = Run.objects.filter(raised_alerts(), pk__in=runs).order_by()
     still = Count(alert, filter=Q(**{f"{alert}__state": Alert.State.FIRING}))

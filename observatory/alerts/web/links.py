@@ -1,4 +1,4 @@
-"""Where an alert is seen."""
+"""Links to an alert on the timeline."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from django.urls import reverse
 from observatory.alerts.models import Alert
 
 AROUND = 120.0
-"""seconds shown before the conditions began to hold, and after it fired"""
+"""seconds shown before the alert was pending and after it fired"""
 
 
-def moment_url(alert: Alert) -> str:
-    """The cluster's timeline when the alert fired.
-
-    Without settings.PUBLIC_URL nobody knows how this server is called, and it is the path alone.
-    """
+def alert_url(alert: Alert) -> str:
+    """The URL of the cluster's timeline when the alert fired; only a path if settings.PUBLIC_URL isn't
+    set."""
     fired = alert.fired or alert.pending
-    return settings.PUBLIC_URL + moment_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp())
+    return settings.PUBLIC_URL + timeline_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp())
 
 
-def moment_path(cluster: int, pending: float, fired: float) -> str:
-    """As address.js reads it; times are seconds."""
+def timeline_path(cluster: int, pending: float, fired: float) -> str:
+    """The path in the format of address.js; times are seconds."""
     place = {"from": pending - AROUND, "to": fired + AROUND, "at": fired}
     query = urlencode({name: f"{time:.3f}" for name, time in place.items()})
     return f"{reverse('cluster', args=[cluster])}?{query}"

@@ -1,4 +1,4 @@
-"""The list of alerts: which of them a person asked for, in which order. And how many fire."""
+"""Filters, sorts and counts alerts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from observatory.clusters.access import Person, visible_projects
 
 COLUMNS = {"since": "pending", "severity": "rank", "rule": "rule__name", "cluster": "cluster__name"}
 ORDERS = (*COLUMNS, *(f"-{column}" for column in COLUMNS))
-"""as a query says it: “-” is the newest, or the worst, first"""
+"""values of the query parameter; “-” means descending"""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertFilter:
-    """What was asked for; an empty value asks for all."""
+    """An empty value doesn't filter."""
 
     state: str = ""
     severity: str = ""
@@ -29,42 +29,42 @@ class AlertFilter:
     rule: str = ""
     """its name"""
     text: str = ""
-    """words of the message, or of the names of rule, cluster and labels"""
+    """words in the message, or in the names of rule, cluster and labels"""
     since: datetime | None = None
-    """what was over by then is left out"""
+    """excludes alerts that were resolved before"""
     until: datetime | None = None
-    """what began later is left out"""
+    """excludes alerts that began later"""
     order: str = "-since"
     """one of ORDERS"""
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many alerts there are, and how bad the worst of them is: "" where there is none."""
+    """A number of alerts and their highest severity, "" for none."""
 
     count: int
     severity: str
 
 
 @dataclass(frozen=True, slots=True)
-class Firing:
-    """What fires in one cluster, and in all others."""
+class FiringCounts:
+    """The firing alerts of one cluster, and of all others."""
 
     here: Tally
     elsewhere: Tally
 
 
-def find_alerts(user: Person, wanted: AlertFilter) -> QuerySet[Alert]:
-    """The alerts that `user` may see and asked for."""
-    is_falling = wanted.order.startswith("-")
-    column = COLUMNS[wanted.order.removeprefix("-")]
+def find_alerts(user: Person, alert_filter: AlertFilter) -> QuerySet[Alert]:
+    """The alerts that `user` may see and that match the filter."""
+    is_falling = alert_filter.order.startswith("-")
+    column = COLUMNS[alert_filter.order.removeprefix("-")]
     rank = Case(*(When(severity=severity, then=rank) for severity, rank in RANKS.items()))
-    found = visible_alerts(user).filter(_condition(wanted)).annotate(rank=rank)
+    found = visible_alerts(user).filter(_condition(alert_filter)).annotate(rank=rank)
     return found.order_by(f"-{column}" if is_falling else column, "-pending", "-pk")
 
 
-def firing(user: Person, cluster: int | None = None) -> Firing:
-    """What fires of what `user` may see; without a cluster all is elsewhere."""
+def firing(user: Person, cluster: int | None = None) -> FiringCounts:
+    """Counts the firing alerts that `user` may see. Without a cluster all are elsewhere."""
     rows = list(
         Alert.objects.filter(state=Alert.State.FIRING, cluster__project__in=visible_projects(user))
         .order_by()
@@ -73,11 +73,11 @@ def firing(user: Person, cluster: int | None = None) -> Firing:
     )
     here = [row for row in rows if row[0] == cluster]
     elsewhere = [row for row in rows if row[0] != cluster]
-    return Firing(_tally(here), _tally(elsewhere))
+    return FiringCounts(_tally(here), _tally(elsewhere))
 
 
 def worst(severities: Iterable[str]) -> str:
-    """The worst of them; "" of none."""
+    """The highest severity; "" for none."""
     return max(severities, key=RANKS.__getitem__, default="")
 
 
@@ -85,23 +85,23 @@ def _tally(rows: Sequence[tuple[int, str, int]]) -> Tally:
     return Tally(sum(count for *_, count in rows), worst(severity for _, severity, _ in rows))
 
 
-def _condition(wanted: AlertFilter) -> Q:
+def _condition(alert_filter: AlertFilter) -> Q:
     exact = {
-        "state": wanted.state,
-        "severity": wanted.severity,
-        "cluster__project__slug": wanted.project,
-        "cluster": wanted.cluster,
-        "rule__name": wanted.rule,
-        "pending__lt": wanted.until,
+        "state": alert_filter.state,
+        "severity": alert_filter.severity,
+        "cluster__project__slug": alert_filter.project,
+        "cluster": alert_filter.cluster,
+        "rule__name": alert_filter.rule,
+        "pending__lt": alert_filter.until,
     }
     condition = Q(**{field: value for field, value in exact.items() if value not in ("", None)})
-    for word in wanted.text.split():
+    for word in alert_filter.text.split():
         condition &= (
             Q(message__icontains=word)
             | Q(rule__name__icontains=word)
             | Q(cluster__name__icontains=word)
             | Q(labels__icontains=word)
         )
-    if wanted.since is not None:
-        condition &= Q(resolved=None) | Q(resolved__gte=wanted.since)
+    if alert_filter.since is not None:
+        condition &= Q(resolved=None) | Q(resolved__gte=alert_filter.since)
     return condition

@@ -1,4 +1,4 @@
-"""The alerts of a timeline, a cluster's or a run's, and what a public link tells of them."""
+"""The API of a timeline's alerts: of a cluster, a run or a public link."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from observatory.replay.scope import Scope
 from observatory.runs.sharing.timelines import link_asked_for, run_asked_for
 from observatory.store.times import MAXIMUM_TIME, from_microseconds
 
-MOST = 2000
-"""alerts of one timeline: the newest"""
+MAX_ALERTS = 2000
+"""newest alerts of one timeline"""
 
 
 class TimelineAlert(Schema):
@@ -53,28 +53,28 @@ class TimelineAlerts(Schema):
 
 
 def alerts_of(scope: Scope) -> dict[str, Any]:
-    """The alerts that overlap the scope's window in order of time, and what their rules mean by name.
+    """The alerts that overlap the scope's window, in order of time, and the texts of their rules by name.
 
-    A public link tells no more than a rule's name, its severity, and the times within the window.
+    A public link shows only the rule's name, the severity and the times within the window.
     """
     start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
     found = Alert.objects.filter(Q(resolved=None) | Q(resolved__gte=start), cluster=scope.cluster)
-    newest = found.filter(pending__lt=stop).select_related("rule", "acknowledged_by")[:MOST]
+    newest = found.filter(pending__lt=stop).select_related("rule", "acknowledged_by")[:MAX_ALERTS]
     alerts = list(reversed(newest))
     if scope.is_public:
-        return {"alerts": [_told_to_all(alert, scope) for alert in alerts], "rules": {}}
+        return {"alerts": [_public_alert(alert, scope) for alert in alerts], "rules": {}}
     rules = {alert.rule.name: _rule(alert.rule) for alert in alerts}
-    return {"alerts": [_told(alert) for alert in alerts], "rules": rules}
+    return {"alerts": [_alert(alert) for alert in alerts], "rules": rules}
 
 
 def alert_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> Router:
-    """The alerts below the URL of what `scope_of` finds, as replay's timeline_router has the rest."""
+    """A router for the alerts of a timeline, next to replay's timeline_router."""
     router = Router(tags=["alerts"], **options)
 
     @router.get("/alerts", operation_id=f"{word}_alerts", response=TimelineAlerts)
     @decorate_view(conditional_page)
     def alerts(request: HttpRequest) -> HttpResponse:
-        """The alerts of the timeline; 304 where they are what was answered before."""
+        """The alerts of the timeline; 304 if they haven't changed."""
         return Response(alerts_of(scope_of(request)))
 
     return router
@@ -85,7 +85,7 @@ runs = alert_router("run", run_asked_for)
 links = alert_router("link", link_asked_for, auth=None)
 
 
-def _told(alert: Alert) -> dict[str, Any]:
+def _alert(alert: Alert) -> dict[str, Any]:
     by = alert.acknowledged_by
     return {
         "id": alert.pk,
@@ -106,8 +106,8 @@ def _rule(rule: Rule) -> dict[str, Any]:
     return {"description": rule.description, "advice": rule.advice}
 
 
-def _told_to_all(alert: Alert, scope: Scope) -> dict[str, Any]:
-    """What lies beyond an edge of the window is told as if it were at it; what fires after it, as pending."""
+def _public_alert(alert: Alert, scope: Scope) -> dict[str, Any]:
+    """Clips times to the window. An alert that fires after the window is shown as pending."""
     start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
     goes_on = alert.resolved is None and scope.stop == MAXIMUM_TIME
     return {

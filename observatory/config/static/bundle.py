@@ -1,4 +1,4 @@
-"""A page's ES modules as one: a browser takes longer to ask for seventy than to read them.
+"""Bundles a page's ES modules into one: seventy requests take a browser longer than reading the files.
 
 No build step stands between the sources and the page: this writes each module as a function that is called
 once and gives what the module exports, in the order of their imports. It knows the one form in which ours

@@ -1,4 +1,4 @@
-"""Static files before Django: a page has many of them, and none needs a session or what else Django does."""
+"""Serves static files before Django, whose middleware they do not need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whitenoise.responders import Response
 
 from observatory.config.body_limit import Application, Receive, Send
 
-ASKED = {
+REQUEST_HEADERS = {
     b"accept-encoding": "HTTP_ACCEPT_ENCODING",
     b"if-none-match": "HTTP_IF_NONE_MATCH",
     b"if-modified-since": "HTTP_IF_MODIFIED_SINCE",
@@ -21,7 +21,7 @@ ASKED = {
 
 
 class StaticFiles:
-    """ASGI middleware: answers what is below STATIC_URL and there; all else is the application's."""
+    """ASGI middleware: answers requests for existing files below STATIC_URL, and passes on the others."""
 
     def __init__(self, application: Application) -> None:
         self.application = application
@@ -33,9 +33,13 @@ class StaticFiles:
         if file is None:
             await self.application(scope, receive, send)
             return
-        asked = {ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in ASKED}
-        status, headers, body = await asyncio.to_thread(_answer, file, scope["method"], asked)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
+        headers = {
+            REQUEST_HEADERS[name]: value.decode("latin-1")
+            for name, value in scope["headers"]
+            if name in REQUEST_HEADERS
+        }
+        status, response_headers, body = await asyncio.to_thread(_answer, file, scope["method"], headers)
+        await send({"type": "http.response.start", "status": status, "headers": response_headers})
         await send({"type": "http.response.body", "body": body})
 
     def _find(self, path: str) -> Any:
@@ -44,8 +48,8 @@ class StaticFiles:
         return self.files.files.get(path)
 
 
-def _answer(file: Any, method: str, asked: dict[str, str]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    response: Response = file.get_response(method, asked)
+def _answer(file: Any, method: str, request: dict[str, str]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    response: Response = file.get_response(method, request)
     headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
     headers.append((b"x-content-type-options", b"nosniff"))
     if response.file is None:

@@ -1,5 +1,7 @@
-"""The version of the static files. It stands in STATIC_URL rather than in each file's name, so that native ES
-modules go on importing each other by relative paths and nothing has to rewrite them."""
+"""The version of the static files.
+
+It is part of STATIC_URL, not of each file's name, so that ES modules can import each other by relative paths.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ BUNDLER = Path(__file__).parent / "bundle.py"
 
 
 def static_version(frontend: Path) -> str:
-    """A short hash of all files below `frontend`, of what bundles them, and of packages with static files."""
+    """A short hash of all files below `frontend`, of the bundler, and of packages with static files."""
     digest = hashlib.sha256(BUNDLER.read_bytes())
     for package in ("django", "django-unfold", "plotly"):
         digest.update(f"{package} {version(package)}\n".encode())
@@ -23,7 +25,7 @@ def static_version(frontend: Path) -> str:
 
 
 def is_collected(static_root: Path, wanted: str) -> bool:
-    """True when `collectstatic` finished for the version `wanted`."""
+    """Whether `collectstatic` has finished for the version `wanted`."""
     try:
         return (static_root / VERSION_FILE).read_text() == wanted
     except OSError:

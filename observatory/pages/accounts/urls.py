@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from observatory.pages.accounts import token_views, views
 
-sign_in = login_not_required(
-    LoginView.as_view(template_name="pages/accounts/sign_in.html", redirect_authenticated_user=True)
-)
+sign_in = login_not_required(views.SignIn.as_view())
 
 urlpatterns = [
     path("sign-in/", sign_in, name="sign-in"),

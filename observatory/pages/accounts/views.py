@@ -8,9 +8,9 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
+from django.contrib.auth.views import LoginView, redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -19,6 +19,19 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from observatory.clusters.accounts import sign_in_once, user_of_link
+from observatory.clusters.sign_in_throttle import remember_device
+
+
+class SignIn(LoginView):
+    """The sign-in page."""
+
+    template_name = "pages/accounts/sign_in.html"
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_valid(form)
+        remember_device(response, form.get_user())
+        return response
 
 
 @login_not_required
@@ -31,7 +44,9 @@ def one_time_link(request: HttpRequest, number: str, token: str) -> HttpResponse
     else:
         user = sign_in_once(request, number, token)
         if user is not None:
-            return redirect(settings.LOGIN_REDIRECT_URL if user.has_usable_password() else "password")
+            response = redirect(settings.LOGIN_REDIRECT_URL if user.has_usable_password() else "password")
+            remember_device(response, user)
+            return response
     return render(request, "pages/accounts/sign_in_once.html", {"person": user}, status=200 if user else 410)
 
 

@@ -1,4 +1,4 @@
-"""The form above the list of alerts: its query string is the filter."""
+"""The filter form of the list of alerts. Its fields are the query parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATES = {
     Alert.State.RESOLVED: "Resolved",
     "all": "All",
 }
-"""as a query says it; without one, what fires"""
+"""values of the query parameter; the default is firing"""
 
 
 class AlertFilterForm(FilterForm):
@@ -40,7 +40,7 @@ class AlertFilterForm(FilterForm):
         self.is_valid()
         return self.cleaned_data.get("state") or Alert.State.FIRING
 
-    def wanted(self) -> AlertFilter:
-        """The alerts that were asked for."""
+    def alert_filter(self) -> AlertFilter:
+        """The filter that the form describes."""
         state = "" if self.shown_state == "all" else self.shown_state
         return AlertFilter(**{**self.values(), "state": state})

@@ -1,4 +1,4 @@
-"""The small chart of an alert: what its condition came to, as lines in a box of WIDTH × HEIGHT."""
+"""Draws the history of an alert's condition as SVG coordinates in a box of WIDTH × HEIGHT."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from datetime import datetime
 
 import numpy as np
 
-from observatory.alerts.judging.condition_history import Course
+from observatory.alerts.evaluation.condition_history import ConditionHistory
 from observatory.alerts.models import Alert
 from observatory.store.times import from_seconds
 
 WIDTH, HEIGHT = 640, 140
-LEAST_ROOM = 0.08
-"""of the height, above and below"""
+MIN_MARGIN = 0.08
+"""share of the height, above and below"""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Coordinates in the box, whose y grows downwards."""
+    """Coordinates in the box; y grows downwards."""
 
     path: str
     threshold_y: float
@@ -44,15 +44,15 @@ class Drawing:
         return self.resolved_x - self.fired_x
 
 
-def drawing_of(alert: Alert, course: Course) -> Drawing:
-    seen = course.values[~np.isnan(course.values)]
+def draw(alert: Alert, history: ConditionHistory) -> Drawing:
+    seen = history.values[~np.isnan(history.values)]
     least, most = float(seen.min()), float(seen.max())
-    low, high = min(least, course.threshold), max(most, course.threshold)
-    room = (high - low) * LEAST_ROOM or 1.0
-    low, high = low - room, high + room
+    low, high = min(least, history.threshold), max(most, history.threshold)
+    margin = (high - low) * MIN_MARGIN or 1.0
+    low, high = low - margin, high + margin
 
     def x(time: float) -> float:
-        share = (time - course.start) / (course.stop - course.start)
+        share = (time - history.start) / (history.stop - history.start)
         return round(min(max(share, 0.0), 1.0) * WIDTH, 1)
 
     def y(value: float) -> float:
@@ -60,26 +60,26 @@ def drawing_of(alert: Alert, course: Course) -> Drawing:
 
     resolved = x(alert.resolved.timestamp()) if alert.resolved else float(WIDTH)
     return Drawing(
-        path=_path(course, x, y),
-        threshold_y=y(course.threshold),
+        path=_path(history, x, y),
+        threshold_y=y(history.threshold),
         pending_x=x(alert.pending.timestamp()),
         fired_x=x(alert.fired.timestamp()) if alert.fired else resolved,
         resolved_x=resolved,
         least=least,
         most=most,
-        threshold=course.threshold,
-        unit=course.unit,
-        start=from_seconds(course.start),
-        stop=from_seconds(course.stop),
+        threshold=history.threshold,
+        unit=history.unit,
+        start=from_seconds(history.start),
+        stop=from_seconds(history.stop),
     )
 
 
-def _path(course: Course, x: Callable[[float], float], y: Callable[[float], float]) -> str:
-    """Steps, with gaps where there is no value."""
+def _path(history: ConditionHistory, x: Callable[[float], float], y: Callable[[float], float]) -> str:
+    """A step line with gaps where there is no data."""
     lines: list[str] = []
     drawn: tuple[float, float] | None = None
-    ends = [*course.times[1:].tolist(), course.stop]
-    for start, stop, value in zip(course.times.tolist(), ends, course.values.tolist(), strict=True):
+    ends = [*history.times[1:].tolist(), history.stop]
+    for start, stop, value in zip(history.times.tolist(), ends, history.values.tolist(), strict=True):
         if value != value:
             drawn = None
             continue

@@ -1,4 +1,4 @@
-"""How alerts are written, and where on the timeline they are."""
+"""Template filters and tags for alerts."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from datetime import datetime, timedelta
 from django import template
 
 from observatory.alerts.models import Alert
-from observatory.alerts.rules.units import amount
+from observatory.alerts.rules.units import format_value
 from observatory.pages.clusters.tags import timeline_url
 
 register = template.Library()
 
 LEAST_AROUND = timedelta(seconds=30)
 SHARE_AROUND = 0.25
-"""of an alert's own length, on both sides"""
+"""share of an alert's duration, on both sides"""
 
 
 @register.filter
 def began(alert: Alert) -> datetime:
-    """When it fired; of one that hasn't, since when it is pending."""
+    """The time at which the alert fired, or became pending."""
     return alert.fired or alert.pending
 
 
 @register.filter
 def alert_value(value: float, unit: str) -> str:
-    return amount(value, unit)
+    return format_value(value, unit)
 
 
 @register.filter
 def subject(alert: Alert) -> str:
-    """What of the cluster it is about: its worker, and its other labels as `name=value`."""
+    """The alert's worker and its other labels as `name=value`."""
     others = [f"{name}={value}" for name, value in sorted(alert.labels.items()) if name != "worker"]
     return " ".join([alert.labels.get("worker", ""), *others]).strip()
 
 
 @register.simple_tag
 def alert_moment_url(alert: Alert, now: datetime) -> str:
-    """The timeline with the whole alert in sight, the playhead where it fired."""
+    """The URL of the timeline that shows the whole alert, with the playhead where it fired."""
     stop = alert.resolved or min(now, max(alert.cluster.last_seen, alert.pending))
     around = max((stop - alert.pending) * SHARE_AROUND, LEAST_AROUND)
     window = (alert.pending - around, stop + around)

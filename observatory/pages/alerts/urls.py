@@ -8,7 +8,7 @@ urlpatterns = [
     path("alerts/", views.alert_list, name="alerts"),
     path("alerts/flag/", views.flag, name="alert-flag"),
     path("alerts/<int:alert_id>/", views.alert_page, name="alert"),
-    path("alerts/<int:alert_id>/course/", views.alert_course, name="alert-course"),
+    path("alerts/<int:alert_id>/history/", views.alert_history, name="alert-history"),
     path("alerts/<int:alert_id>/acknowledge/", views.acknowledge_alert, name="alert-acknowledge"),
     path("alerts/<int:alert_id>/silence/", views.silence_alert, name="alert-silence"),
 ]

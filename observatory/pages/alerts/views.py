@@ -1,4 +1,4 @@
-"""The list of alerts, and one alert: what became of it, what to do, and who looks after it."""
+"""The list of alerts, and the page of one alert: history, advice, acknowledgement and silences."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.timezone import now
 from django.views.decorators.http import conditional_page, require_POST, require_safe
 
-from observatory.alerts.judging.condition_history import course_of, unit_of_alert
+from observatory.alerts.evaluation.condition_history import condition_history, unit_of_alert
 from observatory.alerts.models import Alert, Rule
-from observatory.alerts.silences.form import SilenceForm
-from observatory.alerts.silences.silencing import Quiet
+from observatory.alerts.silences.alert_form import SilenceAlertForm
+from observatory.alerts.silences.suppression import Suppressions
 from observatory.alerts.web import access
-from observatory.alerts.web.acknowledging import acknowledge
+from observatory.alerts.web.acknowledgement import acknowledge
 from observatory.alerts.web.listing import AlertFilter, find_alerts
 from observatory.clusters.access import visible_clusters
 from observatory.pages.alerts.forms import STATES, AlertFilterForm
-from observatory.pages.alerts.history_chart import drawing_of
+from observatory.pages.alerts.history_chart import draw
 from observatory.pages.site.context import firing_flag
 
 PAGE_SIZE = 50
@@ -34,27 +34,30 @@ COLUMNS = (
     ("cluster", "Cluster", ""),
     ("since", "Since (UTC)", "-"),
 )
-"""that sort: what the query says, the heading, and how the first click sorts"""
+"""sortable columns: query parameter, heading, prefix of the first sort order"""
 
 
 @require_safe
 def alert_list(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     form = AlertFilterForm(user, request.GET)
-    wanted = form.wanted()
-    page = Paginator(find_alerts(user, wanted), PAGE_SIZE).get_page(request.GET.get("page"))
-    ids, quiet = [alert.pk for alert in page], Quiet(now())
+    alert_filter = form.alert_filter()
+    page = Paginator(find_alerts(user, alert_filter), PAGE_SIZE).get_page(request.GET.get("page"))
+    ids, suppressions = [alert.pk for alert in page], Suppressions(now())
     answerable = set(access.answerable_alerts(user).filter(pk__in=ids).values_list("pk", flat=True))
     context: dict[str, Any] = {
         "page": page,
-        "rows": [(alert, alert.pk in answerable, _quiet(quiet, alert)) for alert in page],
+        "rows": [(alert, alert.pk in answerable, _suppression(suppressions, alert)) for alert in page],
         "form": form,
         "state": form.shown_state,
         "states": STATES,
-        "columns": [(*column, wanted.order.removeprefix("-") == column[0]) for column in COLUMNS],
-        "order": wanted.order,
-        "cluster": visible_clusters(user).filter(pk=wanted.cluster).first() if wanted.cluster else None,
-        "is_filtered": wanted != AlertFilter(state=wanted.state, order=wanted.order) or not form.is_valid(),
+        "columns": [(*column, alert_filter.order.removeprefix("-") == column[0]) for column in COLUMNS],
+        "order": alert_filter.order,
+        "cluster": visible_clusters(user).filter(pk=alert_filter.cluster).first()
+        if alert_filter.cluster
+        else None,
+        "is_filtered": alert_filter != AlertFilter(state=alert_filter.state, order=alert_filter.order)
+        or not form.is_valid(),
         "now": now(),
     }
     if not page.object_list:
@@ -71,15 +74,15 @@ def alert_page(request: HttpRequest, alert_id: int) -> HttpResponse:
 
 
 @require_safe
-def alert_course(request: HttpRequest, alert_id: int) -> HttpResponse:
-    """The chart of an alert, which its page asks for; empty where there is nothing to draw."""
+def alert_history(request: HttpRequest, alert_id: int) -> HttpResponse:
+    """The chart of an alert, which its page loads; empty if there is nothing to draw."""
     alert = access.get_alert(cast(User, request.user), alert_id)
     try:
-        course = course_of(alert)
+        history = condition_history(alert)
     except ValueError:
-        course = None  # the rule says on its own page why it can't be judged
-    context = {"alert": alert, "drawing": course and drawing_of(alert, course)}
-    return render(request, "pages/alerts/alert_course.html", context)
+        history = None  # the rule's own page shows why it can't be evaluated
+    context = {"alert": alert, "drawing": history and draw(alert, history)}
+    return render(request, "pages/alerts/alert_history.html", context)
 
 
 @require_POST
@@ -93,53 +96,55 @@ def acknowledge_alert(request: HttpRequest, alert_id: int) -> HttpResponse:
 @require_POST
 def silence_alert(request: HttpRequest, alert_id: int) -> HttpResponse:
     alert = access.get_alert_to_answer(cast(User, request.user), alert_id)
-    form = SilenceForm(alert, cast(User, request.user), request.POST)
+    form = SilenceAlertForm(alert, cast(User, request.user), request.POST)
     if not form.is_valid():
         return _page(request, alert, form)
     silence = form.save()
-    messages.success(request, f"Silenced until {silence.expires:%Y-%m-%d %H:%M} UTC: nobody is told.")
+    messages.success(
+        request, f"Silenced until {silence.expires:%Y-%m-%d %H:%M} UTC: no notifications are sent."
+    )
     return redirect(_back(request, alert))
 
 
 @require_safe
 @conditional_page
 def flag(request: HttpRequest) -> HttpResponse:
-    """What the header of a page, of `?cluster=` or of none, shows now."""
+    """The flag in the header of a page, optionally of the page of `?cluster=`."""
     text = request.GET.get("cluster", "")
     cluster = int(text) if text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST_ID else None
     return render(request, "pages/alerts/alert_flag.html", firing_flag(cast(User, request.user), cluster))
 
 
-def _page(request: HttpRequest, alert: Alert, form: SilenceForm | None = None) -> HttpResponse:
+def _page(request: HttpRequest, alert: Alert, form: SilenceAlertForm | None = None) -> HttpResponse:
     user = cast(User, request.user)
     context = {
         "alert": alert,
         "current_project": alert.cluster.project,
         "deliveries": alert.deliveries.select_related("channel").order_by("created", "pk"),
-        "quiet": _quiet(Quiet(now()), alert),
+        "suppression": _suppression(Suppressions(now()), alert),
         "unit": _unit(alert),
         "may_answer": access.may_answer_alerts(user, alert),
-        "form": form or SilenceForm(alert, user),
+        "form": form or SilenceAlertForm(alert, user),
         "now": now(),
     }
     return render(request, "pages/alerts/alert.html", context, status=422 if form else 200)
 
 
 def _unit(alert: Alert) -> str:
-    """Of its values; "" for a rule that can't be judged, which says so on its own page."""
+    """The unit of the alert's values; "" for a rule that can't be evaluated, whose own page says so."""
     try:
         return unit_of_alert(alert)
     except ValueError:
         return ""
 
 
-def _quiet(quiet: Quiet, alert: Alert) -> str:
-    """Why nobody is told of it now; "" of what is over."""
-    return quiet.reason(alert) if alert.resolved is None else ""
+def _suppression(suppressions: Suppressions, alert: Alert) -> str:
+    """What suppresses the alert now; "" for nothing, and for resolved alerts."""
+    return suppressions.reason(alert) if alert.resolved is None else ""
 
 
 def _back(request: HttpRequest, alert: Alert) -> str:
-    """The page that the request came from."""
+    """The page that the request came from, if it is ours."""
     back = request.POST.get("back", "")
     is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
     return back if is_ours else reverse("alert", args=[alert.pk])

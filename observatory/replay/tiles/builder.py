@@ -19,7 +19,7 @@ from observatory.replay.tiles.clipping import clip_tile
 from observatory.replay.tiles.extent_block import empty_extent, extent_block
 from observatory.replay.tiles.from_children import count_spans, tile_from_children
 from observatory.replay.tiles.from_rows import tile_from_rows
-from observatory.replay.tiles.layers import Layer, layers_for
+from observatory.replay.tiles.layers import Layer, band_count, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance import tile_cache
@@ -72,11 +72,9 @@ def build_closed_tiles(
     `deep`: below BASE_LEVEL as well, where there are MANY_SPANS.
     """
     extent = read_extent(connection, scope.cluster.pk)
-    if (
-        extent is None
-        or not _overlaps(tile_id, extent, scope)
-        or _is_cached(connection, scope, layer, tile_id)
-    ):
+    if extent is None or not _exists(layer, extent) or not _overlaps(tile_id, extent, scope):
+        return 0
+    if _is_cached(connection, scope, layer, tile_id):
         return 0
     if _is_in_hole(tile_id, holes(connection, scope.cluster.pk)):
         return 0
@@ -180,7 +178,8 @@ class _Builder:
         if cached is not None and self._is_current(cached, tile_id):
             return cached
         body = self.head + self._blocks(layer, tile_id)
-        if is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live:
+        is_final = is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live
+        if is_final and _exists(layer, self.extent) and self._has_records(tile_id):
             self.built[name, tile_id] = _pack(body, CACHE_COMPRESSION)
             return self.built[name, tile_id]
         return _pack(body, SEND_COMPRESSION)
@@ -195,9 +194,12 @@ class _Builder:
         children = [
             (child, gzip.decompress(self.packed(layer, child)))
             for child in tile_id.children
-            if _overlaps(child, self.extent, self.scope) and not _is_in_hole(child, self.holes)
+            if self._has_records(child)
         ]
         return tile_from_children(layer, tile_id, children, scope.window)
+
+    def _has_records(self, tile_id: TileId) -> bool:
+        return _overlaps(tile_id, self.extent, self.scope) and not _is_in_hole(tile_id, self.holes)
 
     def _is_current(self, packed: bytes, tile_id: TileId) -> bool:
         """Return whether a cached tile was closed when it was built, or nothing was stored since."""
@@ -226,6 +228,12 @@ def _pack(body: bytes, level: int) -> bytes:
 def _overlaps(tile_id: TileId, extent: Extent, scope: Scope) -> bool:
     start, stop = scope.clip(tile_id)
     return start < stop and stop / 1e6 > extent.first and start / 1e6 <= extent.last
+
+
+def _exists(layer: Layer, extent: Extent) -> bool:
+    """Return whether the cluster has the layer's band; all workers together need several bands."""
+    bands = band_count(extent.workers)
+    return bands > 1 if layer.band is None else layer.band < bands
 
 
 def _is_in_hole(tile_id: TileId, holes: Sequence[tuple[float, float]]) -> bool:

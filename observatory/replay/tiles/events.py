@@ -12,6 +12,7 @@ import psycopg
 from observatory.replay.scope import Scope, Section
 from observatory.replay.tiles.levels import TileId
 from observatory.store.queries import timeline
+from observatory.store.timeline_blocks import encode_rows
 from observatory.wire.event_kinds import NEVER_BINNED
 from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT
 
@@ -105,15 +106,10 @@ def _blocks(rows: Sequence[Row], counts: Counts, tile_id: TileId) -> bytes:
 
 
 def event_block(rows: Iterable[Row]) -> bytes:
-    columns = list(zip(*rows, strict=True)) or [()] * len(EVENT.names)
-    return EVENT.encode(dict(zip(EVENT.names, columns, strict=True)))
+    """Encode events."""
+    return encode_rows(EVENT, rows)
 
 
 def _count_block(counts: Counts, tile_id: TileId) -> bytes:
-    ordered = sorted(counts)
-    values = {
-        "bin": [bin for bin, _ in ordered],
-        "kind": [kind for _, kind in ordered],
-        "count": [counts[one] for one in ordered],
-    }
-    return EVENT_COUNT.encode(values, {"level": tile_id.level, "index": tile_id.index})
+    rows = [(bin, kind, count) for (bin, kind), count in sorted(counts.items())]
+    return encode_rows(EVENT_COUNT, rows, {"level": tile_id.level, "index": tile_id.index})

@@ -1,12 +1,12 @@
-"""The `extent` block, with which every tile begins."""
+"""The extent of a cluster as its tiles and pages have it."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from typing import Any
 
 from observatory.clusters.models import Cluster
+from observatory.store import timeline_blocks
 from observatory.store.queries.extents import Extent
-from observatory.wire.timeline_blocks import EXTENT
 
 
 def empty_extent(cluster: Cluster) -> Extent:
@@ -17,19 +17,17 @@ def empty_extent(cluster: Cluster) -> Extent:
 
 def extent_block(extent: Extent, cluster: Cluster) -> bytes:
     """Encode the extent of a cluster."""
-    return EXTENT.encode({}, extent_meta(extent, cluster))
+    return timeline_blocks.extent_block(extent, _status(cluster))
 
 
-def extent_meta(extent: Extent, cluster: Cluster) -> dict[str, object]:
-    """Return the meta of an `extent` block."""
-    fields = asdict(extent)
-    target = cluster.target
+def extent_meta(extent: Extent, cluster: Cluster) -> dict[str, Any]:
+    """Return the meta of a cluster's `extent` block."""
+    return timeline_blocks.extent_meta(extent, _status(cluster))
+
+
+def _status(cluster: Cluster) -> dict[str, Any]:
     return {
-        **{name: fields[name] for name in ("first", "last", "committed", "version", "sequence")},
-        "task_count": extent.tasks,
-        "error_count": extent.errors,
-        "worker_count": extent.workers,
         "ended": cluster.ended.timestamp() if cluster.ended else None,
         "end_reason": cluster.end_reason,
-        "stream": target.stream if target else "unknown",
+        "stream": cluster.target.stream if cluster.target else "unknown",
     }

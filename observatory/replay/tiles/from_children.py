@@ -21,10 +21,12 @@ from observatory.replay.tiles.events import event_blocks_from_children
 from observatory.replay.tiles.from_rows import bin_block, busy_block, span_block
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, TileId
-from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
+from observatory.replay.tiles.profiles import INTEGER_COLUMNS, ProfileBins, merge_profile_bins, profile_block
+from observatory.store.timeline_blocks import decode_array
+from observatory.store.times import seconds_to_microseconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import EVENTS, PREFIXES, PROFILE, SPANS
-from observatory.wire.timeline_blocks import DTYPES, EVENT, EVENT_COUNT, PROFILE_ROWS, SPAN, BlockKind
+from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT, SPAN, BlockKind
 
 Children = Sequence[tuple[TileId, bytes]]
 
@@ -52,11 +54,17 @@ def _spans(tile_id: TileId, children: Children, window: tuple[int, int]) -> byte
         if child is children[0][0] or row[4] >= child.start / 1e6
     ]
     shortest = MINIMUM_SPAN_BINS * tile_id.bin_width
-    short = [row for row in rows if _microseconds(row[5]) - _microseconds(row[4]) < shortest]
+    short = [
+        row for row in rows if seconds_to_microseconds(row[5]) - seconds_to_microseconds(row[4]) < shortest
+    ]
     busy = _busy(tile_id, children, _short_bins(tile_id, short, window))
     blocks = [busy_block(busy, tile_id)]
     if len(short) < len(rows):
-        long = [row for row in rows if _microseconds(row[5]) - _microseconds(row[4]) >= shortest]
+        long = [
+            row
+            for row in rows
+            if seconds_to_microseconds(row[5]) - seconds_to_microseconds(row[4]) >= shortest
+        ]
         blocks.append(span_block(sorted(long, key=lambda row: (row[4], row[0]))))
     return b"".join(blocks)
 
@@ -66,7 +74,7 @@ def _short_bins(
 ) -> Iterator[BusyBins]:
     if short:
         lane, prefix, action = (np.array([row[column] for row in short], np.int64) for column in range(3))
-        start, stop = (np.array([_microseconds(row[column]) for row in short]) for column in (4, 5))
+        start, stop = (np.array([seconds_to_microseconds(row[column]) for row in short]) for column in (4, 5))
         yield bin_spans(lane, prefix, action, start, stop, tile_id, window)
 
 
@@ -76,7 +84,7 @@ def _busy(tile_id: TileId, children: Children, more: Iterable[BusyBins] = ()) ->
         block = _block(body, "busy")
         if block is not None:
             lane, bins, prefix, action, seconds, count = (
-                _array(block, name) for name in ("lane", "bin", "prefix", "action", "seconds", "count")
+                decode_array(block, name) for name in ("lane", "bin", "prefix", "action", "seconds", "count")
             )
             parts.append(BusyBins(lane, (bins >> 1) + _half(child), prefix, action, seconds, count))
     return merge_busy_bins([*parts, *more])
@@ -101,7 +109,7 @@ def _series(tile_id: TileId, children: Children) -> SeriesBins:
     for _, body in children:
         block = _block(body, "bin")
         if block is not None:
-            found = {field.name: _array(block, field.name) for field in fields(SeriesBins)}
+            found = {field.name: decode_array(block, field.name) for field in fields(SeriesBins)}
             found["time"] = np.rint(found["time"] * 1e6).astype(np.int64)
             parts.append(SeriesBins(**found))
     return merge_series_bins(parts, tile_id)
@@ -112,33 +120,28 @@ def _profile(tile_id: TileId, children: Children) -> ProfileBins:
     for _, body in children:
         block = _block(body, "profile")
         if block is not None:
-            time = np.rint(_array(block, "time") * 1e6).astype(np.int64)
+            time = np.rint(decode_array(block, "time") * 1e6).astype(np.int64)
             bins = 2 * int(block.meta["bins"])
-            values = {name: _array(block, name) for name in PROFILE_ROWS.names}
-            parts.append(ProfileBins(**{**values, "time": time}, bins=bins))
+            parts.append(
+                ProfileBins(time, **{name: decode_array(block, name) for name in INTEGER_COLUMNS}, bins=bins)
+            )
     return merge_profile_bins(parts, tile_id)
 
 
 def count_spans(body: bytes) -> int:
     """Count the spans in a tile of the layer `spans`; one over several bins counts in each."""
     busy, long = _block(body, "busy"), _block(body, "span")
-    return (0 if busy is None else int(_array(busy, "count").sum())) + (0 if long is None else long.rows)
+    return (0 if busy is None else int(decode_array(busy, "count").sum())) + (
+        0 if long is None else long.rows
+    )
 
 
 def _block(body: bytes, kind: str) -> Block | None:
     return next((block for block in decode(body) if block.kind == kind and block.rows), None)
 
 
-def _array(block: Block, name: str) -> Any:
-    column = block.columns[name]
-    found = np.frombuffer(column.data, DTYPES[column.type], block.rows)
-    return found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
-
-
 def _rows(body: bytes, kind: BlockKind) -> list[tuple[Any, ...]]:
     block = _block(body, kind.name)
-    return [] if block is None else list(zip(*(block.list(name) for name in kind.names), strict=True))
-
-
-def _microseconds(seconds: float) -> int:
-    return round(seconds * 1e6)
+    return (
+        [] if block is None else list(zip(*(block.list(column.name) for column in kind.columns), strict=True))
+    )

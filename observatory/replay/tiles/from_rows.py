@@ -25,9 +25,10 @@ from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
+from observatory.store.timeline_blocks import encode_block, encode_rows
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.records import MetricType
-from observatory.wire.timeline_blocks import BUSY, SERIES_BIN, SPAN
+from observatory.wire.timeline_blocks import BUSY, SERIES_BIN, SPAN, BlockKind
 
 
 def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
@@ -71,14 +72,12 @@ def _busy_block(
 
 def busy_block(busy: BusyBins, tile_id: TileId) -> bytes:
     """Encode the busy bins of a tile."""
-    values = {name: getattr(busy, name) for name in BUSY.names}
-    return BUSY.encode(values, {"level": tile_id.level, "index": tile_id.index})
+    return encode_block(BUSY, _columns(BUSY, busy), {"level": tile_id.level, "index": tile_id.index})
 
 
 def span_block(rows: list[tuple[object, ...]]) -> bytes:
     """Encode the rows of store.queries.timeline.long_spans."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(SPAN.names)
-    return SPAN.encode(dict(zip(SPAN.names, columns, strict=True)))
+    return encode_rows(SPAN, rows)
 
 
 def _profile(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> bytes:
@@ -113,6 +112,11 @@ def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id:
 
 
 def bin_block(bins: SeriesBins, layer: Layer, tile_id: TileId) -> bytes:
-    values = {name: getattr(bins, name) for name in SERIES_BIN.names}
+    """Encode the bins of a tile of series."""
+    columns = {**_columns(SERIES_BIN, bins), "time": bins.time / 1e6}
     meta = {"level": tile_id.level, "index": tile_id.index, "layer": str(layer)}
-    return SERIES_BIN.encode({**values, "time": bins.time / 1e6}, meta)
+    return encode_block(SERIES_BIN, columns, meta)
+
+
+def _columns(kind: BlockKind, bins: BusyBins | SeriesBins) -> dict[str, timeline.Array]:
+    return {column.name: getattr(bins, column.name) for column in kind.columns}

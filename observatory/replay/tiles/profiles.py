@@ -9,6 +9,7 @@ import numpy as np
 
 from observatory.replay.tiles.bins import Integers
 from observatory.replay.tiles.levels import TileId
+from observatory.store.timeline_blocks import encode_block, encode_rows
 from observatory.wire.timeline_blocks import PROFILE_ROWS, STACK
 
 MAXIMUM_BINS = 32
@@ -34,6 +35,7 @@ class ProfileBins:
     """number of bins of the tile"""
 
 
+INTEGER_COLUMNS = ("worker", "prefix", "source", "stack", "count")
 LARGEST_COUNT = 2**32 - 1
 
 
@@ -45,7 +47,7 @@ def merge_profile_bins(parts: Sequence[ProfileBins], tile_id: TileId) -> Profile
     """
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts] or [np.zeros(0, np.int64)])
-        for name in PROFILE_ROWS.names
+        for name in ("time", *INTEGER_COLUMNS)
     }
     found = _summed(ProfileBins(**columns, bins=min([MAXIMUM_BINS, *(part.bins for part in parts)])), tile_id)
     while found.bins > 1 and len(found.count) > MAXIMUM_ROWS:
@@ -70,12 +72,11 @@ def _summed(profile: ProfileBins, tile_id: TileId) -> ProfileBins:
 
 def stack_block(stacks: Sequence[tuple[int, str]]) -> bytes:
     """Encode the rows of store.stacks.stack_frames."""
-    ids, frames = zip(*stacks, strict=True) if stacks else ((), ())
-    return STACK.encode({"id": ids, "frames": frames})
+    return encode_rows(STACK, stacks)
 
 
 def profile_block(profile: ProfileBins, tile_id: TileId) -> bytes:
     """Encode the profile of a tile."""
-    values = {name: getattr(profile, name) for name in PROFILE_ROWS.names}
+    columns = {"time": profile.time / 1e6, **{name: getattr(profile, name) for name in INTEGER_COLUMNS}}
     meta = {"level": tile_id.level, "index": tile_id.index, "bins": profile.bins}
-    return PROFILE_ROWS.encode({**values, "time": profile.time / 1e6}, meta)
+    return encode_block(PROFILE_ROWS, columns, meta)

@@ -1,4 +1,4 @@
-"""A real Dask cluster at work, to look at: a scheduler and workers in processes of their own."""
+"""A real Dask cluster to look at: a scheduler and workers in processes of their own."""
 
 READY = "ready"
-"""the file in the demo's folder that says that its cluster works"""
+"""the file in the demo's folder that exists once its cluster works"""

@@ -17,8 +17,8 @@ from observatory.runtime.supervision import management
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--once", action="store_true", help="one pass, then close the cluster")
-    parser.add_argument("--folder", type=Path, required=True, help="for what workers spill; is emptied")
-    parser.add_argument("--url", required=True, help="where the agent of the cluster reports to")
+    parser.add_argument("--folder", type=Path, required=True, help="for spilled data; it is emptied")
+    parser.add_argument("--url", required=True, help="where the agent reports to")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     signal.signal(signal.SIGTERM, _stop)
@@ -35,7 +35,7 @@ def main() -> None:
         (options.folder / READY).touch()
         one_pass(client)
         while not options.once:
-            cluster.mend(client)
+            cluster.restart_lost_workers(client)
             one_pass(client)
 
 

@@ -1,4 +1,4 @@
-"""The demo's scheduler and workers: Dask's own programs on loopback, so short of memory that they spill."""
+"""The demo's scheduler and workers: Dask's own programs on loopback, with little memory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Self
 
 from distributed import Client
 
-from observatory.runtime.supervision.children import python
 from observatory.runtime.supervision.program import Program
+from observatory.runtime.supervision.subprocesses import python
 
 WORKERS, THREADS = 3, 2
 MEMORY_LIMIT = "600MB"
@@ -30,10 +30,10 @@ CONFIGURATION = {
 
 
 class DemoCluster:
-    """Running inside a `with` block; its workers spill to `scratch`. Its processes die with ours."""
+    """A cluster that runs inside a `with` block. Its workers spill to `scratch`."""
 
     def __init__(self, scratch: Path, agent: Mapping[str, str] | None = None) -> None:
-        """`agent`: the settings of the agent as variables of the environment; None: there is none."""
+        """`agent`: the agent's settings as environment variables; None: no agent."""
         port = _free_port()
         http_port = HTTP_PORT if _is_free(HTTP_PORT) else _free_port()
         self.address = f"tcp://127.0.0.1:{port}"
@@ -49,7 +49,7 @@ class DemoCluster:
             self.programs.append(Program(f"demo-{number}", [*worker, *options, *folder], lambda: True))
         for program in self.programs:
             program.environment = CONFIGURATION
-            program.patience = 5.0
+            program.stop_timeout = 5.0
         # the scheduler installs the agent on workers and nannies
         self.programs[0].environment = {**CONFIGURATION, **(agent or {})}
 
@@ -72,8 +72,8 @@ class DemoCluster:
         client.wait_for_workers(WORKERS, timeout=60)
         return client
 
-    def mend(self, client: Client) -> None:
-        """Starts those workers anew that the scheduler lost, as it may on a busy machine."""
+    def restart_lost_workers(self, client: Client) -> None:
+        """Restart the workers that the scheduler lost, which happens on a busy machine."""
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         present = {worker["name"] for worker in workers}
         for program in self.programs[1:]:
@@ -90,7 +90,7 @@ class DemoCluster:
 
 
 def kill_one_worker(client: Client) -> None:
-    """Kills a worker's process as the kernel does when memory is short; its nanny starts another."""
+    """Kill a worker's process as the kernel does when memory is short; its nanny starts another."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
     processes = client.run(os.getpid, workers=list(workers)[:1])
     for process in processes.values():

@@ -1,4 +1,4 @@
-"""The account that the embedded services run as: PostgreSQL refuses to run as root, and it shouldn't."""
+"""The account of the embedded services. PostgreSQL refuses to run as root."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from observatory.runtime.errors import RuntimeFault
+from observatory.runtime.errors import StartupError
 
 NAME = "dask-observatory"
 
@@ -20,36 +20,36 @@ class Account:
     gid: int
 
     @property
-    def is_ours(self) -> bool:
-        """True when this process already runs as it."""
+    def is_current(self) -> bool:
+        """Whether this process runs as this account."""
         return self.uid == os.geteuid()
 
     def process_options(self) -> dict[str, Any]:
-        """What makes subprocess run a program as this account."""
-        return {} if self.is_ours else {"user": self.uid, "group": self.gid, "extra_groups": []}
+        """Arguments of subprocess that run a program as this account."""
+        return {} if self.is_current else {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def can(self, test: str, path: Path) -> bool:
-        """`test` is one of test(1)'s: "-x", "-w", "-r"."""
+        """Whether the account passes a test of test(1): "-x", "-w" or "-r"."""
         command = ["/usr/bin/test", test, str(path)]
         return subprocess.run(command, cwd="/", check=False, **self.process_options()).returncode == 0
 
     def own(self, path: Path) -> None:
-        if not self.is_ours:
+        if not self.is_current:
             os.chown(path, self.uid, self.gid)
 
 
 def service_account() -> Account:
-    """Oneself, or under root the system user NAME, which is made when it isn't there. Raises RuntimeFault."""
+    """The current account; under root the system user NAME, created if missing. Raises StartupError."""
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid())
     try:
         found = pwd.getpwnam(NAME)
     except KeyError:
-        found = _make()
+        found = _create()
     return Account(found.pw_uid, found.pw_gid)
 
 
-def _make() -> pwd.struct_passwd:
+def _create() -> pwd.struct_passwd:
     command = ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", NAME]
     try:
         made = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -59,7 +59,7 @@ def _make() -> pwd.struct_passwd:
     try:
         return pwd.getpwnam(NAME)
     except KeyError:
-        raise RuntimeFault(
-            f"PostgreSQL can't run as root, and the user {NAME} couldn't be made ({reason}): "
+        raise StartupError(
+            f"PostgreSQL cannot run as root, and the user {NAME} could not be created ({reason}): "
             "run as another user, or set DATABASE_URL and REDIS_URL"
         ) from None

@@ -11,16 +11,16 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from observatory.runtime.embedded.folder import HERE, DataFolder
-from observatory.runtime.embedded.leftover import stop_leftovers
-from observatory.runtime.embedded.software import postgres_programs
-from observatory.runtime.errors import RuntimeFault
-from observatory.runtime.supervision.children import dying_with_us
+from observatory.runtime.embedded.data_folder import HERE, DataFolder
+from observatory.runtime.embedded.orphans import stop_orphans
+from observatory.runtime.embedded.programs import postgres_programs
+from observatory.runtime.errors import StartupError
+from observatory.runtime.supervision.subprocesses import die_with_parent
 
 USER = DATABASE = "observatory"
 GIBIBYTE = 1 << 30
 
-# The load: a steady stream of COPYs, few connections, reads of recent partitions.
+# for a steady stream of COPYs, few connections, and reads of recent partitions
 CONFIGURATION = """
 listen_addresses = ''
 unix_socket_directories = '{run}'
@@ -41,21 +41,20 @@ log_timezone = UTC
 
 
 class Postgres:
-    """One PostgreSQL in `folder`/postgres, as the services' account."""
+    """PostgreSQL with its data in `folder`/postgres, run by the services' account."""
 
     def __init__(self, folder: DataFolder) -> None:
         self.folder = folder
         self.data = folder.path / "postgres"
 
     def prepare(self) -> None:
-        """Makes the database cluster on the first start; writes the configuration. Raises RuntimeFault."""
+        """Initialize the database on the first start and write the configuration. Raises StartupError."""
         self.programs = postgres_programs(self.folder)
         if not self.data.exists():
-            self._initialise()
+            self._initialize()
         self._check_version()
-        stop_leftovers("postgres", self.data, signal.SIGQUIT)
-        # they name a process that is gone: another one that has its number, or its own remains that nobody
-        # waited for, would stop PostgreSQL from starting
+        stop_orphans("postgres", self.data, signal.SIGQUIT)
+        # their process is gone, but PostgreSQL does not start if another one, or a zombie, has its id
         for lock in (self.data / "postmaster.pid", self.folder.run / ".s.PGSQL.5432.lock"):
             lock.unlink(missing_ok=True)
         path = self.data / "observatory.conf"
@@ -66,11 +65,11 @@ class Postgres:
         return [str(self.programs / "postgres"), "-D", HERE, "-c", f"config_file={HERE}/observatory.conf"]
 
     def options(self) -> dict[str, Any]:
-        """For subprocess: as whom and where the command runs."""
+        """Arguments of subprocess: account and working directory."""
         return {"cwd": self.data, **self.folder.account.process_options()}
 
     def is_ready(self) -> bool:
-        """Answers, and has the database, which is made when it isn't there."""
+        """Whether it answers. Creates the database if it is missing."""
         try:
             with self._connect("postgres") as connection:
                 found = connection.execute(
@@ -87,14 +86,14 @@ class Postgres:
             host=str(self.folder.run), user=USER, dbname=database, autocommit=True, connect_timeout=3
         )
 
-    def _initialise(self) -> None:
+    def _initialize(self) -> None:
         unfinished = self.data.with_name("postgres.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         self.folder.private(unfinished)
         command = [
             str(self.programs / "initdb"),
             *("--pgdata", HERE, "--username", USER, "--encoding", "UTF8"),
-            # only the sockets' folder, which is private, leads to it
+            # only through the sockets' folder, which is private
             *("--locale", "C.UTF-8", "--auth", "trust"),
         ]
         done = subprocess.run(
@@ -103,11 +102,13 @@ class Postgres:
             capture_output=True,
             text=True,
             check=False,
-            preexec_fn=dying_with_us(),
+            preexec_fn=die_with_parent(),
             **self.folder.account.process_options(),
         )
         if done.returncode:
-            raise RuntimeFault(f"PostgreSQL couldn't be set up in {self.data}: {_last_line(done.stderr)}")
+            raise StartupError(
+                f"PostgreSQL could not be initialized in {self.data}: {_last_line(done.stderr)}"
+            )
         unfinished.rename(self.data)
 
     def _check_version(self) -> None:
@@ -117,8 +118,8 @@ class Postgres:
         ours = shown.stdout.split()[-1].split(".")[0]
         theirs = (self.data / "PG_VERSION").read_text().strip()
         if ours != theirs:
-            raise RuntimeFault(
-                f"{self.data} was made by PostgreSQL {theirs}, and this is {ours}: "
+            raise StartupError(
+                f"{self.data} was created by PostgreSQL {theirs}, and this is {ours}: "
                 "dump it with the old version and restore it, or choose another --data-dir"
             )
 

@@ -1,4 +1,4 @@
-"""The embedded Valkey: Celery's queue, the live frames, the collectors' heartbeats."""
+"""The embedded Valkey: Celery's queue, live frames, heartbeats."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import redis
 
-from observatory.runtime.embedded.folder import HERE, DataFolder
-from observatory.runtime.embedded.leftover import stop_leftovers
-from observatory.runtime.embedded.software import valkey_program
+from observatory.runtime.embedded.data_folder import HERE, DataFolder
+from observatory.runtime.embedded.orphans import stop_orphans
+from observatory.runtime.embedded.programs import valkey_program
 
 CONFIGURATION = """
 port 0
@@ -26,7 +26,7 @@ maxmemory-policy noeviction
 
 
 class Valkey:
-    """One Valkey in `folder`/valkey, as the services' account. It keeps Celery's queue over a restart."""
+    """Valkey with its data in `folder`/valkey, run by the services' account. Keeps Celery's queue."""
 
     def __init__(self, folder: DataFolder) -> None:
         self.folder = folder
@@ -34,10 +34,10 @@ class Valkey:
         self.socket = folder.run / "valkey.sock"
 
     def prepare(self) -> None:
-        """Writes the configuration. Raises RuntimeFault."""
+        """Write the configuration. Raises StartupError."""
         self.program = valkey_program(self.folder)
         self.folder.private(self.data)
-        stop_leftovers("valkey-server", self.data, signal.SIGTERM)
+        stop_orphans("valkey-server", self.data, signal.SIGTERM)
         path = self.data / "valkey.conf"
         path.write_text(CONFIGURATION.format(run=self.folder.run_seen_from(self.data)))
         self.folder.account.own(path)

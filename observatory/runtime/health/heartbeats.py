@@ -1,4 +1,4 @@
-"""Signs of life of the processes, kept in Redis for a while: for `up`, `doctor` and our own /metrics."""
+"""Heartbeats of the processes in Redis, for `up`, `doctor` and /metrics."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from observatory.collect.collector.heartbeat import HEARTBEAT
 READY = "observatory:ready:"
 BEAT = "observatory:beat"
 BEAT_TASK_INTERVAL = 10.0
-"""seconds between two beats, which say that Celery's beat schedules and a worker works"""
+"""seconds between two heartbeats, which show that Celery's beat schedules and a worker works"""
 QUEUES = ("celery", "alerts")
-"""Celery's: lists in Redis"""
+"""Celery's queues: lists in Redis"""
 
 
 def connect() -> redis.Redis:
-    """A client for settings.REDIS_URL with short time-outs."""
+    """A client for settings.REDIS_URL with short timeouts."""
     return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
 
 
@@ -34,7 +34,7 @@ def collectors(client: redis.Redis) -> list[dict[str, Any]]:
 
 
 def collects(process: int) -> bool:
-    """True when the collector that is this process of this machine lives; False without Redis' answer."""
+    """True if this process of this machine is a live collector; False if Redis does not answer."""
     host = socket.gethostname()[:60]
     try:
         return any(state["id"].startswith(f"{host}:{process}:") for state in collectors(connect()))
@@ -42,8 +42,8 @@ def collects(process: int) -> bool:
         return False
 
 
-def say_ready(name: str) -> None:
-    """Says that this process is ready to do what `name` does."""
+def report_ready(name: str) -> None:
+    """Report that this process, a `name`, is ready."""
     connect().set(f"{READY}{name}:{os.getpid()}", "1", ex=3600)
 
 
@@ -59,11 +59,11 @@ def write_beat(client: redis.Redis) -> None:
 
 
 def beat_age(client: redis.Redis) -> float | None:
-    """Seconds since Celery last did the task that its beat schedules; None: not within an hour."""
+    """Seconds since Celery's last heartbeat; None: more than an hour."""
     value = client.get(BEAT)
     return None if value is None else max(0.0, time.time() - float(value))
 
 
 def queue_length(client: redis.Redis) -> int:
-    """Celery tasks that wait."""
+    """The number of waiting Celery tasks."""
     return sum(int(client.llen(queue)) for queue in QUEUES)

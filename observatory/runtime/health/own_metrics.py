@@ -1,4 +1,4 @@
-"""Our own metrics: what the collectors say of themselves, what waits, what is stored."""
+"""Observatory's own metrics: collectors, queues, stored rows, alerts."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from observatory.store.queries.extents import row_estimates
 COUNTERS = {
     "scrapes": "Requests to schedulers and workers.",
     "scrape_failures": "Requests to schedulers and workers that failed.",
-    "records_dropped": "Records that didn't fit into memory while the database was away.",
-    "batches_refused": "Batches that the database refused for their data.",
-    "write_failures": "Times that the database was away, or failed.",
+    "records_dropped": "Records dropped because memory was full while the database was away.",
+    "batches_refused": "Batches whose data the database refused.",
+    "write_failures": "Writes that failed.",
 }
 
 
 class Observatory(Collector):
-    """Asks Redis and the database at each scrape; leaves out what doesn't answer."""
+    """Queries Redis and the database at each scrape; metrics of one that does not answer are left out."""
 
     def collect(self) -> Iterator[Metric]:
         try:
@@ -44,12 +44,14 @@ class Observatory(Collector):
             age = beats.beat_age(client)
         except redis.RedisError:
             living, waiting, age = [], None, None
-        yield InfoMetricFamily("observatory_build", "The version that runs.", {"version": __version__})
-        yield GaugeMetricFamily("observatory_collectors", "Collectors that live.", len(living))
+        yield InfoMetricFamily("observatory_build", "The running version.", {"version": __version__})
+        yield GaugeMetricFamily("observatory_collectors", "Live collectors.", len(living))
         if waiting is not None:
-            yield GaugeMetricFamily("observatory_celery_queue_length", "Celery tasks that wait.", waiting)
+            yield GaugeMetricFamily("observatory_celery_queue_length", "Waiting Celery tasks.", waiting)
         if age is not None:
-            yield GaugeMetricFamily("observatory_celery_beat_age_seconds", "Since Celery's last beat.", age)
+            yield GaugeMetricFamily(
+                "observatory_celery_beat_age_seconds", "Seconds since Celery's last heartbeat.", age
+            )
         yield from collector_metrics(living)
         yield from stored_metrics()
         yield from alert_metrics()
@@ -64,10 +66,12 @@ def collector_metrics(living: list[dict[str, Any]]) -> Iterator[Metric]:
         yield family
     rows = CounterMetricFamily("observatory_rows", "Rows stored, by kind.", labels=["collector", "kind"])
     lag = HistogramMetricFamily(
-        "observatory_lag_seconds", "From a span's end to its commit, oldest of a batch.", labels=["collector"]
+        "observatory_lag_seconds",
+        "From a span's end to its commit, for the oldest of a batch.",
+        labels=["collector"],
     )
     queue = GaugeMetricFamily(
-        "observatory_collector_queue", "Records that wait to be stored.", labels=["collector"]
+        "observatory_collector_queue", "Records waiting to be stored.", labels=["collector"]
     )
     for beat in living:
         for kind, count in beat.get("rows", {}).items():
@@ -81,8 +85,8 @@ def collector_metrics(living: list[dict[str, Any]]) -> Iterator[Metric]:
 
 
 def stored_metrics() -> Iterator[Metric]:
-    """How much the store holds, by the statistics' estimates."""
-    family = GaugeMetricFamily("observatory_stored_rows", "About how many rows are stored.", labels=["table"])
+    """Estimated numbers of stored rows."""
+    family = GaugeMetricFamily("observatory_stored_rows", "Stored rows, estimated.", labels=["table"])
     try:
         with connect() as connection:
             for table, count in row_estimates(connection).items():
@@ -93,17 +97,17 @@ def stored_metrics() -> Iterator[Metric]:
 
 
 def alert_metrics() -> Iterator[Metric]:
-    """How far rules are evaluated, and what becomes of what they raise."""
+    """Lag of the evaluation, open alerts, deliveries."""
     lag = GaugeMetricFamily(
-        "observatory_alerts_lag_seconds", "Of data that rules aren't evaluated over yet, at most."
+        "observatory_alerts_lag_seconds", "Seconds by which the evaluation is behind the data, at most."
     )
-    alerts = GaugeMetricFamily("observatory_alerts", "Alerts that aren't resolved.", labels=["state"])
-    deliveries = GaugeMetricFamily("observatory_deliveries", "What channels are told.", labels=["state"])
+    alerts = GaugeMetricFamily("observatory_alerts", "Open alerts.", labels=["state"])
+    deliveries = GaugeMetricFamily("observatory_deliveries", "Notifications, by state.", labels=["state"])
     try:
         lag.add_metric([], health.lag())
-        for state, count in health.open_alerts().items():
+        for state, count in health.open_alert_counts().items():
             alerts.add_metric([state], count)
-        for state, count in health.deliveries().items():
+        for state, count in health.delivery_counts().items():
             deliveries.add_metric([state], count)
     except DatabaseError:
         return

@@ -1,16 +1,15 @@
-"""What machines ask: is it alive, is it ready, how does it do."""
+"""Health, readiness and metrics for machines."""
 
 from __future__ import annotations
 
 import hmac
-import ipaddress
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from observatory.runtime.health.components import ready
+from observatory.runtime.health.checks import ready
 from observatory.runtime.health.own_metrics import registry
 
 
@@ -22,17 +21,20 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when requests can be served, else 503; says which part isn't ready, and not why."""
-    parts = {finding.component: finding.fine for finding in ready()}
+    """200 if requests can be served, otherwise 503; names the part that is not ready, without the reason."""
+    parts = {result.component: result.ok for result in ready()}
     return JsonResponse(parts, status=200 if all(parts.values()) else 503)
 
 
 @login_not_required
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Our own metrics, to this machine and to who has OBSERVATORY_METRICS_TOKEN."""
+    """Observatory's own metrics, for clients that send OBSERVATORY_METRICS_TOKEN.
+
+    The client's address decides nothing: behind a proxy on this machine everybody seems to be local.
+    """
     if not _may_scrape(request):
         return HttpResponse(
-            "Send `Authorization: Bearer` with OBSERVATORY_METRICS_TOKEN, or ask from this machine.\n",
+            "Set OBSERVATORY_METRICS_TOKEN on the server, and send it as `Authorization: Bearer`.\n",
             status=403,
             content_type="text/plain",
         )
@@ -41,12 +43,5 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 def _may_scrape(request: HttpRequest) -> bool:
     token = settings.METRICS_TOKEN
-    if token:
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        return hmac.compare_digest(given.encode(), token.encode())
-    try:
-        asker = ipaddress.ip_address(request.META.get("REMOTE_ADDR", ""))
-    except ValueError:
-        return False
-    # behind a proxy on this machine, everybody seems to ask from it
-    return asker.is_loopback and "X-Forwarded-For" not in request.headers
+    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    return bool(token) and hmac.compare_digest(given.encode(), token.encode())

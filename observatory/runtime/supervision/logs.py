@@ -1,4 +1,4 @@
-"""What the programs print: a file each, bounded; and together on the terminal, for who wants to see."""
+"""Log files of the programs: one each, bounded, and on the terminal with `--verbose`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-LARGEST = 20_000_000
-"""bytes of a file; what was before is in name.log.1, and what was before that is gone"""
-LAST_WORDS = 4_000
+MAXIMUM_BYTES = 20_000_000
+"""bytes of a log file; then it is renamed to name.log.1, which replaces the one before"""
+TAIL = 4_000
+"""characters in which the last line is searched"""
 COLOURS = (36, 33, 32, 35, 34, 31)
 """of the terminal: cyan, yellow, green, magenta, blue, red"""
 
@@ -28,27 +29,27 @@ class Logs:
         return self.folder / f"{name}.log"
 
     def open(self, name: str) -> IO[bytes]:
-        """The file of `name`, to append to."""
+        """Open the log file of `name` for appending."""
         self._shown.setdefault(name, _size(self.path(name)))
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         return os.fdopen(os.open(self.path(name), flags, 0o600), "ab")
 
     def follow(self) -> None:
-        """Shows what is new, when that was asked for; puts aside what has grown large."""
+        """Print new lines if `verbose`; rotate files that are too large."""
         for name in self._shown:
             if self.verbose:
                 self._show(name)
             path = self.path(name)
-            if _size(path) > LARGEST:
+            if _size(path) > MAXIMUM_BYTES:
                 shutil.copyfile(path, path.with_suffix(".log.1"))
                 os.truncate(path, 0)
                 self._shown[name] = 0
 
-    def last_words(self, name: str) -> str:
-        """The last line of `name`, to end a sentence with, and where the others are."""
+    def last_line(self, name: str) -> str:
+        """The last line in the log of `name`, and the path of the log; empty if there is none."""
         path = self.path(name)
-        lines = path.read_text(errors="replace")[-LAST_WORDS:].strip().splitlines()
-        return f": {lines[-1].strip()[:300]} (all of it in {path})" if lines else ""
+        lines = path.read_text(errors="replace")[-TAIL:].strip().splitlines()
+        return f": {lines[-1].strip()[:300]} (see {path})" if lines else ""
 
     def _show(self, name: str) -> None:
         with self.path(name).open("rb") as file:

@@ -1,11 +1,11 @@
-"""Management commands in processes of their own, which read the settings as they are at that time."""
+"""Management commands in processes of their own, which read the current settings."""
 
 from __future__ import annotations
 
 import subprocess
 
-from observatory.runtime.errors import RuntimeFault
-from observatory.runtime.supervision.children import dying_with_us, python, python_environment
+from observatory.runtime.errors import StartupError
+from observatory.runtime.supervision.subprocesses import die_with_parent, python, python_environment
 
 
 def command(*arguments: str) -> list[str]:
@@ -14,7 +14,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def output(*arguments: str) -> str:
-    """Run a management command; returns what it prints, stripped. Raises RuntimeFault with its last line."""
+    """Run a management command; returns what it prints, stripped. Raises StartupError with its last line."""
     done = subprocess.run(
         command(*arguments),
         capture_output=True,
@@ -22,9 +22,9 @@ def output(*arguments: str) -> str:
         check=False,
         env=python_environment(),
         start_new_session=True,
-        preexec_fn=dying_with_us(),
+        preexec_fn=die_with_parent(),
     )
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no reason given"]
-        raise RuntimeFault(f"`{arguments[0]}` failed: {lines[-1]}")
+        raise StartupError(f"`{arguments[0]}` failed: {lines[-1]}")
     return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""One supervised program: how it is started, when it is ready, how it is stopped."""
+"""A supervised program: how to start it, when it is ready, how to stop it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from observatory.runtime.supervision.children import dying_with_us, python_environment
+from observatory.runtime.supervision.subprocesses import die_with_parent, python_environment
 
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-SETTLED = 30.0
-"""seconds that a program has to run for its next restart to be prompt again"""
+MINIMUM_PAUSE, MAXIMUM_PAUSE = 0.5, 30.0
+STABLE = 30.0
+"""seconds after which a program counts as running well: its next restart is prompt"""
 
 
 @dataclass(slots=True)
@@ -24,21 +24,21 @@ class Program:
     command: Sequence[str]
     is_ready: Callable[[], bool]
     stop_signal: signal.Signals = signal.SIGTERM
-    patience: float = 15.0
-    """seconds to stop in before it is killed"""
+    stop_timeout: float = 15.0
+    """seconds that it has to stop before it is killed"""
     restarts: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
-    """for subprocess.Popen: the account"""
+    """further arguments of subprocess.Popen: account and working directory"""
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     """time.monotonic()"""
-    pause: float = SHORTEST_PAUSE
+    pause: float = MINIMUM_PAUSE
 
     def start(self, output: IO[bytes] | None = None) -> None:
-        """Starts it in a process group of its own; it dies with the thread that calls this.
+        """Start it in its own process group; it ends with the calling thread.
 
-        `output` takes what it prints; None: it shares ours.
+        `output`: the file for its output; None: that of this process.
         """
         self.started = time.monotonic()
         self.process = subprocess.Popen(
@@ -48,7 +48,7 @@ class Program:
             stdout=output,
             stderr=subprocess.STDOUT if output else None,
             start_new_session=True,
-            preexec_fn=dying_with_us(),
+            preexec_fn=die_with_parent(),
             **self.options,
         )
 
@@ -57,19 +57,19 @@ class Program:
         return self.process is not None and self.process.poll() is None
 
     def next_start(self) -> float:
-        """When to start it again after it ended, in time.monotonic(): the pause doubles while it fails."""
+        """When to restart it after it ended, in time.monotonic(). The pause doubles while it fails."""
         ended = time.monotonic()
-        self.pause = SHORTEST_PAUSE if ended - self.started > SETTLED else min(self.pause * 2, LONGEST_PAUSE)
+        self.pause = MINIMUM_PAUSE if ended - self.started > STABLE else min(self.pause * 2, MAXIMUM_PAUSE)
         return ended + self.pause
 
     def stop(self) -> None:
-        """Asks it to stop, waits, and kills what is left of its process group."""
+        """Stop it: send the signal, wait, then kill what is left of its process group."""
         if self.process is None:
             return
         if self.is_running:
             self.process.send_signal(self.stop_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(self.patience)
+                self.process.wait(self.stop_timeout)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

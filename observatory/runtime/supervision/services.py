@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis: the embedded ones as programs to supervise, or those of the environment, checked."""
+"""PostgreSQL and Redis: embedded, as supervised programs, or external, checked before the start."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import psycopg
 import redis
 from django.conf import settings
 
-from observatory.runtime.embedded.folder import DataFolder
+from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
 from observatory.runtime.embedded.valkey import Valkey
-from observatory.runtime.errors import RuntimeFault
+from observatory.runtime.errors import StartupError
 from observatory.runtime.supervision.program import Program
 from observatory.store.connection import connect
 
 
-def check_given() -> None:
-    """Raises RuntimeFault where the environment names a service that doesn't let us in."""
+def check_external() -> None:
+    """Check the services that the environment names. Raises StartupError."""
     if os.environ.get("DATABASE_URL"):
         check_database()
     if os.environ.get("REDIS_URL"):
@@ -27,7 +27,7 @@ def check_given() -> None:
 
 
 def embedded_services(folder: DataFolder) -> Iterator[Program]:
-    """The services that the environment names no other for. Raises RuntimeFault."""
+    """The embedded services that no external one replaces. Raises StartupError."""
     if not os.environ.get("DATABASE_URL"):
         yield _program("postgres", Postgres(folder), signal.SIGINT)
     if not os.environ.get("REDIS_URL"):
@@ -35,20 +35,20 @@ def embedded_services(folder: DataFolder) -> Iterator[Program]:
 
 
 def check_database() -> None:
-    """Raises RuntimeFault where DATABASE_URL leads to no PostgreSQL that lets us in."""
+    """Connect to DATABASE_URL. Raises StartupError."""
     try:
         connect().close()
     except psycopg.Error as error:
         reason = " ".join(str(error).split())
-        raise RuntimeFault(f"DATABASE_URL: no connection to the database: {reason}") from None
+        raise StartupError(f"DATABASE_URL: no connection to the database: {reason}") from None
 
 
 def check_redis() -> None:
-    """Raises RuntimeFault where REDIS_URL leads to no Redis that lets us in."""
+    """Connect to REDIS_URL. Raises StartupError."""
     try:
         redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=5).ping()
     except (redis.RedisError, ValueError) as error:
-        raise RuntimeFault(f"REDIS_URL: no connection to Redis: {error}") from None
+        raise StartupError(f"REDIS_URL: no connection to Redis: {error}") from None
 
 
 def _program(name: str, service: Postgres | Valkey, stop_signal: signal.Signals) -> Program:
@@ -58,6 +58,6 @@ def _program(name: str, service: Postgres | Valkey, stop_signal: signal.Signals)
         service.command(),
         service.is_ready,
         stop_signal=stop_signal,
-        patience=60.0,
+        stop_timeout=60.0,
         options=service.options(),
     )

@@ -1,4 +1,4 @@
-"""Reads what rules on events are judged by: what happened when, to which worker, in a line of text each."""
+"""Queries for conditions on events: occurrences of events, errors and log lines, with a line of text each."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from psycopg.rows import class_row
 
 from observatory.store.times import from_microseconds
 
-MOST: LiteralString = "20000"
-"""rows that are read of a window: the newest"""
-LONGEST: LiteralString = "1000"
+MAX_ROWS: LiteralString = "20000"
+"""newest rows that are read for a window"""
+MAX_TEXT: LiteralString = "1000"
 """characters of a text"""
 MICROSECONDS: LiteralString = "(extract(epoch FROM time) * 1000000)::bigint"
 
 WORKER: LiteralString = "LEFT JOIN worker ON worker.id = worker_id"
 NAME: LiteralString = "coalesce(nullif(worker.name, ''), worker.address, '')"
 STATUS: LiteralString = "coalesce(event.detail->>'status', event.detail->>'to', '')"
-"""a worker's new one, as agents and the collector tell it"""
+"""a worker's new status, under the names that agents and the collector use"""
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class Occurrence:
     time: int
     """microseconds"""
     worker: int | None
     name: str
-    """the worker's, or its address"""
+    """the worker's name or address"""
     kind: str
-    """of an event its kind, of an error its outcome; empty: a log line"""
+    """an event's kind, or an error's outcome; "" for log lines"""
     count: int
-    """of tasks-erred: how many; else 1"""
+    """number of tasks, for tasks-erred; otherwise 1"""
     level: int
-    """of log lines"""
+    """for log lines"""
     status: str
-    """of worker-status: the new one"""
+    """the new status, for worker-status"""
     text: str
 
 
@@ -46,62 +46,64 @@ _EVENTS: LiteralString = f"""
         CASE WHEN kind = 'tasks-erred' AND jsonb_typeof(event.detail->'count') = 'number'
              THEN least(greatest((event.detail->'count')::numeric, 0), 1000000000)::int ELSE 1 END AS count,
         0 AS level, CASE kind WHEN 'worker-status' THEN {STATUS} ELSE '' END AS status,
-        left(coalesce(event.detail->>'message', ''), {LONGEST}) AS text
+        left(coalesce(event.detail->>'message', ''), {MAX_TEXT}) AS text
     FROM event {WORKER} WHERE event.cluster_id = %(cluster)s AND kind = ANY(%(kinds)s)"""
 _WITHIN: LiteralString = "AND time >= %(start)s AND time < %(stop)s"
 
 
 def events(
     connection: psycopg.Connection, cluster: int, kinds: Sequence[str], start: int, stop: int
-) -> list[Happened]:
-    """Those of [start, stop) (microseconds) in order of time; of more than MOST the newest."""
-    query: LiteralString = f"{_EVENTS} {_WITHIN} ORDER BY event.time DESC LIMIT {MOST}"
+) -> list[Occurrence]:
+    """The events in [start, stop) (microseconds) in order of time; the newest MAX_ROWS of them."""
+    query: LiteralString = f"{_EVENTS} {_WITHIN} ORDER BY event.time DESC LIMIT {MAX_ROWS}"
     return _read(connection, query, _parameters(cluster, start, stop, kinds=list(kinds)))
 
 
-def last_statuses(connection: psycopg.Connection, cluster: int, oldest: int, before: int) -> list[Happened]:
-    """Each worker's last worker-status before an instant, and not before `oldest` (microseconds)."""
+def last_statuses(connection: psycopg.Connection, cluster: int, oldest: int, before: int) -> list[Occurrence]:
+    """Each worker's last worker-status in [oldest, before) (microseconds)."""
     query: LiteralString = f"""SELECT DISTINCT ON (worker) * FROM ({_EVENTS} {_WITHIN}
-        AND worker_id IS NOT NULL) AS told ORDER BY worker, time DESC"""
+        AND worker_id IS NOT NULL) AS statuses ORDER BY worker, time DESC"""
     return _read(connection, query, _parameters(cluster, oldest, before, kinds=["worker-status"]))
 
 
 def last_event(
     connection: psycopg.Connection, cluster: int, kinds: Sequence[str], oldest: int, before: int
-) -> list[Happened]:
-    """The last event of `kinds` before an instant, not before `oldest` (microseconds), if there is one."""
+) -> list[Occurrence]:
+    """The last event of `kinds` in [oldest, before) (microseconds), if any."""
     query: LiteralString = f"{_EVENTS} {_WITHIN} ORDER BY event.time DESC LIMIT 1"
     return _read(connection, query, _parameters(cluster, oldest, before, kinds=list(kinds)))
 
 
-def errors(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[Happened]:
-    """The tasks that failed for good in [start, stop) (microseconds), told one by one by an agent."""
+def errors(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[Occurrence]:
+    """The tasks that failed for good in [start, stop) (microseconds), as an agent reported them."""
     query: LiteralString = f"""
         SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name,
             CASE exception_type WHEN 'KilledWorker' THEN 'killed' ELSE outcome END AS kind,
             1 AS count, 0 AS level, '' AS status,
-            left(concat_ws(': ', nullif(exception_type, ''), nullif(message, '')), {LONGEST})
+            left(concat_ws(': ', nullif(exception_type, ''), nullif(message, '')), {MAX_TEXT})
                 || ' (' || prefix.name || ')' AS text
         FROM error JOIN prefix ON prefix.id = prefix_id {WORKER}
         WHERE error.cluster_id = %(cluster)s AND outcome <> 'retried' {_WITHIN}
-        ORDER BY error.time DESC LIMIT {MOST}"""
+        ORDER BY error.time DESC LIMIT {MAX_ROWS}"""
     return _read(connection, query, _parameters(cluster, start, stop))
 
 
 def log_lines(
     connection: psycopg.Connection, cluster: int, level: int, start: int, stop: int
-) -> list[Happened]:
+) -> list[Occurrence]:
     """The log lines of at least `level` in [start, stop) (microseconds)."""
     query: LiteralString = f"""
         SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name, '' AS kind,
-            1 AS count, level, '' AS status, left(message, {LONGEST}) AS text
+            1 AS count, level, '' AS status, left(message, {MAX_TEXT}) AS text
         FROM log {WORKER} WHERE log.cluster_id = %(cluster)s AND level >= %(level)s {_WITHIN}
-        ORDER BY log.time DESC LIMIT {MOST}"""
+        ORDER BY log.time DESC LIMIT {MAX_ROWS}"""
     return _read(connection, query, _parameters(cluster, start, stop, level=level))
 
 
-def _read(connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]) -> list[Happened]:
-    with connection.cursor(row_factory=class_row(Happened)) as cursor:
+def _read(
+    connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]
+) -> list[Occurrence]:
+    with connection.cursor(row_factory=class_row(Occurrence)) as cursor:
         return cursor.execute(query, parameters).fetchall()[::-1]
 
 

@@ -1,4 +1,4 @@
-"""Reads what rules on metrics are judged by: workers' lifetimes, series and their samples."""
+"""Queries for conditions on metrics: lifetimes of workers, series and their samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WorkerLifetime:
 
     id: int
     name: str
-    """or its address, while nobody has told its name"""
+    """or its address, while its name is unknown"""
     nthreads: int
     memory_limit: int
     """bytes; 0: none"""
@@ -37,7 +37,7 @@ class StoredSeries:
     id: int
     metric: str
     worker: int | None
-    """None: of the scheduler or the cluster"""
+    """None: a series of the scheduler or the cluster"""
     type: int
     """MetricType"""
     labels: Mapping[str, str]
@@ -46,7 +46,7 @@ class StoredSeries:
 def workers_within(
     connection: psycopg.Connection, cluster: int, start: int, stop: int
 ) -> list[WorkerLifetime]:
-    """The workers whose lifetime overlaps [start, stop) (microseconds), in order of their ids."""
+    """The workers whose lifetime overlaps [start, stop) (microseconds), by id."""
     rows = connection.execute(
         """SELECT id, coalesce(nullif(name, ''), address), nthreads, memory_limit,
                (extract(epoch FROM started) * 1000000)::bigint, (extract(epoch FROM ended) * 1000000)::bigint
@@ -60,9 +60,9 @@ def workers_within(
 def series_within(
     connection: psycopg.Connection, cluster: int, metrics: Sequence[str], start: int, stop: int
 ) -> list[StoredSeries]:
-    """The series of `metrics`, in order of metric and id.
+    """The series of `metrics`, by metric and id.
 
-    Those of workers whose lifetime doesn't overlap [start, stop) (microseconds) are left out.
+    Excludes series of workers whose lifetime doesn't overlap [start, stop) (microseconds).
     """
     rows = connection.execute(
         """SELECT series.id, metric, worker_id, type, labels FROM series
@@ -78,9 +78,9 @@ def series_within(
 def samples_since(
     connection: psycopg.Connection, cluster: int, starts: Mapping[int, int], stop: int
 ) -> dict[str, Array]:
-    """The samples of series, each since its start in `starts` (microseconds by id) until before `stop`.
+    """The samples of each series from its time in `starts` (microseconds by id) up to `stop`.
 
-    Columns of SAMPLE_TYPES, in no order.
+    Returns columns of SAMPLE_TYPES, unordered.
     """
     if not starts:
         return _none()
@@ -92,7 +92,7 @@ def samples_since(
                SELECT series_id, time, value FROM sample
                WHERE series_id = wanted.id AND cluster_id = %(cluster)s
                  AND time >= wanted.start AND time >= %(first)s AND time < %(stop)s
-           ) AS told""",
+           ) AS found""",
         {
             "ids": list(starts),
             "starts": [from_microseconds(start) for start in starts.values()],
@@ -107,9 +107,9 @@ def samples_since(
 def samples_before(
     connection: psycopg.Connection, cluster: int, starts: Mapping[int, int], oldest: int
 ) -> dict[str, Array]:
-    """The last sample of each series before its start in `starts` (microseconds by id), none before `oldest`.
+    """The last sample of each series before its time in `starts` (microseconds by id), not before `oldest`.
 
-    Columns of SAMPLE_TYPES.
+    Returns columns of SAMPLE_TYPES.
     """
     if not starts:
         return _none()
@@ -122,7 +122,7 @@ def samples_before(
                WHERE series_id = wanted.id AND cluster_id = %(cluster)s
                  AND time < wanted.start AND time < %(last)s AND time >= %(oldest)s
                ORDER BY time DESC LIMIT 1
-           ) AS told""",
+           ) AS found""",
         {
             "ids": list(starts),
             "starts": [from_microseconds(start) for start in starts.values()],
@@ -137,7 +137,7 @@ def samples_before(
 def count_samples(
     connection: psycopg.Connection, cluster: int, metrics: Sequence[str], start: int, stop: int, most: int
 ) -> int:
-    """How many samples `metrics` have in [start, stop) (microseconds), counted up to `most`."""
+    """Counts the samples of `metrics` in [start, stop) (microseconds), up to `most`."""
     row = connection.execute(
         """SELECT count(*) FROM (
                SELECT FROM series JOIN sample ON series_id = series.id

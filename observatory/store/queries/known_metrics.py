@@ -1,4 +1,4 @@
-"""Reads which metrics there are, and how one was lately. `series` can have millions of rows."""
+"""Queries for the metrics that clusters have reported. The table `series` can have millions of rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from psycopg.rows import class_row
 
 from observatory.wire.records import MetricType
 
-MOST_METRICS = 2_000
-"""names of a cluster that are looked at, in order"""
-MOST_SERIES = 60
-"""series that are looked at of a cluster's metric: as many of workers, and of the cluster"""
+MAX_METRICS = 2_000
+"""names that are read for a cluster, in order"""
+MAX_SERIES = 60
+"""series that are read for a cluster's metric: this many of workers, and this many of the cluster"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +25,23 @@ class SeenSeries:
     """MetricType"""
     labels: dict[str, str]
     worker: str | None
-    """the worker's name; None: of the scheduler or the cluster"""
+    """the worker's name; None: a series of the scheduler or the cluster"""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentBin:
-    """Of several series in a piece of time; a counter's are rates per second."""
+    """A summary of several series; values of counters are rates per second."""
 
     time: float
-    """where it starts, in seconds"""
+    """start of the bin, in seconds"""
     mean: float
     minimum: float
     maximum: float
 
 
 def metric_names(connection: psycopg.Connection, clusters: Sequence[int]) -> list[tuple[int, str]]:
-    """Pairs of cluster and metric: the index is asked for the next name after each, not read."""
+    """Pairs of cluster and metric. Looks up the next name in the index after each, without reading the whole
+    index."""
     return connection.execute(
         """WITH RECURSIVE found (cluster_id, metric, number) AS (
                SELECT cluster, (SELECT min(metric) FROM series WHERE cluster_id = cluster), 1
@@ -53,14 +54,14 @@ def metric_names(connection: psycopg.Connection, clusters: Sequence[int]) -> lis
                FROM found WHERE metric IS NOT NULL AND number < %(most)s
            )
            SELECT cluster_id, metric FROM found WHERE metric IS NOT NULL""",
-        {"clusters": list(clusters), "most": MOST_METRICS},
+        {"clusters": list(clusters), "most": MAX_METRICS},
     ).fetchall()
 
 
 def clusters_with(connection: psycopg.Connection, clusters: Sequence[int], metric: str) -> list[int]:
-    """Those of the clusters that have the metric, in their order."""
+    """The clusters that have the metric, in the given order."""
     rows = connection.execute(
-        """SELECT cluster FROM unnest(%s::int[]) WITH ORDINALITY AS asked (cluster, position)
+        """SELECT cluster FROM unnest(%s::int[]) WITH ORDINALITY AS requested (cluster, position)
            WHERE EXISTS (SELECT FROM series WHERE cluster_id = cluster AND metric = %s) ORDER BY position""",
         [list(clusters), metric],
     ).fetchall()
@@ -68,13 +69,13 @@ def clusters_with(connection: psycopg.Connection, clusters: Sequence[int], metri
 
 
 def seen_series(connection: psycopg.Connection, pairs: Sequence[tuple[int, str]]) -> list[SeenSeries]:
-    """Of each cluster and metric some series of workers, and some that are of none."""
+    """For each pair of cluster and metric some series of workers, and some of the cluster."""
     limited = """SELECT type, labels, worker_id FROM series
-                 WHERE series.cluster_id = asked.cluster AND series.metric = asked.metric
+                 WHERE series.cluster_id = requested.cluster AND series.metric = requested.metric
                    AND worker_id IS {} NULL LIMIT %(most)s"""
     query = f"""
-        SELECT asked.metric, type, labels, worker.name AS worker
-        FROM unnest(%(clusters)s::int[], %(metrics)s::text[]) AS asked (cluster, metric)
+        SELECT requested.metric, type, labels, worker.name AS worker
+        FROM unnest(%(clusters)s::int[], %(metrics)s::text[]) AS requested (cluster, metric)
         CROSS JOIN LATERAL (({limited.format("")}) UNION ALL ({limited.format("NOT")})) AS examples
         LEFT JOIN worker ON worker.id = worker_id"""
     with connection.cursor(row_factory=class_row(SeenSeries)) as cursor:
@@ -83,13 +84,13 @@ def seen_series(connection: psycopg.Connection, pairs: Sequence[tuple[int, str]]
             {
                 "clusters": [cluster for cluster, _ in pairs],
                 "metrics": [metric for _, metric in pairs],
-                "most": MOST_SERIES,
+                "most": MAX_SERIES,
             },
         ).fetchall()
 
 
 def last_time(connection: psycopg.Connection, clusters: Sequence[int]) -> datetime | None:
-    """When the newest record of any of the clusters was, on its scheduler's clock."""
+    """The time of the newest record of the clusters, on the scheduler's clock."""
     row = connection.execute(
         "SELECT max(last) FROM extent WHERE cluster_id = ANY(%s)", [list(clusters)]
     ).fetchone()
@@ -99,7 +100,7 @@ def last_time(connection: psycopg.Connection, clusters: Sequence[int]) -> dateti
 def series_of(
     connection: psycopg.Connection, clusters: Sequence[int], metric: str, most: int
 ) -> list[tuple[int, dict[str, str], str | None]]:
-    """(id, labels, the worker's name) of the metric's newest series, `most` at most."""
+    """(id, labels, worker's name) of the newest series of a metric, at most `most`."""
     return connection.execute(
         """SELECT series.id, labels, worker.name FROM series LEFT JOIN worker ON worker.id = worker_id
            WHERE series.cluster_id = ANY(%s) AND metric = %s ORDER BY series.id DESC LIMIT %s""",
@@ -110,7 +111,7 @@ def series_of(
 def recent_bins(
     connection: psycopg.Connection, series: Sequence[int], start: datetime, stop: datetime, bins: int
 ) -> list[RecentBin]:
-    """What the series were in [start, stop), in `bins` pieces; those without samples are left out."""
+    """Summarizes the series over [start, stop) in `bins` bins; bins without samples are left out."""
     parameters: dict[str, Any] = {
         "series": list(series),
         "start": start,
@@ -120,7 +121,7 @@ def recent_bins(
     }
     with connection.cursor(row_factory=class_row(RecentBin)) as cursor:
         return cursor.execute(
-            """WITH told AS (
+            """WITH steps AS (
                    SELECT time, type, value, series_id,
                        value - lag(value) OVER following AS growth,
                        extract(epoch FROM time - lag(time) OVER following)::float8 AS elapsed
@@ -130,7 +131,7 @@ def recent_bins(
                    WINDOW following AS (PARTITION BY series_id ORDER BY time)
                ), drawn AS (
                    SELECT time, CASE WHEN type = %(counter)s THEN growth / elapsed ELSE value END AS value
-                   FROM told
+                   FROM steps
                    WHERE type <> %(counter)s OR (growth >= 0 AND elapsed > 0)
                )
                SELECT extract(epoch FROM date_bin(%(width)s, time, %(start)s))::float8 AS time,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, LiteralString
 
 import psycopg
@@ -34,6 +34,8 @@ class LiveWorker:
 
     id: int
     status: str
+    ended: float | None
+    """seconds"""
     nthreads: int
     memory_limit: int
     running: int
@@ -68,7 +70,8 @@ def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[
                SELECT DISTINCT lane_id FROM span
                WHERE cluster_id = %(cluster)s AND start <= %(at)s AND stop > %(at)s AND action = %(compute)s
            )
-           SELECT worker.id, worker.status, nthreads, memory_limit, count(running.lane_id)
+           SELECT worker.id, worker.status, extract(epoch FROM worker.ended)::float8, nthreads, memory_limit,
+               count(running.lane_id)
            FROM worker
            LEFT JOIN (lane JOIN running ON lane_id = lane.id) ON lane.worker_id = worker.id
            WHERE worker.cluster_id = %(cluster)s AND worker.started <= %(at)s
@@ -80,21 +83,21 @@ def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[
 
 
 def last_rates(
-    connection: psycopg.Connection, cluster: int, metric: str, at: int, max_age: float
+    connection: psycopg.Connection, cluster: int, metric: str, at: int, max_age: float, since: int = 0
 ) -> dict[int, float]:
-    """Return a counter's rate by worker, from its last two samples of the `max_age` seconds before `at`."""
+    """Return a counter's rate by worker, from its last two samples as `last_samples` finds them."""
     rows = connection.execute(
         """SELECT worker_id,
                (newest.value - before.value) / extract(epoch FROM newest.time - before.time)::float8
            FROM series
            CROSS JOIN LATERAL (
                SELECT time, value FROM sample
-               WHERE sample.series_id = series.id AND time <= %(at)s AND time > %(oldest)s
+               WHERE sample.series_id = series.id AND time <= %(at)s AND time >= %(oldest)s
                ORDER BY time DESC LIMIT 1
            ) AS newest
            CROSS JOIN LATERAL (
                SELECT time, value FROM sample
-               WHERE sample.series_id = series.id AND time < newest.time AND time > %(oldest)s
+               WHERE sample.series_id = series.id AND time < newest.time AND time >= %(oldest)s
                ORDER BY time DESC LIMIT 1
            ) AS before
            WHERE cluster_id = %(cluster)s AND metric = %(metric)s AND worker_id IS NOT NULL
@@ -103,29 +106,42 @@ def last_rates(
             "cluster": cluster,
             "metric": metric,
             "at": from_microseconds(at),
-            "oldest": from_microseconds(at) - timedelta(seconds=max_age),
+            "oldest": _oldest(at, max_age, since),
         },
     ).fetchall()
     return dict(rows)
 
 
 def last_samples(
-    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], at: int, max_age: float
+    connection: psycopg.Connection,
+    cluster: int,
+    metrics: Sequence[str],
+    at: int,
+    max_age: float,
+    since: int = 0,
 ) -> list[LastSample]:
-    """Return the last sample of each series of `metrics` in the `max_age` seconds until `at`."""
+    """Return the last sample of each series of `metrics` in the `max_age` seconds until `at`.
+
+    Samples before `since` are ignored. `at` and `since` are in microseconds.
+    """
     query: LiteralString = """
         SELECT metric, labels, worker_id, value FROM series
         CROSS JOIN LATERAL (
             SELECT value FROM sample
             WHERE sample.series_id = series.id AND sample.cluster_id = %(cluster)s
-              AND time <= %(at)s AND time > %(oldest)s
+              AND time <= %(at)s AND time >= %(oldest)s
             ORDER BY time DESC LIMIT 1
         ) AS newest
-        WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)"""
+        WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)
+        ORDER BY series.id"""
     progress_parameters: dict[str, Any] = {
         "cluster": cluster,
         "metrics": list(metrics),
         "at": from_microseconds(at),
-        "oldest": from_microseconds(at) - timedelta(seconds=max_age),
+        "oldest": _oldest(at, max_age, since),
     }
     return [LastSample(*row) for row in connection.execute(query, progress_parameters).fetchall()]
+
+
+def _oldest(at: int, max_age: float, since: int) -> datetime:
+    return max(from_microseconds(at) - timedelta(seconds=max_age), from_microseconds(since))

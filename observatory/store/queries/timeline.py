@@ -170,6 +170,19 @@ def samples(
     )
 
 
+def sampled_series(
+    connection: psycopg.Connection, cluster: int, series: Sequence[int], start: int, stop: int
+) -> set[int]:
+    """Return those of `series` with samples in [start, stop) (microseconds)."""
+    rows = connection.execute(
+        f"""SELECT id FROM series
+            WHERE id = ANY(%(series)s) AND EXISTS (
+                SELECT FROM sample WHERE series_id = series.id AND sample.{WITHIN})""",
+        {**_window(cluster, start, stop), "series": list(series)},
+    )
+    return {id for (id,) in rows}
+
+
 def layer_series(
     connection: psycopg.Connection, cluster: int, metrics: Sequence[str], band: int | None
 ) -> list[LayerSeries]:

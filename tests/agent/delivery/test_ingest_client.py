@@ -57,7 +57,7 @@ def test_observatory_reads_what_is_sent_though_each_part_is_compressed_by_itself
     rows = {"sample": [sample(1)], "transition": [transition(1)], "event": [(1.7e9, "restarted", "", "{}")]}
     batch = real(1, rows).telling([(1.7e9, 1.7e9, "log", 5, "spool-full")])
     content = {"content_type": "application/octet-stream", "headers": {"Content-Encoding": "gzip"}}
-    found, blocks = decode_batch(read_body(RequestFactory().post("/", batch.body(), **content)))
+    found, blocks = decode_batch(read_body(RequestFactory().post("/", batch.body(), **content)).data)
     assert found == head(1)
     assert {kind: block.rows for kind, block in blocks.items()} == dict.fromkeys([*rows, "dropped"], 1)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -393,12 +395,30 @@ def test_an_error_in_the_agents_own_thread_is_logged_once_and_the_thread_goes_on
     server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender = sender_to(server, tmp_path)
+    threads = {sender._gatherer.ident, sender._poster.ident}
     with monkeypatch.context() as patched:
         patched.setattr("observatory.agent.delivery.sender.divided", None)
         eventually(lambda: sender.failures > 2)
     sender.buffer.appender("transition")(transition(1))
     sender.close(10)
     assert keys(server) == [1]
+    assert sum("agent failed" in line.message for line in caplog.records if line.thread in threads) == 1
+
+
+def test_errors_in_many_threads_at_once_are_all_counted_and_logged_once(
+    server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sender = Sender(configuration(server.url, tmp_path), CLUSTER, Buffer())
+    together = threading.Barrier(8)
+
+    def fail() -> None:
+        together.wait(10)
+        raise ValueError
+
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(8 * 50):
+            threads.submit(sender._guarded, fail)
+    assert sender.failures == 8 * 50
     assert sum("agent failed" in message for message in caplog.messages) == 1
 
 

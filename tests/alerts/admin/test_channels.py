@@ -7,11 +7,11 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from observatory.alerts.models import Channel, Delivery
-from observatory.alerts.notifying.delivering import deliver_to
+from observatory.alerts.notifying.delivery import deliver_to
 from observatory.alerts.secrets import decrypt
 from tests.alerts.notifying.conftest import Fire, fire, make_channel, rule, webhook, world
 from tests.alerts.notifying.receivers import Receiver
-from tests.alerts.notifying.test_delivering import at
+from tests.alerts.notifying.test_delivery import at
 from tests.world import World
 
 __all__ = ["at", "fire", "rule", "webhook", "world"]
@@ -53,7 +53,7 @@ def errors(response: Any) -> dict[str, list[str]]:
     return {name: list(texts) for name, texts in response.context["adminform"].form.errors.items()}
 
 
-def test_an_address_is_kept_encrypted_and_never_shown(superuser: Client) -> None:
+def test_an_address_is_stored_encrypted_and_never_shown(superuser: Client) -> None:
     response = superuser.post(ADD, form(kind="apprise", address=SLACK), follow=True)
     channel = Channel.objects.get()
     assert decrypt(channel.secret) == SLACK
@@ -75,19 +75,19 @@ def test_an_address_is_kept_encrypted_and_never_shown(superuser: Client) -> None
     ("kind", "address", "words"),
     [
         ("apprise", "", "Enter an address"),
-        ("apprise", "team@example.org", "begins with what it is of"),
-        ("apprise", "slak://a/b/c", "Apprise knows no “slak://”"),
-        ("apprise", "slack://a", "This is no whole address of Slack. It looks like slack://{token_a}"),
-        ("apprise", "https://example.org/hook", "choose “a webhook"),
+        ("apprise", "team@example.org", "has no scheme"),
+        ("apprise", "slak://a/b/c", "Apprise doesn't know “slak://”"),
+        ("apprise", "slack://a", "This address of Slack is incomplete. It looks like slack://{token_a}"),
+        ("apprise", "https://example.org/hook", "If it is a webhook, choose that kind"),
         ("webhook", SLACK, "Only http:// and https://"),
         ("webhook", "example.org", "starts with http:// or https://"),
-        ("webhook", "https://", "names no host"),
+        ("webhook", "https://", "has no host"),
         ("webhook", "https://example.org:port/", "This is no address"),
-        ("alertmanager", "http://a b/", "names no host"),
+        ("alertmanager", "http://a b/", "has no host"),
         ("webhook", "https://example.org/" + "x" * 2000, "2000 characters"),
     ],
 )
-def test_a_wrong_address_is_refused_with_the_reason(
+def test_an_invalid_address_is_rejected_with_the_reason(
     superuser: Client, kind: str, address: str, words: str
 ) -> None:
     found = errors(superuser.post(ADD, form(kind=kind, address=address)))
@@ -96,42 +96,42 @@ def test_a_wrong_address_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize("entered", ["http://am:9093", "http://am:9093/", "http://am:9093/api/v2/alerts"])
-def test_an_alertmanager_may_be_named_by_any_of_its_addresses(superuser: Client, entered: str) -> None:
+def test_any_form_of_an_alertmanagers_address_is_accepted(superuser: Client, entered: str) -> None:
     superuser.post(ADD, form(kind="alertmanager", address=entered))
     assert decrypt(Channel.objects.get().secret) == "http://am:9093"
 
 
-def test_another_kind_needs_another_address(superuser: Client) -> None:
+def test_changing_the_kind_requires_a_new_address(superuser: Client) -> None:
     channel = make_channel("team", "https://example.org", kind="webhook")
     response = superuser.post(f"/admin/alerts/channel/{channel.pk}/change/", form(kind="apprise", address=""))
-    assert errors(response) == {"address": ["Enter an address of this kind."]}
+    assert errors(response) == {"address": ["The kind was changed: enter an address of the new kind."]}
 
 
-def test_under_another_secret_key_the_address_is_asked_for_again(superuser: Client, settings: Any) -> None:
+def test_a_changed_secret_key_requires_the_address_again(superuser: Client, settings: Any) -> None:
     channel = make_channel("team", "https://example.org", kind="webhook")
     page = f"/admin/alerts/channel/{channel.pk}/change/"
     Channel.objects.update(secret="gAAAA-of-another-key")
-    assert "enter the address again" in superuser.get(page).text
-    assert "enter the address again" in errors(superuser.post(page, form(address="")))["address"][0]
+    assert "Enter the address again" in superuser.get(page).text
+    assert "Enter the address again" in errors(superuser.post(page, form(address="")))["address"][0]
     superuser.post(page, form())
     channel.refresh_from_db()
     assert decrypt(channel.secret) == "https://hooks.example.org/T0K3N"
 
 
-def test_a_test_is_sent_at_once_and_its_result_shown(superuser: Client, webhook: Receiver) -> None:
+def test_a_test_is_sent_at_once_and_its_result_is_shown(superuser: Client, webhook: Receiver) -> None:
     test = {"alerts_channel_send_a_test": "1"}
     response = superuser.post(ADD, form(address=f"{webhook.url}/T0K3N", **test), follow=True)
     assert "A test was sent to “team”" in response.text
-    assert webhook.bodies[0]["alerts"][0]["annotations"]["summary"].startswith("A test of the channel “team”")
+    assert webhook.bodies[0]["alerts"][0]["annotations"]["summary"].startswith("Test of the channel “team”")
     assert not Delivery.objects.exists()
 
     webhook.answers = [(403, "T0K3N is wrong")]
     page = f"/admin/alerts/channel/{Channel.objects.get().pk}/change/"
     response = superuser.post(page, form(address="", **test), follow=True)
-    assert "The test couldn&#x27;t be sent. It answered 403: … is wrong" in response.text
+    assert "Sending the test failed. It answered 403: … is wrong" in response.text
 
 
-def test_an_owner_sets_channels_of_projects_of_theirs_alone(owner: Client, world: World) -> None:
+def test_owners_edit_only_channels_of_their_projects(owner: Client, world: World) -> None:
     make_channel("of all")
     make_channel("of both").projects.add(world.alpha, world.beta)
     theirs = make_channel("of alpha", "https://example.org", kind="webhook")
@@ -149,7 +149,7 @@ def test_an_owner_sets_channels_of_projects_of_theirs_alone(owner: Client, world
     assert owner.get(f"/admin/alerts/channel/{other.pk}/change/").status_code == 302
 
 
-def test_deliveries_are_a_log_in_which_what_was_given_up_is_tried_again(
+def test_deliveries_are_read_only_and_failed_ones_can_be_retried(
     superuser: Client, owner: Client, webhook: Receiver, fire: Fire, world: World, at: Any
 ) -> None:
     channel = make_channel("team", f"{webhook.url}/T0K3N", kind="webhook")
@@ -167,7 +167,7 @@ def test_deliveries_are_a_log_in_which_what_was_given_up_is_tried_again(
     assert superuser.post(f"{url}{delivery.pk}/change/", {"state": "sent"}).status_code == 403
     assert "It answered 500" not in owner.get(url).text
 
-    action = {"action": "try_again", "_selected_action": [delivery.pk]}
-    assert "Tried again now: 1." in superuser.post(url, action, follow=True).text
+    action = {"action": "retry", "_selected_action": [delivery.pk]}
+    assert "Retrying: 1." in superuser.post(url, action, follow=True).text
     deliver_to(channel.pk, at)
     assert len(webhook.bodies) == 1

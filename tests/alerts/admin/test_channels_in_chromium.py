@@ -16,18 +16,20 @@ __all__ = ["complaints", "fire", "page", "rule", "webhook", "world"]
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def test_a_channel_is_made_tested_and_mended(page: Page, webhook: Receiver, complaints: list[str]) -> None:
+def test_a_channel_is_created_tested_and_corrected(
+    page: Page, webhook: Receiver, complaints: list[str]
+) -> None:
     page.goto("/admin/alerts/channel/add/")
     page.get_by_label("Name").fill(HOSTILE)
     page.get_by_label("Kind").select_option("webhook")
     page.get_by_label("Address").fill("slack://T0K3N")
     page.get_by_role("button", name="Save and send a test").click()
-    expect(page.get_by_text("Only http:// and https:// are spoken")).to_be_visible()
+    expect(page.get_by_text("Only http:// and https:// are supported")).to_be_visible()
 
     webhook.answers = [(403, "no")]
     page.get_by_label("Address").fill(f"{webhook.url}/T0K3N")
     page.get_by_role("button", name="Save and send a test").click()
-    expect(page.get_by_text("The test couldn't be sent. It answered 403")).to_be_visible()
+    expect(page.get_by_text("Sending the test failed. It answered 403")).to_be_visible()
 
     expect(page.get_by_text("Stored: http://…")).to_be_visible()
     expect(page.get_by_label("Address")).to_have_value("")
@@ -38,7 +40,9 @@ def test_a_channel_is_made_tested_and_mended(page: Page, webhook: Receiver, comp
     assert complaints == []
 
 
-def test_no_page_of_alerts_breaks_the_policy(page: Page, fire: Fire, complaints: list[str]) -> None:
+def test_no_admin_page_of_alerts_violates_the_content_security_policy(
+    page: Page, fire: Fire, complaints: list[str]
+) -> None:
     channel = make_channel(HOSTILE)
     fire(message=HOSTILE, labels={"worker": HOSTILE})
     silence = Silence.objects.create(matchers='rule="Worker lost"', expires=STARTED, comment=HOSTILE)

@@ -39,23 +39,23 @@ def pick_metric(page: Page) -> None:
 
 def choose_cluster(page: Page) -> None:
     """The cluster that ended; its whole time is the window then."""
-    page.get_by_label("Clusters and runs to try it on").fill("evening")
+    page.get_by_label("Clusters and runs to test on").fill("evening")
     page.get_by_role("option").filter(has_text="evening").click()
 
 
-def test_a_rule_is_made_of_a_metric_and_a_line_that_is_moved(
+def test_a_rule_is_created_from_a_metric_and_a_dragged_threshold(
     patient: Page, memory: Recorded, world: World, complaints: list[str]
 ) -> None:
     page = patient
     page.goto(ADD)
     page.locator("#id_name").fill("Full worker")
     pick_metric(page)
-    expect(page.locator(".metric-told").first).to_contain_text("Memory of a worker")
+    expect(page.locator(".metric-info").first).to_contain_text("Memory of a worker")
     page.locator(".sparkline").first.wait_for()
     page.get_by_label("threshold", exact=True).first.fill("3 GiB")
     choose_cluster(page)
-    state = page.locator(".trial-state")
-    expect(state).to_contain_text("It would have fired once.")
+    state = page.locator(".back-test-state")
+    expect(state).to_contain_text("The rule would have fired once.")
     firing = page.locator(".firings tbody tr")
     expect(firing).to_contain_text("full")
     expect(firing).to_contain_text("1 min")
@@ -65,7 +65,7 @@ def test_a_rule_is_made_of_a_metric_and_a_line_that_is_moved(
     line.focus()
     for _ in range(3):
         page.keyboard.press("PageUp")
-    expect(state).to_contain_text("Nothing would have fired.")
+    expect(state).to_contain_text("The rule would not have fired.")
     expect(page.locator(".firings")).to_have_count(0)
     box = line.bounding_box()
     assert box is not None
@@ -74,7 +74,7 @@ def test_a_rule_is_made_of_a_metric_and_a_line_that_is_moved(
     page.mouse.down()
     page.mouse.move(x, y + 120, steps=4)
     page.mouse.up()
-    expect(state).to_contain_text("It would have fired once.")
+    expect(state).to_contain_text("The rule would have fired once.")
     moved = page.get_by_label("threshold", exact=True).first.input_value()
     assert re.fullmatch(r"[\d.]+ GiB", moved)
     expect(page.locator(".rule-summary")).to_contain_text(f"is above {moved}")
@@ -88,7 +88,7 @@ def test_a_rule_is_made_of_a_metric_and_a_line_that_is_moved(
     assert [said for said in complaints if "status of 422" not in said] == []
 
 
-def test_what_doesnt_matter_for_what_was_chosen_isnt_shown(patient: Page, complaints: list[str]) -> None:
+def test_only_the_fields_that_apply_are_shown(patient: Page, complaints: list[str]) -> None:
     page = patient
     page.goto(ADD)
     kind = page.get_by_label("kind of condition").first
@@ -109,7 +109,7 @@ def test_what_doesnt_matter_for_what_was_chosen_isnt_shown(patient: Page, compla
     assert complaints == []
 
 
-def test_what_cant_work_is_told_at_its_field_while_it_is_written(patient: Page) -> None:
+def test_problems_are_shown_at_their_fields_while_typing(patient: Page) -> None:
     page = patient
     page.goto(ADD)
     page.get_by_label("metric", exact=True).first.fill("no_such_metric")
@@ -117,7 +117,7 @@ def test_what_cant_work_is_told_at_its_field_while_it_is_written(patient: Page) 
     expect(page.locator(".rule-wrong").first).to_contain_text("no_such_metric")
 
 
-def test_every_page_of_the_admin_keeps_to_its_policy(
+def test_no_admin_page_violates_its_content_security_policy(
     patient: Page, world: World, complaints: list[str]
 ) -> None:
     Cluster.objects.update(name=HOSTILE)
@@ -134,7 +134,7 @@ def test_every_page_of_the_admin_keeps_to_its_policy(
     assert complaints == []
 
 
-def test_the_admin_has_the_theme_that_was_chosen(patient: Page) -> None:
+def test_the_admin_has_the_chosen_theme(patient: Page) -> None:
     page = patient
     page.goto("/admin/")
     is_dark = "() => document.documentElement.classList.contains('dark')"

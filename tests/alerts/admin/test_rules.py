@@ -43,7 +43,7 @@ def saved(rule: Rule, **changed: Any) -> dict[str, Any]:
     return rule_form(MEMORY | {"id": condition.pk, "rule": rule.pk} | changed, name=rule.name)
 
 
-def test_a_rule_is_made_of_what_people_type(admin: Client, world: World) -> None:
+def test_a_rule_is_created_from_the_form(admin: Client, world: World) -> None:
     rule = made(admin, hold_seconds="1 min 30 s", projects=[world.alpha.pk], cluster_names="etl-*")
     assert (rule.hold_seconds, rule.created_by) == (90, world.people["superuser"])
     assert list(rule.projects.all()) == [world.alpha]
@@ -52,7 +52,7 @@ def test_a_rule_is_made_of_what_people_type(admin: Client, world: World) -> None
     assert (condition.threshold, condition.clear_threshold) == (pytest.approx(0.8), pytest.approx(0.7))
 
 
-def test_a_threshold_is_read_in_the_unit_of_what_is_compared(admin: Client) -> None:
+def test_a_threshold_is_in_the_unit_of_the_compared_value(admin: Client) -> None:
     rule = made(admin, MEMORY | {"divisor": "", "threshold": "2 GiB", "clear_threshold": ""})
     assert rule.conditions.get().threshold == 2 * GIB
     shown = admin.get(page_of(rule)).content.decode()
@@ -72,7 +72,7 @@ def test_an_event_needs_no_threshold(admin: Client) -> None:
         ({"metric": "no_such_metric"}, "metric", "no_such_metric"),
         ({"labels": "type=process"}, "labels", "name="),
         ({"labels": 'type=~"("'}, "labels", "regular expression"),
-        ({"threshold": ""}, "threshold", "above or below what"),
+        ({"threshold": ""}, "threshold", "Enter a threshold"),
         ({"threshold": "a lot"}, "threshold", "a lot"),
         ({"threshold": "4 GiB"}, "threshold", "%"),
         ({"divisor": "metric", "divisor_metric": ""}, "divisor_metric", "metric"),
@@ -85,7 +85,7 @@ def test_an_event_needs_no_threshold(admin: Client) -> None:
         ({"clear_threshold": "90 %"}, "clear_threshold", "threshold"),
     ],
 )
-def test_what_cant_work_is_told_at_its_field_and_nothing_is_made(
+def test_an_invalid_rule_is_rejected_with_errors_at_its_fields(
     admin: Client, wrong: dict[str, str], field: str, words: str
 ) -> None:
     before = Rule.objects.count()
@@ -103,7 +103,7 @@ def test_a_rule_needs_a_condition(admin: Client) -> None:
     assert "A rule needs a condition." in answer.content.decode()
 
 
-def test_what_a_rule_asks_holds_from_when_it_was_changed(admin: Client) -> None:
+def test_a_changed_rule_is_evaluated_from_the_change_on(admin: Client) -> None:
     rule = made(admin)
     long_ago = now() - timedelta(days=3)
     Rule.objects.filter(pk=rule.pk).update(changed=long_ago, error="no", error_time=long_ago)
@@ -116,7 +116,7 @@ def test_what_a_rule_asks_holds_from_when_it_was_changed(admin: Client) -> None:
     assert rule.error == ""
 
 
-def test_conditions_are_added_and_removed_in_their_order(admin: Client) -> None:
+def test_conditions_keep_their_order_when_added_and_removed(admin: Client) -> None:
     rule = made(admin)
     first = MEMORY | {"id": rule.conditions.get().pk, "rule": rule.pk}
     second = MEMORY | {"threshold": "60 %", "clear_threshold": ""}
@@ -130,7 +130,7 @@ def test_conditions_are_added_and_removed_in_their_order(admin: Client) -> None:
     assert rule.conditions.get().threshold == pytest.approx(0.6)
 
 
-def test_a_ready_made_rule_is_marked_and_can_be_as_it_was_at_first(admin: Client) -> None:
+def test_a_ready_made_rule_is_marked_and_can_be_reset(admin: Client) -> None:
     ready_made.make()
     rule = Rule.objects.exclude(key="").filter(conditions__kind="metric")[0]
     threshold = rule.conditions.all()[0].threshold
@@ -143,13 +143,13 @@ def test_a_ready_made_rule_is_marked_and_can_be_as_it_was_at_first(admin: Client
     assert rule.conditions.all()[0].threshold == threshold
 
 
-def test_a_rule_of_ones_own_has_no_defaults(admin: Client) -> None:
+def test_a_custom_rule_cannot_be_reset(admin: Client) -> None:
     rule = made(admin)
     assert "Reset to its defaults" not in admin.get(page_of(rule)).content.decode()
     assert admin.post(f"{LIST}{rule.pk}/reset/").status_code == 404
 
 
-def test_the_list_tells_what_fires_and_what_cant_be_evaluated(admin: Client, world: World) -> None:
+def test_the_list_shows_firing_counts_and_errors(admin: Client, world: World) -> None:
     rule = made(admin)
     for number, state in enumerate(("firing", "resolved", "pending")):
         fired = None if state == "pending" else now() - timedelta(hours=1)
@@ -170,7 +170,7 @@ def test_the_list_tells_what_fires_and_what_cant_be_evaluated(admin: Client, wor
     assert "Division by a label mismatch" in admin.get(page_of(rule)).content.decode()
 
 
-def test_rules_are_switched_off_in_the_list(admin: Client) -> None:
+def test_rules_are_disabled_in_the_list(admin: Client) -> None:
     rule = made(admin)
     before = rule.changed
     form = {"form-TOTAL_FORMS": 1, "form-INITIAL_FORMS": 1, "form-0-id": rule.pk, "_save": "Save"}
@@ -193,7 +193,7 @@ def staff(world: World) -> Client:
     return client
 
 
-def test_staff_set_rules_of_projects_that_they_manage_alone(
+def test_staff_edit_only_rules_of_projects_that_they_manage(
     admin: Client, staff: Client, world: World
 ) -> None:
     theirs = made(admin, name="of Alpha", projects=[world.alpha.pk])

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from observatory.alerts.models import Channel, Delivery
-from observatory.alerts.notifying.delivering import deliver_to
-from observatory.alerts.notifying.repeating import alertmanagers, push_again
+from observatory.alerts.notifying.delivery import deliver_to
+from observatory.alerts.notifying.reminders import channels_to_refresh, refresh
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.alerts.notifying.receivers import Receiver
-from tests.alerts.notifying.test_delivering import at
+from tests.alerts.notifying.test_delivery import at
 
 __all__ = ["at"]
 
@@ -25,7 +25,7 @@ def time_of(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def test_an_alertmanager_is_pushed_what_fires_and_its_end(
+def test_firing_and_resolved_alerts_are_pushed_to_an_alertmanager(
     channel: Channel, alertmanager: Receiver, fire: Fire, resolve: Resolve, at: datetime
 ) -> None:
     alert = fire(labels={"worker": "w1", "no-label": "x", "empty": ""})
@@ -47,36 +47,36 @@ def test_an_alertmanager_is_pushed_what_fires_and_its_end(
     assert not Delivery.objects.exclude(state="sent").exists()
 
 
-def test_what_fires_is_pushed_again_so_that_it_isn_t_forgotten(
+def test_firing_alerts_are_refreshed_in_an_alertmanager(
     channel: Channel, alertmanager: Receiver, fire: Fire, resolve: Resolve, at: datetime
 ) -> None:
-    assert alertmanagers() == [channel.pk]
+    assert channels_to_refresh() == [channel.pk]
     over = fire()
     fire()
     deliver_to(channel.pk, at)
     resolve(over)
-    push_again(channel.pk, at + MINUTE)
+    refresh(channel.pk, at + MINUTE)
     [still] = alertmanager.bodies[1]
     assert still["annotations"]["summary"] == "w2 was lost"
     assert time_of(still["endsAt"]) - at > 5 * MINUTE
 
 
-def test_what_it_was_not_told_yet_is_not_pushed_again(
+def test_unsent_alerts_are_not_refreshed(
     channel: Channel, alertmanager: Receiver, fire: Fire, at: datetime
 ) -> None:
     alertmanager.answers = [(500, "")]
     fire()
     deliver_to(channel.pk, at)
-    push_again(channel.pk, at)
+    refresh(channel.pk, at)
     assert alertmanager.bodies == []
 
 
-def test_an_alertmanager_that_is_away_is_pushed_to_a_minute_later(
+def test_a_refresh_that_fails_succeeds_a_minute_later(
     channel: Channel, alertmanager: Receiver, fire: Fire, at: datetime
 ) -> None:
     fire()
     deliver_to(channel.pk, at)
     alertmanager.answers = [(500, "")]
-    push_again(channel.pk, at + MINUTE)
-    push_again(channel.pk, at + 2 * MINUTE)
+    refresh(channel.pk, at + MINUTE)
+    refresh(channel.pk, at + 2 * MINUTE)
     assert len(alertmanager.bodies) == 2

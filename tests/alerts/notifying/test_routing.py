@@ -11,7 +11,9 @@ def told() -> list[tuple[str, str]]:
     return sorted(Delivery.objects.values_list("channel__name", "change"))
 
 
-def test_each_enabled_channel_that_wants_it_is_told(world: World, fire: Fire, rule: Rule) -> None:
+def test_each_enabled_channel_with_a_matching_filter_is_notified(
+    world: World, fire: Fire, rule: Rule
+) -> None:
     other = Rule.objects.create(name="another")
     make_channel("all")
     make_channel("switched off", enabled=False)
@@ -26,7 +28,9 @@ def test_each_enabled_channel_that_wants_it_is_told(world: World, fire: Fire, ru
     assert told() == [("all", "firing"), ("of alpha", "firing"), ("of this rule", "firing")]
 
 
-def test_of_the_end_are_told_who_were_told_of_the_start(fire: Fire, resolve: Resolve, world: World) -> None:
+def test_channels_that_were_notified_of_the_start_are_notified_of_the_end(
+    fire: Fire, resolve: Resolve, world: World
+) -> None:
     make_channel("silent about ends", tells_resolved=False)
     narrowed = make_channel("narrowed since")
     alert = fire()
@@ -42,20 +46,20 @@ def test_of_the_end_are_told_who_were_told_of_the_start(fire: Fire, resolve: Res
     ]
 
 
-def test_a_start_and_its_end_may_come_together(fire: Fire) -> None:
+def test_a_start_and_its_end_can_be_enqueued_together(fire: Fire) -> None:
     alert = fire()
     make_channel()
     enqueue([(alert, Delivery.Change.FIRING), (alert, Delivery.Change.RESOLVED)])
     assert told() == [("channel", "firing"), ("channel", "resolved")]
 
 
-def test_told_twice_is_enqueued_once(fire: Fire) -> None:
+def test_a_change_is_enqueued_once(fire: Fire) -> None:
     make_channel()
     alert = fire()
     enqueue([(alert, Delivery.Change.FIRING)])
     assert told() == [("channel", "firing")]
 
 
-def test_without_channels_there_is_nothing_to_do(fire: Fire, resolve: Resolve) -> None:
+def test_without_channels_nothing_is_enqueued(fire: Fire, resolve: Resolve) -> None:
     resolve(fire())
     assert told() == []

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from observatory.alerts.models import Delivery
-from observatory.alerts.notifying.delivering import deliver_to
+from observatory.alerts.notifying.delivery import deliver_to
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.alerts.notifying.receivers import MailBox, Receiver, receiving, taking_mail
-from tests.alerts.notifying.test_delivering import at
+from tests.alerts.notifying.test_delivery import at
 
 __all__ = ["at"]
 
@@ -29,7 +29,7 @@ def mail() -> Iterator[tuple[MailBox, str]]:
         yield box, f"mailto://127.0.0.1:{port}?from=observatory@example.org&to=team@example.org"
 
 
-def test_a_mail_says_what_fires_where_and_what_to_do(
+def test_a_mail_has_the_alert_its_cluster_and_the_advice(
     mail: tuple[MailBox, str], fire: Fire, at: datetime, settings: Any
 ) -> None:
     settings.PUBLIC_URL = "https://observatory.example.org"
@@ -57,7 +57,7 @@ def test_a_mail_says_what_fires_where_and_what_to_do(
     assert f'href="{link}' in html
 
 
-def test_a_mail_of_many_says_what_fires_and_what_is_over(
+def test_a_mail_about_many_alerts_lists_firing_and_resolved_ones(
     mail: tuple[MailBox, str], fire: Fire, resolve: Resolve, at: datetime
 ) -> None:
     box, address = mail
@@ -77,9 +77,7 @@ def test_a_mail_of_many_says_what_fires_and_what_is_over(
     assert not Delivery.objects.exclude(state="sent").exists()
 
 
-def test_a_mail_server_that_refuses_is_asked_again(
-    mail: tuple[MailBox, str], fire: Fire, at: datetime
-) -> None:
+def test_a_refused_mail_is_retried(mail: tuple[MailBox, str], fire: Fire, at: datetime) -> None:
     box, address = mail
     box.refuses = True
     channel = make_channel(address=address)
@@ -93,7 +91,7 @@ def test_a_mail_server_that_refuses_is_asked_again(
     assert len(box.mails) == 1
 
 
-def test_a_chat_is_told_in_plain_text(fire: Fire, resolve: Resolve, at: datetime) -> None:
+def test_a_chat_message_is_plain_text(fire: Fire, resolve: Resolve, at: datetime) -> None:
     with receiving({}) as receiver:
         channel = make_channel(address=receiver.url.replace("http", "json"))
         alert = fire(message=HOSTILE)
@@ -123,7 +121,7 @@ def log() -> Iterator[io.StringIO]:
 
 @pytest.mark.parametrize("kind", ["apprise", "webhook", "alertmanager"])
 @pytest.mark.parametrize("fault", ["it echoes", "it is away", "it has no such name"])
-def test_no_error_and_no_log_tells_the_address(
+def test_no_error_and_no_log_contains_the_address(
     kind: str, fault: str, fire: Fire, at: datetime, log: io.StringIO
 ) -> None:
     scheme = "json" if kind == "apprise" else "http"
@@ -142,7 +140,7 @@ def test_no_error_and_no_log_tells_the_address(
     delivery = Delivery.objects.get()
     assert delivery.state == "due"
     assert len(delivery.last_error) > 20
-    assert "couldn't be told" in log.getvalue()
+    assert "failed (attempt 1)" in log.getvalue()
     assert "T0K3N" not in delivery.last_error + channel.secret + log.getvalue()
 
 
@@ -152,11 +150,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_a_channel_whose_key_was_changed_says_that_it_has_to_be_entered_again(
+def test_a_channel_with_a_lost_key_asks_for_the_address_again(
     webhook: Receiver, fire: Fire, at: datetime, settings: Any
 ) -> None:
     channel = make_channel(address=webhook.url, kind="webhook")
     fire()
     settings.SECRET_KEY = "another"
     deliver_to(channel.pk, at)
-    assert "enter the address again" in Delivery.objects.get().last_error
+    assert "Enter the address again" in Delivery.objects.get().last_error

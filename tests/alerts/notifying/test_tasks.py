@@ -22,12 +22,12 @@ def eager() -> Iterator[None]:
     app.conf.task_always_eager = False
 
 
-def test_all_that_beat_schedules_is_there_to_be_done() -> None:
+def test_every_scheduled_task_exists() -> None:
     app.loader.import_default_modules()
     assert {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()} <= set(app.tasks)
 
 
-def test_every_channel_that_has_something_due_is_told(
+def test_every_channel_with_due_deliveries_is_sent_to(
     webhook: Receiver, alertmanager: Receiver, fire: Fire, eager: None
 ) -> None:
     make_channel("a", webhook.url, kind="webhook")

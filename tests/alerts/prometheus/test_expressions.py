@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.alerts.prometheus.expressions import Unfit, read_expression
+from observatory.alerts.prometheus.expressions import Unsupported, read_expression
 from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
@@ -79,13 +79,13 @@ def rate(metric: str, window: float = 300, function: Function = Function.RATE) -
         ),
     ],
 )
-def test_what_fits_becomes_a_condition(expression: str, condition: MetricCondition) -> None:
+def test_supported_expressions_become_conditions(expression: str, condition: MetricCondition) -> None:
     read = read_expression(expression)
     assert read.conditions == (condition,)
     assert read.notes == ()
 
 
-def test_several_have_to_hold() -> None:
+def test_conjunctions_become_several_conditions() -> None:
     read = read_expression(
         "max by (instance) (a) > 1 and on (instance) (sum by (instance) (b) < 2) and on () sum(c) > 3"
     )
@@ -96,17 +96,17 @@ def test_several_have_to_hold() -> None:
     ]
 
 
-def test_a_factor_goes_into_the_threshold_and_is_told() -> None:
+def test_a_factor_is_moved_into_the_threshold_and_noted() -> None:
     read = read_expression("100 * sum(a) / sum(b) > 95")
     assert read.conditions == (MetricCondition(A, By.CLUSTER, SUM, ABOVE, 0.95, divisor=B),)
-    assert read.notes == ("the threshold 95 became 0.95, without the factor",)
+    assert read.notes == ("the factor was moved into the threshold: 95 became 0.95",)
     assert read_expression("a / 1024 > 2").conditions[0].threshold == 2048
 
 
-def test_labels_that_prometheus_gives_are_left_out_and_told() -> None:
+def test_labels_of_scrapes_are_left_out_and_noted() -> None:
     read = read_expression('sum(a{job="dask",type="x"}) > 1')
     assert read.conditions[0].selector.matchers == (Matcher("type", "=", "x"),)
-    assert read.notes == ('job="dask" was left out: the rule\'s targets and clusters say where it is asked',)
+    assert read.notes == ('job="dask" was left out: use the rule\'s projects, targets and cluster names',)
 
 
 @pytest.mark.parametrize(
@@ -117,19 +117,19 @@ def test_labels_that_prometheus_gives_are_left_out_and_told() -> None:
             "histogram_quantile(0.9, rate(a[5m]))",
             "histogram_quantile",
         ),
-        ("sum(a) > 1 and sum(absent(b)) > 1", "absent(b)", "absent isn't something"),
+        ("sum(a) > 1 and sum(absent(b)) > 1", "absent(b)", "the function absent isn't supported"),
         ("max_over_time(a[5m]) > 1", "max_over_time(a[5m])", "max_over_time"),
-        ("up == 0", "up == 0", "isn't above or below"),
+        ("up == 0", "up == 0", "isn't a comparison"),
         ("up < 1", "up", "the scheduler doesn't answer"),
-        ("a", "a", "isn't above or below a number"),
+        ("a", "a", "isn't a comparison"),
         ("a > b", "a > b", "isn't compared with a number"),
         ("a > bool 1", "a > bool 1", "bool"),
         ("a > NaN", "a > NaN", "isn't compared with a number"),
-        ("a == 1", "a == 1", "isn't above or below"),
-        ("a > 1 or b > 1", "a > 1 or b > 1", "isn't above or below"),
-        ("a > 1 unless b", "a > 1 unless b", "isn't above or below"),
-        ("1 - a > 1", "1 - a", "“-” isn't something"),
-        ("a * b > 1", "a * b", "“*” isn't something"),
+        ("a == 1", "a == 1", "isn't a comparison"),
+        ("a > 1 or b > 1", "a > 1 or b > 1", "isn't a comparison"),
+        ("a > 1 unless b", "a > 1 unless b", "isn't a comparison"),
+        ("1 - a > 1", "1 - a", "“-” isn't supported"),
+        ("a * b > 1", "a * b", "“*” isn't supported"),
         ("a * -1 > 1", "a * -1", "above 0"),
         ("1 / a > 1", "1", "isn't a metric"),
         ("count(a) > 1", "count(a)", "“count” isn't"),
@@ -137,31 +137,33 @@ def test_labels_that_prometheus_gives_are_left_out_and_told() -> None:
         ("sum without (x) (a) > 1", "sum without (x) (a)", "without"),
         ("sum by (state) (a) > 1", "sum by (state) (a)", "not by state"),
         ("sum(sum(a)) > 1", "sum(a)", "isn't a metric, its rate or its change"),
-        ("rate(a[5m:1m]) > 1", "rate(a[5m:1m])", "isn't a metric"),
+        ("rate(a[5m:1m]) > 1", "rate(a[5m:1m])", "isn't applied to a metric"),
         ("rate(a[2d]) > 1", "rate(a[2d])", "a second to a day"),
         ("a offset 5m > 1", "a offset 5m", "offset"),
         ('a{x="1" or y="2"} > 1', 'a{x="1" or y="2"}', "or"),
         ('a{instance="x"} > 1', 'a{instance="x"}', "worker"),
         ('{x="y"} > 1', '{x="y"}', "doesn't name one metric"),
-        ('a{x=~"(?!b)"} > 1', 'a{x=~"(?!b)"}', "no PromQL|no regular expression"),
-        ("sum(a) / b > 1", "sum(a) / b", "different things"),
-        ("sum(a) / avg(b) > 1", "sum(a) / avg(b)", "different ways"),
-        ("sum(rate(a[5m])) / sum(b) > 1", "sum(rate(a[5m])) / sum(b)", "same window"),
+        ('a{x=~"(?!b)"} > 1', 'a{x=~"(?!b)"}', "isn't valid PromQL|isn't a valid regular expression"),
+        ("sum(a) / b > 1", "sum(a) / b", "different subjects"),
+        ("sum(a) / avg(b) > 1", "sum(a) / avg(b)", "aggregated differently"),
+        ("sum(rate(a[5m])) / sum(b) > 1", "sum(rate(a[5m])) / sum(b)", "same function and window"),
         ("a / b / c > 1", "a / b / c", "more than once"),
-        ("a / on (state) b > 1", "a / on (state) b", "worker or cluster alone"),
+        ("a / on (state) b > 1", "a / on (state) b", "only joins by worker or cluster"),
         ("a / on (instance) group_left b > 1", "a / on (instance) group_left () b", "group_left"),
         ("max by (instance) (a) > 1 and sum(b) > 1", "sum(b) > 1", "isn't joined"),
         ("sum(b) > 1 and a > 1", "a > 1", "isn't joined"),
-        ("a >", "a >", "no PromQL"),
-        ("", "", "no PromQL"),
+        ("a >", "a >", "isn't valid PromQL"),
+        ("", "", "isn't valid PromQL"),
         ("(" * 5000, "", "operators"),
         ("-" * 1000 + "a", "", "operators"),
         ("a or " * 200 + "a > 1", "", "operators"),
     ],
 )
-def test_what_does_not_fit_is_named(expression: str, part: str, why: str) -> None:
-    with pytest.raises(Unfit) as unfit:
+def test_unsupported_expressions_are_rejected_with_the_part_and_the_reason(
+    expression: str, part: str, why: str
+) -> None:
+    with pytest.raises(Unsupported) as error:
         read_expression(expression)
     if why != "operators":
-        assert unfit.value.part in (part, expression)
-    assert any(each in str(unfit.value) for each in why.split("|"))
+        assert error.value.part in (part, expression)
+    assert any(each in str(error.value) for each in why.split("|"))

@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from observatory.alerts.models import Rule
 from observatory.alerts.prometheus.files import export_rules, import_rules
+from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.ready_made import RULES, make
-from observatory.alerts.rules.specs import spec_of
 from observatory.alerts.rules.validation import problems
 from tests.world import HOSTILE, World
 
@@ -34,21 +34,21 @@ groups:
 """
 
 
-def test_what_fits_and_can_work_is_made_and_the_rest_is_named(db: None) -> None:
+def test_supported_rules_are_imported_and_others_are_listed(db: None) -> None:
     imported = import_rules(FILE)
     rule = Rule.objects.get()
     assert imported.rules == [rule]
     assert (rule.name, rule.enabled, rule.severity, rule.hold_seconds) == ("Threads", False, "critical", 300)
     assert [row.metric for row in rule.conditions.all()] == ["observatory_cluster_threads"]
-    assert imported.notes == [("Threads", "labels that rules of ours don't have: team")]
+    assert imported.notes == [("Threads", "unsupported labels: team")]
     assert [left.name for left in imported.left_out] == [f"Quantiles of {HOSTILE}", "Unknown"]
     assert "no_such_metric" in imported.left_out[1].why
     again = import_rules(FILE)
     assert again.rules == []
-    assert "of this name already" in again.left_out[1].why
+    assert "a rule with this name exists" in again.left_out[1].why
 
 
-def test_what_is_exported_and_imported_again_asks_the_same(db: None) -> None:
+def test_an_exported_rule_is_equivalent_after_import(db: None) -> None:
     make()
     before = {rule.name: spec_of(rule, list(rule.conditions.all())) for rule in Rule.objects.all()}
     text = export_rules(Rule.objects.all())
@@ -77,7 +77,7 @@ def left_out(text: str) -> list[str]:
     return [line.split(": ")[1] for line in text.splitlines() if line.startswith("# Left out: ")]
 
 
-def test_each_ready_made_rule_can_work(db: None) -> None:
+def test_each_ready_made_rule_is_valid(db: None) -> None:
     make()
     assert Rule.objects.count() == len(RULES)
     for rule in Rule.objects.all():
@@ -98,34 +98,34 @@ def test_commands_import_and_export(world: World, tmp_path: Path) -> None:
     call_command("export_rules", "Threads", stdout=written)
     [exported] = yaml.safe_load(written.getvalue())["groups"][0]["rules"]
     assert exported["expr"] == "sum (observatory_cluster_threads) > 100.0"
-    with pytest.raises(CommandError, match="no project"):
+    with pytest.raises(CommandError, match="Unknown project"):
         call_command("import_rules", str(file), "--project", "nowhere")
     file.write_text("a: [")
     with pytest.raises(CommandError, match="can't be read"):
         call_command("import_rules", str(file))
 
 
-def test_staff_import_by_a_page_that_names_what_was_left_out(world: World) -> None:
+def test_the_import_page_lists_unsupported_rules(world: World) -> None:
     client = world.client("superuser")
     url = reverse("admin:alerts_rule_import_from_prometheus")
     assert client.get(url).status_code == 200
     empty = client.post(url, {"text": " "})
-    assert "Choose a file, or paste its text." in empty.content.decode()
+    assert "Choose a file or paste its text." in empty.content.decode()
     wrong = client.post(url, {"text": "a: &b [*b]"})
     assert "has an alias" in wrong.content.decode()
     binary = client.post(url, {"file": SimpleUploadedFile("rules.yml", b"\xff\xfe")})
-    assert "no text in UTF-8" in binary.content.decode()
+    assert "isn&#x27;t UTF-8 text" in binary.content.decode()
     assert not Rule.objects.exists()
     page = client.post(url, {"file": SimpleUploadedFile("rules.yml", FILE.encode())}).content.decode()
     rule = Rule.objects.get()
     assert (rule.enabled, rule.created_by) == (False, world.people["superuser"])
     assert reverse("admin:alerts_rule_change", args=[rule.pk]) in page
-    assert "histogram_quantile isn&#x27;t something that our rules can ask" in page
+    assert "the function histogram_quantile isn&#x27;t supported" in page
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
     assert HOSTILE not in page
 
 
-def test_the_list_of_rules_is_exported(world: World) -> None:
+def test_the_list_of_rules_can_be_exported(world: World) -> None:
     client = world.client("superuser")
     import_rules(FILE)
     other = Rule.objects.create(name="Other")
@@ -133,22 +133,22 @@ def test_the_list_of_rules_is_exported(world: World) -> None:
     assert exported.headers["Content-Disposition"] == 'attachment; filename="observatory-rules.yml"'
     assert b"Threads" in exported.content
     assert b"Left out: Other" in exported.content
-    ticked = client.post(
+    selected = client.post(
         reverse("admin:alerts_rule_changelist"),
-        {"action": "export_ticked", "_selected_action": [other.pk]},
+        {"action": "export_selected", "_selected_action": [other.pk]},
     )
-    assert b"Left out: Other" in ticked.content
-    assert b"Threads" not in ticked.content
+    assert b"Left out: Other" in selected.content
+    assert b"Threads" not in selected.content
 
 
-def test_only_those_who_may_add_rules_import(world: World) -> None:
+def test_importing_requires_the_permission_to_add_rules(world: World) -> None:
     for role in ("anonymous", "owner"):
         for name in ("import_from_prometheus", "export_all"):
             answer = world.client(role).get(reverse(f"admin:alerts_rule_{name}"))
             assert answer.status_code in (302, 403, 404)
 
 
-def test_staff_of_a_project_import_for_it_alone(world: World) -> None:
+def test_staff_import_only_for_their_projects(world: World) -> None:
     owner = world.people["owner"]
     owner.is_staff = True
     owner.save()

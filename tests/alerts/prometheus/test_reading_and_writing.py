@@ -50,7 +50,7 @@ groups:
 """
 
 
-def test_what_fits_becomes_a_rule_and_what_does_not_is_named() -> None:
+def test_supported_rules_are_read_and_others_are_listed() -> None:
     reading = read_rules(FILE)
     [read] = reading.rules
     rule = read.rule
@@ -67,19 +67,19 @@ def test_what_fits_becomes_a_rule_and_what_does_not_is_named() -> None:
         ),
     )
     assert read.notes == (
-        "labels that rules of ours don't have: team",
+        "unsupported labels: team",
         "a template was left out: {{if x}}",
-        "annotations that rules of ours don't have: dashboard",
+        "unsupported annotations: dashboard",
     )
     assert [str(left) for left in reading.left_out] == [
         "Slow requests: histogram_quantile(0.9, rate(requests_bucket[5m])): "
-        "histogram_quantile isn't something that our rules can ask",
-        "job:tasks:sum: is a recording rule; ours raise alerts",
-        "Odd: soon: “for” is no duration as Prometheus writes them: 5m",
+        "the function histogram_quantile isn't supported",
+        "job:tasks:sum: is a recording rule; only alerting rules are supported",
+        "Odd: soon: “for” isn't a duration such as 5m",
     ]
 
 
-def test_a_resource_of_kubernetes_is_read_too() -> None:
+def test_a_prometheusrule_of_kubernetes_is_read() -> None:
     text = "kind: PrometheusRule\nspec: {groups: [{name: a, rules: [{alert: A, expr: sum(a) > 1}]}]}"
     assert [read.rule.name for read in read_rules(text).rules] == ["A"]
 
@@ -87,29 +87,29 @@ def test_a_resource_of_kubernetes_is_read_too() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "a list “groups”"),
-        ("groups: 3", "a list “groups”"),
+        ("", "the list “groups”"),
+        ("groups: 3", "the list “groups”"),
         ("groups: [{name: a}]", "no list “rules”"),
         ("groups: [{rules: [3]}]", "isn't an object"),
         ("groups: [", "can't be read as YAML"),
         ("--- {}\n--- {}", "can't be read as YAML"),
         ("a: &a [1]\ngroups: [*a, *a]", "has an alias"),
-        ("groups: !!python/object/apply:os.system ['true']", "names a type"),
-        ("[" * 100_000, "too deep"),
-        ("groups: [" + "1," * 100_000 + "]", "too much"),
-        ("x" * (2**20 + 1), "over 1 MiB"),
-        ("groups: [{rules: [{alert: a, expr: '" + "a" * 6000 + "'}]}]", "over 5000 characters"),
-        ("groups: [{rules: [" + "{alert: a, expr: a > 1}," * 1001 + "]}]", "over 1000 rules"),
+        ("groups: !!python/object/apply:os.system ['true']", "has the type"),
+        ("[" * 100_000, "too deeply"),
+        ("groups: [" + "1," * 100_000 + "]", "too large"),
+        ("x" * (2**20 + 1), "larger than 1 MiB"),
+        ("groups: [{rules: [{alert: a, expr: '" + "a" * 6000 + "'}]}]", "more than 5,000 characters"),
+        ("groups: [{rules: [" + "{alert: a, expr: a > 1}," * 1001 + "]}]", "more than 1,000 rules"),
         ("groups: [{rules: [{alert: a, expr: 2026-13-45}]}]", "can't be read"),
         ("\x00", "can't be read"),
     ],
 )
-def test_what_is_no_file_of_rules_is_refused_with_what_is_wrong(text: str, why: str) -> None:
+def test_an_invalid_rule_file_is_rejected_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(DocumentError, match=why):
         read_rules(text)
 
 
-def test_odd_rules_are_left_out_one_by_one() -> None:
+def test_invalid_rules_are_left_out_one_by_one() -> None:
     text = yaml.safe_dump(
         {
             "groups": [
@@ -170,7 +170,7 @@ def test_a_rule_is_written_as_prometheus_reads_it() -> None:
     ]
 
 
-def test_what_prometheus_cannot_say_is_named_in_comments() -> None:
+def test_comments_list_what_promql_cannot_express() -> None:
     memory = Selector("observatory_worker_memory_bytes", (Matcher("worker", "=", "a"),))
     limit = MetricCondition(
         memory, By.WORKER, Aggregate.SUM, Comparison.ABOVE, 0.9, divisor=Attribute.MEMORY_LIMIT
@@ -188,16 +188,16 @@ def test_what_prometheus_cannot_say_is_named_in_comments() -> None:
     assert [rule["alert"] for rule in yaml.safe_load(text)["groups"][0]["rules"]] == ["Bytes"]
     assert comments[-6:] == [
         "# Left out: Memory - bad: yaml: it divides by a worker's memory limit, "
-        "which Dask tells Prometheus nowhere.",
-        "# Left out: Lost: it waits for something that happens (worker-lost), which isn't a metric.",
-        "# Bytes: without data stays as it was, which PromQL can't say.",
-        "# Bytes: once it fires it ends only at 8, which PromQL can't say.",
-        "# Bytes: the label worker is a worker's name, which Prometheus has only by relabelling.",
+        "which Dask doesn't report to Prometheus.",
+        "# Left out: Lost: it has a condition on an event (worker-lost).",
+        "# Bytes: without data the alert stays as it is, which PromQL can't express.",
+        "# Bytes: it has the clear threshold 8, which PromQL can't express.",
+        "# Bytes: the label worker is a worker's name, which Prometheus has only with relabelling.",
         "# Bytes: it is disabled.",
     ]
 
 
-def test_nothing_that_can_be_said_is_a_file_too() -> None:
+def test_a_file_without_expressible_rules_is_valid() -> None:
     paused = written(EventCondition(WORKER_PAUSED.name, By.WORKER))
     assert yaml.safe_load(paused) == {"groups": []}
     assert read_rules(paused).rules == []
@@ -250,7 +250,7 @@ def specs(draw: st.DrawFn) -> RuleSpec:
 
 @given(specs())
 @settings(max_examples=200, deadline=None)
-def test_what_is_written_and_read_again_asks_the_same(spec: RuleSpec) -> None:
+def test_a_written_rule_is_equivalent_when_read(spec: RuleSpec) -> None:
     rule = Rule(
         name="A <b>rule</b>: «x»", severity=Severity.INFO, message="{value} # of {worker}", advice="x\ny"
     )
@@ -265,7 +265,7 @@ def test_what_is_written_and_read_again_asks_the_same(spec: RuleSpec) -> None:
 
 
 @given(st.lists(matchers, max_size=3))
-def test_labels_are_kept_in_a_condition_as_they_were_read(found: list[Matcher]) -> None:
+def test_labels_are_stored_as_they_were_read(found: list[Matcher]) -> None:
     condition = MetricCondition(Selector("a", tuple(found)), By.SERIES, Aggregate.SUM, Comparison.ABOVE, 1)
     [row] = rows_of([condition])
     kept = parse_matchers(row.labels)

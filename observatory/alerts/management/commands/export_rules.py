@@ -10,11 +10,11 @@ from observatory.alerts.prometheus.files import export_rules
 
 
 class Command(BaseCommand):
-    help = "Writes the rules as Prometheus' alerting rules, to the standard output."
+    help = "Writes the rules as a Prometheus rule file to the standard output."
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("name", nargs="*", help="of a rule; none: all")
+        parser.add_argument("name", nargs="*", help="name of a rule; none: all")
 
     def handle(self, *args: Any, **options: Any) -> None:
         rules = Rule.objects.prefetch_related("conditions")

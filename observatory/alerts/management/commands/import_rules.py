@@ -12,21 +12,24 @@ from observatory.clusters.models import Project
 
 
 class Command(BaseCommand):
-    help = "Makes rules of a file of Prometheus' alerting rules, and names what doesn't fit."
+    help = "Imports a Prometheus rule file and lists what isn't supported."
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--enable", action="store_true", help="ask them at once; else they are disabled")
+        parser.add_argument("--enable", action="store_true", help="enable the imported rules")
         parser.add_argument(
-            "--project", action="append", default=[], help="slug of a project to ask them in; none: all"
+            "--project",
+            action="append",
+            default=[],
+            help="slug of a project that the rules apply to; none: all",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         projects = list(Project.objects.filter(slug__in=options["project"]))
         unknown = set(options["project"]) - {project.slug for project in projects}
         if unknown:
-            raise CommandError(f"There is no project {', '.join(sorted(unknown))}.")
+            raise CommandError(f"Unknown project: {', '.join(sorted(unknown))}.")
         try:
             text = options["file"].read_text()
             imported = import_rules(text, options["enable"], projects)

@@ -17,7 +17,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", help="the project's short name, as in its address")
-        parser.add_argument("--name", default="made by manage.py", help="what uses the token")
+        parser.add_argument("--name", default="made by dask-observatory", help="what uses the token")
 
     def handle(self, project: str, name: str, **options: Any) -> None:
         found = Project.objects.filter(slug=project).first()

@@ -1,4 +1,4 @@
-"""`manage.py collect`: runs a collector until it is told to stop."""
+"""`dask-observatory collect`: runs a collector until it is told to stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py watch URL`: adds a target, unless it can't be reached or is no Dask scheduler."""
+"""`dask-observatory watch URL`: adds a target, unless it can't be reached or is no Dask scheduler."""
 
 from __future__ import annotations
 

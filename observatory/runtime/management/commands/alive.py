@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from observatory.runtime.health.components import celery, collector
+from observatory.runtime.health.checks import celery, collector
 
-QUESTIONS = {"collector": collector, "celery": celery}
+CHECKS = {"collector": collector, "celery": celery}
 
 
 class Command(BaseCommand):
@@ -16,9 +16,9 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("process", choices=sorted(QUESTIONS))
+        parser.add_argument("process", choices=sorted(CHECKS))
 
     def handle(self, **options: Any) -> None:
-        finding = QUESTIONS[options["process"]]()
-        self.stdout.write(f"{finding.component}: {finding.text}")
-        sys.exit(0 if finding.fine else 1)
+        result = CHECKS[options["process"]]()
+        self.stdout.write(f"{result.component}: {result.text}")
+        sys.exit(0 if result.ok else 1)

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from observatory import __version__
-from observatory.runtime.health.components import all_findings
+from observatory.runtime.health.checks import run_checks
 
 
 class Command(BaseCommand):
@@ -19,14 +19,14 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         self.stdout.write(f"Dask Observatory {__version__}")
-        faults = 0
-        for finding in all_findings():
-            mark = self.style.SUCCESS("✓") if finding.fine else self.style.ERROR("✗")
-            self.stdout.write(f"{mark} {finding.component}: {finding.text}")
-            if not finding.fine:
-                faults += 1
-                self.stdout.write(f"  → {finding.remedy}")
-        if faults:
-            self.stdout.write(f"{faults} to fix")
+        failures = 0
+        for result in run_checks():
+            mark = self.style.SUCCESS("✓") if result.ok else self.style.ERROR("✗")
+            self.stdout.write(f"{mark} {result.component}: {result.text}")
+            if not result.ok:
+                failures += 1
+                self.stdout.write(f"  → {result.remedy}")
+        if failures:
+            self.stdout.write(f"{failures} failed")
             sys.exit(1)
-        self.stdout.write("All is well.")
+        self.stdout.write("All components work.")

@@ -5,8 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from observatory.runtime.errors import RuntimeFault
-from observatory.runtime.supervision.up import Options, up
+from observatory.runtime.errors import StartupError
+from observatory.runtime.supervision.options import Options
+from observatory.runtime.supervision.up import up
 
 
 class Command(BaseCommand):
@@ -33,8 +34,8 @@ class Command(BaseCommand):
                 ),
                 self._say,
             )
-        except RuntimeFault as fault:
-            raise CommandError(str(fault)) from None
+        except StartupError as error:
+            raise CommandError(str(error)) from None
 
     def _say(self, line: str) -> None:
         self.stdout.write(line, self.style.SUCCESS)

@@ -1,0 +1,134 @@
+// The back-test on a rule's page: the server evaluates the unsaved rule over a past window, with the code that
+// evaluates it live.
+
+import { formatAmount } from "../../amounts.js";
+import { BackTestChart } from "../../charts/alerts/back_test_chart.js";
+import { element } from "../../element.js";
+import { formatDuration } from "../../formatting.js";
+import { formatDate } from "../../timeline/times.js";
+import { PlaceChoice } from "./places.js";
+
+/** @typedef {import("../../charts/alerts/back_test_chart.js").Drawn & {more_lines: number, more_firings: number,
+ *   clusters: string[], more_clusters: number}} Result */
+
+const PAUSE = 500; // ms after a change
+
+export class BackTest {
+  #form;
+  #section;
+  #problems;
+  #chart;
+  #timer = 0;
+  /** @type {AbortController|null} */
+  #request = null;
+
+  /**
+   * @param {HTMLFormElement} form the rule's
+   * @param {HTMLElement} section
+   * @param {(limit: import("../../charts/alerts/back_test_chart.js").Limit, text: string) => void} moved
+   * @param {(problems: Record<string, string[]>) => string[]} problems shows them at their fields and returns the others
+   */
+  constructor(form, section, moved, problems) {
+    this.#form = form;
+    this.#section = section;
+    this.#problems = problems;
+    this.#chart = new BackTestChart(this.#part(".back-test-chart"), moved);
+    const places = new PlaceChoice(section, () => this.soon());
+    this.#part("[name=back-test-window]").addEventListener("change", () => places.showBounds());
+    section.addEventListener("change", () => this.soon());
+    this.#part(".back-test-go").addEventListener("click", () => void this.#run());
+    section.hidden = false;
+  }
+
+  /** Runs the back-test when nothing has changed for a moment. */
+  soon() {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => void this.#run(), PAUSE);
+  }
+
+  /** @param {string} selector @returns {HTMLElement} */
+  #part(selector) {
+    return /** @type {HTMLElement} */ (this.#section.querySelector(selector));
+  }
+
+  /** @param {string} text @param {boolean} [wrong] */
+  #say(text, wrong = false) {
+    const state = this.#part(".back-test-state");
+    state.textContent = text;
+    state.classList.toggle("rule-problem", wrong);
+  }
+
+  async #run() {
+    clearTimeout(this.#timer);
+    this.#request?.abort();
+    const controller = (this.#request = new AbortController());
+    this.#section.classList.add("back-test-running");
+    this.#say("Evaluating …");
+    const url = /** @type {HTMLElement} */ (this.#form.querySelector("#rule")).dataset.backTest ?? "";
+    const request = { method: "POST", body: new FormData(this.#form), signal: controller.signal };
+    const response = await fetch(url, request).catch(() => null);
+    const answer = await response?.json().catch(() => ({}));
+    if (controller.signal.aborted) return;
+    this.#section.classList.remove("back-test-running");
+    if (!response) this.#say("The server can't be reached. The form is unchanged: try again.", true);
+    else if (response.ok) await this.#show(answer);
+    else this.#refused(answer.errors ?? { "": [`The server answered ${response.status}.`] });
+  }
+
+  /** @param {Record<string, string[]>} errors */
+  #refused(errors) {
+    const others = this.#problems(errors);
+    this.#part(".back-test-chart").hidden = true;
+    this.#part(".back-test-firings").replaceChildren();
+    this.#say(others.join(" ") || "The rule is incomplete: see above.", others.length > 0);
+  }
+
+  /** @param {Result} result */
+  async #show(result) {
+    this.#problems({});
+    const chart = this.#part(".back-test-chart");
+    chart.hidden = result.lines.length === 0;
+    this.#say(sentence(result));
+    this.#part(".back-test-firings").replaceChildren(...firings(result));
+    if (result.lines.length) await this.#chart.draw(result);
+  }
+}
+
+/** @param {Result} result */
+function sentence(result) {
+  const { lines, more_lines, firings, more_firings, clusters, more_clusters, is_event } = result;
+  const count = firings.length + more_firings;
+  const said = [];
+  if (!clusters.length) said.push("No cluster of this rule existed in the window.");
+  else if (!lines.length && !is_event) said.push("No data of this metric in the window.");
+  else if (!count) said.push("The rule would not have fired.");
+  else said.push(`The rule would have fired ${count === 1 ? "once" : `${count.toLocaleString("en")} times`}.`);
+  if (clusters.length) said.push(`Evaluated on ${named(clusters)}${more_clusters ? `, not on ${more_clusters} more` : ""}.`);
+  if (more_lines) said.push(`${lines.length} of ${lines.length + more_lines} lines are drawn.`);
+  return said.join(" ");
+}
+
+/** @param {string[]} clusters */
+function named(clusters) {
+  return clusters.length > 3 ? `${clusters.slice(0, 3).join(", ")} and ${clusters.length - 3} more` : clusters.join(", ");
+}
+
+/** @param {Result} result */
+function firings({ firings, more_firings, unit, is_event, stop }) {
+  if (!firings.length) return [];
+  const rows = firings.map((firing) => {
+    const link = element("a", "", formatDate(firing.fired));
+    link.href = firing.url;
+    link.target = "_blank";
+    const value = is_event || firing.value === null ? "" : formatAmount(firing.value, unit);
+    const lasted = formatDuration((firing.resolved ?? stop) - firing.fired) + (firing.resolved === null ? ", still firing" : "");
+    const pending = firing.fired > firing.pending ? formatDuration(firing.fired - firing.pending) : "";
+    const cells = [firing.cluster, firing.subject, link, pending, lasted];
+    return element("tr", "", ...[...cells, firing.text || value].map((cell) => element("td", "", cell)));
+  });
+  const names = ["cluster", "subject", "fired", "pending for", "firing for", is_event ? "event" : "value"];
+  const head = element("tr", "", ...names.map((name) => element("th", "", name)));
+  const table = element("table", "firings", element("thead", "", head), element("tbody", "", ...rows));
+  const scroller = element("div", "firings-scroller", table);
+  return more_firings ? [scroller, element("p", "muted", `and ${more_firings} more`)] : [scroller];
+}

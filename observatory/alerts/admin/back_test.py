@@ -1,0 +1,123 @@
+"""Runs back-tests of a rule on several clusters, for the chart and table of its page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from observatory.alerts.admin.rule_form import value_unit
+from observatory.alerts.evaluation.back_test import back_test
+from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
+from observatory.alerts.evaluation.window.state_machine import Firing
+from observatory.alerts.models import Condition, Rule
+from observatory.alerts.rules.condition_rows import spec_of
+from observatory.alerts.rules.conditions import RuleSpec
+from observatory.alerts.web.links import timeline_path
+from observatory.clusters.models import Cluster
+
+MAX_LINES = 40
+MAX_FIRINGS = 200
+MAX_MARKS = 500
+
+
+@dataclass
+class ClusterBackTests:
+    """The results on several clusters."""
+
+    spec: RuleSpec
+    start: float
+    stop: float
+    lines: list[tuple[bool, dict[str, Any]]] = field(default_factory=list)
+    """(fired, line)"""
+    omitted: int = 0
+    """lines beyond the limit of a cluster"""
+    firings: list[dict[str, Any]] = field(default_factory=list)
+    fired: int = 0
+    """firings of all lines"""
+    windows: list[tuple[float, float]] = field(default_factory=list)
+    clusters: list[str] = field(default_factory=list)
+
+    def add(self, cluster: Cluster) -> None:
+        """Raises BackTestError."""
+        found = back_test(cluster, self.spec, self.start, self.stop)
+        self.clusters.append(cluster.name)
+        self.windows.append((found.start, found.stop))
+        self.omitted += found.omitted
+        self.fired += found.firings
+        for result in found.results:
+            outcome, subject = result.outcome, _subject_text(result.outcome.subject)
+            self.firings += [self._firing(cluster, subject, firing) for firing in result.firings]
+            if np.isfinite(outcome.values).any() or any(outcome.texts):
+                line = {"cluster": cluster.name, "subject": subject, **_points(outcome)}
+                self.lines.append((bool(result.firings), line))
+
+    def answer(self) -> dict[str, Any]:
+        """Lines that fired come first, then those closest to the threshold. The window is that of the
+        clusters."""
+        lines = [line for _, line in sorted(self.lines, key=lambda each: each[0], reverse=True)]
+        firings = sorted(self.firings, key=lambda firing: firing["fired"])
+        return {
+            "start": min((start for start, _ in self.windows), default=self.start),
+            "stop": max((stop for _, stop in self.windows), default=self.stop),
+            "clusters": self.clusters,
+            "lines": lines[:MAX_LINES],
+            "more_lines": self.omitted + max(0, len(lines) - MAX_LINES),
+            "firings": firings[:MAX_FIRINGS],
+            "more_firings": self.fired - len(firings[:MAX_FIRINGS]),
+        }
+
+    def _firing(self, cluster: Cluster, subject: str, firing: Firing) -> dict[str, Any]:
+        return {
+            "cluster": cluster.name,
+            "url": timeline_path(cluster.pk, firing.pending, firing.fired),
+            "subject": subject,
+            "pending": firing.pending,
+            "fired": firing.fired,
+            "resolved": firing.resolved,
+            "value": _number(firing.value),
+            "text": firing.text,
+        }
+
+
+def back_test_clusters(
+    clusters: Sequence[Cluster], rule: Rule, conditions: Sequence[Condition], start: float, stop: float
+) -> dict[str, Any]:
+    """Back-tests a rule, saved or not, on the clusters over [start, stop), in seconds. Raises
+    BackTestError."""
+    tests = ClusterBackTests(spec_of(rule, conditions), start, stop)
+    for cluster in clusters:
+        tests.add(cluster)
+    first = conditions[0]
+    is_event = first.kind == Condition.Kind.EVENT
+    return tests.answer() | {
+        "is_event": is_event,
+        "unit": "" if is_event else value_unit(first),
+        "threshold": first.threshold,
+        "clear_threshold": first.clear_threshold,
+    }
+
+
+def _subject_text(subject: Subject) -> str:
+    """The worker's name and the other labels, as text."""
+    worker = subject.labels.get("worker", "")
+    others = [f"{name}={value}" for name, value in sorted(subject.labels.items()) if name != "worker"]
+    return " ".join(part for part in (worker, ", ".join(others)) if part)
+
+
+def _points(outcome: Outcome) -> dict[str, Any]:
+    marks = [
+        (float(time), text) for time, text in zip(outcome.times.tolist(), outcome.texts, strict=True) if text
+    ]
+    return {
+        "times": outcome.times.tolist(),
+        "values": [_number(value) for value in outcome.values.tolist()],
+        "marks": marks[:MAX_MARKS],
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,207 @@
+"""Back-tests a rule: evaluates it over a past window of a cluster, with the evaluator's code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import psycopg
+from tsdownsample import MinMaxLTTBDownsampler
+
+from observatory.alerts.evaluation.window.data import WindowData
+from observatory.alerts.evaluation.window.evaluate import evaluate_all_subjects
+from observatory.alerts.evaluation.window.outcomes import Outcome, Subject, Truth
+from observatory.alerts.evaluation.window.state_machine import Firing, advance
+from observatory.alerts.evaluation.window.steps import SECOND, Integers
+from observatory.alerts.rules.conditions import (
+    Comparison,
+    EventCondition,
+    MetricCondition,
+    RuleSpec,
+    Selector,
+)
+from observatory.clusters.models import Cluster
+from observatory.store.connection import read_connection
+from observatory.store.ingest.intervals import SENT_ON_CHANGE
+from observatory.store.queries.alert_series import count_samples, series_within
+from observatory.store.queries.timeline import snapshot
+
+MAX_SAMPLES = 3_000_000
+SAMPLES_PER_PIECE = 500_000
+MAX_PIECE = 86_400.0
+"""seconds"""
+MAX_SUBJECTS = 50
+MAX_POINTS = 2_000
+"""of one subject"""
+MAX_MARKED = 500
+"""of these, points that begin or end a gap or have a text"""
+
+
+class BackTestError(ValueError):
+    """Says why the window can't be evaluated, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectResult:
+    """The result for one subject."""
+
+    outcome: Outcome
+    """thinned out for drawing, with its extremes"""
+    firings: list[Firing]
+
+
+@dataclass(frozen=True, slots=True)
+class BackTest:
+    """Subjects that fired come first, then those that came closest to it."""
+
+    start: float
+    stop: float
+    """seconds: the part of the window in which the cluster existed"""
+    results: list[SubjectResult] = field(default_factory=list)
+    omitted: int = 0
+    """subjects beyond MAX_SUBJECTS"""
+    firings: int = 0
+    """of all subjects"""
+
+
+def back_test(cluster: Cluster, spec: RuleSpec, start: float, stop: float) -> BackTest:
+    """Evaluates `spec` over [start, stop), in seconds on the scheduler's clock, for a live or ended cluster.
+
+    The window is evaluated in pieces, so that only the data of one is in memory. Raises BackTestError.
+    """
+    if not start < stop:
+        raise BackTestError("The window has to end after its start.")
+    start, stop = max(start, cluster.started.timestamp()), min(stop, _end(cluster, spec))
+    if not start < stop:
+        return BackTest(start, start)
+    with read_connection() as connection, snapshot(connection):
+        pieces = list(_pieces(connection, cluster, spec, start, stop))
+    outcomes = _joined(pieces)
+    results = [SubjectResult(outcome, advance(None, outcome, stop, spec.hold)[0]) for outcome in outcomes]
+    results.sort(key=lambda each: (bool(each.firings), _extreme(spec, each.outcome)), reverse=True)
+    return BackTest(
+        start,
+        stop,
+        [replace(each, outcome=thinned(each.outcome)) for each in results[:MAX_SUBJECTS]],
+        max(0, len(results) - MAX_SUBJECTS),
+        sum(len(each.firings) for each in results),
+    )
+
+
+def _end(cluster: Cluster, spec: RuleSpec) -> float:
+    """The end of the cluster and of the event windows that follow it."""
+    if cluster.ended is None:
+        return time.time()
+    windows = [each.window for each in spec.conditions if isinstance(each, EventCondition)]
+    return cluster.ended.timestamp() + max(windows, default=0.0) + 1.0
+
+
+def _pieces(
+    connection: psycopg.Connection, cluster: Cluster, spec: RuleSpec, start: float, stop: float
+) -> Iterator[list[Outcome]]:
+    length = _length(connection, cluster, spec, start, stop)
+    while start < stop:
+        end = min(start + length, stop)
+        yield evaluate_all_subjects(WindowData(connection, cluster, start, end), spec)
+        start = end
+
+
+def _length(
+    connection: psycopg.Connection, cluster: Cluster, spec: RuleSpec, start: float, stop: float
+) -> float:
+    """The seconds of one piece. Raises BackTestError if the whole window has too much data."""
+    conditions = [each for each in spec.conditions if isinstance(each, MetricCondition)]
+    sides = [side for each in conditions for side in (each.selector, each.divisor)]
+    selectors = [side for side in sides if isinstance(side, Selector)]
+    past = max((selector.window for selector in selectors), default=0.0)
+    window = round((start - past) * SECOND), round(stop * SECOND)
+    metrics = sorted({selector.metric for selector in selectors})
+    samples = count_samples(connection, cluster.pk, metrics, *window, MAX_SAMPLES + 1)
+    for metric in SENT_ON_CHANGE.intersection(metrics):
+        samples += round(len(series_within(connection, cluster.pk, [metric], *window)) * (stop - start))
+    if samples > MAX_SAMPLES:
+        raise BackTestError(
+            f"This window has more than {MAX_SAMPLES:,} samples of {', '.join(metrics)} for "
+            f"{cluster.name}: choose a shorter one."
+        )
+    some = (stop - start) * SAMPLES_PER_PIECE / max(samples, 1)
+    # a piece is at least as long as the past that it needs
+    return max(1.0, past, min(MAX_PIECE, some))
+
+
+def _joined(pieces: Sequence[Sequence[Outcome]]) -> list[Outcome]:
+    """Joins the outcomes of consecutive pieces."""
+    by_subject: dict[Subject, dict[int, Outcome]] = {}
+    starts: dict[int, float] = {}
+    for place, outcomes in enumerate(pieces):
+        for outcome in outcomes:
+            by_subject.setdefault(outcome.subject, {})[place] = outcome
+            starts[place] = float(outcome.times[0])
+    return [
+        _concatenated([found.get(place) or _nothing(subject, starts[place]) for place in sorted(starts)])
+        for subject, found in by_subject.items()
+    ]
+
+
+def _nothing(subject: Subject, start: float) -> Outcome:
+    truths = np.array([Truth.FALSE], np.int8)
+    return Outcome(subject, np.array([start]), truths, np.array([np.nan]), [""])
+
+
+def _concatenated(outcomes: Sequence[Outcome]) -> Outcome:
+    times = np.concatenate([outcome.times for outcome in outcomes])
+    truths = np.concatenate([outcome.truths for outcome in outcomes])
+    values = np.concatenate([outcome.values for outcome in outcomes])
+    texts = np.array([text for outcome in outcomes for text in outcome.texts], object)
+    # removes the step at the start of a piece if nothing changes there
+    begins = np.cumsum([len(outcome.times) for outcome in outcomes])[:-1]
+    same = (values[begins] == values[begins - 1]) | (np.isnan(values[begins]) & np.isnan(values[begins - 1]))
+    same &= (truths[begins] == truths[begins - 1]) & (texts[begins] == texts[begins - 1])
+    kept = np.ones(len(times), bool)
+    kept[begins[same]] = False
+    return Outcome(outcomes[0].subject, times[kept], truths[kept], values[kept], texts[kept].tolist())
+
+
+def _extreme(spec: RuleSpec, outcome: Outcome) -> float:
+    """How close the subject came to the threshold; greater is closer."""
+    known = outcome.values[~np.isnan(outcome.values)]
+    if not len(known):
+        return -np.inf
+    first = spec.conditions[0]
+    if isinstance(first, MetricCondition) and first.comparison in (Comparison.BELOW, Comparison.AT_MOST):
+        return -float(known.min())
+    return float(known.max())
+
+
+def thinned(outcome: Outcome) -> Outcome:
+    """At most MAX_POINTS of its steps, which keep its shape, gaps and texts."""
+    if len(outcome.times) <= MAX_POINTS:
+        return outcome
+    kept = np.unique(np.concatenate((_shape(outcome), _marked(outcome))))
+    return Outcome(
+        outcome.subject,
+        outcome.times[kept],
+        outcome.truths[kept],
+        outcome.values[kept],
+        [outcome.texts[place] for place in kept.tolist()],
+    )
+
+
+def _shape(outcome: Outcome) -> Integers:
+    known = np.flatnonzero(np.isfinite(outcome.values))
+    most = MAX_POINTS - MAX_MARKED
+    if len(known) <= most:
+        return known
+    chosen = MinMaxLTTBDownsampler().downsample(outcome.times[known], outcome.values[known], n_out=most)
+    return np.asarray(known[chosen.astype(np.int64)])
+
+
+def _marked(outcome: Outcome) -> Integers:
+    """Indexes at which gaps begin or end or the text changes, at most MAX_MARKED of them."""
+    known = np.isfinite(outcome.values)
+    texts = np.array(outcome.texts, object)
+    changes = np.flatnonzero((known[1:] != known[:-1]) | (texts[1:] != texts[:-1])) + 1
+    marked = np.concatenate(([0], changes))
+    return marked[np.linspace(0, len(marked) - 1, min(len(marked), MAX_MARKED)).astype(np.int64)]

@@ -1,0 +1,126 @@
+"""Services that Apprise supports: chat, e-mail, paging and others, each with its own form of address."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from logging import DEBUG
+from typing import Any
+
+import apprise
+from apprise.manager_plugins import NotificationManager
+from apprise.plugins.email import NotifyEmail
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from observatory.alerts.models import Severity
+from observatory.alerts.notifying.channel_kind import ChannelKind
+from observatory.alerts.notifying.errors import SendError, scrub
+from observatory.alerts.notifying.message import Message
+
+TIMEOUT = 30.0
+"""seconds, for all requests of one message"""
+MAX_LISTED = 20
+"""alerts of one message; further ones are counted"""
+MAX_FORMS = 3
+"""forms of a service's address that an error message shows"""
+REASON = "Socket Exception: "
+"""start of the line in Apprise's debug log that has the reason of a failure"""
+KINDS = {
+    Severity.INFO.value: apprise.NotifyType.INFO,
+    Severity.WARNING.value: apprise.NotifyType.WARNING,
+    Severity.CRITICAL.value: apprise.NotifyType.FAILURE,
+}
+
+
+class Apprise(ChannelKind):
+    name = "Apprise"
+    label = "Slack, e-mail, Teams, PagerDuty … (Apprise URL)"
+    examples = "slack://TokenA/TokenB/TokenC/#channel, mailto://user:password@example.org?to=team@example.org"
+
+    def clean_address(self, text: str) -> str:
+        scheme, separator, _ = text.partition("://")
+        scheme = scheme.lower()
+        if not separator:
+            raise ValidationError(f"The address has no scheme. Examples: {self.examples}.")
+        if service_of(text) is not None:
+            return text
+        if scheme in ("http", "https"):
+            raise ValidationError(
+                "Apprise knows no service with this address. If it is a webhook, choose that kind. "
+                f"Addresses of services look like {self.examples}."
+            )
+        known = NotificationManager()
+        if scheme not in known:
+            raise ValidationError(f"Apprise doesn't know “{scheme[:30]}://”. Examples: {self.examples}.")
+        service = known[scheme]
+        forms = [form.replace("{schema}", scheme) for form in service.templates[:MAX_FORMS]]
+        raise ValidationError(
+            f"This address of {service.service_name} is incomplete. It looks like {' or '.join(forms)}; "
+            f"see {service.setup_url}."
+        )
+
+    def send(self, address: str, message: Message, at: datetime) -> None:
+        service = service_of(address)
+        if service is None:
+            raise SendError("Apprise can't read the address. Enter it again.")
+        is_mail = isinstance(service, NotifyEmail)
+        client = apprise.Apprise(asset=service.asset)
+        client.add(service)
+        result = client.notify(
+            title=message.title,
+            body=render_to_string(
+                f"alerts/message.{'html' if is_mail else 'txt'}", _context(message)
+            ).strip(),
+            body_format=apprise.NotifyFormat.HTML if is_mail else apprise.NotifyFormat.TEXT,
+            notify_type=_notify_type(message),
+            timeout=TIMEOUT,
+            log_level=DEBUG,
+        )
+        if not result:
+            raise SendError(scrub(f"{service.service_name}: {_reason(result)}", address))
+
+
+KIND = Apprise()
+
+
+def service_of(address: str) -> apprise.NotifyBase | None:
+    """None for an address that Apprise can't read."""
+    asset = apprise.AppriseAsset(
+        app_id="Dask Observatory",
+        app_desc="Dask Observatory",
+        app_url=settings.PUBLIC_URL,
+        image_url_mask="",  # otherwise messages load pictures from Apprise's site
+        image_url_logo="",
+        http_redirects=False,
+        storage_mode=apprise.PersistentStoreMode.MEMORY,
+    )
+    service = apprise.Apprise.instantiate(address, asset=asset, suppress_exceptions=True)
+    if isinstance(service, apprise.NotifyBase):
+        if "overflow=" not in address and not isinstance(service, NotifyEmail):
+            service.overflow_mode = apprise.OverflowMode.TRUNCATE
+        return service
+    return None
+
+
+def _context(message: Message) -> dict[str, Any]:
+    return {
+        "items": message.items[:MAX_LISTED],
+        "several": len(message.items) > 1,
+        "more": max(0, len(message.items) - MAX_LISTED),
+        "url": f"{settings.PUBLIC_URL}{reverse('clusters')}",
+    }
+
+
+def _notify_type(message: Message) -> apprise.NotifyType:
+    """From the severity of the first firing item, which is the most severe."""
+    firing = message.firing
+    return KINDS[firing[0].severity] if firing else apprise.NotifyType.SUCCESS
+
+
+def _reason(result: apprise.AppriseResult) -> str:
+    problems = (entry.message for entry in result.logs() if entry.level not in ("DEBUG", "INFO", "TRACE"))
+    reasons = (entry.message for entry in result.logs() if entry.message.startswith(REASON))
+    lines = [*problems, *(text.removeprefix(REASON) for text in reasons)]
+    return " ".join(dict.fromkeys(lines)) or f"no reason given; the limit is {TIMEOUT:.0f} s."

@@ -1,0 +1,185 @@
+"""Checks of the components, for /readyz, `doctor` and `alive`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import redis
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.utils import Error as DatabaseError
+
+from observatory.alerts.evaluation import health
+from observatory.clusters.models import Target
+from observatory.config.celery import app
+from observatory.runtime.health import heartbeats as beats
+from observatory.store.connection import connect
+from observatory.store.engines import choose
+
+MAXIMUM_BEAT_AGE = 60.0
+"""seconds since Celery's last heartbeat"""
+MINIMUM_DISK = 2 << 30
+"""bytes that must be free"""
+MAXIMUM_LAG = 30.0
+"""seconds by which the evaluation of rules may be behind the data"""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result for one component. `remedy` says how to fix a failure."""
+
+    component: str
+    ok: bool
+    text: str
+    remedy: str = ""
+
+
+def database() -> CheckResult:
+    try:
+        with connect() as connected:
+            version = str(connected.execute("SHOW server_version").fetchone()[0])  # type: ignore[index]
+            name = choose(connected).name
+    except Exception as error:  # psycopg's and the operating system's
+        reason = " ".join(str(error).split())
+        return CheckResult("database", False, f"no answer: {reason}", "start it, or correct DATABASE_URL")
+    kind = "TimescaleDB on PostgreSQL" if name == "timescale" else "plain PostgreSQL"
+    return CheckResult("database", True, f"{kind} {version}")
+
+
+def migrations() -> CheckResult:
+    try:
+        executor = MigrationExecutor(connection)
+        missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    except DatabaseError as error:
+        return CheckResult("migrations", False, str(error).split("\n")[0], "see the database")
+    if missing:
+        return CheckResult("migrations", False, f"{missing} not applied", "run `dask-observatory migrate`")
+    return CheckResult("migrations", True, "all applied")
+
+
+def redis_server() -> CheckResult:
+    try:
+        info = beats.connect().info("server")
+    except (redis.RedisError, ValueError) as error:
+        return CheckResult("redis", False, f"no answer: {error}", "start it, or correct REDIS_URL")
+    if "valkey_version" in info:
+        return CheckResult("redis", True, f"Valkey {info['valkey_version']}")
+    return CheckResult("redis", True, f"Redis {info['redis_version']}")
+
+
+def collector() -> CheckResult:
+    try:
+        living = beats.collectors(beats.connect())
+    except redis.RedisError as error:
+        return CheckResult("collector", False, f"unknown: {error}", "see redis")
+    if not living:
+        return CheckResult(
+            "collector", False, "no heartbeat", "run `dask-observatory collect`, or see its log"
+        )
+    return CheckResult("collector", True, f"{len(living)} running")
+
+
+def celery() -> CheckResult:
+    try:
+        age = beats.beat_age(beats.connect())
+        waiting = beats.queue_length(beats.connect())
+    except redis.RedisError as error:
+        return CheckResult("celery", False, f"unknown: {error}", "see redis")
+    if age is not None and age <= MAXIMUM_BEAT_AGE:
+        return CheckResult("celery", True, f"worker and beat running, {waiting:,} tasks waiting")
+    since = "an hour" if age is None else f"{age:.1f} s"
+    text = f"no heartbeat for {since}, {waiting:,} tasks waiting"
+    if app.control.ping(timeout=2.0):
+        return CheckResult(
+            "celery", False, f"{text}; a worker answers", "start Celery's beat, or see its log"
+        )
+    return CheckResult("celery", False, f"{text}; no worker answers", "start Celery's worker, or see its log")
+
+
+def targets() -> Iterator[CheckResult]:
+    """One result for each enabled target."""
+    try:
+        for target in Target.objects.filter(enabled=True):
+            name = f"target {target.name}"
+            if target.last_error:
+                remedy = f"see that {target.url} answers, or disable the target"
+                yield CheckResult(name, False, target.last_error, remedy)
+            elif target.stream == Target.Stream.STOLEN:
+                remedy = (
+                    "find the other subscriber to /eventstream of that scheduler: it serves one at a time"
+                )
+                yield CheckResult(name, False, "another subscriber took its event stream", remedy)
+            else:
+                yield CheckResult(name, True, f"{target.url}, event stream {target.get_stream_display()}")
+    except DatabaseError as error:
+        yield CheckResult("targets", False, str(error).split("\n")[0], "see the database")
+
+
+def alerts() -> Iterator[CheckResult]:
+    """The evaluation's lag, and one result for each rule and channel that fails."""
+    try:
+        lag = health.lag()
+        remedy = "see the log of Celery's workers; rules over long windows of many series take longest"
+        text = "up to date" if lag <= MAXIMUM_LAG else f"{lag:.1f} s behind the recorded data"
+        yield CheckResult("alerts", lag <= MAXIMUM_LAG, text, remedy)
+        for rule in health.failing_rules():
+            yield CheckResult(
+                f"rule {rule.name}", False, rule.error, "correct it in the admin, or disable it"
+            )
+        for channel, error in health.failing_channels():
+            remedy = "correct its address in the admin and send a test, or disable it"
+            yield CheckResult(
+                f"channel {channel.name}", False, error or "notifications cannot be sent", remedy
+            )
+    except DatabaseError as error:
+        yield CheckResult("alerts", False, str(error).split("\n")[0], "see the database")
+
+
+def disk() -> CheckResult:
+    try:
+        free = shutil.disk_usage(settings.DATA_DIR).free
+    except OSError as error:
+        return CheckResult(
+            "data folder", True, f"{settings.DATA_DIR} does not exist ({error.strerror}): not used"
+        )
+    text = f"{settings.DATA_DIR}, {free / (1 << 30):.1f} GiB free"
+    return CheckResult(
+        "data folder", free > MINIMUM_DISK, text, "free disk space, or shorten the projects' retention"
+    )
+
+
+def security() -> CheckResult:
+    """Settings that are unsafe when others have access."""
+    faults = []
+    if settings.DEBUG:
+        faults.append("OBSERVATORY_DEBUG shows tracebacks to everybody: set it to 0")
+    local = set(settings.ALLOWED_HOSTS) <= {"localhost", "127.0.0.1", "[::1]"}
+    if not local and not settings.HTTPS:
+        faults.append("cookies are not encrypted: set OBSERVATORY_PUBLIC_URL to an address with https://")
+    if faults:
+        return CheckResult("settings", False, "unsafe when others have access", "; ".join(faults))
+    return CheckResult("settings", True, settings.PUBLIC_URL or "for this machine only")
+
+
+def ready() -> list[CheckResult]:
+    """Checks of what requests need."""
+    first = database()
+    unknown = CheckResult("migrations", False, "unknown", "see the database")
+    return [first, migrations() if first.ok else unknown, redis_server()]
+
+
+def run_checks() -> Iterator[CheckResult]:
+    """All checks; without database or Redis only those that need neither."""
+    yield security()
+    yield disk()
+    necessary = ready()
+    yield from necessary
+    if not all(result.ok for result in necessary):
+        return
+    yield collector()
+    yield celery()
+    yield from targets()
+    yield from alerts()

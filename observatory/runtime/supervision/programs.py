@@ -1,0 +1,91 @@
+"""The programs that `up` runs: their command lines, and when each is ready."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+
+from observatory.runtime.demo import READY
+from observatory.runtime.embedded.data_folder import DataFolder
+from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.supervision import management
+from observatory.runtime.supervision.options import Options
+from observatory.runtime.supervision.program import Program
+from observatory.runtime.supervision.subprocesses import python
+
+
+def once(name: str, *arguments: str) -> Program:
+    """A management command that ends by itself."""
+    return Program(name, management.command(*arguments), lambda: False, restarts=False)
+
+
+def web(options: Options) -> Program:
+    command = [
+        *python("uvicorn", "observatory.config.asgi:application"),
+        *("--host", options.host, "--port", str(options.port)),
+        # asgi.py reads the headers of trusted proxies, and of nobody else
+        "--no-proxy-headers",
+        *("--no-access-log", "--timeout-graceful-shutdown", "5", "--ws-max-size", "65536"),
+        # each frame would be compressed again for each page
+        *("--ws-per-message-deflate", "false"),
+    ]
+    hosts = {"OBSERVATORY_ALLOWED_HOSTS": " ".join(options.allowed_hosts)}
+    return Program("web", command, lambda: _answers(f"{options.local_url}/readyz"), environment=hosts)
+
+
+def collector() -> Program:
+    return _reporting("collector", management.command("collect"), beats.collects)
+
+
+def worker(options: Options) -> Program:
+    # threads, because the database does the work, and a single process is stopped reliably
+    command = [*_celery("worker"), "--pool", "threads", "--concurrency", "4"]
+    return _celery_program("worker", command, options)
+
+
+def alerts(options: Options) -> Program:
+    """A separate worker for alerts, so that exports, imports and tiles do not delay them."""
+    command = [*_celery("worker"), "--queues", "alerts", "--pool", "threads", "--concurrency", "6"]
+    return _celery_program("alerts", [*command, "--hostname", "alerts@%h"], options, "worker")
+
+
+def beat(folder: DataFolder, options: Options) -> Program:
+    schedule = folder.path / "beat-schedule"
+    return _celery_program("beat", [*_celery("beat"), "--schedule", str(schedule), "--pidfile", ""], options)
+
+
+def demo(folder: DataFolder, options: Options) -> Program:
+    """Ready when its cluster works."""
+    demo_folder = folder.path / "demo"
+    (demo_folder / READY).unlink(missing_ok=True)
+    arguments = ["--folder", str(demo_folder), "--url", options.local_url]
+    command = python("observatory.runtime.demo", *arguments, *(["--once"] if options.demo_once else []))
+    is_ready = (demo_folder / READY).exists
+    return Program("demo", command, is_ready, restarts=not options.demo_once, stop_timeout=30.0)
+
+
+def _celery(command: str) -> list[str]:
+    return python("celery", "--app", "observatory.config.celery", "--quiet", command)
+
+
+def _celery_program(name: str, command: list[str], options: Options, kind: str = "") -> Program:
+    """A Celery process, which reports itself as ready as `kind` (observatory/runtime/tasks.py)."""
+    program = _reporting(name, command, lambda process: beats.is_ready(kind or name, process))
+    program.environment = {"OBSERVATORY_PUBLIC_URL": options.public_url}  # for links in notifications
+    return program
+
+
+def _reporting(name: str, command: list[str], is_ready: Callable[[int], bool]) -> Program:
+    """A program that reports its process id when it is ready."""
+    program = Program(name, command, lambda: False, stop_timeout=20.0)
+    program.is_ready = lambda: program.process is not None and is_ready(program.process.pid)
+    return program
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=3) as response:
+            return bool(response.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False

@@ -1,0 +1,40 @@
+"""Child processes: their command lines, their environment, and that they end with their parent."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from observatory.config.environment import CHECKOUT
+
+PR_SET_PDEATHSIG = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """The command line of a Python module. -P: files of the working directory do not shadow modules."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def python_environment() -> dict[str, str]:
+    """This process's environment, in which Python finds the same `observatory` from any working directory."""
+    if CHECKOUT is None:
+        return dict(os.environ)
+    path = [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
+
+
+def die_with_parent() -> Callable[[], None]:
+    """For `preexec_fn` of subprocess: the kernel kills the child when the thread that started it ends."""
+    parent = os.getpid()
+
+    def prepare() -> None:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # the parent ended in between
+            os._exit(1)
+
+    return prepare

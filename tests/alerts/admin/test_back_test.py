@@ -1,0 +1,156 @@
+"""Back-tests of the unsaved rule on its page."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.auth.models import Permission
+
+from tests.alerts.admin.forms import BLANK, LOST, MEMORY, rule_form
+from tests.recorded import START, Recorded
+from tests.world import World
+
+RULE = "/admin/alerts/rule/"
+
+
+def tried(world: World, *conditions: dict[str, Any], role: str = "superuser", **fields: Any) -> Any:
+    """The answer to a rule of these conditions, tried on the five minutes of the cluster that ended."""
+    window = {"back-test-window": "custom", "back-test-start": START - 10, "back-test-stop": START + 290}
+    chosen = {"back-test-clusters": [world.ended.pk]}
+    form = rule_form(*conditions, **{"name": ""} | window | chosen | fields)
+    return world.client(role).post(f"{RULE}back-test/", form)
+
+
+def test_a_back_test_returns_firings_with_their_times(memory: Recorded, world: World) -> None:
+    told = tried(world, MEMORY).json()
+    [firing] = told["firings"]
+    assert (firing["cluster"], firing["subject"]) == ("evening", "full")
+    assert firing["fired"] == START + 120
+    assert firing["resolved"] == START + 180
+    assert firing["value"] == pytest.approx(0.9)
+    assert (told["unit"], told["threshold"], told["clear_threshold"]) == (
+        "ratio",
+        pytest.approx(0.8),
+        pytest.approx(0.7),
+    )
+    assert [line["subject"] for line in told["lines"]] == ["full", "empty"]
+
+
+def test_each_firing_links_to_its_time_on_the_timeline(memory: Recorded, world: World) -> None:
+    [firing] = tried(world, MEMORY).json()["firings"]
+    link = urlsplit(firing["url"])
+    assert link.path == f"/clusters/{world.ended.pk}/"
+    assert float(parse_qs(link.query)["at"][0]) == firing["fired"]
+    assert world.client("superuser").get(firing["url"]).status_code == 200
+
+
+def test_threshold_and_hold_time_change_the_firings(memory: Recorded, world: World) -> None:
+    def fired(**changed: str) -> list[str]:
+        hold = changed.pop("hold_seconds", "0")
+        told = tried(world, MEMORY | changed, hold_seconds=hold).json()
+        return [firing["subject"] for firing in told["firings"]]
+
+    assert fired(threshold="95 %") == []
+    assert fired(threshold="20 %", clear_threshold="") == ["full", "empty"]
+    assert fired(hold_seconds="30 s") == ["full"]
+    assert fired(hold_seconds="2 min") == []
+
+
+def test_events_are_returned_with_their_times(recorded: Recorded, memory: Recorded, world: World) -> None:
+    recorded.worker(
+        "tcp://10.0.0.1:3", "gone", died=100.0, events=[(100.0, "worker-lost", {"message": "hm"})]
+    )
+    told = tried(world, LOST).json()
+    assert told["is_event"]
+    [firing] = told["firings"]
+    assert (firing["subject"], firing["fired"]) == ("gone", START + 100)
+
+
+def test_no_firings_and_no_data_are_distinguished(memory: Recorded, world: World) -> None:
+    quiet = tried(world, MEMORY | {"threshold": "99 %"}).json()
+    assert quiet["lines"]
+    assert quiet["firings"] == []
+    other = MEMORY | {"metric": "observatory_worker_cpu_percent", "labels": "", "divisor": ""}
+    assert tried(world, other).json()["lines"] == []
+
+
+def test_a_back_test_uses_the_clusters_of_the_scope_by_default(memory: Recorded, world: World) -> None:
+    def clusters(**fields: Any) -> list[str]:
+        found: list[str] = tried(world, MEMORY, **{"back-test-clusters": []} | fields).json()["clusters"]
+        return found
+
+    assert "evening" in clusters()
+    assert clusters(cluster_names="even*") == ["evening"]
+    assert clusters(cluster_names="nothing-*") == []
+    assert "evening" in clusters(projects=[world.alpha.pk])
+    assert "evening" not in clusters(projects=[world.beta.pk])
+
+
+@pytest.mark.parametrize(
+    ("conditions", "fields", "name"),
+    [
+        ([MEMORY | {"threshold": "a lot"}], {}, "conditions-0-threshold"),
+        ([MEMORY | {"labels": "type"}], {}, "conditions-0-labels"),
+        ([MEMORY, MEMORY | {"metric": "no_such_metric"}], {}, "conditions-1-metric"),
+        ([MEMORY], {"hold_seconds": "long"}, "hold_seconds"),
+        ([MEMORY], {"back-test-start": START + 300}, "back-test-window"),
+        ([MEMORY], {"back-test-start": START - 40 * 86_400}, "back-test-window"),
+        ([MEMORY], {"back-test-window": "year"}, "back-test-window"),
+        ([MEMORY], {"back-test-clusters": [10**9]}, "back-test-clusters"),
+        ([BLANK], {}, ""),
+    ],
+)
+def test_an_invalid_back_test_is_rejected_with_errors_at_its_fields(
+    world: World, conditions: list[dict[str, str]], fields: dict[str, Any], name: str
+) -> None:
+    answer = tried(world, *conditions, **fields)
+    assert answer.status_code == 422
+    assert name in answer.json()["errors"], answer.json()
+
+
+def test_malformed_requests_are_rejected(world: World) -> None:
+    client = world.client("superuser")
+    for data in ({}, {"conditions-TOTAL_FORMS": "x"}, {"conditions-TOTAL_FORMS": "9" * 30}):
+        assert client.post(f"{RULE}back-test/", data).status_code == 422
+    assert client.get(f"{RULE}back-test/").status_code == 405
+
+
+def test_back_tests_require_staff_and_access_to_the_clusters(memory: Recorded, world: World) -> None:
+    assert tried(world, MEMORY, role="viewer").status_code == 302
+    outsider = world.people["outsider"]
+    outsider.is_staff = True
+    outsider.save()
+    assert tried(world, MEMORY, role="outsider").status_code == 403
+    outsider.user_permissions.add(Permission.objects.get(codename="view_rule"))
+    assert "back-test-clusters" in tried(world, MEMORY, role="outsider").json()["errors"]
+    found = tried(world, MEMORY, role="outsider", **{"back-test-clusters": []}).json()["clusters"]
+    assert "evening" not in found
+
+
+def test_metrics_are_listed_with_help_and_labels(memory: Recorded, world: World) -> None:
+    told = world.client("superuser").get(f"{RULE}metrics/").json()["metrics"]
+    memory_of_workers = next(each for each in told if each["name"] == MEMORY["metric"])
+    assert memory_of_workers["help"]
+    assert memory_of_workers["unit"] == "bytes"
+    assert "process" in memory_of_workers["labels"]["type"]
+    assert {"full", "empty"} <= set(memory_of_workers["labels"]["worker"])
+
+
+def test_recent_values_are_limited_to_the_labels(memory: Recorded, world: World) -> None:
+    def recent(**changed: str) -> Any:
+        form = rule_form(MEMORY | changed, recent="conditions-0", cluster_names="evening")
+        return world.client("superuser").post(f"{RULE}recent/", form)
+
+    bins = recent().json()["bins"]
+    assert max(each["maximum"] for each in bins) == pytest.approx(3.6 * 2**30)
+    assert recent(labels='worker="empty"').json()["series"] == 1
+    assert recent(labels="worker").status_code == 422
+
+
+def test_clusters_and_runs_are_found_by_name(world: World) -> None:
+    told = world.client("superuser").get(f"{RULE}places/?q=EVEN").json()
+    assert [place["name"] for place in told["clusters"]] == ["evening"]
+    told = world.client("superuser").get(f"{RULE}places/?q=nightly").json()
+    assert [place["name"] for place in told["runs"]] == ["nightly of alpha"]

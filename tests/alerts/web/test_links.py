@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from observatory.alerts.models import Alert, Rule
+from observatory.alerts.web.links import alert_url
+from tests.pages.conftest import complaints, page, recorded, world
+from tests.recorded import START, Recorded
+from tests.world import World
+
+__all__ = ["complaints", "page", "recorded", "world"]
+
+ADDRESS = "tcp://10.0.0.1:4000"
+SEEN = """() => {
+  const { start, stop, playhead, live } = window.observatory.context.timeline;
+  return { start, stop, playhead, live };
+}"""
+
+
+def alert(world: World, pending: float, fired: float) -> Alert:
+    """Of the cluster that ended; times are seconds after START."""
+    start = datetime.fromtimestamp(START, UTC)
+    return Alert.objects.create(
+        rule=Rule.objects.create(name="Worker lost"),
+        cluster=world.ended,
+        severity="warning",
+        fingerprint="f",
+        state=Alert.State.FIRING,
+        pending=start + timedelta(seconds=pending),
+        fired=start + timedelta(seconds=fired),
+    )
+
+
+@pytest.mark.django_db
+def test_without_a_public_url_a_link_is_a_path(world: World, settings: Any) -> None:
+    path = f"/clusters/{world.ended.pk}/?from={START + 180:.3f}&to={START + 520.5:.3f}&at={START + 400.5:.3f}"
+    told = alert(world, 300, 400.5)
+    assert alert_url(told) == path
+    settings.PUBLIC_URL = "https://observatory.example.org"
+    assert alert_url(told) == f"https://observatory.example.org{path}"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("fired", [350.25, 599.5], ids=["in the middle", "near the end"])
+def test_a_link_opens_the_timeline_at_the_firing(
+    page: Page,
+    world: World,
+    recorded: Recorded,
+    live_server: Any,
+    settings: Any,
+    complaints: list[str],
+    fired: float,
+) -> None:
+    settings.PUBLIC_URL = live_server.url
+    recorded.worker(ADDRESS, "w1", started=0)
+    for second in range(0, 600, 30):
+        recorded.span(f"load-{second}", ADDRESS, second, second + 30)
+    page.goto(alert_url(alert(world, fired - 60, fired)))
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    seen = page.evaluate(SEEN)
+    assert seen["playhead"] == pytest.approx(START + fired)
+    assert not seen["live"]
+    assert seen["start"] == pytest.approx(START + fired - 180)
+    assert seen["start"] < seen["playhead"] < seen["stop"]
+    assert complaints == []

@@ -1,0 +1,128 @@
+"""A cluster is shown live and closed, the server is restarted, and the run is replayed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from distributed import Client, LocalCluster
+from playwright.sync_api import Page
+
+from tests.browser.observatory import Observatory
+from tests.browser.recorder import Recorder, Recording
+
+pytestmark = pytest.mark.browser
+
+SCRAPED = 5
+"""seconds between two scrapes"""
+INSTANT = """async at => {
+  const { timeline, instant } = window.observatory.context;
+  timeline.setPlayhead(at);
+  const deadline = Date.now() + 20000;
+  while (Date.now() < deadline) {
+    const state = instant.state;
+    if (state && Math.abs(state.at - at) < 1e-3) return state;
+    await new Promise(resolve => setTimeout(resolve, 50));
+  }
+  throw new Error(`no state arrived for ${at}`);
+}"""
+
+
+@pytest.fixture
+def cluster() -> Iterator[tuple[LocalCluster, Client, Recording]]:
+    recording = Recording()
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+    ):
+        cluster.sync(_record, cluster, recording)
+        yield cluster, client, recording
+
+
+async def _record(cluster: LocalCluster, recording: Recording) -> None:
+    cluster.scheduler.add_plugin(Recorder(recording, cluster.scheduler))
+
+
+def _work(client: Client, seconds: float) -> list[float]:
+    """Run three phases with growing memory, GIL contention and a failing task; returns their end times."""
+
+    def grow(size: int) -> bytes:
+        return b"x" * size  # zeros would not be resident
+
+    def spin(duration: float, number: int) -> int:
+        stop = time.monotonic() + duration
+        while time.monotonic() < stop:
+            number += 1
+        return number
+
+    def fail(number: int) -> None:
+        raise ValueError(number)
+
+    moments = []
+    held = []
+    for phase in range(3):
+        held += client.map(grow, [10_000_000 + phase * 100 + number for number in range(8)])
+        assert client.submit(fail, phase).exception()
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            client.gather(client.map(spin, [0.05] * 40, range(40), pure=False))
+        moments.append(time.time())
+    return moments
+
+
+def _state_at(page: Page, at: float) -> dict[str, Any]:
+    state = page.evaluate(INSTANT, at)
+    assert isinstance(state, dict)
+    return state
+
+
+def _agrees(worker: dict[str, Any], recording: Recording, address: str, at: float) -> None:
+    """Check a worker's shown values against its heartbeats of the last scrape interval."""
+    beats = recording.heartbeats_between(address, at - SCRAPED, at)
+    for name in ("memory", "managed"):
+        told = [getattr(beat, name) for beat in beats]
+        assert 0.97 * min(told) <= worker[name] <= 1.03 * max(told), name
+    means = []
+    for start in range(int(at - 2 * SCRAPED) - 1, int(at - SCRAPED) + 2):
+        window = recording.heartbeats_between(address, start, start + SCRAPED)
+        means.append(sum(beat.gil for beat in window) / max(1, len(window)))
+    assert min(abs(worker["gil"] - mean) for mean in means) < 0.15, (worker["gil"], means)
+
+
+def test_a_run_is_shown_live_and_replayed_exactly_after_cluster_and_server_are_gone(
+    observatory: Observatory, page: Page, cluster: tuple[LocalCluster, Client, Recording]
+) -> None:
+    dask, client, recording = cluster
+    observatory.start()
+    observatory.watch(dask.dashboard_link.removesuffix("/status"), "story")
+    observatory.sign_in(page)
+
+    page.goto(f"{observatory.url}/clusters/")
+    page.get_by_role("link", name="story").first.click()
+    page.wait_for_function("() => window.observatory?.context?.timeline.live === true")
+    moments = _work(client, seconds=2.5 * SCRAPED)
+    time.sleep(2)
+    live_done = page.evaluate("() => window.observatory.context.instant.state.progress.map(row => row.done)")
+    assert sum(live_done) > 0
+
+    address = page.url.split("?")[0]
+    client.close()
+    dask.close()
+    page.get_by_text("ended", exact=False).first.wait_for()
+
+    observatory.stop()
+    observatory.start()
+    page.goto(address)
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    workers = page.evaluate("() => [...window.observatory.context.model.workers.values()]")
+    addresses = {worker["id"]: worker["address"] for worker in workers}
+    for at in moments:
+        state = _state_at(page, at)
+        assert sum(row["done"] for row in state["progress"]) == recording.done_at(at)
+        assert len(state["workers"]) == len(recording.heartbeats) == 2
+        for worker in state["workers"]:
+            _agrees(worker, recording, addresses[worker["id"]], at)
+    stored = observatory.query("select count(*) from span")
+    assert stored == len(recording.spans)

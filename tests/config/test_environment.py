@@ -1,0 +1,53 @@
+"""Where the data folder and the frontend are: in a checkout, installed, under root."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from observatory.config import environment
+
+
+@pytest.fixture(autouse=True)
+def _without_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("OBSERVATORY_DATA_DIR", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "CHECKOUT", None)
+
+
+def test_a_checkout_has_its_data_folder() -> None:
+    assert environment.CHECKOUT is not None
+    assert environment.data_dir() == environment.CHECKOUT / ".observatory"
+
+
+def test_an_installed_package_uses_the_users_data_folder(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert environment.data_dir() == tmp_path / ".local/share/dask-observatory"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert environment.data_dir() == tmp_path / "data/dask-observatory"
+
+
+def test_root_uses_the_systems_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert environment.data_dir() == Path("/var/lib/dask-observatory")
+
+
+def test_a_given_data_folder_wins(installed: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OBSERVATORY_DATA_DIR", str(tmp_path))
+    assert environment.data_dir() == tmp_path
+
+
+def test_the_frontend_is_in_the_checkout_or_in_the_package() -> None:
+    assert (environment.frontend_dir() / "timeline").is_dir()
+
+
+def test_the_frontend_of_an_installed_package_is_in_it(installed: None) -> None:
+    assert environment.frontend_dir() == environment.PACKAGE_DIR / "frontend"

@@ -1,0 +1,52 @@
+"""The commands `dask-observatory`, `dask observatory` and `manage.py`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from django.core.management import get_commands
+
+from observatory import __version__
+from observatory.runtime.command_line import commands, main
+from tests.runtime.machine import manage
+
+
+def test_the_help_lists_our_public_commands_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    ours = {name for name, app in get_commands().items() if str(app).startswith("observatory.")}
+    assert set(commands()) == ours - {"demo_token", "watch_demo"}
+    main([], "dask observatory")
+    shown = capsys.readouterr().out
+    assert shown.startswith("Usage: dask observatory COMMAND [OPTIONS]\n")
+    assert "\n  doctor        Checks each component and says how to fix what fails\n" in shown
+    assert "axes_reset" not in shown
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["help"]])
+def test_the_help_is_shown_in_the_usual_ways(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(arguments)
+    assert capsys.readouterr().out.startswith("Usage: dask-observatory COMMAND")
+
+
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--version"])
+    assert capsys.readouterr().out == f"dask-observatory {__version__}\n"
+
+
+def test_the_help_of_a_command_lists_its_options() -> None:
+    done = manage("help", "demo")
+    assert "Runs everything as `up` does, with a demo cluster to look at." in done.stdout
+    assert "--data-dir" in done.stdout
+
+
+def test_a_command_of_django_works_as_well() -> None:
+    assert "axes_reset" in manage("axes_reset", "--help").stdout
+
+
+def test_importing_it_imports_neither_django_nor_distributed() -> None:
+    code = "import sys, observatory.runtime.command_line\nprint({'django', 'distributed'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
