@@ -49,24 +49,24 @@ export class Alerts extends EventTarget {
   }
 
   async load() {
-    let told;
+    let found;
     try {
-      told = await getJson(this.#source, "/alerts");
+      found = await getJson(this.#source, "/alerts");
     } catch {
       return; // the server is away, or a file has none: what is shown stays
     }
-    const text = JSON.stringify(told);
+    const text = JSON.stringify(found);
     if (text === this.#shown) return;
     this.#shown = text;
-    this.list = told.alerts;
-    this.#rules = told.rules;
+    this.list = found.alerts;
+    this.#rules = found.rules;
     this.flags = flagsOf(this.list);
     const { selected } = this;
     if (selected) this.select(this.list.find((alert) => isSame(alert, selected)) ?? selected);
     this.dispatchEvent(new Event("change"));
   }
 
-  /** @param {Alert} alert @returns {Meaning|null} null where it isn't told */
+  /** @param {Alert} alert @returns {Meaning|null} null where it isn't found */
   meaning(alert) {
     return this.#rules[alert.rule] ?? null;
   }

@@ -38,7 +38,7 @@ export class Notes extends EventTarget {
   async load() {
     let text;
     try {
-      const response = await this.#source.ask(this.#url);
+      const response = await this.#source.fetch(this.#url);
       if (!response.ok) return;
       text = await response.text();
     } catch {

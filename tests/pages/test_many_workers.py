@@ -135,8 +135,8 @@ def test_what_is_new_at_the_playhead_draws_the_rows_again_only_if_it_orders_them
       const canvas = CanvasRenderingContext2D.prototype;
       const put = canvas.putImageData;
       canvas.putImageData = function (...image) { drawn++; put.apply(this, image); };
-      context.instant.tell({ ...context.instant.state });
-      context.instant.request(context.info.first, { live: true, playing: false });
+      context.playheadState.receive({ ...context.playheadState.state });
+      context.playheadState.request(context.info.first, { live: true, playing: false });
       for (let frame = 0; frame < 3; frame++) await new Promise(resolve => requestAnimationFrame(resolve));
       canvas.putImageData = put;
       return drawn;

@@ -97,7 +97,7 @@ export async function askForKey(hit, source, row) {
  */
 async function fetchKey(source, url) {
   try {
-    const response = await source.ask(url);
+    const response = await source.fetch(url);
     return response.ok ? String((await response.json()).key ?? "") : "";
   } catch {
     return "";

@@ -11,7 +11,7 @@ const NOTHING = "/tiles"; // a tile that has nothing in it
  * @returns {Source}
  */
 export function embeddedSource(main) {
-  return { url: "", live: null, pages: null, notes: main.dataset.notes ?? null, ask };
+  return { url: "", live: null, pages: null, notes: main.dataset.notes ?? null, fetch: readScript };
 }
 
 /** @type {Promise<States>|null} */
@@ -21,7 +21,7 @@ let states = null;
  * @param {string} url
  * @returns {Promise<Response>}
  */
-async function ask(url) {
+async function readScript(url) {
   const [path, query = ""] = url.split("?");
   if (path === "/state") return stateAt(Number(new URLSearchParams(query).get("at")));
   const content = (await find(path)) ?? (path.startsWith(NOTHING) ? await find(NOTHING) : null);

@@ -61,7 +61,7 @@ export class Stacks extends EventTarget {
 
   /** @param {number[]} ids */
   async #fetch(ids) {
-    const response = await this.#source.ask(`${this.#source.url}/stacks?ids=${ids.join(",")}`);
+    const response = await this.#source.fetch(`${this.#source.url}/stacks?ids=${ids.join(",")}`);
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     for (const block of decode(await response.arrayBuffer())) {
       const [id, frames] = [block.numbers("id"), block.texts("frames")];

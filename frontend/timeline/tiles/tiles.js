@@ -48,7 +48,7 @@ export class Tiles extends EventTarget {
   #deadline = Infinity;
   #moved = -Infinity; // ms: when other tiles were wanted than before
   #hasBegun = false; // the rows that are looked for first were there
-  #telling = 0;
+  #notifying = 0;
 
   /**
    * @param {Source} source
@@ -129,7 +129,7 @@ export class Tiles extends EventTarget {
   }
 
   /**
-   * Takes one live batch; its last block is the extent, which setExtent has been told.
+   * Takes one live batch; its last block is the extent, which setExtent has been extent.
    * @param {Block[]} blocks
    * @returns {boolean} whether batches before this one were missed
    */
@@ -220,7 +220,7 @@ export class Tiles extends EventTarget {
   }
 
   /** Sends for what is due: an answer takes less time than the drawing that is to follow. */
-  ask() {
+  sendDue() {
     if (this.#deadline <= performance.now()) this.#pump();
   }
 
@@ -299,13 +299,13 @@ export class Tiles extends EventTarget {
   #arrived() {
     const begins = !this.#hasBegun && !this.#lacks((place) => place.near && isUrgent(place));
     this.#hasBegun ||= begins;
-    if (begins || this.settled) this.#tell();
-    else this.#telling ||= window.setTimeout(() => this.#tell(), GATHER);
+    if (begins || this.settled) this.#notify();
+    else this.#notifying ||= window.setTimeout(() => this.#notify(), GATHER);
   }
 
-  #tell() {
-    clearTimeout(this.#telling);
-    this.#telling = 0;
+  #notify() {
+    clearTimeout(this.#notifying);
+    this.#notifying = 0;
     this.dispatchEvent(new Event("change"));
   }
 
@@ -316,23 +316,23 @@ export class Tiles extends EventTarget {
    */
   async #download(place, signal) {
     const version = this.#extent.version;
-    const response = await this.#source.ask(`${this.#source.url}/tiles/${place.key}?version=${version}`, { signal });
+    const response = await this.#source.fetch(`${this.#source.url}/tiles/${place.key}?version=${version}`, { signal });
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     const buffer = await response.arrayBuffer();
     const blocks = decode(buffer);
-    const told = blocks.find((block) => block.kind === "extent")?.meta;
-    if (!told) throw new Error("the server sent a tile without its extent");
-    const closed = isClosed((place.index + 1) * tileWidth(place.level), /** @type {Extent} */ (told));
+    const extent = blocks.find((block) => block.kind === "extent")?.meta;
+    if (!extent) throw new Error("the server sent a tile without its extent");
+    const closed = isClosed((place.index + 1) * tileWidth(place.level), /** @type {Extent} */ (extent));
     const tile = makeTile(place.layer, place.level, place.index, closed, blocks);
     /** @type {Entry} */
     const entry = {
       tile,
       key: place.key,
       bytes: buffer.byteLength,
-      sequence: told.sequence,
-      version: Math.max(version, told.version),
+      sequence: extent.sequence,
+      version: Math.max(version, extent.version),
       appended: 0,
-      stale: !closed && told.sequence < this.#log.start,
+      stale: !closed && extent.sequence < this.#log.start,
     };
     for (const frame of this.#log.frames) this.#extend(entry, frame);
     return entry;

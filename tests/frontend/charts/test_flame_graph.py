@@ -54,7 +54,7 @@ SETUP = f"""async ([info, data, script]) => {{
     const workers = [1, 2].map(id => ({{ id, address: `tcp://w:${{id}}`, name: `w${{id}}` }}));
     const prefixes = ["inc", "load"].map((name, at) => ({{ id: at + 1, name, color: "#112233" }}));
     model.load({{ lanes: [], series: {{}}, workers, prefixes }});
-    const source = {{ url: "/api", ask: (...asked) => fetch(...asked) }};
+    const source = {{ url: "/api", fetch: (...options) => fetch(...options) }};
     const [selection, stacks] = [new Selection(), new Stacks(source)];
     const context = {{ info, model, selection, stacks, tiles: {{ loading: false }} }};
     const parent = document.body.appendChild(document.createElement("div"));

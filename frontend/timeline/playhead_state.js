@@ -8,12 +8,12 @@ const INTERVAL = 100; // ms between two questions, while somebody looks around
 const PLAYING_INTERVAL = 250;
 const LIVE_INTERVAL = 1000; // more often there is nothing new
 const RETRY = 2000;
-const TOLD_FOR = 3000; // ms: the socket tells a state each second
+const RECEIVING_FOR = 3000; // ms: the socket tells a state each second
 const CACHE_SIZE = 64;
 const SAME_INSTANT = 0.001; // seconds
 
 /** Fires "change" when a newer state has arrived. */
-export class Instant extends EventTarget {
+export class PlayheadState extends EventTarget {
   /** @type {State|null} */
   state = null;
   /** @type {Map<number, State>} by milliseconds */
@@ -21,10 +21,10 @@ export class Instant extends EventTarget {
   #wanted = NaN;
   /** @type {Pace} */
   #pace = { live: false, playing: false };
-  #asked = -Infinity;
+  #requestedAt = -Infinity;
   /** @type {State|null} the newest that the socket told */
-  #told = null;
-  #toldAt = -Infinity;
+  #received = null;
+  #receivedAt = -Infinity;
   #timer = 0;
   #due = Infinity; // ms: when the timer fires
   /** @type {AbortController|null} */
@@ -45,8 +45,8 @@ export class Instant extends EventTarget {
     this.#pace = { live: pace.live, playing: pace.playing };
     if (Math.abs(at - this.#wanted) < SAME_INSTANT) return;
     this.#wanted = at;
-    if (this.#isTold()) {
-      this.#show(/** @type {State} */ (this.#told));
+    if (this.#isReceiving()) {
+      this.#show(/** @type {State} */ (this.#received));
       return;
     }
     const cached = this.#cache.get(Math.round(at * 1000));
@@ -55,7 +55,7 @@ export class Instant extends EventTarget {
   }
 
   /** Sends what is due: an answer takes less time than the drawing that is to follow. */
-  ask() {
+  sendDue() {
     if (this.#due > performance.now()) return;
     clearTimeout(this.#timer);
     void this.#fetch();
@@ -65,14 +65,14 @@ export class Instant extends EventTarget {
    * Takes what the socket tells of this moment.
    * @param {State} state
    */
-  tell(state) {
-    this.#told = state;
-    this.#toldAt = performance.now();
+  receive(state) {
+    this.#received = state;
+    this.#receivedAt = performance.now();
     if (this.#pace.live) this.#show(state);
   }
 
-  #isTold() {
-    return this.#pace.live && performance.now() - this.#toldAt < TOLD_FOR;
+  #isReceiving() {
+    return this.#pace.live && performance.now() - this.#receivedAt < RECEIVING_FOR;
   }
 
   /** Forgets what was answered: the past has changed. */
@@ -83,17 +83,17 @@ export class Instant extends EventTarget {
 
   #schedule(delay = 0) {
     const { live, playing } = this.#pace;
-    if (this.#isTold() || this.#timer || (this.#inFlight && (live || playing))) return;
+    if (this.#isReceiving() || this.#timer || (this.#inFlight && (live || playing))) return;
     const interval = live ? LIVE_INTERVAL : playing ? PLAYING_INTERVAL : INTERVAL;
     const now = performance.now();
-    this.#due = Math.max(this.#asked + interval, now + delay);
+    this.#due = Math.max(this.#requestedAt + interval, now + delay);
     this.#timer = window.setTimeout(() => void this.#fetch(), Math.max(this.#due - now, 0));
   }
 
   async #fetch() {
     this.#timer = 0;
     this.#due = Infinity;
-    this.#asked = performance.now();
+    this.#requestedAt = performance.now();
     const at = this.#wanted;
     this.#inFlight?.abort();
     const controller = new AbortController();
@@ -102,7 +102,7 @@ export class Instant extends EventTarget {
     try {
       const url = `${this.#source.url}/state?at=${at.toFixed(6)}`;
       // it takes the server longest
-      const response = await this.#source.ask(url, { signal: controller.signal, priority: "high" });
+      const response = await this.#source.fetch(url, { signal: controller.signal, priority: "high" });
       if (!response.ok) throw new Error(`the server answered ${response.status}`);
       const state = /** @type {State} */ (await response.json());
       this.#remember(Math.round(at * 1000), state);
