@@ -27,7 +27,7 @@ export async function send(method, url, body) {
   try {
     response = await fetch(url, { method, headers, body: body && JSON.stringify(body) });
   } catch {
-    throw new Refused("The server can't be reached. Nothing is lost here: try again.", {});
+    throw new Refused("The server can't be reached. Nothing is lost: try again.", {});
   }
   const answer = response.status === 204 ? null : await response.json().catch(() => ({}));
   if (response.ok) return answer;

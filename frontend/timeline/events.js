@@ -25,14 +25,14 @@ const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" }
 const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
 const LONGEST_NOTE = 200; // characters beside the mouse
-/** @type {Record<string, {words: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds.py) */
+/** @type {Record<string, {records: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds.py) */
 const DROPPED_KINDS = {
-  span: { words: "spans", concerns: "tasks" },
-  transition: { words: "transitions", concerns: "tasks" },
-  sample: { words: "samples", concerns: "samples" },
-  log: { words: "log lines", concerns: "other" },
-  error: { words: "errors", concerns: "tasks" },
-  event: { words: "events", concerns: "other" },
+  span: { records: "spans", concerns: "tasks" },
+  transition: { records: "transitions", concerns: "tasks" },
+  sample: { records: "samples", concerns: "samples" },
+  log: { records: "log lines", concerns: "other" },
+  error: { records: "errors", concerns: "tasks" },
+  event: { records: "events", concerns: "other" },
 };
 /** @type {Record<string, string>} */
 const DROPPED_REASONS = {
@@ -206,14 +206,14 @@ export function findGaps(events) {
  */
 function droppedGap(event) {
   const { first, last, kind, count, reason } = parse(event.detail);
-  const { words, concerns } = DROPPED_KINDS[kind] ?? { words: `records (${kind})`, concerns: "other" };
+  const { records, concerns } = DROPPED_KINDS[kind] ?? { records: `records (${kind})`, concerns: "other" };
   const number = formatCount(Number(count));
   return {
     start: Number(first) || event.time,
     stop: Number(last) || event.time,
     kind: "dropped",
     concerns,
-    label: `${number} ${words} were dropped: ${DROPPED_REASONS[reason] ?? reason}`,
+    label: `${number} ${records} were dropped: ${DROPPED_REASONS[reason] ?? reason}`,
   };
 }
 

@@ -20,7 +20,7 @@ export const KEYS = [
   ["P / N", "previous and next event or note"],
   ["L", "live"],
   ["F", "show everything"],
-  ["Home / End", "to the beginning and the end"],
+  ["Home / End", "go to the beginning and the end"],
   ["click", "move the playhead, or select a task"],
   ["double click", "zoom in"],
   ["Esc", "clear the selection"],

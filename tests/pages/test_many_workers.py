@@ -82,7 +82,7 @@ def test_who_was_busiest_is_told_of_all_bands(page: Page, large: str, asked: lis
 def test_only_the_workers_at_work_on_the_selected_prefix_have_rows(page: Page, large: str) -> None:
     page.goto(large)
     page.wait_for_function(READY)
-    only = page.get_by_label("only those at work on")
+    only = page.get_by_label("only those that ran")
     assert not only.is_visible()
     page.evaluate(
         """() => {
@@ -90,7 +90,7 @@ def test_only_the_workers_at_work_on_the_selected_prefix_have_rows(page: Page, l
           selection.set({ prefix: [...model.prefixes.values()].find(prefix => prefix.name === "load").id });
         }"""
     )
-    page.get_by_label("only those at work on load").check()
+    page.get_by_label("only those that ran load").check()
     page.wait_for_function(f"() => ({SHOWN})() === {WORKERS // 10}")
     page.wait_for_url(re.compile("only=prefix"))
     page.get_by_role("searchbox", name="Workers").fill("worker-1")

@@ -192,7 +192,7 @@ export class History {
     const box = this.#element.getBoundingClientRect();
     /** @type {[string, string][]} */
     const lines = [["value", this.#unit.write(near.value)], ["outcome", near.outcome]];
-    if (near.change) lines.push(["from here on", near.change.words]);
+    if (near.change) lines.push(["since then", near.change.words]);
     this.#tooltip.show(event.clientX - box.left, event.clientY - box.top, formatDate(near.time), lines);
   }
 }

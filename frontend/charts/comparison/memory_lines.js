@@ -27,13 +27,13 @@ export class MemoryLines {
    */
   constructor(element, memory) {
     this.#memory = memory;
-    this.#surface = new Surface(element, this.#words());
+    this.#surface = new Surface(element, this.#describe());
     this.#tooltip = new Tooltip(element);
     element.addEventListener("pointermove", (event) => this.#hover(event));
     element.addEventListener("pointerleave", () => this.#tooltip.hide());
   }
 
-  #words() {
+  #describe() {
     const peaks = this.#memory.lines.map((line) => formatBytes(peakOf(line)));
     return `Memory of all workers: at most ${peaks[0]} in A, ${peaks[1]} in B`;
   }

@@ -154,7 +154,7 @@ export class LastMinute {
     context.fillText(`limit ${formatBytes(limit)}`, LEFT + 4, top - 1);
     context.textBaseline = "top";
     context.fillStyle = colors.danger;
-    context.fillText(`the nanny kills it from here (${formatPercent(terminate)})`, LEFT + 4, below + 3);
+    context.fillText(`the nanny terminates it above (${formatPercent(terminate)})`, LEFT + 4, below + 3);
   }
 
   /** @param {PointerEvent} event */

@@ -17,7 +17,7 @@ const MOST_CRUMBS = 3;
 /** Fires "source", "search" and "zoom" (its detail the node) when the person wants something else. */
 export class FlameControls extends EventTarget {
   bar;
-  words = element("p", "flame-words");
+  heading = element("p", "flame-heading");
   crumbs = element("nav", "flame-crumbs");
   #source;
   #search = element("input", "");
@@ -51,9 +51,9 @@ export class FlameControls extends EventTarget {
     this.#search.value = "";
   }
 
-  /** @param {string} words what was found */
-  showMatched(words) {
-    this.#matched.textContent = words;
+  /** @param {string} text */
+  showMatched(text) {
+    this.#matched.textContent = text;
   }
 
   /**

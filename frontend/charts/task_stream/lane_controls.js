@@ -48,7 +48,7 @@ export class LaneControls extends EventTarget {
     this.#fold = element("button", "", "Unfold all");
     this.#fold.type = "button";
     this.#prefix = element("span", "");
-    this.#onlyLabel = element("label", "", this.#only, " only those at work on ", this.#prefix);
+    this.#onlyLabel = element("label", "", this.#only, " only those that ran ", this.#prefix);
     const [order, filter] = [element("label", "", "Sort ", this.#order), element("label", "", "Workers ", this.#filter)];
     this.bar = element("div", "lane-controls", order, filter, this.#onlyLabel, this.#fold);
     this.#order.addEventListener("change", () => laneOptions.set({ order: /** @type {Order} */ (this.#order.value) }));

@@ -35,9 +35,9 @@ export const taskStream = {
   place: "timeline",
   layers: [], // the rows in sight decide which: see cover
   help:
-    "A row for each thread of each worker. Computing has the task prefix's colour, transfers are red, disk is " +
-    "orange, serialization gray, erred tasks black. Zoomed out, a row is filled to the share of time that it was busy. " +
-    "Where there are too many threads a row is a worker's, or a host's, and is full when all its threads are busy.",
+    "A row for each thread of each worker. Compute has the task prefix's colour, transfers are red, disk is " +
+    "orange, serialization gray, erred tasks black. Zoomed out, a row is filled by the share of time that it was busy. " +
+    "With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
 

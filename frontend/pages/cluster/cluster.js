@@ -42,7 +42,7 @@ export async function open(main, source) {
       new Page(layout, context, main.dataset.mayWrite !== undefined).start();
       return;
     } catch (error) {
-      layout.loading.textContent = `This can't be loaded (${/** @type {Error} */ (error).message}); trying again.`;
+      layout.loading.textContent = `The timeline can't be loaded (${/** @type {Error} */ (error).message}); trying again.`;
       await new Promise((resolve) => setTimeout(resolve, RETRY));
     }
   }

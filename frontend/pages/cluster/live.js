@@ -76,7 +76,7 @@ export function followByAsking(context, banners) {
       if (context.info.ended !== null) clearInterval(timer);
     } catch (error) {
       banners.connected = false;
-      console.warn("asking for what is new failed", error);
+      console.warn("refresh failed", error);
     }
   }, ASK_EVERY);
 }

@@ -39,13 +39,13 @@ async function open(place) {
  */
 function show(place, found) {
   const streams = element("section", "");
-  const newest = found.b.length > 1 ? ` (B: #${found.b[0].id}, the newest, alone)` : "";
+  const newest = found.b.length > 1 ? ` (B: only #${found.b[0].id}, the newest)` : "";
   place.replaceChildren(
     finding(found),
-    section(`What they ran on and with${newest}`, "differences", differences(found)),
+    section(`Environment${newest}`, "differences", differences(found)),
     section("Figures", "figures", figures(found, Number(place.dataset.median ?? 0))),
     section("Prefixes", "prefixes", prefixes(found), statement(found)),
-    section(`Over time, from their starts${newest}`, "streams", streams),
+    section(`Over time since their starts${newest}`, "streams", streams),
   );
   new Streams(streams, found);
 }

@@ -46,7 +46,7 @@ export class Streams {
     this.#streams = [new Stream(panels[1], a, () => this.#mark()), new Stream(panels[2], b[0], () => this.#mark())];
     this.#memory = new MemoryLines(panels[3], memory);
     if (!memory.lines.flat().some((value) => value !== null)) {
-      panels[3].replaceChildren(element("p", "muted chart-none", "No worker told its memory in either of them."));
+      panels[3].replaceChildren(element("p", "muted chart-none", "No worker reported its memory in either run."));
     }
     this.#plots.append(this.#line);
     this.#attach();

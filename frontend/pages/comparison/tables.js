@@ -57,7 +57,7 @@ function isNotable(ratio) {
 
 /** @param {Comparison} found */
 export function prefixes(found) {
-  if (!found.prefixes.length) return element("p", "muted", "Neither of them computed anything.");
+  if (!found.prefixes.length) return element("p", "muted", "Neither run computed anything.");
   const rows = found.prefixes.map((prefix) => prefixRow(prefix, found.test));
   for (const row of rows.slice(FIRST_PREFIXES)) row.hidden = true;
   const heads = ["Prefix", "Durations of tasks: A above, B below", "#Median", "#Tasks", "#Computing", "#Results", "#Transfers", "#p"];
@@ -86,9 +86,9 @@ function prefixRow(prefix, test) {
   const swatch = element("i", "swatch");
   swatch.style.backgroundColor = prefix.color;
   const isNamed = verdict === "slower" || verdict === "faster";
-  const words = isNamed ? `${verdict}: ${formatRatio(ratio)}` : (VERDICTS[verdict] ?? verdict);
-  const verdictWords = element("small", isNamed ? `verdict ${verdict}` : "", words);
-  const name = element("td", "name", swatch, prefix.name, verdictWords);
+  const text = isNamed ? `${verdict}: ${formatRatio(ratio)}` : (VERDICTS[verdict] ?? verdict);
+  const verdictElement = element("small", isNamed ? `verdict ${verdict}` : "", text);
+  const name = element("td", "name", swatch, prefix.name, verdictElement);
   const drawn = element("td", "distribution", distribution(a, b, test));
   const row = element("tr", isNamed ? "flagged" : "", name, drawn);
   row.append(
@@ -121,7 +121,7 @@ function pair(label, a, b, unit) {
 export function differences({ differ, same }) {
   const made = element("div", "");
   if (differ.length) made.append(facts(differ));
-  else made.append(element("p", "muted", "Nothing that is known of them differs."));
+  else made.append(element("p", "muted", "No known difference."));
   if (same.length) {
     const more = same.length === 1 ? "1 more is the same" : `${same.length} more are the same`;
     made.append(element("details", "more", element("summary", "", more), facts(same)));

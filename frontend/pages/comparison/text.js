@@ -1,4 +1,4 @@
-// What a comparison comes to, in words, and how its values are written.
+// What a comparison comes to, in paragraph, and how its values are written.
 
 import { formatDifference, formatPercent, formatValue } from "../../formatting.js";
 import { element } from "../../element.js";
@@ -37,10 +37,10 @@ export function finding(found) {
 /** @param {Comparison} found */
 function duration({ a, figures }) {
   const { b, ratio } = figures[0];
-  const words = element("p", "finding-duration");
-  words.append(element("strong", "", `A took ${formatValue(a.seconds, "seconds")}`), `, B ${formatValue(b, "seconds")}`);
-  if (ratio !== null) words.append(`: ${formatRatio(ratio)}`);
-  return words;
+  const paragraph = element("p", "finding-duration");
+  paragraph.append(element("strong", "", `A took ${formatValue(a.seconds, "seconds")}`), `, B ${formatValue(b, "seconds")}`);
+  if (ratio !== null) paragraph.append(`: ${formatRatio(ratio)}`);
+  return paragraph;
 }
 
 /** @param {Prefix[]} named */
@@ -63,8 +63,8 @@ function common(prefixes) {
   const known = prefixes.map(({ ratio }) => ratio ?? NaN).filter((ratio) => !Number.isNaN(ratio));
   if (!known.length) return "There are too few tasks to say more.";
   const middle = known.sort((one, other) => one - other)[Math.floor(known.length / 2)];
-  if (Math.abs(middle - 1) < 0.1 || known.length < 2) return "They vary as runs do.";
-  return `All together are ${shift(middle)}: rather what they ran on than what they did.`;
+  if (Math.abs(middle - 1) < 0.1 || known.length < 2) return "That is the usual variation between runs.";
+  return `All together are ${shift(middle)}: the cause is more likely the environment than the code.`;
 }
 
 /** @param {import("./compare.js").Fact[]} facts */
@@ -78,7 +78,7 @@ function changed(facts) {
 /** The test, stated. @param {Comparison} found */
 export function statement({ test, b, more_prefixes }) {
   const several =
-    b.length > 1 ? " A is tested against each of the runs of B; twice the median of their p counts." : "";
+    b.length > 1 ? " A is tested against each run of B, and twice the median of the p values is used." : "";
   const rest = more_prefixes ? ` ${more_prefixes} more prefixes aren't shown.` : "";
   return element(
     "p",

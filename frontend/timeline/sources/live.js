@@ -55,7 +55,7 @@ export class Live extends EventTarget {
         for (const block of decode(data)) this.#take(block);
       }
     } catch (error) {
-      console.error("a live frame can't be read", error);
+      console.error("can't read a live frame", error);
       this.#socket?.close();
     }
   }

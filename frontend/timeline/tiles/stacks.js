@@ -10,7 +10,7 @@ import { decode } from "./blocks.js";
 
 const MOST_FRAMES = 3_000_000; // of all stacks: then what is kept is forgotten
 const RETRY = 3000; // ms
-const UNKNOWN = "a stack that isn't stored\t\t0";
+const UNKNOWN = "unknown stack\t\t0";
 
 /** Fires "change" when stacks have arrived, or can't be had for now. */
 export class Stacks extends EventTarget {

@@ -72,7 +72,7 @@ SETUP = f"""async ([info, data, script]) => {{
   context.stacks.onchange ??= context.stacks.addEventListener("change", () => show()) ?? true;
   const canvas = () => parent.querySelector("canvas");
   const drawn = () => until(() => !words().includes("loading") && canvas().dataset.frames);
-  const words = () => parent.querySelector(".flame-words").textContent;
+  const words = () => parent.querySelector(".flame-heading").textContent;
   const rows = () => [...parent.querySelectorAll(".flame-table tbody tr:not([hidden])")].map(row =>
     [...row.cells].map(cell => cell.textContent));
   return new (Object.getPrototypeOf(async () => {{}}).constructor)(
@@ -189,7 +189,7 @@ def test_what_is_looked_for_is_told_as_a_share(page: Page, server: Server) -> No
 @pytest.mark.parametrize(
     ("changes", "source", "expected"),
     [
-        ({"has_agent": False}, "tasks", "docs/agent.md says how to install it"),
+        ({"has_agent": False}, "tasks", "see docs/agent.md"),
         ({}, "tasks", "No samples of tasks on all workers in 22:13:20.0–22:13:30.0. Choose a window"),
         ({}, "scheduler", "none on Python 3.11"),
     ],
