@@ -1,4 +1,4 @@
-// The page's address says what is on the screen: copied, it shows the same. What it can't mean is ignored.
+// Keeps the view in the page's address, so that a copied link shows the same. Invalid parts are ignored.
 
 import { ORDERS } from "./lane_options.js";
 import { SPEEDS } from "./timeline.js";

@@ -1,4 +1,4 @@
-// What every chart of a timeline shares, made of what its source first tells.
+// The context that all charts of a timeline share.
 
 import { Alerts } from "./alerts.js";
 import { LaneOptions } from "./lane_options.js";
@@ -14,7 +14,7 @@ import { Timeline } from "./timeline.js";
 
 /**
  * @param {import("./sources/source.js").Source} source
- * @returns {Promise<import("../types.js").Context>} rejects when it can't be asked
+ * @returns {Promise<import("../types.js").Context>} rejects when the source can't be read
  */
 export async function loadContext(source) {
   const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);

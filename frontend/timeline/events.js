@@ -1,4 +1,4 @@
-// All events of the cluster in order of time, from the tiles of the layer "events", the gaps they tell of, and notes.
+// The events of the cluster in order of time, from the tiles of the layer "events", with gaps and notes.
 
 import { formatCount } from "../formatting.js";
 import { binWidth, tileWidth } from "./tiles/levels.js";
@@ -47,7 +47,7 @@ export class Events extends EventTarget {
   list = [];
   /** @type {Gap[]} */
   gaps = [];
-  /** of some kinds only the number in each bin is told: tiles of a part of the cluster tell more */
+  /** whether some kinds are only counted per bin: tiles of a shorter time have the events */
   areCounted = false;
   #rows = -1;
   /** @type {ClusterEvent[]} */
@@ -66,7 +66,7 @@ export class Events extends EventTarget {
     this.#join();
   }
 
-  /** @param {import("./notes.js").Note[]} notes what people wrote stands beside what happened */
+  /** @param {import("./notes.js").Note[]} notes shown among the events */
   setNotes(notes) {
     this.#notes = notes.map(({ time, stop, text, author }) => {
       const short = text.length > LONGEST_NOTE ? `${text.slice(0, LONGEST_NOTE)}…` : text;
@@ -150,7 +150,7 @@ function eventsOf(tiles) {
 }
 
 /**
- * Those that are told by their number alone, in the middles of their bins.
+ * Events that are only counted, at the middles of their bins.
  * @param {import("../types.js").Block} block
  * @param {Tile} tile
  * @returns {ClusterEvent[]}

@@ -1,4 +1,4 @@
-// What mouse, fingers and keys do to the timeline.
+// Mouse, touch and keyboard on the timeline.
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */
 /** @typedef {import("./events.js").Events} Events */
@@ -27,7 +27,7 @@ export const KEYS = [
   ["?", "these keys"],
 ];
 
-/** @type {[string, string][]} and those of people who may write */
+/** @type {[string, string][]} and those for users who may write */
 export const WRITING_KEYS = [
   ["R", "save the window as a run"],
   ["M", "write a note"],

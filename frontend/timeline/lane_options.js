@@ -1,4 +1,4 @@
-// How people want the task stream's rows: in which order, and which of them.
+// The order and the filter of the task stream's rows.
 
 export const ORDERS = /** @type {const} */ (["name", "busiest", "most memory", "first seen"]);
 
@@ -8,7 +8,7 @@ export const ORDERS = /** @type {const} */ (["name", "busiest", "most memory", "
 export class LaneOptions extends EventTarget {
   /** @type {Order|null} null: what suits the number of workers */
   order = null;
-  /** words that all have to be in a worker's name, address, host or status */
+  /** words that must all occur in a worker's name, address, host or status */
   filter = "";
   /** whether only workers that were at work on the selected prefix have rows */
   onlyPrefix = false;

@@ -1,14 +1,14 @@
-// The state of the cluster at the playhead. While live the socket tells it; else, and while there is no socket, it is
-// asked for: at most four times a second while it plays (live: once; by hand: ten times), and the latest wins.
+// The state of the cluster at the playhead. While live, the socket sends it. Otherwise it is requested at most four
+// times a second while playing (live without a socket: once, by hand: ten times); the latest request wins.
 
 /** @typedef {import("../types.js").State} State */
 /** @typedef {{live: boolean, playing: boolean}} Pace */
 
-const INTERVAL = 100; // ms between two questions, while somebody looks around
+const INTERVAL = 100; // ms between two requests while paused
 const PLAYING_INTERVAL = 250;
 const LIVE_INTERVAL = 1000; // more often there is nothing new
 const RETRY = 2000;
-const RECEIVING_FOR = 3000; // ms: the socket tells a state each second
+const RECEIVING_FOR = 3000; // ms: the socket sends a state each second
 const CACHE_SIZE = 64;
 const SAME_INSTANT = 0.001; // seconds
 
@@ -22,7 +22,7 @@ export class PlayheadState extends EventTarget {
   /** @type {Pace} */
   #pace = { live: false, playing: false };
   #requestedAt = -Infinity;
-  /** @type {State|null} the newest that the socket told */
+  /** @type {State|null} the newest that the socket sent */
   #received = null;
   #receivedAt = -Infinity;
   #timer = 0;
@@ -38,7 +38,7 @@ export class PlayheadState extends EventTarget {
   }
 
   /**
-   * @param {number} at the instant that is to be shown
+   * @param {number} at the time to show
    * @param {Pace} pace while time moves on, an answer on its way isn't given up
    */
   request(at, pace) {
@@ -54,7 +54,7 @@ export class PlayheadState extends EventTarget {
     else this.#schedule();
   }
 
-  /** Sends what is due: an answer takes less time than the drawing that is to follow. */
+  /** Sends a request that is due now, before the page draws: the response often arrives meanwhile. */
   sendDue() {
     if (this.#due > performance.now()) return;
     clearTimeout(this.#timer);
@@ -62,7 +62,7 @@ export class PlayheadState extends EventTarget {
   }
 
   /**
-   * Takes what the socket tells of this moment.
+   * Takes the current state, from the socket.
    * @param {State} state
    */
   receive(state) {
@@ -75,7 +75,7 @@ export class PlayheadState extends EventTarget {
     return this.#pace.live && performance.now() - this.#receivedAt < RECEIVING_FOR;
   }
 
-  /** Forgets what was answered: the past has changed. */
+  /** Clears the cache: the past has changed. */
   forget() {
     this.#cache.clear();
     if (!Number.isNaN(this.#wanted)) this.#schedule();

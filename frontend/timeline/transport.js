@@ -1,4 +1,4 @@
-// The bar below the overview: play, step, speed, the times shown, live.
+// The transport below the overview: play, step, speed, the times of window and playhead, live.
 
 import { formatDuration } from "../formatting.js";
 import { jumpTo } from "./gestures.js";

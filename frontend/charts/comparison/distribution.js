@@ -1,5 +1,5 @@
-// How long the tasks of a prefix took in two runs: histograms back to back on one logarithmic axis, A's above B's, and
-// between them boxes of the quartiles with their median and whiskers from 5 to 95 %.
+// The durations of a prefix's tasks in two runs: histograms back to back on one logarithmic axis, A above B. Between
+// them are box plots: quartiles, median, and whiskers from 5 to 95 %.
 
 import { formatDuration } from "../../formatting.js";
 import { svgElement } from "../../element.js";

@@ -1,4 +1,4 @@
-// The memory of a worker in its last minute against its limit, drawn from the table that stands below the chart.
+// The memory of a worker in its last minute, with its limit. It is drawn from the table below it.
 
 import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
 import { Surface } from "../drawing/surface.js";

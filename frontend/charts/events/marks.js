@@ -1,4 +1,4 @@
-// How events are marked, on the overview and on the events' own track.
+// The marks of events, for the overview and for the track of events.
 
 import { theme } from "../drawing/theme.js";
 

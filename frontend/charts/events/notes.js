@@ -1,4 +1,4 @@
-// The notes of the window as a list: to read, to go to, and to change one's own.
+// The notes of the window as a list. A note can be opened, and edited by its author.
 
 import { element } from "../../element.js";
 import { formatDate, formatTime } from "../../timeline/times.js";

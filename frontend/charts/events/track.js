@@ -1,4 +1,4 @@
-// A track of what happened: workers that came, left or were lost, errors, gaps.
+// The track of events: workers that joined, left or were lost, errors, and gaps.
 
 import { formatCount } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";

@@ -1,4 +1,4 @@
-// What stands above a flame graph: which samples, the search, what is shown in words, the way out of a zoom.
+// The controls above a flame graph: source of the samples, search, heading, and the path to the zoomed frame.
 
 import { element } from "../../element.js";
 import { nameOf } from "./text.js";

@@ -1,4 +1,4 @@
-// The profile as a flame graph: what the samples of the window were in, called by what, the root at the top.
+// The profile of the window as a flame graph, with the root at the top.
 
 import { element } from "../../element.js";
 import { FlameControls } from "./controls.js";

@@ -1,4 +1,4 @@
-// The functions of a profile as a table, by the samples that ended in them or passed through them.
+// The functions of a profile as a table, with their own and total samples.
 
 import { formatCount } from "../../formatting.js";
 import { element } from "../../element.js";

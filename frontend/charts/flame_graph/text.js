@@ -1,4 +1,4 @@
-// What a flame graph says in words: which samples it shows, what a frame has of them, why there are none.
+// The texts of a flame graph: heading, tooltip of a frame, and why it is empty.
 
 import { formatCount, formatCountOf, formatDuration, formatPercent } from "../../formatting.js";
 import { digitsFor, formatTime } from "../../timeline/times.js";

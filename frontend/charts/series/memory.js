@@ -1,4 +1,4 @@
-// Memory: of the whole cluster by kind, and of each worker against its limit.
+// Memory: of the cluster by kind, and of each worker with its limit.
 
 import { workerLabel } from "../task_stream/lane_rows.js";
 import { memoryColors } from "../drawing/palette.js";

@@ -1,4 +1,4 @@
-// CPU, GIL contention and event loops: of each worker, and of the scheduler where it tells.
+// CPU, GIL contention and event loops of the workers and the scheduler.
 
 import { theme } from "../drawing/theme.js";
 import { seriesChart } from "./series_chart.js";

@@ -1,4 +1,4 @@
-// A chart of series over the timeline: lines, or areas on top of each other. No line is drawn across a gap.
+// A chart of series over the timeline: lines or stacked areas, with gaps where samples are missing.
 
 import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { formatTime } from "../../timeline/times.js";

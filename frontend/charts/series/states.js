@@ -1,4 +1,4 @@
-// Tasks by state, and how large the cluster was, over time.
+// Tasks by state, and the size of the cluster, over time.
 
 import { seriesChart } from "./series_chart.js";
 import { stateColors } from "../drawing/palette.js";

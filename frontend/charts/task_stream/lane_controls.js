@@ -1,4 +1,4 @@
-// The bar above the task stream: how its rows are sorted, which of them are shown, and what is unfolded.
+// The controls above the task stream: order and filter of its rows, and which of them are unfolded.
 
 import { element } from "../../element.js";
 import { ORDERS } from "../../timeline/lane_options.js";
@@ -56,7 +56,7 @@ export class LaneControls extends EventTarget {
     this.#only.addEventListener("change", () => laneOptions.set({ onlyPrefix: this.#only.checked }));
   }
 
-  /** In a large cluster neighbours come in one band if they are in the order in which they came. */
+  /** In a large cluster, workers in the order in which they joined share bands. */
   get #chosen() {
     return this.#context.laneOptions.order ?? (this.#context.model.bands > 1 ? "first seen" : "name");
   }

@@ -1,4 +1,4 @@
-// The task stream: lanes × time, in Dask's colours. Zoomed out it shows how busy each lane really was.
+// The task stream: lanes × time, in Dask's colours. Zoomed out, it shows how busy each lane was.
 
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { bandLayer } from "../../timeline/tiles/bands.js";
@@ -157,7 +157,7 @@ class TaskStream {
   cover(view) {
     const { model, tiles } = this.#context;
     const layers = new Set(this.#rowsInSight().flatMap((row) => row.lanes.map((lane) => model.spansLayer(lane))));
-    // one band alone is wanted before it has a lane, so that the first tasks come as they are
+    // a single band is requested before it has a lane, so that the first tasks appear at once
     const needsAll = this.#controls.needsAll || model.bands === 1;
     if (needsAll) for (let band = 0; band < model.bands; band++) layers.add(bandLayer("spans", band));
     for (const layer of this.#layers) if (!layers.has(layer)) tiles.release(VIEWER, layer);

@@ -1,4 +1,4 @@
-// What the person at the page should know: nothing recorded yet, connection lost, stream stolen, data missing.
+// Banners: nothing recorded yet, connection lost, event stream stolen, data missing.
 
 import { formatDate, zoneName } from "../../timeline/times.js";
 import { element } from "../../element.js";
@@ -18,7 +18,7 @@ export class Banners {
   /** whether the socket is connected; null: it never was */
   /** @type {boolean|null} */
   connected = null;
-  /** what the server told about the socket */
+  /** the server's reason for closing the socket */
   refused = "";
   #element;
   #context;

@@ -1,4 +1,4 @@
-// A dialog with a form. What the server refuses is told at its field, and nothing that was typed is lost.
+// A dialog with a form. Errors appear at their fields, and what was typed is kept.
 
 import { element } from "../../element.js";
 import { Refused } from "../../sending.js";
@@ -88,7 +88,7 @@ export class FormDialog {
   }
 
   /**
-   * Does something once at a time, and tells what is refused.
+   * Runs an action, one at a time, and shows its errors.
    * @param {() => Promise<void>} action
    */
   async #during(action) {

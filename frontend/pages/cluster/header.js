@@ -1,4 +1,4 @@
-// The line that says which cluster this is and how it fares.
+// The header of the cluster: name, status, facts and alerts.
 
 import { formatCountOf, formatDuration } from "../../formatting.js";
 import { formatDate, formatTime, formatUtc, zoneName } from "../../timeline/times.js";

@@ -1,4 +1,4 @@
-// The page's places: header, overview, transport, the charts on the timeline, the column beside them, what is below.
+// The layout of the page: header, overview, transport, timeline charts, side column, and charts below.
 
 import { element } from "../../element.js";
 

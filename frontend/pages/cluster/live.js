@@ -1,4 +1,4 @@
-// Takes what the socket brings into the page's context, and catches up after it was away.
+// Applies live frames to the page's context, and catches up after the connection was lost.
 
 import { getJson } from "../../timeline/sources/source.js";
 
@@ -62,7 +62,7 @@ export function followLive(live, context, banners) {
 }
 
 /**
- * A run has no socket, which tells of its whole cluster: what is open is asked for anew, until the run is over.
+ * A run has no socket, as that would send its whole cluster: open tiles are fetched again until the run is over.
  * @param {Context} context
  * @param {Banners} banners
  */
@@ -81,7 +81,7 @@ export function followByAsking(context, banners) {
   }, ASK_EVERY);
 }
 
-/** Takes over what is known by now. @param {Context} context */
+/** Applies the current info and lanes. @param {Context} context */
 async function learn(context) {
   const { source, model, playheadState, timeline } = context;
   const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);

@@ -1,4 +1,4 @@
-// What people write from the timeline: a run cut out of it, and notes on it.
+// Dialogs that write: save the window as a run, and add or edit notes.
 
 import { LONGEST_NOTE, LONGEST_RUN_NAME } from "../../contract.js";
 import { element } from "../../element.js";

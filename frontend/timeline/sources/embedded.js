@@ -1,5 +1,5 @@
-// A run that came with the page, in a file of its own: what a server would be asked for is in its script elements,
-// each gzip in base64 under its path (observatory/exchange/formats/report.py).
+// The source of a run that is embedded in the page, an exported HTML file. Its script elements hold the responses of
+// the API by path, gzipped and in base64 (observatory/exchange/formats/report.py).
 
 /** @typedef {import("./source.js").Source} Source */
 /** @typedef {{instants: number[], states: import("../../types.js").State[]}} States in order of time */

@@ -1,5 +1,5 @@
-// Where a timeline's data comes from: a server, of a cluster or of a run or of a link to one. Whoever shows a run from
-// elsewhere (a file) makes a Source of its own.
+// Where the data of a timeline comes from: a server's cluster, run or public link. An exported file has a source of
+// its own (embedded.js).
 
 /**
  * `url` is what information, /lanes, /tiles, /state, /span and /stacks are below; `fetch` is like the browser's; `live`:

@@ -1,4 +1,4 @@
-// The stacks of profiles by their ids: each is fetched once, for it never changes.
+// The stacks of profiles by id. They never change, so each is fetched once.
 
 import { MAXIMUM_STACKS } from "../../contract.js";
 import { decode } from "./blocks.js";
@@ -12,12 +12,12 @@ const MOST_FRAMES = 3_000_000; // of all stacks: then what is kept is forgotten
 const RETRY = 3000; // ms
 const UNKNOWN = "unknown stack\t\t0";
 
-/** Fires "change" when stacks have arrived, or can't be had for now. */
+/** Fires "change" when stacks have arrived, or a request failed. */
 export class Stacks extends EventTarget {
   #source;
   /** @type {Map<number, Frame[]>} */
   #known = new Map();
-  /** @type {Map<string, Frame>} by the line that tells it */
+  /** @type {Map<string, Frame>} by its line of text */
   #frames = new Map();
   /** @type {Map<string, Code>} */
   #functions = new Map();
@@ -40,7 +40,7 @@ export class Stacks extends EventTarget {
   }
 
   /**
-   * Fetches those that aren't there, some at a time: who wants more asks again at the "change".
+   * Fetches missing ones, some at a time: call it again at "change".
    * @param {number[]} ids the most wanted first
    */
   async want(ids) {
@@ -96,7 +96,7 @@ export class Stacks extends EventTarget {
     return frame;
   }
 
-  /** All but the functions, whose ids are in use. */
+  /** Clears everything but the functions, as their ids are in use. */
   #forget() {
     this.#known.clear();
     this.#frames.clear();
