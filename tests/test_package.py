@@ -17,7 +17,7 @@ import pytest
 
 from observatory import __version__
 from tests.agent.environments import ENVIRONMENTS, UV
-from tests.runtime.machine import METRICS, Machine, clusters_and_targets, eventually, manage
+from tests.runtime.machine import METRICS, Machine, eventually, manage, recorded_clusters
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "observatory"
@@ -196,7 +196,7 @@ def test_installed_from_the_wheel_the_demo_runs_in_an_empty_folder(wheel: Path, 
         assert (status, "Dask Observatory" in page) == (200, True)
         script = re.findall(r'src="(/static/[^"]+\.js)"', page)[0]
         assert machine.answer(script)[0] == 200
-        eventually(lambda: clusters_and_targets(machine) == "1 demo", "the demo's cluster is recorded", 90)
+        eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded", 90)
         assert (
             f'observatory_build_info{{version="{__version__}"}} 1.0'
             in machine.answer("/metrics", **METRICS)[1]

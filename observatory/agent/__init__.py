@@ -1,7 +1,7 @@
-"""Runs inside the observed cluster and tells Observatory what Dask's own endpoints leave out.
+"""The agent: runs inside the observed cluster and sends Observatory what Dask's own endpoints leave out.
 
-`dask scheduler --preload observatory.agent`, or `observatory.agent.register(client)`: docs/agent.md. Needs
-`distributed` alone.
+Start it with `dask scheduler --preload observatory.agent` or with `observatory.agent.register(client)`; see
+docs/agent.md. It needs only `distributed`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAME = "observatory"
 
 
 def __getattr__(name: str) -> Any:
-    """`run`, which needs `distributed` at once, when it is asked for."""
+    """Imports `run` on first access, because it imports `distributed`."""
     if name == "run":
         from observatory.agent.runs import run
 
@@ -29,9 +29,9 @@ def __getattr__(name: str) -> Any:
 
 
 async def dask_setup(server: Any) -> None:
-    """Dask's preload: reports from a scheduler; workers and nannies get theirs from it.
+    """Dask's preload hook: installs the agent on a scheduler, which installs it on workers and nannies.
 
-    What is wrong with the settings is logged: a cluster starts without its observers rather than not at all.
+    Wrong settings are logged and the cluster starts without the agent.
     """
     from distributed import Scheduler
 
@@ -43,31 +43,32 @@ async def dask_setup(server: Any) -> None:
     try:
         agent = SchedulerAgent({})
     except ConfigurationError as error:
-        log.error("Observatory's agent doesn't report: %s", error)
+        log.error("Observatory's agent is off: %s", error)
         return
     await agent.start(server)
     server.add_plugin(agent, name=NAME, idempotent=True)
 
 
 def register(client: Client, **settings: Any) -> None:
-    """Makes the cluster of `client` report to Observatory.
+    """Installs the agent on the running cluster of `client`.
 
-    `settings` are those of docs/agent.md (`url`, `token`, `name` …); the others come from the configuration
-    of this process, then of the scheduler's. Works also where the package isn't installed: it is sent along.
-    Registering again changes nothing. Raises ConfigurationError for a wrong or missing setting.
+    `settings` are those of docs/agent.md (`url`, `token`, `name` …). Settings that are not given come from
+    the configuration of this process, then from that of the scheduler. The cluster does not need this
+    package: its source is sent with the plugin. Registering again changes nothing. Raises ConfigurationError
+    for a wrong or missing setting.
     """
-    from observatory.agent.configuration import told
+    from observatory.agent.configuration import local_settings
     from observatory.agent.plugin_bundle import pack
 
-    payload = pack(*SCHEDULER, told(**settings))
+    payload = pack(*SCHEDULER, local_settings(**settings))
     scheduler: Any = client.scheduler
     client.sync(scheduler.register_scheduler_plugin, plugin=payload, name=NAME, idempotent=True)
 
 
 def unregister(client: Client) -> None:
-    """Makes the cluster of `client` report no more, after what is known was sent.
+    """Removes the agent from the cluster of `client`, after sending what it has recorded.
 
-    Observatory doesn't take up scraping its tasks again.
+    Observatory does not resume scraping the cluster's tasks.
     """
     scheduler: Any = client.scheduler
     client.sync(scheduler.observatory_unregister)

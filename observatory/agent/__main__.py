@@ -1,4 +1,4 @@
-"""`python -m observatory.agent flush`: sends what agents that are gone left in the spool."""
+"""`python -m observatory.agent flush`: sends the batches that stopped agents left in the spool."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from observatory.agent.configuration import (
 from observatory.agent.delivery.batch import Batch
 from observatory.agent.delivery.ingest_client import IngestClient, Outcome
 from observatory.agent.delivery.sender import send, send_all
-from observatory.agent.delivery.spool import left_behind
+from observatory.agent.delivery.spool import abandoned_spools
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: nothing is left; 1: something is, or a setting is wrong."""
+    """Returns the exit code: 0 when the spool is empty, 1 when batches are left or a setting is wrong."""
     parser = argparse.ArgumentParser(prog="python -m observatory.agent", description=__doc__)
     commands = parser.add_subparsers(dest="command")
-    command = commands.add_parser("flush", help="send what agents that are gone left in the spool")
-    command.add_argument("--url", help="where Observatory is; else observatory.url of Dask's configuration")
-    command.add_argument("--token", help="an ingest token; else observatory.token")
-    command.add_argument("--spool-directory", help="where the spool is; else observatory.spool-directory")
-    given = vars(parser.parse_args(arguments))
-    if given.pop("command") is None:
+    command = commands.add_parser("flush", help="send the batches that stopped agents left in the spool")
+    command.add_argument("--url", help="address of Observatory (default: observatory.url)")
+    command.add_argument("--token", help="ingest token (default: observatory.token)")
+    command.add_argument(
+        "--spool-directory", help="folder of the spool (default: observatory.spool-directory)"
+    )
+    options = vars(parser.parse_args(arguments))
+    if options.pop("command") is None:
         parser.print_help()
         return 0
     try:
-        configuration = read_configuration(**given)
+        configuration = read_configuration(**options)
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return 1
@@ -40,34 +42,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def flush(configuration: Configuration) -> int:
+    """Sends every batch in the spool. Returns 1 when some are left, else 0."""
     directory = spool_directory(configuration)
     print(f"{directory}: to {configuration.url}")
     left = 0
-    with closing(IngestClient(configuration)) as post:
-        # whoever calls this chose the token: it may be a newer one of the same project
-        for spool in left_behind(directory, {"url": configuration.url}):
-            there = len(spool)
+    with closing(IngestClient(configuration)) as client:
+        # any token of the project will do: the one that the agent used may have been replaced
+        for spool in abandoned_spools(directory, {"url": configuration.url}):
+            total = len(spool)
             if not left:
-                send_all(spool, _reporting(post, spool.folder.name, there))
+                send_all(spool, _with_progress(client, spool.folder.name, total))
             left += len(spool)
-            print(f"{spool.folder.name}: {there - len(spool)} of {there} batches sent")
+            print(f"{spool.folder.name}: {total - len(spool)} of {total} batches sent")
             spool.close()
     print(f"{left} batches left")
     return 1 if left else 0
 
 
-def _reporting(post: IngestClient, name: str, there: int) -> Callable[[Batch], Outcome]:
+def _with_progress(client: IngestClient, name: str, total: int) -> Callable[[Batch], Outcome]:
+    """A function that sends a batch and prints errors and progress."""
     sent = 0
 
     def deliver(batch: Batch) -> Outcome:
         nonlocal sent
-        outcome = send(post, batch)
+        outcome = send(client, batch)
         if outcome is not Outcome.ACKNOWLEDGED:
-            print(post.said, file=sys.stderr)
+            print(client.error, file=sys.stderr)
         else:
             sent += 1
             if sent % 100 == 0:
-                print(f"{name}: {sent} of {there} batches sent", flush=True)
+                print(f"{name}: {sent} of {total} batches sent", flush=True)
         return outcome
 
     return deliver

@@ -1,7 +1,8 @@
-"""What Python's logging says, as rows of kind `log`: each record once, whoever listens in its process.
+"""Turns records of Python's logging into rows of kind `log`, each record exactly once.
 
-A LocalCluster has the scheduler and all nannies in one process: whom a record is about is told by its logger,
-the worker that it names, or the nanny that was at work.
+In a LocalCluster the scheduler and all nannies share one process and one logging tree. A record is assigned
+to one of them by its logger, by the worker address or process id in its message, or by the nanny that was
+running when it was logged.
 """
 
 from __future__ import annotations
@@ -22,19 +23,21 @@ MAXIMUM_TRACEBACK = 100_000
 
 @dataclass(eq=False)
 class Listener:
+    """A scheduler, worker or nanny that records logs."""
+
     append: Callable[[tuple[Any, ...]], None]
-    """takes a row"""
+    """Takes a row of kind `log`."""
     role: str
     levels: Mapping[str, int]
-    """by logger; it holds for those below it, too"""
+    """Lowest level by logger name; applies to child loggers too."""
     address: Callable[[], str] = lambda: ""
-    """of the worker"""
+    """Returns the worker's address; "" for the scheduler."""
     pid: Callable[[], int] = lambda: 0
-    """of a nanny's worker"""
-    clock: Callable[[float], float] = lambda moment: moment
-    """turns a time of this process into one of the scheduler's clock"""
+    """Returns the process id of a nanny's worker; 0 for others."""
+    clock: Callable[[float], float] = lambda time: time
+    """Converts a time of this process to the scheduler's clock, both in seconds."""
 
-    def hears(self, record: logging.LogRecord) -> bool:
+    def accepts(self, record: logging.LogRecord) -> bool:
         name = record.name
         while name and name not in self.levels:
             name = name.rpartition(".")[0]
@@ -42,72 +45,73 @@ class Listener:
         return level is not None and record.levelno >= level
 
 
-speaking: ContextVar[Listener | None] = ContextVar("speaking", default=None)
-"""whose own doing what is logged now is"""
+current_listener: ContextVar[Listener | None] = ContextVar("current_listener", default=None)
+"""The listener that owns records logged in this context."""
 
 
 class LogHandler(logging.Handler):
-    """One in a process. Never blocks, never raises."""
+    """The process's one handler. Never blocks, never raises."""
 
     def __init__(self) -> None:
         super().__init__()
         self.failures = 0
         self._listeners: list[Listener] = []
-        self._before: dict[logging.Logger, int] = {}
-        """the level of those that had to be lowered"""
+        self._original_levels: dict[logging.Logger, int] = {}
+        """Levels of the loggers whose level was lowered."""
 
     def listen(self, listener: Listener) -> None:
-        """To loggers from a level on, and to those below them that don't propagate."""
+        """Attaches to the listener's loggers and to their child loggers that do not propagate."""
         self._listeners = [*self._listeners, listener]
         for name, level in listener.levels.items():
             logger = logging.getLogger(name)
             if name != "distributed" and logger.getEffectiveLevel() > level:
-                self._before.setdefault(logger, logger.level)
+                self._original_levels.setdefault(logger, logger.level)
                 logger.setLevel(level)
             for found in _loggers(name):
                 if self not in found.handlers:
                     found.addHandler(self)
 
     def leave(self, listener: Listener) -> None:
+        """Removes a listener; the last one restores the loggers."""
         self._listeners = [other for other in self._listeners if other is not listener]
         if self._listeners:
             return
         for logger in [logging.getLogger(), *_all()]:
             if self in logger.handlers:
                 logger.removeHandler(self)
-        for logger, level in self._before.items():
+        for logger, level in self._original_levels.items():
             logger.setLevel(level)
-        self._before = {}
+        self._original_levels = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            if "observatory_took" not in vars(record):  # it comes once by each logger on its way up
+            if "observatory_took" not in vars(record):  # each logger on the way up calls the handler
                 record.observatory_took = True
                 self._take(record)
         except Exception:
             self.failures += 1
 
     def setLevel(self, level: int | str) -> None:
-        """It has none: `silence_logs` of a cluster in the same process raises that of every handler."""
+        """Does nothing: `silence_logs` of a cluster in this process would set the level of every handler."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         self.failures += 1
 
     def _take(self, record: logging.LogRecord) -> None:
-        listening = [listener for listener in self._listeners if listener.hears(record)]
+        listening = [listener for listener in self._listeners if listener.accepts(record)]
         if listening:
             message = storable(_message(record), MAXIMUM_MESSAGE)
-            listener = listening[0] if len(listening) == 1 else _concerned(listening, record.name, message)
+            listener = listening[0] if len(listening) == 1 else _choose(listening, record.name, message)
             listener.append(_row(listener, record, message))
 
 
 handler = LogHandler()
 
 
-def _concerned(listening: list[Listener], name: str, message: str) -> Listener:
-    """Whom of several a record is about."""
-    if (speaker := speaking.get()) in listening and speaker is not None:
-        return speaker
+def _choose(listening: list[Listener], name: str, message: str) -> Listener:
+    """The one of several listeners that a record belongs to."""
+    if (current := current_listener.get()) in listening and current is not None:
+        return current
     role = next((role for role in ROLES if name.startswith(f"distributed.{role}")), "")
     candidates = [listener for listener in listening if listener.role == role] or listening
     words = set(re.findall(r"[^\s'\"(),;]+", message)) | set(re.findall(r"\d+", message))
@@ -133,8 +137,8 @@ def _row(listener: Listener, record: logging.LogRecord, message: str) -> tuple[A
 def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except Exception:  # arguments that don't fit, or somebody's own __str__
-        return f"{record.msg!r:.500} (its arguments can't be shown)" if isinstance(record.msg, str) else "?"
+    except Exception:  # wrong arguments, or a __str__ that raises
+        return f"{record.msg!r:.500} (could not be formatted)" if isinstance(record.msg, str) else "?"
 
 
 def _traceback(record: logging.LogRecord) -> str:
@@ -144,12 +148,12 @@ def _traceback(record: logging.LogRecord) -> str:
         return ""
     try:
         return "".join(traceback.format_exception(*record.exc_info))
-    except Exception:  # an exception that can't be shown
-        return f"{record.exc_info[0].__name__} (it can't be shown)"
+    except Exception:  # an exception that cannot be formatted
+        return f"{record.exc_info[0].__name__} (could not be formatted)"
 
 
 def storable(text: str, limit: int) -> str:
-    """No longer than `limit`, and with nothing in it that UTF-8 can't say."""
+    """`text` cut to `limit` characters, without lone surrogates, which UTF-8 cannot encode."""
     text = text if len(text) <= limit else text[: limit - 1] + "…"
     try:
         text.encode()

@@ -1,4 +1,4 @@
-"""Takes the agent to where it isn't installed: plugins travel with their source and unpack themselves."""
+"""Pickles a plugin together with its source, so that it loads where this package is not installed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ PACKAGES = ("observatory.agent", "observatory.wire")
 _registering = threading.Lock()
 
 
-def pack(module: str, name: str, given: Mapping[str, Any]) -> bytes:
-    """A pickle that becomes `module.name(given)` where it is loaded, whether or not the package is there."""
+def pack(module: str, name: str, settings: Mapping[str, Any]) -> bytes:
+    """Pickles a call of `module.name(settings)` that also works where the package is not installed."""
     with _registering:
         ourselves = sys.modules[__name__]
         cloudpickle.register_pickle_by_value(ourselves)
         try:
             pickled: bytes = cloudpickle.dumps(
-                _PluginBundle(archive(), module, name, dict(given)), protocol=4
+                _PluginBundle(archive(), module, name, dict(settings)), protocol=4
             )
         finally:
             cloudpickle.unregister_pickle_by_value(ourselves)
@@ -31,6 +31,8 @@ def pack(module: str, name: str, given: Mapping[str, Any]) -> bytes:
 
 
 class _PluginBundle:
+    """An object whose pickle is a call of `unpack`."""
+
     def __init__(self, *contents: Any) -> None:
         self.contents = contents
 
@@ -38,10 +40,10 @@ class _PluginBundle:
         return unpack, self.contents
 
 
-def unpack(archive: bytes, module: str, name: str, given: dict[str, Any]) -> Any:
-    """What was packed, from the installed package, or where there is none from the archive.
+def unpack(archive: bytes, module: str, name: str, settings: dict[str, Any]) -> Any:
+    """Creates the plugin from the installed package, else from the source in `archive`, a zip file.
 
-    It is pickled by value: it can use nothing of this module.
+    This function is pickled by value, so it may use nothing else from this module.
     """
     import atexit
     import importlib
@@ -63,14 +65,14 @@ def unpack(archive: bytes, module: str, name: str, given: dict[str, Any]) -> Any
         if namesake is None:
             sys.path.append(path)
         else:
-            # somebody else's package of that name: ours is found beside it
+            # another package named observatory is installed: extend it with ours
             namesake.__path__.append(os.path.join(path, "observatory"))
         found = importlib.import_module(module)
-    return getattr(found, name)(given)
+    return getattr(found, name)(settings)
 
 
 def archive() -> bytes:
-    """The source of the packages that the agent consists of, as a zip file."""
+    """A zip file with the source of PACKAGES."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("observatory/__init__.py", "")
@@ -80,6 +82,7 @@ def archive() -> bytes:
 
 
 def _sources() -> Iterator[tuple[str, str]]:
+    """(path in the zip file, source) of each module."""
     import importlib
     import pkgutil
 
@@ -97,5 +100,5 @@ def _source(name: str) -> str:
     spec = importlib.util.find_spec(name)
     source = spec.loader.get_source(name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
     if source is None:
-        raise ImportError(f"the source of {name} isn't there to be sent")
+        raise ImportError(f"the source of {name} was not found")
     return str(source)

@@ -1,7 +1,7 @@
-"""Runs that are opened from code: `with observatory.run("nightly etl", tags={"git": sha}):`.
+"""Opens runs from client code: `with observatory.run("nightly etl", tags={"git": sha}):`.
 
-What a client tells goes through the scheduler to the agent there: no token, and no way to Observatory, is
-needed on the client. Whatever goes wrong, the script goes on: a warning says what, once.
+The client calls a handler of the agent on the scheduler, so the client needs neither a token nor a route to
+Observatory. Errors never reach the script: each is logged once as a warning.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from observatory.wire.runs import (
 log = logging.getLogger("observatory")
 
 TIMEOUT = 5.0
-"""seconds that a script waits for the scheduler's answer"""
-NO_AGENT = "no agent of Observatory answered on the scheduler (docs/agent.md)"
+"""Most seconds that a script waits for the scheduler's answer."""
+NO_AGENT = "the scheduler has no Observatory agent (docs/agent.md)"
 
 _warned: set[str] = set()
 
@@ -50,11 +50,12 @@ def run(
     mode: Any = None,
     storage_options: Any = None,
 ) -> OpenRun:
-    """Opens a run for as long as the `with` or `async with` block lasts, on the cluster of `client`.
+    """A run that lasts as long as the `with` or `async with` block, on the cluster of `client`.
 
-    `client` is the current one unless it is given. `filename`, `stacklevel`, `mode` and `storage_options` are
-    `performance_report`'s, whose place it takes: a run without a name is called after the file, or else the
-    function that opens it. No file is written. An exception in the block marks the run, and goes on.
+    The default of `client` is the current client. `filename`, `stacklevel`, `mode` and `storage_options` are
+    accepted so that `run` can replace `distributed.performance_report`; no file is written. Without `name`
+    the run is named after `filename`, else after the function that opens it. An exception in the block marks
+    the run as failed and is raised again.
     """
     frame = _frame(stacklevel)
     called = clean_line(_stem(name) or _stem(filename) or _function(frame), LONGEST_NAME)
@@ -62,21 +63,21 @@ def run(
 
 
 class OpenRun:
-    """A run while it is open."""
+    """The context manager that `run` returns."""
 
-    def __init__(self, client: Client | None, told: Mapping[str, Any]) -> None:
+    def __init__(self, client: Client | None, description: Mapping[str, Any]) -> None:
         self.id = uuid4().hex
-        self.told = told
+        self.description = description
         self._client: Any = client
-        self._began = 0.0
-        self._is_known = True
-        self._order = asyncio.Lock()
-        self._saying: asyncio.Future[None] | None = None
-        """of an asynchronous client, which can't be waited for in a `with`"""
+        self._started = 0.0
+        self._has_agent = True
+        self._lock = asyncio.Lock()
+        self._report: asyncio.Future[None] | None = None
+        """Keeps a reference to the call of an asynchronous client, which a plain `with` cannot await."""
 
     def __enter__(self) -> OpenRun:
-        if self._begins():
-            self._say_and_wait(RUNNING)
+        if self._find_client():
+            self._send_and_wait(RUNNING)
         return self
 
     def __exit__(
@@ -86,11 +87,11 @@ class OpenRun:
         traceback: TracebackType | None,
     ) -> None:
         if self._client is not None:
-            self._say_and_wait(*_outcome(kind, error))
+            self._send_and_wait(*_outcome(kind, error))
 
     async def __aenter__(self) -> OpenRun:
-        if self._begins():
-            await self._say_from_loop(RUNNING)
+        if self._find_client():
+            await self._send_from_loop(RUNNING)
         return self
 
     async def __aexit__(
@@ -100,70 +101,72 @@ class OpenRun:
         traceback: TracebackType | None,
     ) -> None:
         if self._client is not None:
-            await self._say_from_loop(*_outcome(kind, error))
+            await self._send_from_loop(*_outcome(kind, error))
 
-    def _begins(self) -> bool:
-        self._began = time.monotonic()
+    def _find_client(self) -> bool:
+        self._started = time.monotonic()
         if self._client is None:
             try:
                 self._client = Client.current()
             except ValueError:
-                _warn("there is no client")
+                _warn("there is no Dask client")
         return self._client is not None
 
-    def _say_and_wait(self, *what: str) -> None:
+    def _send_and_wait(self, *outcome: str) -> None:
         try:
-            said = self._client.sync(self._say, *what)
+            sent = self._client.sync(self._send, *outcome)
             if self._client.asynchronous:
-                self._saying = asyncio.ensure_future(said)
-        except Exception as error:  # a client that is closed
+                self._report = asyncio.ensure_future(sent)
+        except Exception as error:  # the client is closed
             _warn(f"{type(error).__name__}: {error}")
 
-    async def _say_from_loop(self, *what: str) -> None:
+    async def _send_from_loop(self, *outcome: str) -> None:
         if self._client.asynchronous:
-            await self._say(*what)
+            await self._send(*outcome)
         else:
-            await asyncio.to_thread(self._say_and_wait, *what)
+            await asyncio.to_thread(self._send_and_wait, *outcome)
 
-    async def _say(self, outcome: str, exception_type: str = "") -> None:
-        """Tells the scheduler, on the client's event loop; one after the other, and raises nothing."""
-        async with self._order:
-            if not self._is_known:
+    async def _send(self, outcome: str, exception_type: str = "") -> None:
+        """Calls the agent's handler on the scheduler. Runs on the client's event loop; never raises."""
+        async with self._lock:
+            if not self._has_agent:
                 return
             try:
                 call = self._client.scheduler.observatory_run(
                     run=self.id,
                     outcome=outcome,
-                    seconds=time.monotonic() - self._began,
+                    seconds=time.monotonic() - self._started,
                     client=self._client.id,
-                    told=self.told,
+                    told=self.description,
                     exception_type=exception_type,
                 )
                 answer = await asyncio.wait_for(call, TIMEOUT)
-            except Exception as error:  # the scheduler is away or busy
+            except Exception as error:  # the scheduler is gone or busy
                 _warn(f"{type(error).__name__}: {error}")
                 return
             if not isinstance(answer, Mapping) or answer.get("status") != "OK":
-                self._is_known = False
+                self._has_agent = False
                 _warn(NO_AGENT)
 
 
 def _outcome(kind: type[BaseException] | None, error: BaseException | None) -> tuple[str, str]:
-    is_well = kind is None or (isinstance(error, SystemExit) and not error.code)
-    return (FINISHED, "") if is_well or kind is None else (ERRED, kind.__name__)
+    if kind is None or (isinstance(error, SystemExit) and not error.code):
+        return FINISHED, ""
+    return ERRED, kind.__name__
 
 
 def _warn(reason: str) -> None:
+    """Logs each reason once per process."""
     if reason not in _warned:
         _warned.add(reason)
-        log.warning("this run isn't told to Observatory: %s", reason)
+        log.warning("this run is not recorded by Observatory: %s", reason)
 
 
 def _frame(stacklevel: int) -> FrameType | None:
-    """That of the code that called `run`, or so many above."""
+    """The frame that called `run`, or one `stacklevel - 1` frames above it."""
     try:
         return sys._getframe(1 + max(stacklevel, 1))
-    except (ValueError, TypeError):  # less deep than that
+    except (ValueError, TypeError):  # the stack is not that deep
         return None
 
 
@@ -178,7 +181,7 @@ def _function(frame: FrameType | None) -> str:
     function, path = frame.f_code.co_name, Path(frame.f_code.co_filename)
     if function != "<module>":
         return function
-    # what is typed into a shell or a notebook has no file that means anything
+    # the file name of code from a shell or a notebook cell is meaningless
     is_file = path.suffix == ".py" and not path.parent.name.startswith("ipykernel")
     return path.name if is_file else "run"
 
@@ -186,19 +189,19 @@ def _function(frame: FrameType | None) -> str:
 def _code(frame: FrameType | None) -> str:
     try:
         return clean_code(inspect.getsource(frame)) if frame is not None else ""
-    except Exception:  # there is no source, or it isn't Python's
+    except Exception:  # no source is available
         return ""
 
 
 def _tags(tags: Any) -> dict[str, str]:
     try:
         return clean_tags(tags)
-    except Exception:  # somebody's own mapping
+    except Exception:  # a mapping that raises
         return {}
 
 
 def _user() -> str:
     try:
         return clean_line(getpass.getuser(), LONGEST_USER)
-    except Exception:  # nobody that the system knows
+    except Exception:  # the system does not know the user
         return ""

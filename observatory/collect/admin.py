@@ -1,4 +1,4 @@
-"""Django's admin of targets: their addresses are probed when they are saved."""
+"""The Django admin of targets. Saving a target probes its address."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class TargetIn(Schema):
 
 
 class TargetChange(Schema):
-    """What is left out stays as it is. A target stays in its project."""
+    """Fields that are left out keep their value. A target cannot change its project."""
 
     url: str | None = None
     name: str | None = None
@@ -51,17 +51,17 @@ class TargetOut(Schema):
     metrics_interval: float
     series_limit: int
     state: str
-    """paused, waiting, unreachable, stolen, silent, receiving"""
+    """paused, waiting, unreachable, stolen, silent or receiving"""
     message: str
     last_seen: float | None
-    """seconds since the epoch on the scheduler's clock"""
+    """Seconds since the epoch on the scheduler's clock."""
     series_count: int
     series_refused: int
 
 
 @router.get("/targets", response=list[TargetOut])
 def list_targets(request: HttpRequest, project: str = "") -> list[dict[str, Any]]:
-    """The targets of all projects that you are a member of, or of the one with the slug `project`."""
+    """The targets of your projects, or of the project with the slug `project`."""
     targets = access.visible_targets(cast(User, request.user))
     if project:
         targets = targets.filter(project__slug=project)
@@ -70,11 +70,11 @@ def list_targets(request: HttpRequest, project: str = "") -> list[dict[str, Any]
 
 @router.post("/targets", response={201: TargetOut, 422: Refusal})
 def add_target(request: HttpRequest, new: TargetIn) -> Any:
-    """Adds a target, unless it can't be reached or is no Dask scheduler."""
+    """Adds a target. Refused when the address cannot be reached or is not a Dask scheduler."""
     user = cast(User, request.user)
     project = access.get_project(user, new.project)
     if not access.may_set_targets(user, project):
-        raise PermissionDenied("Only editors and owners of a project set its targets.")
+        raise PermissionDenied("Only editors and owners of a project can change its targets.")
     return _saved(target_form(user, {**new.dict(), "project": project.pk}), 201)
 
 
@@ -92,7 +92,7 @@ def change_target(request: HttpRequest, target_id: int, change: TargetChange) ->
 
 @router.delete("/targets/{target_id}", response={204: None})
 def remove_target(request: HttpRequest, target_id: int) -> Any:
-    """Removes a target. What was recorded of its clusters stays."""
+    """Removes a target. Its recorded clusters are kept."""
     _target_to_set(request, target_id).delete()
     return Status(204, None)
 
@@ -101,7 +101,7 @@ def _target_to_set(request: HttpRequest, target_id: int) -> Target:
     user = cast(User, request.user)
     target = access.get_target(user, target_id)
     if not access.may_set_targets(user, target.project):
-        raise PermissionDenied("Only editors and owners of a project set its targets.")
+        raise PermissionDenied("Only editors and owners of a project can change its targets.")
     return target
 
 

@@ -1,4 +1,4 @@
-"""The form that a target is set with: in the pages, in the admin and, given JSON, in the API."""
+"""The form of a target, used by the pages, the admin and the API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 class TargetForm(TargetFormBase):
-    """Refuses an address that can't be reached or is no Dask scheduler's, with the reason at the field."""
+    """Refuses an address that cannot be reached or is not a Dask scheduler."""
 
     class Meta:
         model = Target
@@ -38,7 +38,7 @@ class TargetForm(TargetFormBase):
         super().__init__(*args, **kwargs)
         if "name" in self.fields:
             self.fields["name"].required = False
-            self.fields["name"].help_text = "Left empty: the address' host and port."
+            self.fields["name"].help_text = "Default: host and port of the address."
 
     def clean_url(self) -> str:
         return clean_target_url(self.cleaned_data["url"])
@@ -51,7 +51,7 @@ class TargetForm(TargetFormBase):
         return cleaned
 
     def _post_clean(self) -> None:
-        # after the model's own checks: an address that is already there needs no probe
+        # after the model's own checks, so that a duplicate address is not probed
         super()._post_clean()  # type: ignore[misc]
         if not self.errors and "url" in self.changed_data:
             try:
@@ -61,7 +61,7 @@ class TargetForm(TargetFormBase):
 
 
 def target_form(user: access.Person, data: Any = None, target: Target | None = None) -> TargetForm:
-    """The form for what `user` may set: a new target, or `target`, which stays in its project."""
+    """The form for a new target, or for `target`, whose project is fixed."""
     form = TargetForm(data, instance=target)
     if target is None:
         projects = access.projects_to_set_targets_in(user)

@@ -1,4 +1,4 @@
-"""What Celery does for the agents: ends the clusters of those that fell silent."""
+"""The Celery task that ends the clusters of silent agents."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Batch, Event, WorkerGone
 
 SILENCE = 120.0
-"""seconds without a batch, which a living agent sends each second or so"""
-REASON = "its agent fell silent"
+"""Seconds without a batch. A live agent sends about one a second."""
+REASON = "its agent stopped sending"
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def end_silent_clusters() -> None:
-    """Ends each at its newest record. Should its agent be heard again, it goes on."""
+    """Ends each cluster at its newest record. It is reopened when its agent sends again."""
     with Writer() as writer:
         for cluster in registry.silent_clusters(SILENCE):
             ended = cluster.last_seen.timestamp()

@@ -7,6 +7,7 @@ import os
 from celery import Celery
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # they import the pages
 app = Celery("observatory")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

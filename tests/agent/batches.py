@@ -1,4 +1,4 @@
-"""Batches and settings for the tests of what delivers them."""
+"""Batches and settings for the tests of delivery."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from observatory.agent.configuration import Configuration, read_configuration
-from observatory.agent.delivery.batch import Batch, Part, batch_of, divided
-from observatory.agent.delivery.sender import Cluster
+from observatory.agent.delivery.batch import Batch, BatchPart, divide, make_batch
+from observatory.agent.delivery.sender import ClusterInfo
 from observatory.wire.head import Head
 from observatory.wire.kinds import Importance
 from tests.agent.fake_server import TOKEN
 
 AGENT = "ab" * 16
 START = 1_700_000_000.0
-CLUSTER = Cluster("Scheduler-1", "a cluster", "tcp://10.0.0.1:8786", START, START)
+CLUSTER = ClusterInfo("Scheduler-1", "a cluster", "tcp://10.0.0.1:8786", START, START)
 KINDS_OF = {Importance.SAMPLES: "sample", Importance.TASKS: "transition", Importance.FAILURES: "error"}
 
 
@@ -46,19 +46,21 @@ def head(sequence: int) -> Head:
 
 
 def real(sequence: int, rows: Mapping[str, list[tuple[Any, ...]]]) -> Batch:
-    """Of records, as they are sent."""
+    """A batch of these rows."""
     dropped: list[tuple[Any, ...]] = []
-    (pieces,) = list(divided(rows, dropped)) or [[]]
-    return batch_of(head(sequence), pieces, dropped)
+    (pieces,) = list(divide(rows, dropped)) or [[]]
+    return make_batch(head(sequence), pieces, dropped)
 
 
 def sized(sequence: int, sizes: Mapping[Importance, int]) -> Batch:
-    """Parts of so many bytes, each of ten records of one kind, a second each."""
+    """A batch with parts of these sizes in bytes, each with ten records of one kind."""
     moment = START + sequence
     return Batch(
         head(sequence),
         {
-            importance: Part(bytes([sequence % 256]) * size, {KINDS_OF[importance]: (10, moment, moment + 1)})
+            importance: BatchPart(
+                bytes([sequence % 256]) * size, {KINDS_OF[importance]: (10, moment, moment + 1)}
+            )
             for importance, size in sizes.items()
         },
     )

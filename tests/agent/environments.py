@@ -1,4 +1,4 @@
-"""Environments with other versions of Python and distributed, made once and kept in the checkout."""
+"""Virtual environments with other versions of Python and distributed, created once per checkout."""
 
 from __future__ import annotations
 
@@ -60,4 +60,4 @@ ENVIRONMENTS = (
     Environment("3.12", "2025.1.0"),
     Environment("3.13", version("distributed")),
 )
-"""the oldest that is supported, one in between, the newest"""
+"""The oldest supported version, one in between, and the newest."""

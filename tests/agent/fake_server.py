@@ -1,4 +1,4 @@
-"""The other end of an agent: a server in the test's process that reads what comes as Observatory does."""
+"""A fake Observatory in the test's process, which decodes the batches of an agent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKEN = "a token of the tests"
 
 
 class FakeServer:
-    """Batches in the order in which they came first, each once."""
+    """The received batches, each once, in order of arrival."""
 
     def __init__(self, url: str) -> None:
         self.url = url

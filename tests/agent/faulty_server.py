@@ -1,4 +1,4 @@
-"""A server that takes batches as Observatory does, until it is told to behave otherwise."""
+"""A fake server that can misbehave in many ways."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class FaultyHandler(Handler):
 
 
 class FaultyServer:
-    """Its port stays its own while it is down."""
+    """A server that can be stopped and started on the same port."""
 
     def __init__(self) -> None:
         self.behaviour = "well"

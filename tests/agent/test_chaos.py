@@ -1,4 +1,4 @@
-"""The server dies again and again while a cluster works: nothing is lost, nothing is stored twice."""
+"""The server is killed repeatedly while a cluster works: nothing is lost, nothing is stored twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEY = "replace(key_rest, chr(1), task_group.name)"
 
 
 class Recorder(SchedulerPlugin):
-    """Runs on the scheduler in the test's process and knows nothing of ours."""
+    """An independent recorder of transitions and errors on the scheduler, to compare with."""
 
     name = "independent-recorder"
 
@@ -58,7 +58,7 @@ def server(tmp_path: Path) -> Iterator[Observatory]:
 
 
 def work(client: Client, disturbing: Future[None]) -> int:
-    """Works until nothing disturbs any more; the number of tasks."""
+    """Submits tasks until `disturbing` is done. Returns their number."""
     tasks = 0
     while not disturbing.done():
         wait(client.map(task, range(tasks, tasks + PART), pure=False))

@@ -1,4 +1,4 @@
-"""The agent's settings, and that docs/agent.md tells of each."""
+"""The agent's settings, and their table in docs/agent.md."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_what_is_given_wins_over_the_environment_and_that_over_dasks_configuration(
+def test_arguments_win_over_the_environment_and_the_environment_over_dasks_configuration(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with dask.config.set({"observatory.name": "of-dask", "observatory.url": "http://of-dask"}):
@@ -52,7 +52,7 @@ def test_dasks_own_environment_variables_are_its_configuration() -> None:
     assert configuration.log_levels == {"distributed": 20, "mine": 10}
 
 
-def test_numbers_times_and_sizes_can_be_told_with_their_units() -> None:
+def test_numbers_times_and_sizes_can_have_units() -> None:
     configuration = read_configuration(
         **NEEDED, spool_limit="2 GiB", flush_interval="250ms", close_timeout=3, key_edges_limit="5"
     )
@@ -63,8 +63,8 @@ def test_numbers_times_and_sizes_can_be_told_with_their_units() -> None:
 
 
 @pytest.mark.parametrize("missing", ["url", "token"])
-def test_without_an_address_or_a_token_it_says_what_to_set(missing: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"^observatory.{missing} isn't set: "):
+def test_a_missing_address_or_token_is_an_error_that_names_the_setting(missing: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^observatory.{missing} is not set: "):
         read_configuration(**{**NEEDED, missing: None})
 
 
@@ -93,7 +93,7 @@ def test_without_an_address_or_a_token_it_says_what_to_set(missing: str) -> None
         ("verify", "/nowhere/ca.pem"),
     ],
 )
-def test_a_wrong_value_is_one_line_that_names_the_setting(name: str, value: Any) -> None:
+def test_a_wrong_value_is_an_error_of_one_line_that_names_the_setting(name: str, value: Any) -> None:
     with pytest.raises(ConfigurationError) as raised:
         read_configuration(**{**NEEDED, name: value})
     message = str(raised.value)
@@ -101,8 +101,8 @@ def test_a_wrong_value_is_one_line_that_names_the_setting(name: str, value: Any)
     assert "\n" not in message
 
 
-def test_a_setting_that_there_isnt_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="there is no setting 'memory'; there are url, token"):
+def test_an_unknown_setting_is_an_error_that_names_it() -> None:
+    with pytest.raises(ConfigurationError, match="unknown setting 'memory'; the settings are url, token"):
         read_configuration(**NEEDED, memory=1)
 
 
@@ -121,13 +121,13 @@ def test_an_address_with_a_password_is_refused_without_showing_it() -> None:
     assert "s3cret" not in str(raised.value)
 
 
-def test_a_token_read_from_a_file_may_end_with_the_files_line() -> None:
+def test_a_token_may_end_with_a_newline() -> None:
     assert read_configuration(url="http://observatory/", token="a-token\n") == Configuration(
         url="http://observatory", token="a-token"
     )
 
 
-def test_the_spool_is_a_folder_for_this_user_unless_one_is_named(tmp_path: Path) -> None:
+def test_the_default_spool_is_a_folder_of_this_user(tmp_path: Path) -> None:
     assert spool_directory(read_configuration(**NEEDED)).name.endswith(f"-{os.getuid()}")
     named = read_configuration(**NEEDED, spool_directory=str(tmp_path))
     assert spool_directory(named) == tmp_path

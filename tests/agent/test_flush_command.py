@@ -1,4 +1,4 @@
-"""`python -m observatory.agent`: what is left on disk is sent by hand."""
+"""`python -m observatory.agent flush` sends the batches left on disk."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def leave(folder: Path, url: str, token: str = TOKEN, name: str = "gone", batche
     spool.close()
 
 
-def test_what_a_killed_agent_kept_is_sent_once(server: FaultyServer, tmp_path: Path) -> None:
+def test_the_spool_of_a_killed_agent_is_sent_once(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     command = [sys.executable, "-c", KILLED, server.url, TOKEN, str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
@@ -96,7 +96,7 @@ def test_what_a_killed_agent_kept_is_sent_once(server: FaultyServer, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_tells_what_it_sent_and_what_is_left(server: FaultyServer, tmp_path: Path) -> None:
+def test_it_prints_what_it_sent_and_what_is_left(server: FaultyServer, tmp_path: Path) -> None:
     leave(tmp_path, server.url, name="one")
     leave(tmp_path, server.url, name="two", batches=2)
     server.behaviours = ["well", "failing"]
@@ -108,13 +108,13 @@ def test_it_tells_what_it_sent_and_what_is_left(server: FaultyServer, tmp_path: 
     assert "status 500" in done.stderr
 
 
-def test_a_newer_token_sends_what_was_kept_under_an_older_one(server: FaultyServer, tmp_path: Path) -> None:
+def test_a_newer_token_sends_batches_spooled_with_an_older_one(server: FaultyServer, tmp_path: Path) -> None:
     leave(tmp_path, server.url, token="an older token")
     assert flush(server, tmp_path).returncode == 0
     assert len(server.received.rows["transition"]) == 3
 
 
-def test_what_is_for_another_server_stays(server: FaultyServer, tmp_path: Path) -> None:
+def test_batches_for_another_server_stay(server: FaultyServer, tmp_path: Path) -> None:
     leave(tmp_path, "http://elsewhere")
     done = flush(server, tmp_path)
     assert done.returncode == 0
@@ -122,7 +122,7 @@ def test_what_is_for_another_server_stays(server: FaultyServer, tmp_path: Path) 
     assert (tmp_path / "gone").exists()
 
 
-def test_it_takes_the_agents_settings(server: FaultyServer, tmp_path: Path) -> None:
+def test_flush_reads_the_agents_settings(server: FaultyServer, tmp_path: Path) -> None:
     leave(tmp_path, server.url)
     done = agent(
         "flush",
@@ -134,13 +134,13 @@ def test_it_takes_the_agents_settings(server: FaultyServer, tmp_path: Path) -> N
     assert "3 of 3 batches sent" in done.stdout
 
 
-def test_a_missing_setting_is_one_line(tmp_path: Path) -> None:
+def test_a_missing_setting_is_an_error_of_one_line(tmp_path: Path) -> None:
     done = agent("flush", "--url", "http://observatory")
     assert done.returncode == 1
-    assert done.stderr == "observatory.token isn't set: make an ingest token on the project's page\n"
+    assert done.stderr == "observatory.token is not set: create an ingest token on the project's page\n"
 
 
-def test_without_a_command_it_says_what_there_is() -> None:
+def test_without_a_command_it_prints_help() -> None:
     done = agent()
     assert done.returncode == 0
     assert "flush" in done.stdout

@@ -1,4 +1,4 @@
-"""Whose a log record is, where several agents listen in one process."""
+"""Each log record is assigned to one of several listeners in a process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from observatory.agent.logs import Listener, LogHandler, speaking, storable
+from observatory.agent.logs import Listener, LogHandler, current_listener, storable
 
 FIRST, SECOND = "tcp://127.0.0.1:4001", "tcp://127.0.0.1:4002"
 Listen = Callable[..., list[tuple[Any, ...]]]
@@ -21,7 +21,7 @@ def handler() -> LogHandler:
 
 @pytest.fixture
 def listen(handler: LogHandler) -> Iterator[Listen]:
-    """Adds a listener; gives the list of what it hears."""
+    """Adds a listener. Returns the list of its rows."""
     listeners = []
 
     def add(
@@ -61,7 +61,7 @@ def crowd(listen: Listen) -> dict[str, list[tuple[Any, ...]]]:
         ("distributed.nanny", "Worker process 100 exited with status 1", "first"),
     ],
 )
-def test_a_record_is_told_once_by_the_one_that_it_is_about(
+def test_a_log_record_is_recorded_once_by_the_process_that_it_is_about(
     crowd: dict[str, list[tuple[Any, ...]]], logger: str, message: str, whose: str
 ) -> None:
     arguments = (SECOND,) if "%s" in message else ()
@@ -69,25 +69,27 @@ def test_a_record_is_told_once_by_the_one_that_it_is_about(
     assert {name: len(rows) for name, rows in crowd.items() if rows} == {whose: 1}
 
 
-def test_what_a_nanny_says_while_it_is_at_work_is_its_own(listen: Listen, handler: LogHandler) -> None:
+def test_a_record_logged_while_a_nanny_runs_belongs_to_that_nanny(
+    listen: Listen, handler: LogHandler
+) -> None:
     other = listen("nanny", FIRST)
     rows: list[tuple[Any, ...]] = []
     busy = Listener(rows.append, "nanny", {"distributed": 20}, lambda: SECOND)
     handler.listen(busy)
-    token = speaking.set(busy)
+    token = current_listener.set(busy)
     logging.getLogger("distributed.nanny").warning("Restarting worker")
-    speaking.reset(token)
+    current_listener.reset(token)
     handler.leave(busy)
     assert (len(rows), len(other)) == (1, 0)
 
 
-def test_a_record_that_several_loggers_pass_on_is_told_once(listen: Listen) -> None:
+def test_a_log_record_that_several_loggers_handle_is_recorded_once(listen: Listen) -> None:
     rows = listen("worker", levels={"mine": 10, "mine.part": 10})
     logging.getLogger("mine.part.of.it").info("hello")
     assert len(rows) == 1
 
 
-def test_levels_hold_for_the_loggers_below_and_the_nearest_one_decides(listen: Listen) -> None:
+def test_levels_apply_to_child_loggers_and_the_nearest_one_decides(listen: Listen) -> None:
     rows = listen("worker", levels={"mine": 40, "mine.part": 10})
     for name, level in [
         ("mine", 30),
@@ -127,8 +129,8 @@ class Unprintable:
 @pytest.mark.parametrize(
     ("message", "arguments", "shown"),
     [
-        ("%d of %d", (1,), "arguments can't be shown"),
-        ("%s", (Unprintable(),), "arguments can't be shown"),
+        ("%d of %d", (1,), "could not be formatted"),
+        ("%s", (Unprintable(),), "could not be formatted"),
         (Unprintable(), (), "?"),
         ("x" * 1_000_000, (), "…"),
         ("a lone \ud800 surrogate", (), "a lone ? surrogate"),
@@ -136,7 +138,7 @@ class Unprintable:
     ],
     ids=["arguments missing", "argument", "message", "long", "surrogate", "html"],
 )
-def test_a_message_that_can_not_be_shown_does_no_harm(
+def test_a_message_that_cannot_be_formatted_does_no_harm(
     listen: Listen,
     handler: LogHandler,
     monkeypatch: pytest.MonkeyPatch,
@@ -154,7 +156,7 @@ def test_a_message_that_can_not_be_shown_does_no_harm(
     assert handler.failures == 0
 
 
-def test_a_traceback_comes_along(listen: Listen) -> None:
+def test_a_traceback_is_recorded(listen: Listen) -> None:
     rows = listen("worker")
     try:
         raise ValueError("a reason")
@@ -163,7 +165,7 @@ def test_a_traceback_comes_along(listen: Listen) -> None:
     assert "ValueError: a reason" in rows[0][6]
 
 
-def test_what_goes_wrong_while_recording_is_counted_and_raises_nothing(handler: LogHandler) -> None:
+def test_errors_while_recording_are_counted_and_not_raised(handler: LogHandler) -> None:
     def full(_: Any) -> None:
         raise MemoryError
 

@@ -1,4 +1,4 @@
-"""`observatory.run` on a real LocalCluster, with an agent that tells a server, and where nobody listens."""
+"""`observatory.run` on a real LocalCluster, with and without an agent."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def nightly_report(**arguments: Any) -> None:
         pass
 
 
-def test_a_run_is_told_when_it_begins_and_when_it_ends(observed: Client, received: FakeServer) -> None:
+def test_a_run_is_reported_when_it_starts_and_when_it_ends(observed: Client, received: FakeServer) -> None:
     before = time.time()
     with observatory.run("nightly etl", tags={"git": "3f2a1c", "attempt": 3}):
         assert [row["outcome"] for row in told(received, 1)] == ["running"]
@@ -91,7 +91,9 @@ def test_a_run_is_told_when_it_begins_and_when_it_ends(observed: Client, receive
     assert begun["start"] <= span["start"] <= span["stop"] <= ended["time"]
 
 
-def test_an_exception_marks_the_run_and_goes_on(observed: Client, received: FakeServer) -> None:
+def test_an_exception_marks_the_run_as_failed_and_is_raised_again(
+    observed: Client, received: FakeServer
+) -> None:
     with pytest.raises(KeyError), observatory.run("etl"):
         raise KeyError("gone")
     assert [(row["outcome"], row["exception_type"]) for row in told(received, 2)] == [
@@ -100,15 +102,13 @@ def test_an_exception_marks_the_run_and_goes_on(observed: Client, received: Fake
     ]
 
 
-def test_a_script_that_ends_itself_well_has_a_run_that_ended_well(
-    observed: Client, received: FakeServer
-) -> None:
+def test_a_script_that_exits_with_0_has_a_finished_run(observed: Client, received: FakeServer) -> None:
     with pytest.raises(SystemExit), observatory.run("etl"):
         sys.exit(0)
     assert told(received, 2)[1]["outcome"] == "finished"
 
 
-def test_it_takes_the_place_of_a_performance_report(observed: Client, received: FakeServer) -> None:
+def test_run_accepts_the_arguments_of_performance_report(observed: Client, received: FakeServer) -> None:
     def job() -> None:
         nightly_report(stacklevel=2, mode="inline", storage_options={})
 
@@ -142,7 +142,7 @@ def test_async_with_works_with_a_client_of_the_loop_and_with_one_of_another_thre
     ]
 
 
-def test_runs_within_each_other_are_each_told(observed: Client, received: FakeServer) -> None:
+def test_nested_runs_are_each_reported(observed: Client, received: FakeServer) -> None:
     with observatory.run("outer"), observatory.run("inner"):
         pass
     assert [row["name"] for row in told(received, 4)] == ["outer", "inner", "inner", "outer"]
@@ -182,7 +182,7 @@ class Unspeakable:
         {"tags": "text", "stacklevel": None},
     ],
 )
-def test_whatever_is_given_is_cut_and_cleaned_and_fails_nothing(
+def test_arguments_are_cut_and_cleaned_and_never_raise(
     observed: Client, received: FakeServer, arguments: dict[str, Any]
 ) -> None:
     with observatory.run(**arguments):
@@ -195,7 +195,7 @@ def test_whatever_is_given_is_cut_and_cleaned_and_fails_nothing(
     assert received.refused == 0
 
 
-def test_the_scheduler_refuses_what_is_no_run(observed: Client, received: FakeServer) -> None:
+def test_the_scheduler_refuses_malformed_runs(observed: Client, received: FakeServer) -> None:
     scheduler: Any = observed.scheduler
     for message in (
         {"run": "no id", "outcome": "running"},
@@ -226,11 +226,11 @@ def test_with_no_client_at_all_the_script_goes_on(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.WARNING, "observatory"), observatory.run("etl"):
         pass
     assert [record.getMessage() for record in caplog.records] == [
-        "this run isn't told to Observatory: there is no client"
+        "this run is not recorded by Observatory: there is no Dask client"
     ]
 
 
-def test_a_scheduler_that_does_not_answer_holds_the_script_up_for_a_moment_only(
+def test_a_scheduler_that_does_not_answer_delays_the_script_briefly(
     observed: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "TIMEOUT", 0.2)
@@ -248,7 +248,7 @@ def test_a_scheduler_that_does_not_answer_holds_the_script_up_for_a_moment_only(
     assert time.monotonic() - began < 5
 
 
-def test_it_is_imported_without_django_and_without_distributed_until_it_is_used() -> None:
+def test_import_needs_neither_django_nor_distributed_until_run_is_used() -> None:
     script = """
 import sys, observatory, observatory.agent
 assert "distributed" not in sys.modules
@@ -291,6 +291,6 @@ def test_from_a_script_to_the_list_of_runs(
     found(lambda: Run.objects.filter(origin="found", outcome="running").exists())
     other = Run.objects.get(origin="found")
     assert other.start > run.stop
-    assert other.name == "test_from_a_script_to_the_list_of_runs in test_opened_runs.py"
+    assert other.name == "test_from_a_script_to_the_list_of_runs in test_runs.py"
     client.shutdown()
     found(lambda: Run.objects.filter(origin="found", outcome="finished", tasks=20).exists())

@@ -1,4 +1,4 @@
-"""The agent in real clusters of other versions, with nothing installed but distributed."""
+"""The agent in real clusters of other versions, where only distributed is installed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def process(command: list[str], folder: Path, **environment: str) -> Iterator[su
 def observed(
     environment: Environment, folder: Path, received: FakeServer, is_preloaded: bool
 ) -> dict[str, Any]:
-    """Runs a cluster whose scheduler preloads the agent, or gets it from a client; what was recorded."""
+    """Runs a cluster with the agent, preloaded or registered by a client. Returns an independent record."""
     python = str(environment.interpreter())
     file = str(folder / "scheduler.json")
     settings = {"OBSERVATORY_URL": received.url, "OBSERVATORY_TOKEN": TOKEN, "OBSERVATORY_NAME": "preloaded"}
@@ -138,7 +138,7 @@ def check(received: FakeServer, recorded: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.name)
-def test_preloaded_on_the_scheduler_alone_it_tells_everything(
+def test_preloaded_on_the_scheduler_only_the_agent_records_everything(
     environment: Environment, tmp_path: Path
 ) -> None:
     with fake_server() as received:
@@ -147,7 +147,7 @@ def test_preloaded_on_the_scheduler_alone_it_tells_everything(
         check(received, recorded)
 
 
-def test_registered_from_a_client_it_needs_no_installation(tmp_path: Path) -> None:
+def test_registered_from_a_client_the_agent_needs_no_installation(tmp_path: Path) -> None:
     with fake_server() as received:
         recorded = observed(ENVIRONMENTS[0], tmp_path, received, is_preloaded=False)
         assert {head.name for head in received.heads} == {"registered"}

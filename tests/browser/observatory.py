@@ -1,4 +1,4 @@
-"""Runs a complete Observatory: `manage.py up` with a temporary data folder."""
+"""Runs a complete Observatory: `dask-observatory up` with a temporary data folder."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import Any
 import psutil
 import psycopg
 from playwright.sync_api import Page
+
+from observatory.config.environment import run_dir
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LINK = re.compile(r"https?://\S+")
@@ -68,7 +70,7 @@ class Observatory:
     def stop(self) -> None:
         if self._process and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
-            self._process.wait(60)
+            self._process.wait(120)
 
     def watch(self, url: str, name: str) -> None:
         self.manage("watch", url, "--name", name)
@@ -80,7 +82,7 @@ class Observatory:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert finished.returncode == 0, finished.stderr
         return finished.stdout
@@ -115,12 +117,6 @@ class Observatory:
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a query on the embedded PostgreSQL; returns its rows."""
-        folder = self.manage(
-            "shell",
-            "-v",
-            "0",
-            "-c",
-            "from django.conf import settings; print(settings.DATABASES['default']['HOST'])",
-        )
-        with psycopg.connect(host=folder.strip(), user="observatory", dbname="observatory") as connection:
+        folder = str(run_dir(self.data_dir))
+        with psycopg.connect(host=folder, user="observatory", dbname="observatory") as connection:
             return connection.execute(statement.encode()).fetchall()

@@ -20,7 +20,7 @@ SCRAPED = 5
 INSTANT = """async at => {
   const { timeline, playheadState } = window.observatory.context;
   timeline.setPlayhead(at);
-  const deadline = Date.now() + 20000;
+  const deadline = Date.now() + 60000;
   while (Date.now() < deadline) {
     const state = playheadState.state;
     if (state && Math.abs(state.at - at) < 1e-3) return state;

@@ -1,4 +1,4 @@
-"""Real Dask schedulers and workers in processes of their own."""
+"""Real Dask schedulers and workers in their own processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def free_port() -> int:
 
 @dataclass
 class Scheduler:
-    """A scheduler and its workers. `url` is that of its dashboard."""
+    """A scheduler and its workers. `url`: address of its dashboard."""
 
     port: int = field(default_factory=free_port)
     http_port: int = field(default_factory=free_port)

@@ -1,4 +1,4 @@
-"""A watcher of a real scheduler, and the store that it fills."""
+"""Runs a watcher of a real scheduler, and reads the store."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def rows(query: str, *parameters: Any) -> list[tuple[Any, ...]]:
 
 
 async def read(query: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    """The rows of a query, in the test's database."""
+    """The rows of a query on the test's database."""
     return await run_in_django_thread(rows, query, *parameters)
 
 
 async def eventually(look: Callable[[], Any], seconds: float = 20.0, what: str = "it") -> Any:
-    """Waits until the coroutine that look() makes gives something true, and returns that."""
+    """Awaits look() until its result is true, and returns it."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
         found = await look()
@@ -55,7 +55,7 @@ def make_target(url: str, **fields: Any) -> Target:
 
 @asynccontextmanager
 async def observed(url: str, **fields: Any) -> AsyncIterator[Watcher]:
-    """A watcher of the scheduler at `url`, running."""
+    """A running watcher of the scheduler at `url`."""
     target = await run_in_django_thread(make_target, url, **fields)
     async with watching(target) as watcher:
         yield watcher

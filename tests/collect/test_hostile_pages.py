@@ -1,4 +1,4 @@
-"""Whatever a scheduler says, it is read within bounds, and what is wrong is left out."""
+"""Hostile pages are read within limits, and malformed values are skipped."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ PATHS = [
 
 
 @given(path=st.sampled_from(PATHS), value=JSON)
-def test_a_field_of_any_value_makes_no_identity_fail_otherwise_than_by_its_error(
+def test_any_value_of_a_field_is_read_or_refused_with_the_documented_error(
     path: list[str], value: Any
 ) -> None:
     try:
@@ -158,11 +158,11 @@ def test_hostile_keys_stay_text() -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[" * 100_000, '{"name": ["transition"]}', '{"name": "unknown"}', "7"]
 )
-def test_what_is_no_message_is_left_out(text: str) -> None:
+def test_malformed_messages_are_skipped(text: str) -> None:
     assert read_message(text, NOW, problems()) == []
 
 
-def test_a_kind_of_problem_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_each_kind_of_problem_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     told = problems()
     for _ in range(3):
@@ -198,19 +198,21 @@ def test_counts_are_whole_numbers_from_0() -> None:
         "224.0.0.1",
     ],
 )
-def test_a_worker_cannot_send_us_to_our_own_machine_or_out_of_its_path(host: str) -> None:
+def test_a_workers_host_cannot_point_to_our_own_machine_or_to_another_path(host: str) -> None:
     with pytest.raises(AddressError):
-        worker_metrics_url("http://scheduler:8787", host, 40000, near=False)
+        worker_metrics_url("http://scheduler:8787", host, 40000, is_local=False)
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
-def test_a_worker_has_a_port(port: int) -> None:
+def test_a_workers_port_is_checked(port: int) -> None:
     with pytest.raises(AddressError):
-        worker_metrics_url("http://scheduler:8787", "10.0.0.2", port, near=False)
+        worker_metrics_url("http://scheduler:8787", "10.0.0.2", port, is_local=False)
 
 
 def test_the_addresses_of_a_target() -> None:
-    assert worker_metrics_url("http://s:8787", "127.0.0.1", 1, near=True) == "http://127.0.0.1:1/metrics"
-    assert worker_metrics_url("https://s", "fd00::2", 40000, near=False) == "https://[fd00::2]:40000/metrics"
+    assert worker_metrics_url("http://s:8787", "127.0.0.1", 1, is_local=True) == "http://127.0.0.1:1/metrics"
+    assert (
+        worker_metrics_url("https://s", "fd00::2", 40000, is_local=False) == "https://[fd00::2]:40000/metrics"
+    )
     assert stream_url("https://s/dask") == "wss://s/dask/eventstream"
     assert stream_url("http://s:8787") == "ws://s:8787/eventstream"

@@ -225,7 +225,7 @@ def test_a_scheduler_that_could_not_say_its_id_has_one_cluster_whoever_was_first
     assert Cluster.objects.get().target == target
 
 
-def test_a_restarted_schedulers_agent_reports_of_a_cluster_of_its_own(agent: Agent) -> None:
+def test_a_restarted_schedulers_cluster_with_agent_a_cluster_of_its_own(agent: Agent) -> None:
     agent.send({"span": [agent.span(1)]})
     other = Agent(agent.secret, scheduler_id="Scheduler-after-it")
     assert other.send({"span": [other.span(1)]}) == 200

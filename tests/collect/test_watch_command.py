@@ -1,4 +1,4 @@
-"""`dask-observatory watch` adds a target or says in one line why not."""
+"""`dask-observatory watch` adds a target or prints an error of one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def watch(*arguments: str) -> str:
     return output.getvalue()
 
 
-def test_a_schedulers_address_becomes_a_target_in_a_project_that_is_made() -> None:
+def test_a_schedulers_address_becomes_a_target_in_a_new_project() -> None:
     with scheduler() as dask:
         assert dask.url in watch(f"{dask.url}/status")
         target = Target.objects.get()
@@ -30,7 +30,7 @@ def test_a_schedulers_address_becomes_a_target_in_a_project_that_is_made() -> No
             watch(dask.url, "--name", "again")
 
 
-def test_a_name_and_a_project_are_taken() -> None:
+def test_a_name_and_a_project_can_be_given() -> None:
     Project.objects.create(name="First", slug="first")
     Project.objects.create(name="Second", slug="second")
     with scheduler() as dask:
@@ -39,8 +39,8 @@ def test_a_name_and_a_project_are_taken() -> None:
     assert Target.objects.get().project.slug == "second"
 
 
-def test_what_is_no_scheduler_is_refused_in_one_line() -> None:
-    with pytest.raises(CommandError, match="can't be reached") as error:
+def test_an_address_without_a_scheduler_is_refused_in_one_line() -> None:
+    with pytest.raises(CommandError, match="No Dask scheduler answers") as error:
         watch(f"http://127.0.0.1:{free_port()}")
     assert "\n" not in str(error.value)
     assert not Target.objects.exists()

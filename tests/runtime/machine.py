@@ -41,7 +41,7 @@ def manage(
         env=environment(**changes),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -102,7 +102,7 @@ class Machine:
         """Sends `up` a signal; returns how it ended."""
         assert self.up is not None
         self.up.send_signal(number)
-        return self.up.wait(60)
+        return self.up.wait(120)
 
     def answer(self, path: str, **headers: str) -> tuple[int, str]:
         """The status, 0 for none, and the body."""
@@ -122,20 +122,16 @@ def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     ]
 
 
-def clusters_and_targets(machine: Machine) -> str:
+def recorded_clusters(machine: Machine) -> set[str]:
+    """The ids of the schedulers that it recorded for the demo's target, or by the demo's agent."""
     code = (
         "from observatory.clusters.models import Cluster, Target\n"
-        "print(Cluster.objects.count(), *Target.objects.values_list('name', flat=True))"
+        "assert [target.name for target in Target.objects.all()] == ['demo']\n"
+        "ids = Cluster.objects.values_list('scheduler_id', flat=True)\n"
+        "print(*[id for id in ids if not id.startswith('unnamed')])"
     )
-    done = manage(
-        "shell",
-        "-v",
-        "0",
-        "-c",
-        code,
-        OBSERVATORY_DATA_DIR=str(machine.data_dir),
-        program=machine.program,
-        folder=machine.folder,
-    )
+    changes = {"OBSERVATORY_DATA_DIR": str(machine.data_dir)}
+    arguments = ("shell", "-v", "0", "-c", code)
+    done = manage(*arguments, program=machine.program, folder=machine.folder, **changes)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return set(done.stdout.split())

@@ -1,4 +1,4 @@
-"""Batches that aren't acknowledged yet, oldest first: in memory, then on disk, bounded both."""
+"""Batches that are not acknowledged yet: in memory first, then on disk, both with a limit."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ log = logging.getLogger("distributed.observatory")
 
 
 class Backlog:
-    """For one thread that adds and one that takes.
+    """A queue of batches for one producing and one consuming thread.
 
-    Over the memory's limit the oldest go to the spool. Where there can be no spool (a disk that is full or
-    read-only), memory is all there is, and what counts least is dropped from it.
+    Over the memory limit the oldest batches move to the spool. When the spool cannot be written (the disk is
+    full or read-only), the least important rows in memory are dropped.
     """
 
     def __init__(self, spool: Spool, memory_limit: int) -> None:
@@ -34,27 +34,27 @@ class Backlog:
 
     @property
     def memory(self) -> int:
-        """Bytes; a batch that is being added counts once there is room for it."""
+        """Bytes of the batches in memory. A batch counts after `add` has made room for it."""
         with self._lock:
             return self._policy.bytes
 
     def add(self, batch: Batch) -> None:
         with self._lock:
-            self._hold(batch)
+            self._store(batch)
             while self._policy.bytes > self.memory_limit and self._spill():
                 pass
             if self._policy.bytes > self.memory_limit:
-                self._cut()
+                self._drop_parts()
 
     def first(self) -> Batch | None:
-        """The oldest one; it stays until it is `done`."""
+        """The oldest batch, which stays in the backlog until `done`."""
         with self._lock:
             batch = self.spool.first() or next(iter(self._batches.values()), None)
             self._sending = batch.sequence if batch is not None else None
             return batch
 
     def done(self, batch: Batch) -> None:
-        """It is acknowledged, or will never be."""
+        """Removes a batch that was acknowledged or refused for good."""
         with self._lock:
             self._sending = None
             if batch.sequence in self._batches:
@@ -62,14 +62,14 @@ class Backlog:
             elif batch.sequence in self.spool:
                 self.spool.remove(batch.sequence)
 
-    def keep(self) -> int:
-        """Puts all on disk, for this process ends. How many batches there was no room for."""
+    def spill_all(self) -> int:
+        """Moves all batches to disk before the process ends. Returns how many could not be written."""
         with self._lock:
             while self._batches and self._spill():
                 pass
             return len(self._batches)
 
-    def _hold(self, batch: Batch) -> None:
+    def _store(self, batch: Batch) -> None:
         self._batches[batch.sequence] = batch
         self._policy.add(batch.sequence, HEAD_SIZE, batch.sizes)
 
@@ -78,7 +78,7 @@ class Backlog:
         return self._batches.pop(sequence)
 
     def _spill(self) -> bool:
-        """Moves the oldest one from memory to disk; False when there is none, or no disk."""
+        """Moves the oldest batch from memory to disk. False when there is none or the disk refuses it."""
         oldest = self._policy.oldest
         if oldest is None:
             return False
@@ -86,19 +86,22 @@ class Backlog:
             self.spool.add(self._batches[oldest], self._sending)
         except OSError as error:
             if self._has_spool:
-                log.warning("Observatory's agent can't write to its spool, and keeps less: %s", error)
+                log.warning(
+                    "Observatory's agent cannot write to its spool; it drops records over its limit: %s",
+                    error,
+                )
             self._has_spool = False
             return False
         self._has_spool = True
         self._release(oldest)
         return True
 
-    def _cut(self) -> None:
-        """Drops parts of batches in memory; the newest one tells of those that nothing is left of."""
-        for sequence, importance in self._policy.make(self.memory_limit, self._sending):
+    def _drop_parts(self) -> None:
+        """Drops parts of batches in memory. The newest batch reports those of batches with no part left."""
+        for sequence, importance in self._policy.drop(self.memory_limit, self._sending):
             self._batches[sequence] = self._batches[sequence].without(importance, FULL)
         *others, newest = self._batches
         for sequence in others:
             if self._policy.is_empty(sequence) and sequence != self._sending:
                 dropped = self._release(sequence).dropped
-                self._batches[newest] = self._batches[newest].telling(dropped)
+                self._batches[newest] = self._batches[newest].with_dropped(dropped)

@@ -1,4 +1,4 @@
-"""Makes batches of rows: encoded and compressed apart by importance, for what counts less goes first."""
+"""Makes batches of rows. Each importance is encoded and compressed apart, so that it can be dropped alone."""
 
 from __future__ import annotations
 
@@ -16,46 +16,47 @@ from observatory.wire.records import is_time
 
 Row = tuple[Any, ...]
 LEVEL = 1
-"""of compression: the rest of a cluster's processor is its own"""
+"""Compression level: fast, to leave the scheduler's CPU to the scheduler."""
 ROWS = 10_000
-"""of one kind in a batch"""
+"""Most rows of one kind in a batch."""
 LARGEST = 2 * 2**20
-"""bytes of a kind in a batch before compression, unless one row is larger; of all kinds at most twice that"""
+"""Most uncompressed bytes of one kind in a batch, unless a single row is larger. All kinds: twice that."""
 HEAD_SIZE = 1024
-"""bytes that a batch takes in memory beside its parts, about"""
+"""Approximate bytes of memory that a batch takes beside its parts."""
 MOST = 2**32 - 1
 BROKEN = "broken"
 
 
 @dataclass(frozen=True)
 class EncodedRows:
-    """Records of one kind, encoded."""
+    """Rows of one kind, encoded as a block."""
 
     kind: Kind
     block: bytes
     count: int
     first: float
-    """time of the oldest"""
+    """Time of the oldest row."""
     last: float
+    """Time of the newest row."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """The records of one importance in a batch, encoded and compressed."""
+class BatchPart:
+    """The rows of one importance in a batch, encoded and compressed."""
 
     data: bytes
     counts: dict[str, tuple[int, float, float]]
-    """how many of each kind, and the times of the oldest and the newest"""
+    """By kind: number of rows, time of the oldest, time of the newest."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Never changes: one thread may send what another one cuts."""
+    """Immutable, so that one thread can send a batch while another drops parts of it."""
 
     head: Head
-    parts: Mapping[Importance, Part]
+    parts: Mapping[Importance, BatchPart]
     dropped: Sequence[Row] = ()
-    """rows of kind `dropped`"""
+    """Rows of kind `dropped`."""
 
     @property
     def sequence(self) -> int:
@@ -63,11 +64,11 @@ class Batch:
 
     @property
     def sizes(self) -> dict[Importance, int]:
-        """bytes"""
+        """Bytes of each part."""
         return {importance: len(part.data) for importance, part in self.parts.items()}
 
     def body(self) -> bytes:
-        """gzip's members one behind the other are gzip."""
+        """The body of the request: concatenated gzip members, which are valid gzip."""
         members = [gzip.compress(encode_head(self.head), LEVEL)]
         members += [part.data for _, part in sorted(self.parts.items())]
         if self.dropped:
@@ -75,7 +76,7 @@ class Batch:
         return b"".join(members)
 
     def without(self, importance: Importance, reason: str) -> Batch:
-        """The same without one part; what was in it is told as dropped."""
+        """A copy without one part, whose rows are counted as dropped."""
         if importance not in self.parts:
             return self
         kept = {other: part for other, part in self.parts.items() if other != importance}
@@ -83,14 +84,15 @@ class Batch:
             (first, last, kind, count, reason)
             for kind, (count, first, last) in self.parts[importance].counts.items()
         ]
-        return replace(self, parts=kept, dropped=merged([*self.dropped, *lost]))
+        return replace(self, parts=kept, dropped=merge_dropped([*self.dropped, *lost]))
 
-    def telling(self, dropped: Iterable[Row]) -> Batch:
-        return replace(self, dropped=merged([*self.dropped, *dropped]))
+    def with_dropped(self, dropped: Iterable[Row]) -> Batch:
+        """A copy that also reports these rows of kind `dropped`."""
+        return replace(self, dropped=merge_dropped([*self.dropped, *dropped]))
 
 
-def merged(dropped: Iterable[Row]) -> list[Row]:
-    """Rows of kind `dropped`, one for each kind and reason: they stay few however much is dropped."""
+def merge_dropped(dropped: Iterable[Row]) -> list[Row]:
+    """Merges rows of kind `dropped` into one for each kind and reason."""
     found: dict[tuple[str, str], tuple[float, float, int]] = {}
     for first, last, kind, count, reason in dropped:
         known = found.get((kind, reason), (first, last, 0))
@@ -98,17 +100,17 @@ def merged(dropped: Iterable[Row]) -> list[Row]:
     return [(first, last, kind, count, reason) for (kind, reason), (first, last, count) in found.items()]
 
 
-def lost(kind: Kind, rows: Sequence[Row], reason: str) -> Row:
-    """A row of kind `dropped` in the place of `rows`."""
+def dropped_row(kind: Kind, rows: Sequence[Row], reason: str) -> Row:
+    """The row of kind `dropped` that stands for `rows`."""
     try:
         first, last = _times(kind, rows)
-    except Exception:  # the rows are what is wrong
+    except Exception:  # the rows are malformed
         first = last = time.time()
     return (first, last, kind.name, len(rows), reason)
 
 
-def batch_of(head: Head, pieces: Iterable[EncodedRows], dropped: Iterable[Row]) -> Batch:
-    """Compresses; that doesn't hold the interpreter."""
+def make_batch(head: Head, pieces: Iterable[EncodedRows], dropped: Iterable[Row]) -> Batch:
+    """Compresses encoded rows into a batch. Compression releases the GIL."""
     blocks: dict[Importance, list[bytes]] = {}
     counts: dict[Importance, dict[str, tuple[int, float, float]]] = {}
     for piece in pieces:
@@ -116,23 +118,23 @@ def batch_of(head: Head, pieces: Iterable[EncodedRows], dropped: Iterable[Row]) 
         blocks.setdefault(importance, []).append(piece.block)
         counts.setdefault(importance, {})[piece.kind.name] = (piece.count, piece.first, piece.last)
     parts = {
-        importance: Part(gzip.compress(b"".join(found), LEVEL), counts[importance])
+        importance: BatchPart(gzip.compress(b"".join(found), LEVEL), counts[importance])
         for importance, found in blocks.items()
     }
-    return Batch(head, parts, merged(dropped))
+    return Batch(head, parts, merge_dropped(dropped))
 
 
-def divided(rows: Mapping[str, list[Row]], dropped: list[Row]) -> Iterator[list[EncodedRows]]:
-    """What goes into each batch: rows by kind in order, each kind once a batch, within LARGEST.
+def divide(rows: Mapping[str, list[Row]], dropped: list[Row]) -> Iterator[list[EncodedRows]]:
+    """Divides rows by kind into batches within the limits, each kind at most once in a batch.
 
-    Rows that can't be encoded go to `dropped`, and so do those that tell of drops already.
+    Rows that cannot be encoded are counted in `dropped`, to which rows of kind `dropped` are added too.
     """
     waiting = deque(_pieces(KINDS[name], found, dropped) for name, found in rows.items() if name != "dropped")
     for row in rows.get("dropped", ()):
         try:
-            dropped[:] = merged([*dropped, row])
-        except Exception:  # a row that isn't one
-            dropped.append(lost(KINDS["dropped"], [row], BROKEN))
+            dropped[:] = merge_dropped([*dropped, row])
+        except Exception:  # a malformed row
+            dropped.append(dropped_row(KINDS["dropped"], [row], BROKEN))
     while waiting:
         pieces: list[EncodedRows] = []
         size = 0
@@ -155,7 +157,7 @@ def _pieces(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[Encoded
 
 
 def _parts(kind: Kind, rows: list[Row]) -> Iterator[list[Row]]:
-    """At most ROWS each, and of kinds with long texts not many more than LARGEST characters."""
+    """Splits rows into lists of at most ROWS; of kinds with long texts, about LARGEST / 2 characters."""
     long = [index for index, field in enumerate(kind.fields) if field.type.limit >= MAXIMUM_LONG_LENGTH]
     if not long:
         for start in range(0, len(rows), ROWS):
@@ -177,16 +179,16 @@ def _parts(kind: Kind, rows: list[Row]) -> Iterator[list[Row]]:
 
 
 def _encoded(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[EncodedRows]:
-    """One piece, or where that is too large or a row can't be encoded, those of both halves."""
+    """Encodes rows; splits them in halves where the block is too large or a row cannot be encoded."""
     try:
         block = encode_rows(kind, rows)
         first, last = _times(kind, rows)
         if len(block) <= LARGEST or len(rows) == 1:
             yield EncodedRows(kind, block, len(rows), first, last)
             return
-    except Exception:  # a row that a hook made of what nobody expected
+    except Exception:  # a hook appended an unexpected value
         if len(rows) == 1:
-            dropped[:] = merged([*dropped, lost(kind, rows, BROKEN)])
+            dropped[:] = merge_dropped([*dropped, dropped_row(kind, rows, BROKEN)])
             return
     middle = len(rows) // 2
     yield from _encoded(kind, rows[:middle], dropped)
@@ -194,10 +196,10 @@ def _encoded(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[Encode
 
 
 def _times(kind: Kind, rows: Sequence[Row]) -> tuple[float, float]:
-    """Of the oldest and the newest row. Raises ValueError where they are no times."""
+    """Times of the oldest and the newest row. Raises ValueError where a time is not valid."""
     index = kind.time_index
     times = [row[index] for row in rows]
     first, last = float(min(times)), float(max(times))
     if not (is_time(first) and is_time(last)):
-        raise ValueError("the server wouldn't take a record of that time, nor one that tells of its loss")
+        raise ValueError("time out of range: the server would refuse these rows")
     return first, last

@@ -1,4 +1,4 @@
-"""What goes first where there is no room: the least important parts of batches, the oldest of them first."""
+"""Drop policy of a backlog over its limit: least important first, then oldest first."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from observatory.wire.kinds import Importance
 
 
 class DropPolicy:
-    """Keeps the books of batches by sequence; their parts are elsewhere. Not for two threads at once."""
+    """Tracks the sizes of batches by sequence number and chooses the parts to drop. Not thread-safe.
+
+    A batch has a head and at most one part for each importance. Only sizes are kept here.
+    """
 
     def __init__(self) -> None:
         self.bytes = 0
-        """of parts and heads"""
+        """Sum of the sizes of all heads and parts."""
         self._parts: dict[int, dict[Importance, int]] = {}
         self._heads: dict[int, int] = {}
         self._queues: dict[Importance, deque[int]] = {importance: deque() for importance in Importance}
@@ -26,10 +29,11 @@ class DropPolicy:
 
     @property
     def oldest(self) -> int | None:
+        """Sequence number of the oldest batch."""
         return next(iter(self._heads), None)
 
     def add(self, sequence: int, head: int, parts: Mapping[Importance, int]) -> None:
-        """Sizes in bytes; sequences come in order."""
+        """Adds a batch with the sizes of its head and parts in bytes. Call it in order of `sequence`."""
         self._heads[sequence] = head
         self._parts[sequence] = dict(parts)
         for importance in parts:
@@ -37,6 +41,7 @@ class DropPolicy:
         self.bytes += head + sum(parts.values())
 
     def resize(self, sequence: int, head: int) -> None:
+        """Sets the size of a batch's head."""
         self.bytes += head - self._heads[sequence]
         self._heads[sequence] = head
 
@@ -45,22 +50,25 @@ class DropPolicy:
             self.bytes -= self._heads.pop(sequence) + sum(self._parts.pop(sequence).values())
 
     def is_empty(self, sequence: int) -> bool:
-        """Whether nothing is left of the batch but its head."""
+        """Whether all parts of the batch were dropped."""
         return not self._parts[sequence]
 
-    def make(self, limit: int, kept: int | None) -> Iterator[tuple[int, Importance]]:
-        """Gives up parts until all fit into `limit` bytes; the batch `kept` is being sent and stays whole."""
+    def drop(self, limit: int, sending: int | None) -> Iterator[tuple[int, Importance]]:
+        """Drops parts until the rest fits into `limit` bytes, and yields (sequence, importance) of each.
+
+        The batch `sending` is being sent and is left whole.
+        """
         for importance in sorted(Importance):
             queue = self._queues[importance]
-            stays = False
+            is_skipped = False
             while queue and self.bytes > limit:
                 sequence = queue.popleft()
                 if sequence not in self or importance not in self._parts[sequence]:
                     continue
-                if sequence == kept:
-                    stays = True
+                if sequence == sending:
+                    is_skipped = True
                     continue
                 self.bytes -= self._parts[sequence].pop(importance)
                 yield sequence, importance
-            if stays and kept is not None:
-                queue.appendleft(kept)
+            if is_skipped and sending is not None:
+                queue.appendleft(sending)

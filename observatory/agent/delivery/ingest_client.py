@@ -1,4 +1,4 @@
-"""Sends batches over HTTP, on one kept connection."""
+"""Posts batches to Observatory over one persistent HTTP connection."""
 
 from __future__ import annotations
 
@@ -14,22 +14,26 @@ from observatory.agent.configuration import Configuration
 PATH = "/api/v1/ingest"
 CONNECT_TIMEOUT = 5.0
 TIMEOUT = 60.0
-"""seconds for each step of an answer"""
+"""Seconds for each read or write after connecting."""
 MAXIMUM_ANSWER = 100_000
-REFUSING = (400, 413, 415, 422)
+REFUSED_STATUSES = (400, 413, 415, 422)
 
 
 class Outcome(Enum):
+    """The result of sending a batch."""
+
     ACKNOWLEDGED = "acknowledged"
+    """The server has stored the batch."""
     RETRY = "retry"
+    """The server is away or busy."""
     FORBIDDEN = "forbidden"
-    """the token is unknown or revoked: it may be mended there"""
+    """The token is unknown or revoked. Retried, because an administrator can fix it."""
     REFUSED = "refused"
-    """this batch will never be taken"""
+    """The batch is malformed or too large, and will never be accepted."""
 
 
 class IngestClient:
-    """For one thread."""
+    """Sends batches. Not thread-safe."""
 
     def __init__(self, configuration: Configuration) -> None:
         parts = urlsplit(configuration.url)
@@ -44,43 +48,43 @@ class IngestClient:
             "User-Agent": "dask-observatory-agent",
         }
         self._connection: http.client.HTTPConnection | None = None
-        self.said = ""
-        """why it didn't work"""
-        self.refused = ""
-        """what was said of the first batch that will never be taken"""
+        self.error = ""
+        """Why the last attempt failed."""
+        self.refusal = ""
+        """The server's answer to the first batch that it refused for good."""
         self.wait = 0.0
-        """seconds that the server asked to be left alone"""
+        """Seconds that the server asked to wait before the next request."""
 
     def send(self, body: bytes) -> Outcome:
-        """Never raises for what a network or a server does."""
+        """Sends one batch, compressed with gzip. Does not raise for network or server errors."""
         self.wait = 0.0
         was_open = self._connection is not None
         try:
             try:
                 return self._send(body)
             except (ConnectionError, http.client.BadStatusLine):
-                # a server may close a connection that was kept, at any time: that says nothing of the server
+                # a server may close an idle connection at any time: try once more
                 if not was_open:
                     raise
                 self.close()
                 return self._send(body)
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
-            self.said = f"{type(error).__name__}: {error}"[:300]
+            self.error = f"{type(error).__name__}: {error}"[:300]
             return Outcome.RETRY
 
     def _send(self, body: bytes) -> Outcome:
         connection = self._connection = self._connection or self._connect()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            # a server that doesn't want the rest of a body may have answered already
+            # the server may have answered before it read the whole body
             connection.request("POST", self._path, body, self._headers)
         answer = connection.getresponse()
-        said = answer.read(MAXIMUM_ANSWER + 1)
-        if answer.will_close or len(said) > MAXIMUM_ANSWER:
+        body = answer.read(MAXIMUM_ANSWER + 1)
+        if answer.will_close or len(body) > MAXIMUM_ANSWER:
             self.close()
         elif not answer.isclosed():
-            raise http.client.IncompleteRead(said)
-        return self._outcome(answer, said)
+            raise http.client.IncompleteRead(body)
+        return self._outcome(answer, body)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -90,7 +94,7 @@ class IngestClient:
     def _connect(self) -> http.client.HTTPConnection:
         connection = (
             http.client.HTTPSConnection(
-                self._host, self._port, timeout=CONNECT_TIMEOUT, context=self._trust()
+                self._host, self._port, timeout=CONNECT_TIMEOUT, context=self._tls_context()
             )
             if self._is_secure
             else http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_TIMEOUT)
@@ -99,7 +103,7 @@ class IngestClient:
         connection.sock.settimeout(TIMEOUT)
         return connection
 
-    def _trust(self) -> ssl.SSLContext:
+    def _tls_context(self) -> ssl.SSLContext:
         verify = self._verify.lower()
         context = ssl.create_default_context(cafile=None if verify in ("true", "false") else self._verify)
         if verify == "false":
@@ -107,22 +111,22 @@ class IngestClient:
             context.verify_mode = ssl.CERT_NONE
         return context
 
-    def _outcome(self, answer: http.client.HTTPResponse, said: bytes) -> Outcome:
+    def _outcome(self, answer: http.client.HTTPResponse, body: bytes) -> Outcome:
         if answer.status == 200:
             try:
-                if isinstance(json.loads(said).get("sequence"), int):
+                if isinstance(json.loads(body).get("sequence"), int):
                     return Outcome.ACKNOWLEDGED
             except (ValueError, AttributeError):
                 pass
-            self.said = "what answers isn't Observatory"
+            self.error = "the server that answered is not Observatory"
             return Outcome.RETRY
-        self.said = f"status {answer.status}: {said[:300].decode(errors='replace')!r}"
+        self.error = f"status {answer.status}: {body[:300].decode(errors='replace')!r}"
         after = answer.headers.get("Retry-After", "")
         self.wait = min(300.0, float(after)) if after.isdecimal() else 0.0
         if answer.status in (401, 403):
-            self.said = f"the token is refused ({self.said})"
+            self.error = f"the token was refused ({self.error})"
             return Outcome.FORBIDDEN
-        if answer.status in REFUSING:
-            self.refused = self.refused or self.said
+        if answer.status in REFUSED_STATUSES:
+            self.refusal = self.refusal or self.error
             return Outcome.REFUSED
         return Outcome.RETRY

@@ -1,4 +1,4 @@
-"""Two threads of the agent's: one makes batches of what hooks left, the other one sends them in order."""
+"""The agent's two threads: one encodes buffered rows into batches, the other sends the batches in order."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 
 from observatory.agent.configuration import Configuration, spool_directory
 from observatory.agent.delivery.backlog import Backlog
-from observatory.agent.delivery.batch import Batch, EncodedRows, batch_of, divided, lost
+from observatory.agent.delivery.batch import Batch, EncodedRows, divide, dropped_row, make_batch
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.ingest_client import IngestClient, Outcome
-from observatory.agent.delivery.spool import Spool, left_behind, owner_of
+from observatory.agent.delivery.spool import Spool, abandoned_spools, owner_of
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS, Importance
 
@@ -26,31 +26,37 @@ log = logging.getLogger("distributed.observatory")
 
 Row = tuple[Any, ...]
 BUFFER_FULL, REFUSED = "buffer-full", "refused"
-SHORTEST, LONGEST = 0.5, 30.0
-FORBIDDEN_WAIT = 30.0
+SHORTEST_RETRY, LONGEST_RETRY = 0.5, 30.0
+FORBIDDEN_RETRY = 30.0
+"""Seconds between two attempts to send a batch."""
 RESCAN = 60.0
-"""seconds between two looks for what other agents left behind"""
+"""Seconds between two scans for abandoned spools."""
 MARGIN = 0.05
-"""seconds between the reading of the clock in a hook and the row being in the buffer, at most: a hook runs on
-the event loop without a wait, but its thread may be taken from the processor in between"""
-WAITING = (Outcome.RETRY, Outcome.FORBIDDEN)
+"""Most seconds between a hook reading the clock and its row being in the buffer. The hook does not wait in
+between, but its thread may be preempted."""
+RETRYING = (Outcome.RETRY, Outcome.FORBIDDEN)
 
 
 @dataclass(frozen=True)
-class Cluster:
-    """Who reports."""
+class ClusterInfo:
+    """The cluster that the agent reports. Times are seconds on the scheduler's clock."""
 
     scheduler_id: str
     name: str
     address: str
     started: float
+    """Start of the scheduler."""
     since: float
+    """Start of the agent."""
 
 
 class Sender:
-    """From `start` to `close`. Nothing here raises into Dask; a forked child never sends."""
+    """Delivers the rows of a buffer between `start` and `close`.
 
-    def __init__(self, configuration: Configuration, cluster: Cluster, buffer: Buffer) -> None:
+    Nothing here raises into Dask. A forked child process never sends.
+    """
+
+    def __init__(self, configuration: Configuration, cluster: ClusterInfo, buffer: Buffer) -> None:
         self.configuration = configuration
         self.cluster = cluster
         self.buffer = buffer
@@ -63,63 +69,66 @@ class Sender:
         self._owner = owner_of(configuration.url, configuration.token)
         self._spool = Spool(self._directory / self.agent, configuration.spool_limit, self._owner)
         self.backlog = Backlog(self._spool, configuration.memory_limit)
-        self._adopted: Spool | None = None
-        self._left_behind = left_behind(self._directory, self._owner)
+        self._adopted_spool: Spool | None = None
+        self._abandoned = abandoned_spools(self._directory, self._owner)
         self._scan_again = 0.0
         self._closing = threading.Event()
-        self._gathered = threading.Event()
+        self._encoded_all = threading.Event()
         self._deadline = float("inf")
-        self._trouble: Outcome | None = None
-        self._has_refused = False
+        self._retrying: Outcome | None = None
+        self._has_logged_refusal = False
         self._is_last = True
-        self._gatherer = threading.Thread(target=self._gather_on, name="observatory-gather", daemon=True)
-        self._poster = threading.Thread(target=self._post_on, name="observatory-post", daemon=True)
+        self._encoder = threading.Thread(target=self._run_encoder, name="observatory-encode", daemon=True)
+        self._sender = threading.Thread(target=self._run_sender, name="observatory-send", daemon=True)
 
     def start(self) -> None:
-        self._gatherer.start()
-        self._poster.start()
+        self._encoder.start()
+        self._sender.start()
 
     def close(self, timeout: float, is_last: bool = True) -> None:
-        """Sends what is left for at most `timeout` seconds and leaves the rest in the spool."""
+        """Sends the rest for at most `timeout` seconds, then moves what is left to the spool.
+
+        `is_last`: the scheduler closes. Otherwise the agent leaves a cluster that goes on.
+        """
         if os.getpid() != self._process:
             return
         self._is_last = is_last
         self._deadline = time.monotonic() + timeout
         self._closing.set()
-        self._gatherer.join(timeout)
-        self._gathered.set()
-        self._poster.join(max(0.1, self._deadline - time.monotonic()) + 1)
-        self._guarded(self._leave)
+        self._encoder.join(timeout)
+        self._encoded_all.set()
+        self._sender.join(max(0.1, self._deadline - time.monotonic()) + 1)
+        self._guarded(self._spill)
 
-    def _leave(self) -> None:
+    def _spill(self) -> None:
         left = len(self.backlog)
-        without_room = self.backlog.keep()
+        unwritten = self.backlog.spill_all()
         self._spool.close()
-        if without_room:
-            log.error("Observatory's agent could neither send nor keep %d batches", without_room)
-        if left > without_room:
+        if unwritten:
+            log.error("Observatory's agent could neither send nor store %d batches", unwritten)
+        if left > unwritten:
             log.warning(
-                "Observatory's agent leaves %d batches in %s: `python -m observatory.agent flush` sends them",
-                left - without_room,
+                "Observatory's agent left %d batches in %s: `python -m observatory.agent flush` sends them",
+                left - unwritten,
                 self._spool.folder,
             )
 
-    def _gather_on(self) -> None:
+    def _run_encoder(self) -> None:
         while not self._closing.wait(self.configuration.flush_interval):
-            self._guarded(self._gather)
-        self._guarded(self._gather, self._is_last)
-        self._gathered.set()
+            self._guarded(self._encode)
+        self._guarded(self._encode, self._is_last)
+        self._encoded_all.set()
 
-    def _gather(self, is_last: bool = False) -> None:
-        """Makes batches of what is in the buffer; the last of them says until when all is told."""
+    def _encode(self, is_last: bool = False) -> None:
+        """Encodes the buffered rows. The last batch carries the time up to which everything was reported."""
         committed = time.time() - (0 if is_last else MARGIN)
-        dropped = [lost(KINDS[kind], rows, BUFFER_FULL) for kind, rows in self.buffer.trim().items()]
+        dropped = [dropped_row(KINDS[kind], rows, BUFFER_FULL) for kind, rows in self.buffer.trim().items()]
         last: list[EncodedRows] = []
-        for pieces in divided(self.buffer.drain(), dropped):
+        for pieces in divide(self.buffer.drain(), dropped):
             if last:
                 self._add(last, (), 0.0)
             last = pieces
-        # one that has nothing to tell says that the cluster lives: once is enough while it isn't heard
+        # an empty batch shows that the cluster is alive; one is enough while none can be sent
         if last or dropped or is_last or not len(self.backlog):
             self._add(last, dropped, committed, is_last)
 
@@ -138,116 +147,118 @@ class Sender:
             committed=committed,
             is_last=is_last,
         )
-        self.backlog.add(batch_of(head, pieces, dropped))
+        self.backlog.add(make_batch(head, pieces, dropped))
 
-    def _post_on(self) -> None:
-        pause = SHORTEST
-        with contextlib.closing(IngestClient(self.configuration)) as post:
-            # a forked child has our memory: whatever became of our threads there, it sends nothing
+    def _run_sender(self) -> None:
+        pause = SHORTEST_RETRY
+        with contextlib.closing(IngestClient(self.configuration)) as client:
+            # a forked child has a copy of our memory: it must not send
             while os.getpid() == self._process and time.monotonic() < self._deadline:
-                outcome = self._guarded(self._deliver, post)
-                if outcome in WAITING:
-                    least = FORBIDDEN_WAIT if outcome is Outcome.FORBIDDEN else pause
-                    self._rest(max(least, post.wait) * random.uniform(0.75, 1.25))
-                    pause = min(LONGEST, pause * 2)
+                outcome = self._guarded(self._deliver, client)
+                if outcome in RETRYING:
+                    least = FORBIDDEN_RETRY if outcome is Outcome.FORBIDDEN else pause
+                    self._wait(max(least, client.wait) * random.uniform(0.75, 1.25))
+                    pause = min(LONGEST_RETRY, pause * 2)
                     continue
-                pause = SHORTEST
-                if self._gathered.is_set() and not len(self.backlog):
+                pause = SHORTEST_RETRY
+                if self._encoded_all.is_set() and not len(self.backlog):
                     break
-                if self._adopted is None:
-                    self._rest(self.configuration.flush_interval / 2)
-        if self._adopted is not None:
-            self._adopted.close()
+                if self._adopted_spool is None:
+                    self._wait(self.configuration.flush_interval / 2)
+        if self._adopted_spool is not None:
+            self._adopted_spool.close()
 
-    def _rest(self, seconds: float) -> None:
-        """Waits, less while the scheduler waits for us."""
+    def _wait(self, seconds: float) -> None:
+        """Waits; briefly when the scheduler is waiting for the agent to close."""
         if self._closing.is_set():
             time.sleep(min(seconds, 0.1))
         else:
             self._closing.wait(seconds)
 
-    def _deliver(self, post: IngestClient) -> Outcome | None:
-        """Sends the batches that there are; how the last one fared, None when there was none."""
+    def _deliver(self, client: IngestClient) -> Outcome | None:
+        """Sends all batches until one has to be retried. Returns the last outcome, None without batches."""
         outcome = None
         while (batch := self.backlog.first()) is not None and time.monotonic() < self._deadline:
-            outcome = self._send(post, batch)
-            if outcome in WAITING:
+            outcome = self._send(client, batch)
+            if outcome in RETRYING:
                 return outcome
             self.backlog.done(batch)
         if not self._closing.is_set():
-            return self._adopt(post) or outcome
+            return self._send_abandoned(client) or outcome
         return outcome
 
-    def _send(self, post: IngestClient, batch: Batch) -> Outcome:
-        outcome = send(post, batch)
-        if post.refused and not self._has_refused:
-            self._has_refused = True
-            log.error("Observatory refuses records (they are counted as dropped): %s", post.refused)
-        if outcome in WAITING and outcome is not self._trouble:
+    def _send(self, client: IngestClient, batch: Batch) -> Outcome:
+        outcome = send(client, batch)
+        if client.refusal and not self._has_logged_refusal:
+            self._has_logged_refusal = True
+            log.error("Observatory refused records; they are counted as dropped: %s", client.refusal)
+        if outcome in RETRYING and outcome is not self._retrying:
             log.warning(
-                "Observatory at %s takes no batches (they are kept): %s", self.configuration.url, post.said
+                "Observatory at %s does not accept batches; they are kept: %s",
+                self.configuration.url,
+                client.error,
             )
-        if outcome not in WAITING and self._trouble is not None:
-            log.info("Observatory at %s takes batches again", self.configuration.url)
-        self._trouble = outcome if outcome in WAITING else None
+        if outcome not in RETRYING and self._retrying is not None:
+            log.info("Observatory at %s accepts batches again", self.configuration.url)
+        self._retrying = outcome if outcome in RETRYING else None
         return outcome
 
-    def _adopt(self, post: IngestClient) -> Outcome | None:
-        """Sends one batch of those that agents which are gone left behind."""
-        spool = self._adopted = self._adopted or self._next_left_behind()
+    def _send_abandoned(self, client: IngestClient) -> Outcome | None:
+        """Sends one batch from the spool of a stopped agent."""
+        spool = self._adopted_spool = self._adopted_spool or self._next_abandoned()
         if spool is None:
             return None
         batch = spool.first()
         if batch is not None:
-            outcome = self._send(post, batch)
-            if outcome in WAITING:
+            outcome = self._send(client, batch)
+            if outcome in RETRYING:
                 return outcome
             spool.remove(batch.sequence)
         if not len(spool):
             spool.close()
-            self._adopted = None
+            self._adopted_spool = None
         return None
 
-    def _next_left_behind(self) -> Spool | None:
+    def _next_abandoned(self) -> Spool | None:
         if time.monotonic() < self._scan_again:
             return None
-        spool = next(self._left_behind, None)
+        spool = next(self._abandoned, None)
         if spool is None:
             self._scan_again = time.monotonic() + RESCAN
-            self._left_behind = left_behind(self._directory, self._owner)
+            self._abandoned = abandoned_spools(self._directory, self._owner)
         return spool
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return function(*arguments)
-        except Exception:  # a thread that ended would lose everything from then on
+        except Exception:  # the thread must go on, or all later records are lost
             with self._counting:  # both threads may fail at once
                 self.failures += 1
                 is_first = self.failures == 1
             if is_first:
-                log.exception("Observatory's agent failed; further failures are only counted")
+                log.exception("Observatory's agent failed; further failures are counted but not logged")
             return Outcome.RETRY
 
 
-def send(post: IngestClient, batch: Batch) -> Outcome:
-    """Sends a batch; where the server won't ever take it, what it does take of it: less and less.
+def send(client: IngestClient, batch: Batch) -> Outcome:
+    """Sends a batch. A batch that is refused for good is sent again without its parts, one by one.
 
-    What is wrong with a batch is in one of its records: with the others the server learns what is missing.
+    The parts without the malformed record are stored, and the server learns what is missing.
     """
-    outcome = post.send(batch.body())
+    outcome = client.send(batch.body())
     for importance in sorted(Importance):
         if outcome is not Outcome.REFUSED:
             break
         if importance in batch.parts:
             batch = batch.without(importance, REFUSED)
-            outcome = post.send(batch.body())
+            outcome = client.send(batch.body())
     return outcome
 
 
 def send_all(spool: Spool, deliver: Callable[[Batch], Outcome]) -> int:
-    """Sends a spool's batches, oldest first, until one isn't taken; how many are left."""
+    """Sends a spool's batches, oldest first, until one has to be retried. Returns how many are left."""
     while (batch := spool.first()) is not None:
-        if deliver(batch) in WAITING:
+        if deliver(batch) in RETRYING:
             break
         spool.remove(batch.sequence)
     return len(spool)

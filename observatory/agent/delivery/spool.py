@@ -1,7 +1,7 @@
-"""The backlog on disk: a folder an agent, a file a batch's head and one each of its parts.
+"""The backlog on disk: a folder for each agent, with one file for each batch's head and each of its parts.
 
-A part that its head names and that isn't there was dropped for want of room: that is told in its place. Files
-are written without fsync: they outlive the process, and of those that a machine's end damages it is told.
+A part that the head lists but that has no file was dropped, and is reported as dropped. Files are written
+without fsync: they survive the process. Files damaged by a crash of the machine are reported as damaged.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from observatory.agent.delivery.batch import Batch, Part
+from observatory.agent.delivery.batch import Batch, BatchPart
 from observatory.agent.delivery.drop_policy import DropPolicy
 from observatory.wire.head import Head
 from observatory.wire.kinds import Importance
 
 try:
     import fcntl
-except ImportError:  # not on Windows: there a spool is adopted by hand
+except ImportError:  # Windows has no file locks: abandoned spools are sent by `flush` only
     fcntl = None  # type: ignore[assignment]
 
 log = logging.getLogger("distributed.observatory")
@@ -36,10 +36,10 @@ FULL, DAMAGED = "spool-full", "damaged"
 
 
 class Spool:
-    """One agent's folder, made when it is needed first. Not for two threads at the same time."""
+    """The spool folder of one agent, created on first use. Not thread-safe."""
 
     def __init__(self, folder: Path, limit: int, owner: Mapping[str, str]) -> None:
-        """`limit` in bytes; `owner` is what `owner_of` says."""
+        """`limit` is in bytes; `owner` is the value of `owner_of`."""
         self.folder = folder
         self.limit = limit
         self.owner = owner
@@ -47,7 +47,7 @@ class Spool:
         self._lock: IO[str] | None = None
         self._policy = DropPolicy()
         self._empty: list[int] = []
-        """batches that consist of a head alone: the next one tells what they would have"""
+        """Batches with no part left. The next batch reports their dropped rows."""
 
     def __len__(self) -> int:
         return len(self._policy)
@@ -57,11 +57,11 @@ class Spool:
 
     @property
     def size(self) -> int:
-        """bytes"""
+        """Bytes of all files."""
         return self._policy.bytes
 
     def open(self) -> bool:
-        """Takes the folder; False when another process has it. Raises OSError where there can't be one."""
+        """Creates and locks the folder. False when another process has the lock. Raises OSError."""
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.mkdir(mode=0o700, exist_ok=True)
         for folder in (self.folder.parent, self.folder):
@@ -83,7 +83,7 @@ class Spool:
         return True
 
     def close(self) -> None:
-        """Gives the folder back; an empty one is removed."""
+        """Releases the folder and deletes it if it is empty."""
         if self._lock is None:
             return
         if not len(self):
@@ -92,25 +92,25 @@ class Spool:
         self._lock = None
 
     def add(self, batch: Batch, sending: int | None = None) -> None:
-        """Writes the batch, at the cost of less important and of older ones where there is no room.
+        """Writes a batch. Over the limit, less important and older parts are dropped first.
 
-        The one of sequence `sending` is left as it is. Raises OSError; then the batch isn't in the spool.
+        The batch with sequence number `sending` is left whole. On OSError the batch is not in the spool.
         """
         if self._lock is None and not self.open():
-            raise OSError(f"another process has {self.folder}")
+            raise OSError(f"{self.folder} is locked by another process")
         sequence = batch.sequence
-        self._policy.add(sequence, len(_told(batch)), batch.sizes)
-        for victim, importance in self._policy.make(self.limit, sending):
-            if victim == sequence:
+        self._policy.add(sequence, len(_head_json(batch)), batch.sizes)
+        for dropped, importance in self._policy.drop(self.limit, sending):
+            if dropped == sequence:
                 batch = batch.without(importance, FULL)
             else:
-                self._unlink(victim, importance.name)
-                if self._policy.is_empty(victim):
-                    self._empty.append(victim)
+                self._unlink(dropped, importance.name)
+                if self._policy.is_empty(dropped):
+                    self._empty.append(dropped)
         empty = [emptied for emptied in self._empty if emptied in self and emptied != sending]
         for emptied in empty:
-            told = self._read(emptied)
-            batch = batch.telling(told.dropped if told is not None else ())
+            found = self._read(emptied)
+            batch = batch.with_dropped(found.dropped if found is not None else ())
         try:
             self._write(batch)
         except BaseException:
@@ -123,7 +123,7 @@ class Spool:
             self._empty.append(sequence)
 
     def first(self) -> Batch | None:
-        """The oldest batch; None when there is none."""
+        """The oldest batch that can be read; None when there is none."""
         while (sequence := self._policy.oldest) is not None:
             batch = self._read(sequence)
             if batch is not None:
@@ -132,6 +132,7 @@ class Spool:
         return None
 
     def remove(self, sequence: int) -> None:
+        """Deletes a batch."""
         self._policy.remove(sequence)
         for what in (HEAD, *Importance.__members__):
             self._unlink(sequence, what)
@@ -152,28 +153,28 @@ class Spool:
     def _write(self, batch: Batch) -> None:
         for importance, part in batch.parts.items():
             self._path(batch.sequence, importance.name).write_bytes(part.data)
-        told = _told(batch)
-        _write(self._path(batch.sequence, HEAD), told)
-        self._policy.resize(batch.sequence, len(told))
+        head = _head_json(batch)
+        _write(self._path(batch.sequence, HEAD), head)
+        self._policy.resize(batch.sequence, len(head))
 
     def _read(self, sequence: int) -> Batch | None:
-        """None where the head is damaged; of a damaged part it is told that it is lost."""
+        """Reads a batch; None when its head is damaged. Damaged and missing parts are reported as dropped."""
         try:
-            told: dict[str, Any] = json.loads(self._path(sequence, HEAD).read_bytes())
+            head: dict[str, Any] = json.loads(self._path(sequence, HEAD).read_bytes())
             parts, checks = {}, {}
-            for name, part in told["parts"].items():
+            for name, part in head["parts"].items():
                 counts = {kind: (count, first, last) for kind, (count, first, last) in part["counts"].items()}
-                parts[Importance[name]] = Part(self._data(sequence, name), counts)
+                parts[Importance[name]] = BatchPart(self._data(sequence, name), counts)
                 checks[Importance[name]] = part["check"]
-            batch = Batch(Head(**told["head"]), parts, [tuple(row) for row in told["dropped"]])
+            batch = Batch(Head(**head["head"]), parts, [tuple(row) for row in head["dropped"]])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            self._found_damage(sequence)
+            self._count_damage(sequence)
             return None
         for importance, part in parts.items():
             if not part.data:
                 batch = batch.without(importance, FULL)
             elif zlib.crc32(part.data) != checks[importance]:
-                self._found_damage(sequence)
+                self._count_damage(sequence)
                 batch = batch.without(importance, DAMAGED)
         return batch
 
@@ -183,41 +184,42 @@ class Spool:
         except FileNotFoundError:
             return b""
 
-    def _found_damage(self, sequence: int) -> None:
+    def _count_damage(self, sequence: int) -> None:
         self.damaged += 1
         if self.damaged == 1:
             log.warning(
-                "A batch in Observatory's spool is damaged (%s): what can't be read is skipped",
+                "A batch in Observatory's spool is damaged (%s): unreadable parts are skipped",
                 self._path(sequence, HEAD),
             )
 
 
 def owner_of(url: str, token: str) -> dict[str, str]:
-    """Whose batches a folder has: no agent of another project, with another token, sends them."""
+    """Identifies the owner of a spool: only an agent with the same address and token sends its batches."""
     return {"url": url, "token": hashlib.sha256(token.encode()).hexdigest()[:16]}
 
 
-def left_behind(directory: Path, owner: Mapping[str, str]) -> Iterator[Spool]:
-    """The folders of agents that are gone, opened, the oldest first, as far as `owner` may send them."""
+def abandoned_spools(directory: Path, owner: Mapping[str, str]) -> Iterator[Spool]:
+    """Opened spools of stopped agents with this owner, oldest first."""
     for path in sorted(directory.glob(f"*/{OWNER}"), key=lambda path: _changed(path)):
         try:
-            told = json.loads(path.read_bytes())
-            spool = Spool(path.parent, 1 << 62, told)
-            if owner.items() <= told.items() and spool.open():
+            found = json.loads(path.read_bytes())
+            spool = Spool(path.parent, 1 << 62, found)
+            if owner.items() <= found.items() and spool.open():
                 yield spool
         except (OSError, ValueError, TypeError, AttributeError):
             continue
 
 
 def _check_owner(folder: Path) -> None:
-    """Somebody else could have made a folder of the name that ours has, to read it or to fill it."""
+    """Refuses a folder of another user, who could read the batches or add some. Raises PermissionError."""
     if hasattr(os, "getuid"):
         found = folder.lstat()
         if found.st_uid not in (os.getuid(), 0):
-            raise PermissionError(f"{folder} belongs to somebody else")
+            raise PermissionError(f"{folder} belongs to another user")
 
 
-def _told(batch: Batch) -> bytes:
+def _head_json(batch: Batch) -> bytes:
+    """The contents of a batch's head file."""
     return json.dumps(
         {
             "head": asdict(batch.head),
@@ -231,7 +233,7 @@ def _told(batch: Batch) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Whole, or not at all."""
+    """Writes a file atomically."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     unfinished.write_bytes(data)
     os.replace(unfinished, path)

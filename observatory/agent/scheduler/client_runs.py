@@ -1,4 +1,4 @@
-"""Runs that clients open (runs.py): the scheduler's side, whose clock says when."""
+"""Records the runs that clients open (agent/runs.py), timed by the scheduler's clock."""
 
 from __future__ import annotations
 
@@ -27,23 +27,26 @@ from observatory.wire.runs import (
 HANDLER = "observatory_run"
 RUN = re.compile(r"[0-9a-f]{32}")
 MOST_OPEN = 10_000
-GONE = "the client went away"
+DISCONNECTED = "the client went away"
 
 
 @dataclass(frozen=True)
 class ClientRun:
+    """A run that is open."""
+
     client: str
     start: float
-    told: tuple[str, str, str, str]
-    """name, tags, user, code"""
+    """Seconds, scheduler's clock."""
+    description: tuple[str, str, str, str]
+    """Name, tags (JSON), user, code."""
 
 
 class ClientRuns:
-    """Rows of kind `run`. What is told comes from anybody who has a client: it is cut and cleaned."""
+    """Makes rows of kind `run`. Any client can call the handler, so its arguments are checked and cleaned."""
 
     def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:
         self.scheduler = scheduler
-        self._run = buffer.appender("run")
+        self._append = buffer.appender("run")
         self._open: dict[str, ClientRun] = {}
 
     def install(self) -> None:
@@ -61,33 +64,36 @@ class ClientRuns:
         told: Any = None,
         exception_type: Any = "",
     ) -> dict[str, Any]:
-        """Dask's comm handler: a run was opened, or ended `seconds` after it was opened."""
+        """Dask comm handler: a client opened a run, or ended it `seconds` after it was opened.
+
+        `told` describes the run: name, tags, user and code (OpenRun.description).
+        """
         if not isinstance(run, str) or not RUN.fullmatch(run) or outcome not in OUTCOMES:
             return {"status": "refused"}
         now = time()
-        opened = self._open.pop(run, None)
-        if opened is None:
-            is_length = outcome != RUNNING and isinstance(seconds, (int, float)) and 0 <= seconds < now
-            start = now - seconds if is_length else now
-            opened = ClientRun(clean_line(client, LONGEST_NAME), start, _told(told))
+        client_run = self._open.pop(run, None)
+        if client_run is None:
+            is_valid = outcome != RUNNING and isinstance(seconds, (int, float)) and 0 <= seconds < now
+            start = now - seconds if is_valid else now
+            client_run = ClientRun(clean_line(client, LONGEST_NAME), start, _description(told))
         if outcome == RUNNING:
-            self._open[run] = opened
+            self._open[run] = client_run
             if len(self._open) > MOST_OPEN:
                 del self._open[next(iter(self._open))]
-        self._tell(now, run, outcome, opened, clean_line(exception_type, LONGEST_TAG))
+        self._record(now, run, outcome, client_run, clean_line(exception_type, LONGEST_TAG))
         return {"status": "OK"}
 
     def client_left(self, client: str) -> None:
-        """Ends what it leaves open: a script that was killed says nothing any more."""
+        """Ends the runs of a client that disconnected: a killed script cannot end them itself."""
         now = time()
-        for run in [run for run, opened in self._open.items() if opened.client == client]:
-            self._tell(now, run, ERRED, self._open.pop(run), GONE)
+        for run in [id for id, client_run in self._open.items() if client_run.client == client]:
+            self._record(now, run, ERRED, self._open.pop(run), DISCONNECTED)
 
-    def _tell(self, now: float, run: str, outcome: str, opened: ClientRun, exception_type: str) -> None:
-        self._run((now, opened.start, run, outcome, *opened.told, exception_type))
+    def _record(self, now: float, run: str, outcome: str, client_run: ClientRun, exception_type: str) -> None:
+        self._append((now, client_run.start, run, outcome, *client_run.description, exception_type))
 
 
-def _told(told: Any) -> tuple[str, str, str, str]:
+def _description(told: Any) -> tuple[str, str, str, str]:
     known: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
     return (
         clean_line(known.get("name"), LONGEST_NAME),

@@ -1,4 +1,4 @@
-"""Tasks that erred, attempt by attempt, and the workers that died with them."""
+"""Records each failed attempt of a task, and the workers that it failed or died on."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ from distributed import Scheduler
 from observatory.agent.delivery.buffer import Buffer
 
 MAXIMUM_REMEMBERED = 100_000
-"""tasks whose earlier workers are remembered"""
+"""Most tasks whose earlier workers are remembered."""
 MAXIMUM_TEXT = 100_000
 ERROR = 1
 MESSAGE = "task-erred"
 
 
 class Errors:
-    """Takes the message of each failed attempt before and after the scheduler acts on it."""
+    """Makes rows of kind `error`, from the workers' messages and the transitions that follow from them."""
 
     def __init__(
         self,
         scheduler: Scheduler,
         buffer: Buffer,
-        timed: Callable[[Any, int, Mapping[str, Any]], None],
+        record_spans: Callable[[Any, int, Mapping[str, Any]], None],
     ) -> None:
         self.scheduler = scheduler
-        self.timed = timed
+        self.record_spans = record_spans
         self._append = buffer.appender("error")
         self._workers: dict[Any, list[str]] = {}
-        """where a task failed or died before, in order"""
+        """Addresses that a task failed or died on so far, in order."""
         self._erring: Any = None
-        """the task whose failed attempt the scheduler is acting on, as a list of one"""
+        """While the scheduler handles a failed attempt: a list with the key of its task."""
         self._dependents = 0
+        """Tasks that erred while it was handled, the failed one included."""
 
     def install(self) -> None:
-        """Reads the workers' messages of failed attempts: no hook tells of one that another follows."""
+        """Wraps the handler of failed attempts: no plugin hook reports an attempt that is retried."""
         self._handler = handler = self.scheduler.stream_handlers[MESSAGE]
         self.scheduler.stream_handlers[MESSAGE] = functools.partial(self._handle, handler)
 
@@ -67,36 +68,36 @@ class Errors:
         task, state, retries = before
         erred = state != "erred" and task.state == "erred"
         if not erred and task.retries >= retries:
-            return  # a message that came too late: the scheduler ignored it
+            return  # the message was out of date and the scheduler ignored it
         now = time()
         worker = str(message.get("worker") or "")
         workers = self._remember(key, worker)
-        self.timed(key, ERROR, message)
+        self.record_spans(key, ERROR, message)
         text = _text(message.get("exception_text"))
-        kind, said = split(text)
+        kind, text = split(text)
         outcome = "erred" if erred else "retried"
         trace = _text(message.get("traceback_text"))
         dependents = max(0, self._dependents - 1) if erred else 0
         left = max(0, task.retries)
-        self._append((now, key, worker, outcome, kind, said, trace, left, json.dumps(workers), dependents))
+        self._append((now, key, worker, outcome, kind, text, trace, left, json.dumps(workers), dependents))
 
     def erred(self, key: Any, now: float, message: Mapping[str, Any]) -> None:
-        """A task became erred. Records what no worker told of: its workers died, or none may run it."""
+        """A task became erred. Records it if no worker reported it: its workers died or none may run it."""
         if self._erring is not None:
             self._dependents += 1
             return
         if "exception" not in message:
-            return  # it needs one that erred, which is recorded
+            return  # erred because a dependency erred, which is recorded
         worker = str(message.get("worker") or "")
         error = _unpickled(message["exception"])
         kind = type(error).__name__ if error is not None else split(_text(message.get("exception_text")))[0]
-        said = _shown(error) if error is not None else _text(message.get("exception_text"))
+        text = _str(error) if error is not None else _text(message.get("exception_text"))
         outcome = "killed" if kind == "KilledWorker" else "erred"
         workers = self._remember(key, worker)
-        self._append((now, key, worker, outcome, kind, said, "", 0, json.dumps(workers), 0))
+        self._append((now, key, worker, outcome, kind, text, "", 0, json.dumps(workers), 0))
 
-    def died(self, keys: Iterable[Any], worker: str) -> None:
-        """A worker is gone that was processing these tasks."""
+    def worker_died(self, keys: Iterable[Any], worker: str) -> None:
+        """A worker left while it was processing these tasks."""
         for key in keys:
             self._remember(key, worker)
 
@@ -109,18 +110,19 @@ class Errors:
         return workers
 
     def forget(self, key: Any) -> None:
+        """Forgets a task's workers."""
         self._workers.pop(key, None)
 
 
 def split(text: str) -> tuple[str, str]:
-    """(type, message) of an exception that Dask shows as `repr`: ValueError('no')."""
+    """Splits the `repr` of an exception, ValueError('no'), into (type, message); type "" if unknown."""
     name, bracket, rest = text.partition("(")
     if not bracket or not all(part.isidentifier() for part in name.split(".")):
         return "", text
-    said = rest.removesuffix(")")
-    if len(said) > 1 and said[0] in "'\"" and said[-1] == said[0]:
-        said = said[1:-1].replace("\\n", "\n").replace("\\'", "'").replace('\\"', '"')
-    return name, said
+    message = rest.removesuffix(")")
+    if len(message) > 1 and message[0] in "'\"" and message[-1] == message[0]:
+        message = message[1:-1].replace("\\n", "\n").replace("\\'", "'").replace('\\"', '"')
+    return name, message
 
 
 def _text(value: Any) -> str:
@@ -128,7 +130,7 @@ def _text(value: Any) -> str:
 
 
 def _unpickled(exception: Any) -> BaseException | None:
-    """The scheduler's own exception, which it pickled itself a moment ago; None for one of a worker's."""
+    """The scheduler's own exception, which it just pickled itself; None for an exception of a worker."""
     if not isinstance(exception, bytes):
         return None
     try:
@@ -138,8 +140,8 @@ def _unpickled(exception: Any) -> BaseException | None:
     return error if isinstance(error, BaseException) else None
 
 
-def _shown(error: BaseException) -> str:
+def _str(error: BaseException) -> str:
     try:
         return str(error)[:MAXIMUM_TEXT]
-    except Exception:  # somebody's own __str__
+    except Exception:  # a __str__ that raises
         return ""

@@ -1,4 +1,4 @@
-"""What is logged to Dask's topics, by Dask itself and by users: steals, shuffles, scaling, anything else."""
+"""Records events logged to Dask's topics by Dask and by users: steals, shuffles, scaling and others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from observatory.agent.scheduler.worker_lifetimes import WorkerLifetimes
 STEALING = "stealing"
 SHUFFLES = "p2p"
 SCALING = "adaptive_target"
-KNOWN = {
+RECORDED_ELSEWHERE = {
     "add-worker",
     "remove-worker",
     "add-client",
@@ -30,13 +30,13 @@ KNOWN = {
     "closing-worker",
     "run-function",
 }
-"""actions that hooks, or rows of other kinds, tell of"""
+"""Actions that are recorded elsewhere: by plugin hooks or as rows of other kinds."""
 MAXIMUM_DETAIL = 20_000
 CONFIRMATION = ("confirm", "already-computing")
 
 
 class Events:
-    """Rows of kinds `event` and `steal`."""
+    """Makes rows of kinds `event` and `steal`."""
 
     def __init__(
         self, scheduler: Scheduler, buffer: Buffer, errors: Errors, lifetimes: WorkerLifetimes
@@ -48,23 +48,25 @@ class Events:
         self._steal = buffer.appender("steal")
         self._target: int | None = None
 
-    def tell(self, kind: str, worker: str, message: str, **detail: Any) -> None:
+    def record(self, kind: str, worker: str, message: str, **detail: Any) -> None:
         self._event((time(), kind, worker, _json({"message": message, **detail})))
 
     def client(self, kind: str, client: str) -> None:
-        self.tell(
+        self.record(
             kind, "", f"{client} {'connected' if kind == 'client-added' else 'disconnected'}", client=client
         )
 
     def logged(self, topic: str, message: Any) -> None:
-        """Takes what SchedulerPlugin.log_event tells."""
+        """Records one event of SchedulerPlugin.log_event."""
         if topic == STEALING:
-            self._stolen(message)
+            self._record_steal(message)
             return
         action = message.get("action") if isinstance(message, dict) else None
         if topic == "all":
             if action == "remove-worker":
-                self.errors.died(message.get("processing-tasks") or (), str(message.get("worker") or ""))
+                self.errors.worker_died(
+                    message.get("processing-tasks") or (), str(message.get("worker") or "")
+                )
             elif action == "retire-workers":
                 for address in message.get("retired") or message.get("workers") or ():
                     self.lifetimes.retired(str(address))
@@ -74,22 +76,22 @@ class Events:
             self.lifetimes.closing(topic, str(message.get("reason") or ""))
         elif action == "retired":
             self.lifetimes.retired(topic)
-        if action in KNOWN or (topic == "all" and self._is_told_elsewhere(message)):
+        if action in RECORDED_ELSEWHERE or (topic == "all" and self._is_duplicate(message)):
             return
-        self._told(topic, action, message)
+        self._record_topic(topic, action, message)
 
-    def _is_told_elsewhere(self, message: dict[str, Any]) -> bool:
-        """Dask logs most of what it logs to all to the topic of the client or worker, too."""
+    def _is_duplicate(self, message: dict[str, Any]) -> bool:
+        """Whether Dask logs this event to the topic of a client too."""
         return bool(message.get("client"))
 
-    def _told(self, topic: str, action: Any, message: Any) -> None:
+    def _record_topic(self, topic: str, action: Any, message: Any) -> None:
         worker = topic if topic in self.scheduler.workers else ""
         kind = "shuffle" if topic == SHUFFLES else "topic"
-        said = f"{topic}: {action}" if isinstance(action, str) else f"{topic}: {_short(message)}"
-        self._event((time(), kind, worker, _json({"message": said, "topic": topic, "event": message})))
+        text = f"{topic}: {action}" if isinstance(action, str) else f"{topic}: {_short(message)}"
+        self._event((time(), kind, worker, _json({"message": text, "topic": topic, "event": message})))
 
-    def _stolen(self, message: Any) -> None:
-        """Requests come as a list of tuples, what became of them as a tuple each (distributed.stealing)."""
+    def _record_steal(self, message: Any) -> None:
+        """Records steals: a request is a list of tuples, an outcome a single tuple (distributed.stealing)."""
         now = time()
         outcome, *rest = message
         if outcome == "request":
@@ -105,41 +107,41 @@ class Events:
         self._steal((now, str(outcome), key, victim, thief, -1, 0.0, 0.0, 0.0))
 
     def install(self) -> None:
-        """Listens to what adaptive scaling is told when it asks how many workers there should be."""
+        """Wraps the handler that adaptive scaling calls for its target number of workers."""
         self._handler = handler = self.scheduler.handlers[SCALING]
-        self.scheduler.handlers[SCALING] = self._asked(handler)
+        self.scheduler.handlers[SCALING] = self._recording_target(handler)
 
     def uninstall(self) -> None:
         self.scheduler.handlers[SCALING] = self._handler
 
-    def _asked(self, handler: Callable[..., Any]) -> Callable[..., Any]:
+    def _recording_target(self, handler: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(handler)
-        async def asked(*arguments: Any, **named: Any) -> Any:
+        async def adaptive_target(*arguments: Any, **named: Any) -> Any:
             target = handler(*arguments, **named)
             if inspect.isawaitable(target):
                 target = await target
             if isinstance(target, int) and target != self._target:
                 workers = len(self.scheduler.workers)
-                said = f"adaptive scaling wants {target} workers; there are {workers}"
-                self.tell("adaptive-target", "", said, target=target, workers=workers, before=self._target)
+                text = f"adaptive scaling wants {target} workers; there are {workers}"
+                self.record("adaptive-target", "", text, target=target, workers=workers, before=self._target)
                 self._target = target
             return target
 
-        return asked
+        return adaptive_target
 
 
 def _short(message: Any) -> str:
     try:
         return str(message)[:200]
-    except Exception:  # somebody's own __str__
+    except Exception:  # a __str__ that raises
         return f"<{type(message).__name__}>"
 
 
 def _json(detail: dict[str, Any]) -> str:
-    """JSON of what may be anything, no longer than MAXIMUM_DETAIL characters."""
+    """JSON of any values, at most MAXIMUM_DETAIL characters; only the message when it would be longer."""
     try:
         text = json.dumps(detail, default=_short, skipkeys=True)
-    except Exception:  # cycles, numbers that JSON has not
+    except Exception:  # cycles and other values without JSON
         text = json.dumps({"message": _short(detail.get("message")), "event": _short(detail)})
     if len(text) <= MAXIMUM_DETAIL:
         return text

@@ -1,4 +1,4 @@
-"""Computations: the code that submitted them, which groups and tasks need which, and what was asked for."""
+"""Records submitted graphs: their code, dependencies, annotations, priorities and resources."""
 
 from __future__ import annotations
 
@@ -19,49 +19,49 @@ MAXIMUM_NAME = 400
 
 
 class Graphs:
-    """Rows of kinds `computation`, `group_dependency`, `dependency` and `task`.
+    """Makes rows of kinds `computation`, `group_dependency`, `dependency` and `task`.
 
-    Works while the scheduler takes a graph in, which takes it some fifty times as long a task.
+    It runs inside Scheduler.update_graph, which itself takes about fifty times as long per task.
     """
 
     def __init__(self, scheduler: Scheduler, buffer: Buffer, limit: int) -> None:
         self.scheduler = scheduler
         self.limit = limit
-        """tasks and edges of one graph that are recorded one by one"""
+        """Most tasks, and most edges, of one graph that are recorded one by one."""
         self._computation = buffer.appender("computation")
         self._group = buffer.appender("group_dependency")
         self._edge = buffer.appender("dependency")
         self._task = buffer.appender("task")
         self._event = buffer.appender("event")
 
-    def updated(self, told: Mapping[str, Any]) -> None:
-        """Takes what SchedulerPlugin.update_graph tells."""
+    def record(self, update: Mapping[str, Any]) -> None:
+        """Records the arguments of SchedulerPlugin.update_graph."""
         now = time()
         scheduler = self.scheduler
-        tasks = [task for task in map(scheduler.tasks.get, told.get("tasks") or ()) if task is not None]
-        client = str(told.get("client") or "")
+        tasks = [task for task in map(scheduler.tasks.get, update.get("tasks") or ()) if task is not None]
+        client = str(update.get("client") or "")
         message = {"message": f"{client} submitted {len(tasks)} tasks", "client": client, "tasks": len(tasks)}
         self._event((now, "graph-updated", "", json.dumps(message)))
         if not tasks:
             return
         computation = scheduler.computations[-1] if scheduler.computations else None
-        identity = str(computation.id) if computation is not None else f"{scheduler.id}-{now:.6f}"
+        computation_id = str(computation.id) if computation is not None else f"{scheduler.id}-{now:.6f}"
         counts = Counter(task.group.name for task in tasks).most_common(MAXIMUM_GROUPS)
         groups = [(str(group)[:MAXIMUM_NAME], count) for group, count in counts]
         annotations = _annotations(computation)
         spans = _spans(scheduler, tasks[0])
         self._computation(
-            (now, identity, client, _code(computation), _json(groups), _json(annotations), _json(spans))
+            (now, computation_id, client, _code(computation), _json(groups), _json(annotations), _json(spans))
         )
         edges = Counter(
             (task.group.name, needed.group.name) for task in tasks for needed in task.dependencies
         )
         for (group, needed), count in edges.items():
-            self._group((now, identity, group, needed, count))
+            self._group((now, computation_id, group, needed, count))
         if sum(edges.values()) <= self.limit:
-            self._edges(now, identity, tasks)
+            self._edges(now, computation_id, tasks)
         if len(tasks) <= self.limit:
-            self._tasks(now, identity, tasks)
+            self._tasks(now, computation_id, tasks)
 
     def _edges(self, now: float, computation: str, tasks: Iterable[Any]) -> None:
         for task in tasks:
@@ -77,7 +77,7 @@ class Graphs:
 
 
 def _code(computation: Any) -> str:
-    """The source of the frames that submitted it, outermost first (Computation.code)."""
+    """Source of the frames that submitted a computation, outermost first (Computation.code)."""
     parts = []
     for frames in getattr(computation, "code", ()) or ():
         for frame in frames if isinstance(frames, tuple) and not hasattr(frames, "code") else (frames,):
@@ -92,10 +92,10 @@ def _annotations(computation: Any) -> Any:
 
 
 def _spans(scheduler: Scheduler, task: Any) -> list[str]:
-    """The tags of `distributed.span` that the task was made in, outermost first."""
+    """Names of the `distributed.span` contexts that the task was created in, outermost first."""
     extension = scheduler.extensions.get("spans")
-    identity = getattr(task.group, "span_id", None)
-    span = extension.spans.get(identity) if extension is not None and identity else None
+    span_id = getattr(task.group, "span_id", None)
+    span = extension.spans.get(span_id) if extension is not None and span_id else None
     names = [str(name) for name in span.name] if span is not None else []
     return [] if names == ["default"] else names
 
@@ -103,5 +103,5 @@ def _spans(scheduler: Scheduler, task: Any) -> list[str]:
 def _json(value: Any) -> str:
     try:
         return json.dumps(value, default=str, skipkeys=True)
-    except Exception:  # somebody's own annotations
+    except Exception:  # annotations without JSON
         return EMPTY if isinstance(value, dict) else "[]"

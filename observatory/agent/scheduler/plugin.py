@@ -1,6 +1,6 @@
-"""The agent on the scheduler: Dask's hooks append rows, a thread of its own sends them.
+"""The agent's scheduler plugin. Hooks append rows to a buffer; threads of its own encode and send them.
 
-Nothing in a hook encodes, waits or raises: a hook of `transition` costs about a microsecond.
+No hook encodes, waits or raises. One call of the `transition` hook costs about a microsecond.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 from observatory.agent.configuration import Configuration, read_configuration
 from observatory.agent.delivery.buffer import Buffer
-from observatory.agent.delivery.sender import Cluster, Sender
+from observatory.agent.delivery.sender import ClusterInfo, Sender
 from observatory.agent.logs import Listener, handler
 from observatory.agent.plugin_bundle import pack
 from observatory.agent.scheduler.client_runs import ClientRuns
@@ -28,33 +28,33 @@ from observatory.agent.scheduler.graphs import Graphs
 from observatory.agent.scheduler.samples import Sampler
 from observatory.agent.scheduler.worker_lifetimes import WorkerLifetimes
 from observatory.agent.scheduler.worker_messages import WorkerMessages
+from observatory.wire.records import Action, Status
 
 log = logging.getLogger("distributed.observatory")
 
-WORKER = ("observatory.agent.worker.plugin", "WorkerAgent", "observatory-worker")
-NANNY = ("observatory.agent.worker.nanny", "NannyAgent", "observatory-nanny")
+WORKER_PLUGIN = ("observatory.agent.worker.plugin", "WorkerAgent", "observatory-worker")
+NANNY_PLUGIN = ("observatory.agent.worker.nanny", "NannyAgent", "observatory-nanny")
 FLUSH = "observatory_flush"
-FLUSHING = 3.0
+FLUSH_TIMEOUT = 3.0
 UNREGISTER = "observatory_unregister"
-OK = 0
-ERROR = 1
-ACTIONS = {"compute": 0, "transfer": 1, "disk-read": 2, "disk-write": 3, "deserialize": 4, "serialize": 5}
+OK = int(Status.OK)
+ACTIONS = {action.label: int(action) for action in Action}
 
 
 class SchedulerAgent(SchedulerPlugin):
-    """Records what the scheduler knows and what the workers' and nannies' agents tell it."""
+    """Records the scheduler's state, and passes on the records of the workers' and nannies' agents."""
 
     name = "observatory"
     idempotent = True
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        """Raises ConfigurationError; nothing happens before `start`."""
+        """Reads the settings; does nothing else before `start`. Raises ConfigurationError."""
         self.configuration: Configuration = read_configuration(**given)
         self.scheduler: Any = None
         self.failures = 0
 
     async def start(self, scheduler: Scheduler) -> None:
-        """Begins to report. A scheduler that starts starts its plugins again: that changes nothing."""
+        """Starts recording. A starting scheduler calls this again for its plugins: that has no effect."""
         if self.scheduler is not None:
             return
         self.scheduler = scheduler
@@ -64,14 +64,14 @@ class SchedulerAgent(SchedulerPlugin):
         self.buffer = buffer = Buffer()
         self._transition = buffer.appender("transition")
         self._span = buffer.appender("span")
-        self.errors = Errors(scheduler, buffer, self._timed)
+        self.errors = Errors(scheduler, buffer, self._record_spans)
         self.lifetimes = WorkerLifetimes(scheduler, buffer)
         self.events = Events(scheduler, buffer, self.errors, self.lifetimes)
         self.graphs = Graphs(scheduler, buffer, configuration.key_edges_limit)
         self.sampler = Sampler(scheduler, buffer, configuration.sample_interval)
         self.worker_messages = WorkerMessages(scheduler, buffer)
         self.client_runs = ClientRuns(scheduler, buffer)
-        cluster = Cluster(scheduler.id, name, scheduler.address, _started(scheduler), self.since)
+        cluster = ClusterInfo(scheduler.id, name, scheduler.address, _started(scheduler), self.since)
         self.sender = Sender(configuration, cluster, buffer)
         self.listener = Listener(buffer.appender("log"), "scheduler", configuration.log_levels)
         handler.listen(self.listener)
@@ -83,16 +83,16 @@ class SchedulerAgent(SchedulerPlugin):
         self.lifetimes.install()
         self.sampler.start()
         self.sender.start()
-        await self._send_along(configuration)
+        await self._register_plugins(configuration)
         log.info("Observatory's agent reports to %s as %r", configuration.url, name)
 
-    async def _send_along(self, configuration: Configuration) -> None:
-        """Gives every worker and nanny, and each that will join, its agent."""
+    async def _register_plugins(self, configuration: Configuration) -> None:
+        """Installs the agent on every worker and nanny, including those that join later."""
         settings = configuration.for_workers()
         scheduler = self.scheduler
         for register, (module, plugin, name) in (
-            (scheduler.register_worker_plugin, WORKER),
-            (scheduler.register_nanny_plugin, NANNY),
+            (scheduler.register_worker_plugin, WORKER_PLUGIN),
+            (scheduler.register_nanny_plugin, NANNY_PLUGIN),
         ):
             payload = pack(module, plugin, settings)
             await register(None, plugin=payload, name=name, idempotent=True)
@@ -109,31 +109,31 @@ class SchedulerAgent(SchedulerPlugin):
                 state = self.scheduler.tasks[key].processing_on
                 worker = state.address if state is not None else ""
             elif finish == "memory":
-                self._timed(key, OK, kwargs)
-                self.sampler.held(key)
+                self._record_spans(key, OK, kwargs)
+                self.sampler.result_stored(key)
             elif start == "memory":
-                self.sampler.released(key)
+                self.sampler.result_released(key)
             elif finish == "erred":
                 self.errors.erred(key, now, kwargs)
             self._transition((now, key, start, finish, worker, stimulus))
-        except Exception:  # whatever went wrong, the scheduler goes on
+        except Exception:  # never disturb the scheduler
             self._failed("transition")
 
-    def _timed(self, key: Any, status: int, message: Mapping[str, Any]) -> None:
-        """The spans of a task that ended, from the worker's message."""
+    def _record_spans(self, key: Any, status: int, message: Mapping[str, Any]) -> None:
+        """Records the spans of a finished task, from the worker's message."""
         worker = message.get("worker") or ""
         thread = message.get("thread") or 0
         nbytes = message.get("nbytes") or 0
         typename = message.get("typename") or ""
         append = self._span
-        for timed in message.get("startstops") or ():
-            action = ACTIONS.get(timed["action"])
+        for span in message.get("startstops") or ():
+            action = ACTIONS.get(span["action"])
             if action is not None:
-                start, stop = timed["start"], timed["stop"]
+                start, stop = span["start"], span["stop"]
                 append((worker, thread, key, action, start, stop, nbytes, typename, status))
 
     def update_graph(self, scheduler: Scheduler, **kwargs: Any) -> None:
-        self._guarded("update_graph", self.graphs.updated, kwargs)
+        self._guarded("update_graph", self.graphs.record, kwargs)
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
         self._guarded("add_worker", self.lifetimes.added, worker)
@@ -150,17 +150,17 @@ class SchedulerAgent(SchedulerPlugin):
         self._guarded("remove_client", self.client_runs.client_left, client)
 
     def restart(self, scheduler: Scheduler) -> None:
-        self._guarded("restart", self.events.tell, "restarted", "", "the cluster was restarted")
+        self._guarded("restart", self.events.record, "restarted", "", "the cluster was restarted")
 
     def log_event(self, topic: str, msg: Any) -> None:
         self._guarded("log_event", self.events.logged, topic, msg)
 
     async def unregister(self) -> None:
-        """Dask's comm handler: leaves the scheduler as it was before `start`."""
+        """Dask comm handler: removes the agent and restores the scheduler's handlers."""
         scheduler = self.scheduler
         scheduler.remove_plugin(self.name)
-        await scheduler.unregister_worker_plugin(None, WORKER[2])
-        await scheduler.unregister_nanny_plugin(None, NANNY[2])
+        await scheduler.unregister_worker_plugin(None, WORKER_PLUGIN[2])
+        await scheduler.unregister_nanny_plugin(None, NANNY_PLUGIN[2])
         self.errors.uninstall()
         self.events.uninstall()
         self.worker_messages.uninstall()
@@ -169,11 +169,11 @@ class SchedulerAgent(SchedulerPlugin):
         await self._finish(is_last=False)
 
     async def before_close(self) -> None:
-        """The scheduler closes: what its workers still have to tell has a moment to come."""
+        """Records the end of all workers when the scheduler closes."""
         self._guarded("before_close", self.lifetimes.closed)
 
     async def close(self) -> None:
-        """Sends what is left, for a bounded time; what isn't sent then stays in the spool."""
+        """Sends the rest for a bounded time; unsent batches stay in the spool."""
         await self._flush_message_senders()
         await self._finish(is_last=True)
 
@@ -184,22 +184,24 @@ class SchedulerAgent(SchedulerPlugin):
         await asyncio.get_running_loop().run_in_executor(None, close)
 
     async def _flush_message_senders(self) -> None:
-        """What workers and nannies still have to tell comes now, or not at all."""
+        """Makes workers and nannies send their remaining records, for a bounded time."""
         for nanny in (False, True):
             with contextlib.suppress(Exception):
-                asked = self.scheduler.broadcast(msg={"op": FLUSH}, nanny=nanny, on_error="ignore")
-                await asyncio.wait_for(asked, FLUSHING)
+                flushed = self.scheduler.broadcast(msg={"op": FLUSH}, nanny=nanny, on_error="ignore")
+                await asyncio.wait_for(flushed, FLUSH_TIMEOUT)
 
     def _guarded(self, hook: str, function: Callable[..., Any], *arguments: Any) -> None:
         try:
             function(*arguments)
-        except Exception:  # whatever went wrong, the scheduler goes on
+        except Exception:  # never disturb the scheduler
             self._failed(hook)
 
     def _failed(self, hook: str) -> None:
         self.failures += 1
         if self.failures == 1:
-            log.exception("Observatory's agent failed in %s; further failures are only counted", hook)
+            log.exception(
+                "Observatory's agent failed in %s; further failures are counted but not logged", hook
+            )
 
 
 def _started(scheduler: Scheduler) -> float:

@@ -1,6 +1,6 @@
-"""What is measured at every tick: the scheduler, its workers' heartbeats, memory by prefix, and so on.
+"""Samples the scheduler's state periodically: its load, the workers' heartbeats, memory by prefix and more.
 
-The metrics that the collector makes of the stock endpoints have the same names (docs/metrics.md).
+The collector derives metrics of the same names from the stock endpoints (docs/metrics.md).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tornado.ioloop import PeriodicCallback
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.scheduler.shuffles import Shuffles
 from observatory.agent.worker.profiles import Profiles
-from observatory.wire.records import TASK_STATES
+from observatory.wire.records import TASK_STATES, MetricType
 
-GAUGE, COUNTER = 1, 2
+GAUGE, COUNTER = int(MetricType.GAUGE), int(MetricType.COUNTER)
 SLOW = 5
-"""ticks between two looks at what changes slowly"""
+"""Ticks between two samples of values that change slowly."""
 MAXIMUM_SPANS = 100
-"""newest spans whose metrics are told one by one"""
+"""Newest Dask spans whose metrics are sampled."""
 MEMORY = ("process", "managed", "unmanaged", "spilled")
 STATES = tuple(state for state in TASK_STATES if state != "forgotten")
 
@@ -36,27 +36,27 @@ class Sampler:
         self._sample = buffer.appender("sample")
         self._profile = buffer.appender("profile")
         self._profiles = Profiles(scheduler, "")
-        self._shuffles = Shuffles(scheduler, buffer, self._tell)
+        self._shuffles = Shuffles(scheduler, buffer, self._add)
         self._interval = interval
         self._series: dict[tuple[Any, ...], str] = {}
         self._heartbeats: dict[str, float] = {}
-        """when each worker was heard last"""
-        self._kinds: dict[str, dict[str, int]] = {}
-        """bytes by type of each worker's memory, as its last heartbeat told them"""
+        """Arrival of each worker's last heartbeat."""
+        self._memory_by_type: dict[str, dict[str, int]] = {}
+        """Bytes by type of memory in each worker's last heartbeat."""
         self._counters: dict[str, float] = {}
         self._ticks = 0
-        self._held: dict[Any, tuple[str, int]] = {}
+        self._results: dict[Any, tuple[str, int]] = {}
         self._memory: dict[str, int] = {}
-        """bytes of results in memory by prefix"""
+        """Bytes of results in memory by prefix."""
         self.states: defaultdict[str, int] = defaultdict(int, dict.fromkeys(STATES, 0))
-        """tasks by state; the hook of `transition` keeps it"""
+        """Number of tasks by state, updated by the plugin's `transition` hook."""
         self.failures = 0
 
     def start(self) -> None:
         for task in self.scheduler.tasks.values():
             self.states[task.state] += 1
             if task.state == "memory":
-                self.held(task.key)
+                self.result_stored(task.key)
         self._callback = PeriodicCallback(self._tick, self._interval * 1000)
         self._callback.start()
 
@@ -64,42 +64,43 @@ class Sampler:
         self._callback.stop()
         self._tick()
 
-    def held(self, key: Any) -> None:
+    def result_stored(self, key: Any) -> None:
         """A task's result is in memory."""
         task = self.scheduler.tasks[key]
         prefix, nbytes = task.prefix.name, max(0, task.nbytes)
-        self._held[key] = (prefix, nbytes)
+        self._results[key] = (prefix, nbytes)
         self._memory[prefix] = self._memory.get(prefix, 0) + nbytes
 
-    def released(self, key: Any) -> None:
-        """A task's result isn't in memory any more."""
-        prefix, nbytes = self._held.pop(key, ("", 0))
+    def result_released(self, key: Any) -> None:
+        """A task's result left memory."""
+        prefix, nbytes = self._results.pop(key, ("", 0))
         if prefix:
             self._memory[prefix] -= nbytes
 
     def forget(self, worker: str) -> None:
+        """Forgets a worker that left."""
         self._heartbeats.pop(worker, None)
-        self._kinds.pop(worker, None)
+        self._memory_by_type.pop(worker, None)
         self._series = {key: series for key, series in self._series.items() if key[1] != worker}
 
     def _tick(self) -> None:
         try:
             now = time()
             self._ticks += 1
-            self._cluster(now)
-            self._scheduler(now)
+            self._sample_cluster(now)
+            self._sample_scheduler(now)
             for address, worker in list(self.scheduler.workers.items()):
-                self._worker(now, address, worker)
-            self._memory_of_cluster(now)
-            self._shuffles.look(now)
+                self._sample_worker(now, address, worker)
+            self._sample_cluster_memory(now)
+            self._shuffles.sample(now)
             for row in self._profiles.rows():
                 self._profile(row)
             if self._ticks % SLOW == 0:
-                self._slowly(now)
-        except Exception:  # the scheduler goes on
+                self._sample_slow(now)
+        except Exception:  # never disturb the scheduler
             self.failures += 1
 
-    def _tell(
+    def _add(
         self,
         now: float,
         metric: str,
@@ -116,85 +117,86 @@ class Sampler:
             series = self._series[key] = json.dumps([metric, labels or {}, worker, type])
         self._sample((now, float(value), series))
 
-    def _counted(self, now: float, metric: str, value: float, labels: Mapping[str, str]) -> None:
-        """Tells a counter that changed."""
+    def _add_counter(self, now: float, metric: str, value: float, labels: Mapping[str, str]) -> None:
+        """Adds a sample of a counter if it changed."""
         key = f"{metric}{labels}"
         if self._counters.get(key) != value:
             self._counters[key] = value
-            self._tell(now, metric, value, labels, type=COUNTER)
+            self._add(now, metric, value, labels, type=COUNTER)
 
-    def _cluster(self, now: float) -> None:
+    def _sample_cluster(self, now: float) -> None:
         scheduler = self.scheduler
         for state in STATES:
             if state != "released":
-                self._tell(
+                self._add(
                     now, "observatory_cluster_tasks", max(0, self.states.get(state, 0)), {"state": state}
                 )
         released = len(scheduler.tasks) - sum(
             count for state, count in self.states.items() if state in STATES and state != "released"
         )
-        self._tell(now, "observatory_cluster_tasks", max(0, released), {"state": "released"})
+        self._add(now, "observatory_cluster_tasks", max(0, released), {"state": "released"})
         for state, count in (
             ("total", len(scheduler.workers)),
             ("idle", len(scheduler.idle)),
             ("saturated", len(scheduler.saturated)),
         ):
-            self._tell(now, "observatory_cluster_workers", count, {"state": state})
-        self._tell(now, "observatory_cluster_threads", scheduler.total_nthreads)
-        self._tell(now, "observatory_cluster_clients", len(scheduler.clients))
+            self._add(now, "observatory_cluster_workers", count, {"state": state})
+        self._add(now, "observatory_cluster_threads", scheduler.total_nthreads)
+        self._add(now, "observatory_cluster_clients", len(scheduler.clients))
 
-    def _scheduler(self, now: float) -> None:
-        """SystemMonitor.recent(), the event loop's observed tick, and the tasks that wait."""
+    def _sample_scheduler(self, now: float) -> None:
+        """From SystemMonitor.recent(), the event loop's tick and the queue."""
         recent = self.scheduler.monitor.recent()
-        self._tell(now, "observatory_scheduler_cpu_percent", recent.get("cpu"))
-        self._tell(now, "observatory_scheduler_memory_bytes", recent.get("memory"))
-        self._tell(now, "observatory_scheduler_gil_contention_ratio", recent.get("gil_contention"))
+        self._add(now, "observatory_scheduler_cpu_percent", recent.get("cpu"))
+        self._add(now, "observatory_scheduler_memory_bytes", recent.get("memory"))
+        self._add(now, "observatory_scheduler_gil_contention_ratio", recent.get("gil_contention"))
         tick = getattr(self.scheduler, "_tick_interval_observed", None)
-        self._tell(now, "observatory_scheduler_event_loop_interval_seconds", tick)
-        self._tell(now, "observatory_scheduler_queued_tasks", len(getattr(self.scheduler, "queued", ())))
+        self._add(now, "observatory_scheduler_event_loop_interval_seconds", tick)
+        self._add(now, "observatory_scheduler_queued_tasks", len(getattr(self.scheduler, "queued", ())))
 
-    def _worker(self, now: float, address: str, worker: Any) -> None:
-        self._tell(now, "observatory_worker_processing_tasks", len(worker.processing), worker=address)
-        self._tell(now, "observatory_worker_occupancy_seconds", worker.occupancy, worker=address)
+    def _sample_worker(self, now: float, address: str, worker: Any) -> None:
+        self._add(now, "observatory_worker_processing_tasks", len(worker.processing), worker=address)
+        self._add(now, "observatory_worker_occupancy_seconds", worker.occupancy, worker=address)
         if worker.last_seen == self._heartbeats.get(address):
             return
         self._heartbeats[address] = worker.last_seen
-        self._kinds[address] = dict(memory(worker))
+        self._memory_by_type[address] = dict(memory(worker))
         for metric, labels, value in heartbeat(worker):
-            self._tell(worker.last_seen or now, metric, value, labels, address)
+            self._add(worker.last_seen or now, metric, value, labels, address)
 
-    def _slowly(self, now: float) -> None:
+    def _sample_slow(self, now: float) -> None:
+        """Samples values that change slowly."""
         for prefix, nbytes in list(self._memory.items()):
-            self._tell(now, "observatory_prefix_memory_bytes", nbytes, {"prefix": prefix})
+            self._add(now, "observatory_prefix_memory_bytes", nbytes, {"prefix": prefix})
             if not nbytes:
                 del self._memory[prefix]
-        self._finished(now)
-        self._fine(now, self.scheduler.cumulative_worker_metrics, {})
+        self._sample_finished(now)
+        self._sample_fine(now, self.scheduler.cumulative_worker_metrics, {})
         extension = self.scheduler.extensions.get("spans")
         if extension is not None:
             for span in list(extension.spans.values())[-MAXIMUM_SPANS:]:
-                self._fine(now, span._cumulative_worker_metrics, {"span": span.id})
-        self._stealing(now)
+                self._sample_fine(now, span._cumulative_worker_metrics, {"span": span.id})
+        self._sample_stealing(now)
 
-    def _finished(self, now: float) -> None:
-        """What all tasks came to, and what they took: the sums over TaskPrefix."""
+    def _sample_finished(self, now: float) -> None:
+        """Finished tasks and their durations, summed over all TaskPrefix."""
         prefixes = list(self.scheduler.task_prefixes.values())
         finished = sum(prefix.state_counts[state] for prefix in prefixes for state in ("memory", "erred"))
-        self._tell(now, "observatory_cluster_tasks_finished_total", finished, type=COUNTER)
+        self._add(now, "observatory_cluster_tasks_finished_total", finished, type=COUNTER)
         for action in ("compute", "transfer"):
             seconds = sum(prefix.all_durations[action] for prefix in prefixes)
             labels = {"action": action}
-            self._tell(now, "observatory_cluster_task_seconds_total", seconds, labels, type=COUNTER)
+            self._add(now, "observatory_cluster_task_seconds_total", seconds, labels, type=COUNTER)
 
-    def _memory_of_cluster(self, now: float) -> None:
-        for kind in MEMORY:
-            value = sum(kinds[kind] for kinds in self._kinds.values())
-            self._tell(now, "observatory_cluster_memory_bytes", value, {"type": kind})
+    def _sample_cluster_memory(self, now: float) -> None:
+        for type in MEMORY:
+            value = sum(by_type[type] for by_type in self._memory_by_type.values())
+            self._add(now, "observatory_cluster_memory_bytes", value, {"type": type})
         limit = sum(worker.memory_limit or 0 for worker in self.scheduler.workers.values())
-        self._tell(now, "observatory_cluster_memory_limit_bytes", limit)
+        self._add(now, "observatory_cluster_memory_limit_bytes", limit)
 
-    def _fine(self, now: float, metrics: Mapping[Any, float], labels: Mapping[str, str]) -> None:
-        """Fine performance metrics: (context, …, prefix, activity, unit); "execute" alone has a prefix."""
+    def _sample_fine(self, now: float, metrics: Mapping[Any, float], labels: Mapping[str, str]) -> None:
+        """Fine performance metrics: (context, …, prefix, activity, unit); only "execute" has a prefix."""
         for name, value in list(metrics.items()):
             parts = [str(part) for part in name] if isinstance(name, tuple) else [str(name)]
             if len(parts) < 3:
@@ -202,14 +204,14 @@ class Sampler:
             context, activity, unit = parts[0], parts[-2], parts[-1]
             prefix = parts[-3] if context == "execute" and len(parts) > 3 else ""
             named = {"context": context, "prefix": prefix, "activity": activity, "unit": unit, **labels}
-            self._counted(now, "observatory_fine_performance_total", value, named)
+            self._add_counter(now, "observatory_fine_performance_total", value, named)
 
-    def _stealing(self, now: float) -> None:
+    def _sample_stealing(self, now: float) -> None:
         extension = self.scheduler.extensions.get("stealing")
         for name, by_level in getattr(extension, "metrics", {}).items():
             unit = "seconds_total" if "cost" in name else "requests_total"
             for level, value in list(by_level.items()):
-                self._counted(now, f"observatory_stealing_{unit}", value, {"level": str(level)})
+                self._add_counter(now, f"observatory_stealing_{unit}", value, {"level": str(level)})
 
 
 def heartbeat(worker: Any) -> Iterator[tuple[str, dict[str, str], Any]]:
@@ -222,9 +224,9 @@ def heartbeat(worker: Any) -> Iterator[tuple[str, dict[str, str], Any]]:
     yield "observatory_worker_event_loop_interval_seconds", {}, metrics.get("event_loop_interval")
     yield "observatory_worker_file_descriptors", {}, metrics.get("num_fds")
     for medium, name in (("net", "network"), ("disk", "disk")):
-        told = metrics.get(f"host_{medium}_io") or {}
+        rates = metrics.get(f"host_{medium}_io") or {}
         for direction in ("read", "write"):
-            rate = told.get(f"{direction}_bps")
+            rate = rates.get(f"{direction}_bps")
             yield f"observatory_worker_host_{name}_bytes_per_second", {"direction": direction}, rate
     transfer = metrics.get("transfer") or {}
     for direction in ("incoming", "outgoing"):

@@ -1,4 +1,4 @@
-"""P2P shuffles: that they began and ended, and how much they have moved."""
+"""Records P2P shuffles: their start, end and progress."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from observatory.agent.delivery.buffer import Buffer
 
 MEDIA = ("comm", "disk")
 LONGEST = 100
-"""characters of a shuffle's id"""
+"""Most characters of a shuffle's id."""
 
 
 class Shuffles:
-    """Looks at each tick: one that began and ended between two of them isn't seen."""
+    """Compares the active shuffles at each tick. A shuffle shorter than a tick is not recorded."""
 
-    def __init__(self, scheduler: Scheduler, buffer: Buffer, tell: Callable[..., None]) -> None:
-        """`tell(time, metric, value, labels)` makes a sample."""
+    def __init__(self, scheduler: Scheduler, buffer: Buffer, add_sample: Callable[..., None]) -> None:
+        """`add_sample(time, metric, value, labels)` records a sample."""
         self.scheduler = scheduler
         self._event = buffer.appender("event")
-        self._tell = tell
-        self._began: dict[str, float] = {}
+        self._add_sample = add_sample
+        self._started: dict[str, float] = {}
 
-    def look(self, now: float) -> None:
-        """ShuffleSchedulerPlugin.active_shuffles, and the workers' heartbeats there."""
+    def sample(self, now: float) -> None:
+        """Reads ShuffleSchedulerPlugin.active_shuffles and the heartbeats of its workers."""
         plugin = self.scheduler.plugins.get("shuffle") or self.scheduler.extensions.get("shuffle")
-        active = {str(identity)[:LONGEST]: state for identity, state in _items(plugin, "active_shuffles")}
-        for identity, state in active.items():
-            if identity not in self._began:
-                self._began[identity] = now
+        active = {str(id)[:LONGEST]: state for id, state in _items(plugin, "active_shuffles")}
+        for id, state in active.items():
+            if id not in self._started:
+                self._started[id] = now
                 workers = len(getattr(state, "participating_workers", ()))
-                said = f"a P2P shuffle between {workers} workers began"
-                self._happened(now, said, state="began", shuffle=identity, workers=workers)
-        for identity in self._began.keys() - active.keys():
-            seconds = now - self._began.pop(identity)
-            said = f"a P2P shuffle ended after {seconds:.1f} s"
-            self._happened(now, said, state="ended", shuffle=identity, seconds=seconds)
-        for identity, by_worker in _items(plugin, "heartbeats"):
-            self._progress(now, str(identity)[:LONGEST], list(by_worker.values()))
+                message = f"a P2P shuffle between {workers} workers began"
+                self._record(now, message, state="began", shuffle=id, workers=workers)
+        for id in self._started.keys() - active.keys():
+            seconds = now - self._started.pop(id)
+            message = f"a P2P shuffle ended after {seconds:.1f} s"
+            self._record(now, message, state="ended", shuffle=id, seconds=seconds)
+        for id, by_worker in _items(plugin, "heartbeats"):
+            self._progress(now, str(id)[:LONGEST], list(by_worker.values()))
 
-    def _progress(self, now: float, shuffle: str, told: list[Any]) -> None:
+    def _progress(self, now: float, shuffle: str, heartbeats: list[Any]) -> None:
         sums: dict[tuple[str, str], float] = {}
-        for of_worker in told:
+        for heartbeat in heartbeats:
             for medium in MEDIA:
-                for what, value in (of_worker.get(medium) or {}).items():
+                for what, value in (heartbeat.get(medium) or {}).items():
                     if isinstance(value, (int, float)):
                         sums[medium, str(what)] = sums.get((medium, str(what)), 0) + value
         for (medium, what), value in sums.items():
             labels = {"shuffle": shuffle, "medium": medium, "what": what}
-            self._tell(now, "observatory_shuffle_bytes", value, labels)
+            self._add_sample(now, "observatory_shuffle_bytes", value, labels)
 
-    def _happened(self, now: float, message: str, **detail: Any) -> None:
+    def _record(self, now: float, message: str, **detail: Any) -> None:
         self._event((now, "shuffle", "", json.dumps({"message": message, **detail})))
 
 

@@ -1,4 +1,4 @@
-"""Workers: how they come, change, and go, and why."""
+"""Records how workers join, change their status and leave, and the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from distributed import Scheduler
 from observatory.agent.delivery.buffer import Buffer
 
 REASONS = (
-    # what the stimulus of a removal begins with, the reason that is stored, and what people read
+    # prefix of the stimulus, stored reason, text for people
     ("check-worker-ttl", "lost", "it sent no heartbeat for longer than distributed.scheduler.worker-ttl"),
     ("worker-ttl", "lost", "it sent no heartbeat for longer than distributed.scheduler.worker-ttl"),
     ("handle-worker-cleanup", "lost", "its connection to the scheduler broke"),
@@ -20,11 +20,11 @@ REASONS = (
     ("nanny-close", "removed", "its nanny closed"),
     ("scheduler-restart", "removed", "the cluster was restarted"),
 )
-"""distributed.scheduler.Scheduler.remove_worker's stimulus_id"""
+"""Why a worker left, by the stimulus_id of Scheduler.remove_worker."""
 
 
 class WorkerLifetimes:
-    """Rows of kinds `worker`, `gone` and `event`."""
+    """Makes rows of kinds `worker`, `gone` and `event`."""
 
     def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:
         self.scheduler = scheduler
@@ -33,26 +33,27 @@ class WorkerLifetimes:
         self._event = buffer.appender("event")
         self._retired: set[str] = set()
         self._closing: dict[str, str] = {}
-        """workers that said that they close, and why"""
+        """Reason by address of the workers that announced their end."""
         self._is_closed = False
 
     def install(self) -> None:
-        """Tells of the workers that are there already."""
+        """Records the workers that are already connected."""
         now = time()
         for address in list(self.scheduler.workers):
-            self._seen(address, now)
+            self._record_worker(address, now)
         message = "the agent began to report: from here on everything is known"
         self._event((now, "agent-started", "", json.dumps({"message": message, **_versions()})))
 
     def added(self, address: str) -> None:
+        """Records a worker that joined."""
         now = time()
         self._retired.discard(address)
         self._closing.pop(address, None)
-        self._seen(address, now)
+        self._record_worker(address, now)
         name = _name(self.scheduler.workers[address])
-        self.tell(now, "worker-added", address, f"{name or address} joined")
+        self._record_event(now, "worker-added", address, f"{name or address} joined")
 
-    def _seen(self, address: str, now: float) -> None:
+    def _record_worker(self, address: str, now: float) -> None:
         worker = self.scheduler.workers[address]
         detail = {
             "pid": getattr(worker, "pid", None),
@@ -75,7 +76,7 @@ class WorkerLifetimes:
         )
 
     def status_changed(self, address: str, message: dict[str, Any]) -> None:
-        """Dask's event of action worker-status-change."""
+        """Records Dask's event worker-status-change."""
         before, status = str(message.get("prev-status", "")), str(message.get("status", ""))
         worker = self.scheduler.workers.get(address)
         name = _name(worker) if worker is not None else ""
@@ -83,19 +84,21 @@ class WorkerLifetimes:
             self.retired(address)
         elif status == "closing":
             self.closing(address, "")
-        said = f"{name or address} is {status.replace('_', ' ')}, was {before.replace('_', ' ')}"
-        self.tell(time(), "worker-status", address, said, before=before, status=status)
+        text = f"{name or address} is {status.replace('_', ' ')}, was {before.replace('_', ' ')}"
+        self._record_event(time(), "worker-status", address, text, before=before, status=status)
         if worker is not None:
-            self._seen(address, time())
+            self._record_worker(address, time())
 
     def closing(self, address: str, reason: str) -> None:
-        """A worker closes in order, for a reason that may be known."""
+        """A worker announced that it closes; `reason` may be ""."""
         self._closing[address] = reason or self._closing.get(address, "")
 
     def retired(self, address: str) -> None:
+        """A worker is being retired."""
         self._retired.add(address)
 
     def removed(self, address: str, stimulus: str) -> None:
+        """Records the end of a worker and its reason."""
         if self._is_closed:
             return
         now = time()
@@ -104,7 +107,7 @@ class WorkerLifetimes:
         self._closing.pop(address, None)
         self._gone((now, address, reason))
         kind = "worker-lost" if reason == "lost" else "worker-removed"
-        self.tell(
+        self._record_event(
             now,
             kind,
             address,
@@ -114,23 +117,24 @@ class WorkerLifetimes:
         )
 
     def _why(self, address: str, stimulus: str) -> tuple[str, str]:
+        """(stored reason, text for people)."""
         if address in self._retired:
             return "retired", "it was retired"
         if address in self._closing:
             return "removed", f"it closed: {self._closing[address] or stimulus}"
-        for beginning, reason, why in REASONS:
-            if stimulus.startswith(beginning):
+        for prefix, reason, why in REASONS:
+            if stimulus.startswith(prefix):
                 return reason, why
         return "removed", stimulus or "it left"
 
     def closed(self) -> None:
-        """The scheduler closes, and with it all that are still there."""
+        """Records the end of all workers when the scheduler closes."""
         self._is_closed = True
         now = time()
         for address in list(self.scheduler.workers):
             self._gone((now, address, "cluster-ended"))
 
-    def tell(self, now: float, kind: str, address: str, message: str, **detail: Any) -> None:
+    def _record_event(self, now: float, kind: str, address: str, message: str, **detail: Any) -> None:
         self._event((now, kind, address, json.dumps({"message": message, **detail}, default=str)))
 
 

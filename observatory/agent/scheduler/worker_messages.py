@@ -1,4 +1,4 @@
-"""What workers and nannies send to the scheduler: taken once, checked, and passed on."""
+"""Receives the records of workers and nannies on the scheduler."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ MAXIMUM_ORIGINS = 100_000
 
 
 class WorkerMessages:
-    """The handler that couriers call. Each process numbers what it sends; an unanswered call comes again."""
+    """Accepts each message once: senders number their messages and repeat those without an answer."""
 
     def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:
         self.scheduler = scheduler
         self.appenders = {name: buffer.appender(name) for name in KINDS}
         self._numbers: dict[str, int] = {}
-        """the last number of each process"""
+        """Number of the last message by origin, the id of a process."""
         self.refused = 0
+        """Rows refused because they don't fit their kind."""
 
     def install(self) -> None:
         self.scheduler.handlers[HANDLER] = self.take
@@ -33,7 +34,7 @@ class WorkerMessages:
     def take(
         self, origin: str = "", number: int = 0, address: str = "", records: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Dask's comm handler. Answers what was taken, also when it was taken before."""
+        """Dask comm handler. Acknowledges the message, also when it was received before."""
         if number > self._numbers.get(origin, 0):
             self._numbers.pop(origin, None)
             self._numbers[origin] = number
@@ -57,7 +58,7 @@ class WorkerMessages:
 
 
 def _fits(field: Field, value: Any) -> bool:
-    """Whether the value can stand in the field's column."""
+    """Whether the value fits the type of the field."""
     if field.type is Type.KEY:
         return True
     if field.type.column == "text":

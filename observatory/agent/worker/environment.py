@@ -1,4 +1,4 @@
-"""What of a process's surroundings can explain how it fares; nothing is asked for over a network."""
+"""Describes a worker's environment: versions, configuration, machine. Makes no network requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONFIGURATION = (
     "distributed.comm.compression", "array.chunk-size", "array.rechunk.method", "dataframe.shuffle.method",
     "dataframe.convert-string", "optimization.fuse.active",
 )  # fmt: skip
-"""what of Dask's configuration changes how fast something runs; nothing in it is secret"""
+"""Dask settings that affect performance. None of them is secret."""
 INSTANCE_FILES = ("/sys/class/dmi/id/product_name", "/sys/class/dmi/id/sys_vendor")
 INSTANCE_VARIABLES = ("INSTANCE_TYPE", "NODE_INSTANCE_TYPE", "AWS_EXECUTION_ENV", "KUBERNETES_SERVICE_HOST",
                       "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")  # fmt: skip
@@ -31,7 +31,7 @@ CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limi
 
 
 def describe() -> dict[str, Any]:
-    """JSON-able."""
+    """A description that can be encoded as JSON."""
     return {
         "pid": os.getpid(),
         "executable": sys.executable,

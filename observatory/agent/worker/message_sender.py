@@ -1,4 +1,4 @@
-"""Takes a wal's messages to the scheduler, over Dask's own comms."""
+"""Sends the messages of a write-ahead log to the scheduler, over Dask's own comms."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from observatory.agent.worker.write_ahead_log import WriteAheadLog
 
 INTERVAL = 0.5
 TIMEOUT = 20.0
-LONGEST = 30.0
-URGENT = 0.1
-"""seconds between two messages that are sent at once"""
-CLOSING = 3.0
+LONGEST_PAUSE = 30.0
+URGENT_INTERVAL = 0.1
+"""Least seconds between two urgent messages."""
+FLUSH_TIMEOUT = 3.0
 
 
 class MessageSender:
-    """One call at a time; one that isn't answered is made again."""
+    """Calls the scheduler's handler for one message at a time, and repeats calls without an answer."""
 
     def __init__(
         self, server: Any, wal: WriteAheadLog, address: Callable[[], str], gather: Callable[[], None]
     ) -> None:
-        """`gather` puts into the wal what there is to tell at each tick."""
+        """`gather` appends new rows to the log; it is called at each tick."""
         self.server = server
         self.wal = wal
         self.address = address
@@ -35,38 +35,38 @@ class MessageSender:
         self._sending: asyncio.Lock = asyncio.Lock()
         self._pause = INTERVAL
         self._not_before = 0.0
-        self._urgent = 0.0
+        self._urgent_at = 0.0
 
     def start(self) -> None:
         self._callback = PeriodicCallback(self._tick, INTERVAL * 1000)
         self._callback.start()
 
-    def hurry(self) -> None:
-        """Something urgent is in the wal; of any thread."""
+    def send_soon(self) -> None:
+        """Sends urgent rows at once. May be called from any thread."""
         now = time.monotonic()
-        if now - self._urgent > URGENT:
-            self._urgent = now
+        if now - self._urgent_at > URGENT_INTERVAL:
+            self._urgent_at = now
             self.wal.seal(self.address())
-            with contextlib.suppress(RuntimeError):  # the loop is closed
+            with contextlib.suppress(RuntimeError):  # the event loop is closed
                 self.server.loop.add_callback(self._tick, False)
 
     async def flush(self) -> None:
-        """Sends all that there is, for a bounded time."""
+        """Sends all messages, for a bounded time."""
         self._not_before = 0.0
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._tick(), CLOSING)
+            await asyncio.wait_for(self._tick(), FLUSH_TIMEOUT)
 
     async def stop(self) -> None:
         self._callback.stop()
         await self.flush()
         self.wal.close()
 
-    async def _tick(self, gathers: bool = True) -> None:
+    async def _tick(self, gather: bool = True) -> None:
         try:
-            if gathers:
+            if gather:
                 self.gather()
             self.wal.seal(self.address())
-        except Exception:  # the worker goes on
+        except Exception:  # never disturb the worker
             self.failures += 1
         if time.monotonic() < self._not_before:
             return
@@ -79,13 +79,13 @@ class MessageSender:
                 call = self.server.scheduler.observatory_records(**vars(message))
                 answer = await asyncio.wait_for(call, TIMEOUT)
                 if answer.get("number") != message.number:
-                    raise ValueError("not an answer of an agent")
+                    raise ValueError("the handler is not an agent's")
             except asyncio.CancelledError:
                 raise
-            except Exception:  # the scheduler is away, busy, or has no agent any more
+            except Exception:  # the scheduler is gone, busy, or has no agent
                 self.failures += 1
                 self._not_before = time.monotonic() + self._pause
-                self._pause = min(LONGEST, self._pause * 2)
+                self._pause = min(LONGEST_PAUSE, self._pause * 2)
                 return
             self._pause = INTERVAL
             self.wal.done(message)

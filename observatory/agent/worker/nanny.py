@@ -1,4 +1,4 @@
-"""The agent in a nanny's process: its logs, the memory of its worker, and how that ended."""
+"""The agent's nanny plugin: records the nanny's logs, its worker's memory and how the worker ended."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import psutil
 from distributed.diagnostics.plugin import NannyPlugin
 from tornado.ioloop import PeriodicCallback
 
-from observatory.agent.logs import Listener, handler, speaking
+from observatory.agent.logs import Listener, current_listener, handler
 from observatory.agent.worker.message_sender import MessageSender
 from observatory.agent.worker.plugin import FLUSH, URGENT, levels_of
-from observatory.agent.worker.write_ahead_log import WriteAheadLog, left_by, path_for
+from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for, read_messages
+from observatory.wire.records import MetricType
 
 SAMPLING = 0.2
 SHARE = 0.02
-"""of the limit, by which memory has to change to be told before its time"""
-GAUGE = 1
+"""A change of memory by this share of the limit is sampled at once."""
+GAUGE = int(MetricType.GAUGE)
 
 
 class NannyAgent(NannyPlugin):
@@ -38,7 +39,7 @@ class NannyAgent(NannyPlugin):
         self.address = nanny.worker_address or ""
         self.wal = WriteAheadLog()
         self.memory = 0
-        self._told: tuple[float, int] = (0.0, 0)
+        self._last_sample: tuple[float, int] = (0.0, 0)
         self._process: psutil.Process | None = None
         self.message_sender = MessageSender(nanny, self.wal, lambda: self.address, lambda: None)
         levels = levels_of(self.settings)
@@ -49,7 +50,7 @@ class NannyAgent(NannyPlugin):
         nanny._on_worker_exit = self._exited
         self._callback = PeriodicCallback(self._measure, SAMPLING * 1000)
         self._callback.start()
-        self._measure()  # or who dies in its first moments would have no process id to be found by
+        self._measure()  # so that the process id is known even if the worker dies at once
         self.message_sender.start()
 
     async def teardown(self, nanny: Any) -> None:
@@ -62,10 +63,10 @@ class NannyAgent(NannyPlugin):
     def _logged(self, row: tuple[Any, ...]) -> None:
         self.wal.append("log", row)
         if row[3] >= URGENT:
-            self.message_sender.hurry()
+            self.message_sender.send_soon()
 
     def _measure(self) -> None:
-        """The memory of the worker's process, more often than the worker's heartbeats can tell it."""
+        """Samples the memory of the worker's process, more often than its heartbeats do."""
         try:
             process = self.nanny.process
             if process is None or not process.pid or not process.worker_address:
@@ -76,41 +77,41 @@ class NannyAgent(NannyPlugin):
             self.memory = self._process.memory_info().rss
         except (psutil.Error, OSError):
             return
-        now, before = time.time(), self._told
+        now, (last_time, last_memory) = time.time(), self._last_sample
         limit = self.nanny.memory_manager.memory_limit or 0
-        is_changed = limit and abs(self.memory - before[1]) > SHARE * limit
-        if is_changed or now - before[0] >= self.settings["sample_interval"]:
-            self._told = (now, self.memory)
+        is_changed = limit and abs(self.memory - last_memory) > SHARE * limit
+        if is_changed or now - last_time >= self.settings["sample_interval"]:
+            self._last_sample = (now, self.memory)
             series = json.dumps(["observatory_worker_memory_bytes", {"type": "process"}, self.address, GAUGE])
             self.wal.append("sample", (now, float(self.memory), series))
 
     async def _exited(self, exitcode: int | None) -> None:
-        """Stands before Nanny._on_worker_exit."""
+        """Replaces Nanny._on_worker_exit, and calls it."""
         try:
-            self._tell_exit(exitcode)
+            self._record_exit(exitcode)
         finally:
-            speaking.set(self.listener)
+            current_listener.set(self.listener)
             await self._on_worker_exit(exitcode)
 
     def _pid(self) -> int:
         return self._process.pid if self._process is not None else 0
 
-    def _tell_exit(self, exitcode: int | None) -> None:
+    def _record_exit(self, exitcode: int | None) -> None:
         pid = self._pid()
         if self.nanny.status.name == "running":
-            detail = self._exit(exitcode, pid)
+            detail = self._describe_exit(exitcode, pid)
             self.wal.append("event", (time.time(), "worker-restarted", self.address, json.dumps(detail)))
         path = path_for(self.nanny.address, pid)
-        self.wal.send_also(left_by(path))
+        self.wal.add_messages(read_messages(path))
         path.unlink(missing_ok=True)
-        self.message_sender.hurry()
+        self.message_sender.send_soon()
 
-    def _exit(self, exitcode: int | None, pid: int) -> dict[str, Any]:
+    def _describe_exit(self, exitcode: int | None, pid: int) -> dict[str, Any]:
         number = -exitcode if exitcode is not None and exitcode < 0 else 0
         name = _signal(number) if number else ""
         was_over = getattr(self.nanny.memory_manager, "_last_terminated_pid", -1) == pid
         how = f"was killed by {name}" if number else f"ended with exit code {exitcode}"
-        why = ", since it had used too much memory" if was_over else ""
+        why = ", because it used too much memory" if was_over else ""
         return {
             "message": f"the process of {self.address} {how}{why}: its nanny starts another one",
             "exitcode": exitcode,

@@ -1,4 +1,4 @@
-"""The agent in a worker's process: its logs, profiles, transfers and disk."""
+"""The agent's worker plugin: records the worker's logs, profiles, transfers and disk."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ URGENT = logging.WARNING
 
 
 def levels_of(settings: Mapping[str, Any]) -> dict[str, int]:
-    """By logger."""
+    """Lowest level by logger."""
     named = {"distributed": settings["log_level"], **settings["loggers"]}
     return {name: logging.getLevelName(str(level).upper()) for name, level in named.items()}
 
@@ -54,7 +54,7 @@ class WorkerAgent(WorkerPlugin):
         )
         handler.listen(self.listener)
         worker.handlers[FLUSH] = self.message_sender.flush
-        self._tell_of_itself()
+        self._record_worker()
         self.message_sender.start()
 
     async def teardown(self, worker: Any) -> None:
@@ -62,13 +62,13 @@ class WorkerAgent(WorkerPlugin):
         worker.handlers.pop(FLUSH, None)
         await self.message_sender.stop()
 
-    def _on_scheduler_clock(self, moment: float) -> float:
-        return moment + float(getattr(self.worker, "scheduler_delay", 0.0))
+    def _on_scheduler_clock(self, time: float) -> float:
+        return time + float(getattr(self.worker, "scheduler_delay", 0.0))
 
     def _logged(self, row: tuple[Any, ...]) -> None:
         self.wal.append("log", row)
         if row[3] >= URGENT:
-            self.message_sender.hurry()
+            self.message_sender.send_soon()
 
     def _gather(self) -> None:
         delay = float(getattr(self.worker, "scheduler_delay", 0.0))
@@ -80,7 +80,7 @@ class WorkerAgent(WorkerPlugin):
             for row in self.profiles.rows(delay):
                 self.wal.append("profile", row)
 
-    def _tell_of_itself(self) -> None:
+    def _record_worker(self) -> None:
         worker = self.worker
         resources = getattr(worker.state, "total_resources", None) or {}
         self.wal.append(
@@ -92,7 +92,7 @@ class WorkerAgent(WorkerPlugin):
                 worker.ip,
                 worker.state.nthreads,
                 float(worker.memory_manager.memory_limit or 0),
-                "running",  # its plugins are set up just before it is
+                "running",  # plugins are set up just before the worker gets this status
                 json.dumps(dict(resources), default=str),
                 json.dumps(describe(), default=str),
             ),

@@ -1,4 +1,4 @@
-"""Dask's statistical profiles as rows of kind `profile`: how often each stack was seen."""
+"""Converts Dask's statistical profiles to rows of kind `profile`: the number of samples of each stack."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from observatory.agent.logs import storable
 
 MAXIMUM_STACK = 100_000
 MAXIMUM_STACKS = 5_000
-"""of one tree"""
+"""Most stacks of one tree."""
 ROOT = "root"
 
 
 def stacks(tree: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """(stack, samples that ended in it) of a tree of distributed.profile; a line a frame, outermost first.
+    """(stack, number of samples that ended in it) of a tree of distributed.profile.
 
-    The profile of tasks doesn't count a sample in its innermost frame, only in those around it: where a frame
-    has one callee that is where they ended, where it has several Dask doesn't know, and they stay with it.
+    A stack has one line for each frame, outermost first. Dask's profile of tasks does not count a sample in
+    its innermost frame, only in the frames around it. The missing samples are assigned to the callee where a
+    frame has only one, else to the frame itself.
     """
     found = 0
     waiting: list[tuple[Mapping[str, Any], tuple[str, ...]]] = [(tree, ())]
@@ -34,43 +35,43 @@ def stacks(tree: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def _frame(node: Mapping[str, Any]) -> str:
-    told = node["description"]
-    return f"{told.get('name', '')}\t{told.get('filename', '')}\t{told.get('line_number', 0)}"
+    frame = node["description"]
+    return f"{frame.get('name', '')}\t{frame.get('filename', '')}\t{frame.get('line_number', 0)}"
 
 
-class History:
-    """Follows a deque of (time, what was seen until then), which Dask adds to each second or so."""
+class HistoryReader:
+    """Reads new entries (time, profile) of a deque to which Dask appends about once a second."""
 
     def __init__(self) -> None:
         self._until = 0.0
 
-    def news(self, history: Any) -> list[tuple[float, Any]]:
-        """What is new since the time before, oldest first."""
+    def new_entries(self, history: Any) -> list[tuple[float, Any]]:
+        """The entries since the last call, oldest first."""
         found: list[tuple[float, Any]] = []
-        for time, seen in reversed(list(history)):
+        for time, profile in reversed(list(history)):
             if time <= self._until:
                 break
-            found.append((time, seen))
+            found.append((time, profile))
         if found:
             self._until = found[0][0]
         return found[::-1]
 
 
 class Profiles:
-    """The profiles of one process, as rows."""
+    """The profiles of one process."""
 
     def __init__(self, server: Any, address: str) -> None:
         self.server = server
         self.address = address
-        self._tasks = History()
-        self._loop = History()
+        self._tasks = HistoryReader()
+        self._loop = HistoryReader()
 
     def rows(self, delay: float = 0.0) -> Iterator[tuple[Any, ...]]:
-        """New rows; `delay` is what the scheduler's clock is ahead of this one."""
-        for time, by_prefix in self._tasks.news(getattr(self.server, "profile_keys_history", ())):
+        """New rows of kind `profile`. `delay`: seconds that the scheduler's clock is ahead of this one."""
+        for time, by_prefix in self._tasks.new_entries(getattr(self.server, "profile_keys_history", ())):
             for prefix, tree in by_prefix.items():
                 for stack, count in stacks(tree):
                     yield time, self.address, "task", storable(str(prefix), 500), stack, count
-        for time, tree in self._loop.news(getattr(self.server.io_loop, "profile", ())):
+        for time, tree in self._loop.new_entries(getattr(self.server.io_loop, "profile", ())):
             for stack, count in stacks(tree):
                 yield time + delay, self.address, "event-loop", "", stack, count

@@ -1,4 +1,4 @@
-"""A worker's transfers as rows of kind `transfer`."""
+"""Converts a worker's transfer logs to rows of kind `transfer`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INCOMING, OUTGOING = 0, 1
 
 
 class Transfers:
-    """Follows Worker.transfer_incoming_log and transfer_outgoing_log."""
+    """Reads new entries of Worker.transfer_incoming_log and transfer_outgoing_log."""
 
     def __init__(self, worker: Any) -> None:
         self.worker = worker
@@ -21,30 +21,30 @@ class Transfers:
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         for direction, name in ((INCOMING, "transfer_incoming_log"), (OUTGOING, "transfer_outgoing_log")):
-            for told in self._news(direction, getattr(self.worker, name, ())):
-                yield self._row(direction, told)
+            for transfer in self._new_entries(direction, getattr(self.worker, name, ())):
+                yield self._row(direction, transfer)
 
-    def _news(self, direction: int, log: Any) -> list[Mapping[str, Any]]:
+    def _new_entries(self, direction: int, log: Any) -> list[Mapping[str, Any]]:
         found: list[Mapping[str, Any]] = []
-        for told in reversed(log):
-            if told is self._last.get(direction):
+        for transfer in reversed(log):
+            if transfer is self._last.get(direction):
                 break
-            found.append(told)
+            found.append(transfer)
         if found:
             self._last[direction] = found[0]
         return found[::-1]
 
-    def _row(self, direction: int, told: Mapping[str, Any]) -> tuple[Any, ...]:
-        keys = told.get("keys") or {}
-        some = {storable(str(key), 500): size for key, size in list(keys.items())[:MAXIMUM_KEYS]}
+    def _row(self, direction: int, transfer: Mapping[str, Any]) -> tuple[Any, ...]:
+        keys = transfer.get("keys") or {}
+        sizes = {storable(str(key), 500): size for key, size in list(keys.items())[:MAXIMUM_KEYS]}
         return (
-            told["start"],
-            told["stop"],
+            transfer["start"],
+            transfer["stop"],
             self.worker.address,
-            str(told.get("who") or ""),
+            str(transfer.get("who") or ""),
             direction,
-            float(told.get("total") or 0),
-            float(told.get("compressed") or 0),
-            json.dumps(some, default=str),
+            float(transfer.get("total") or 0),
+            float(transfer.get("compressed") or 0),
+            json.dumps(sizes, default=str),
             len(keys),
         )

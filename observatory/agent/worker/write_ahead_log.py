@@ -1,7 +1,7 @@
-"""What a worker or a nanny has to tell and the scheduler hasn't acknowledged: in memory, and in a file.
+"""The write-ahead log of a worker or nanny: rows that the scheduler has not acknowledged yet.
 
-The file outlives the process when that is killed: its nanny finds it and sends what was left, under the dead
-process's own numbers, so that nothing of it comes twice.
+Messages are kept in memory and in a file. The file survives when the process is killed: the nanny reads it
+and sends the remaining messages under the dead process's own numbers, so that none is stored twice.
 """
 
 from __future__ import annotations
@@ -24,22 +24,28 @@ from observatory.wire.kinds import KINDS
 Records = dict[str, list[Any]]
 
 MAXIMUM_ROWS = 50_000
-"""that wait in memory"""
+"""Most rows in memory; further rows are dropped and counted."""
 MAXIMUM_FILE = 4 * 2**20
+"""Bytes."""
 ROWS = 2_000
-"""of one kind in a message"""
+"""Most rows of one kind in a message."""
 
 
 @dataclass(frozen=True)
 class Message:
+    """The arguments of the scheduler's handler (WorkerMessages.take)."""
+
     origin: str
+    """Id of the process that recorded the rows."""
     number: int
+    """Counts up from 1 for each origin."""
     address: str
+    """The worker's address."""
     records: Records
 
 
 class WriteAheadLog:
-    """Rows of any thread; messages for one message_sender."""
+    """Takes rows from any thread and groups them into messages for one MessageSender."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.origin = uuid.uuid4().hex
@@ -54,6 +60,7 @@ class WriteAheadLog:
         self.failures = 0
 
     def append(self, kind: str, row: Iterable[Any]) -> None:
+        """Adds a row."""
         with self._lock:
             if self._count >= MAXIMUM_ROWS:
                 self._drop(kind, tuple(row))
@@ -62,9 +69,9 @@ class WriteAheadLog:
             self._count += 1
 
     def seal(self, address: str) -> None:
-        """Makes messages of the rows that there are; from here on they survive this process."""
+        """Groups the rows into messages and writes them to the file, where they survive this process."""
         with self._lock:
-            self._tell_dropped()
+            self._report_dropped()
             while self._rows:
                 part = {kind: rows[:ROWS] for kind, rows in self._rows.items()}
                 self._rows = {kind: rows[ROWS:] for kind, rows in self._rows.items() if len(rows) > ROWS}
@@ -74,11 +81,12 @@ class WriteAheadLog:
                 self._write(message)
 
     def first(self) -> Message | None:
+        """The oldest message, which stays in the log until `done`."""
         with self._lock:
             return self._messages[0] if self._messages else None
 
     def done(self, message: Message) -> None:
-        """The scheduler has it."""
+        """Removes a message that the scheduler acknowledged."""
         with self._lock:
             if self._messages and self._messages[0] is message:
                 self._messages.popleft()
@@ -86,15 +94,15 @@ class WriteAheadLog:
                 if not self._messages:
                     self._truncate()
 
-    def send_also(self, messages: Iterable[Message]) -> None:
-        """Takes over what another process left."""
+    def add_messages(self, messages: Iterable[Message]) -> None:
+        """Adds the messages that another process left."""
         with self._lock:
             for message in messages:
                 self._messages.append(message)
                 self._count += sum(map(len, message.records.values()))
 
     def close(self) -> None:
-        """Everything is sent, or nobody is there to send it to."""
+        """Deletes the file."""
         with self._lock:
             if self._file is not None:
                 self._file.close()
@@ -108,7 +116,7 @@ class WriteAheadLog:
         count, first, _ = self._dropped.get(kind, (0, time, time))
         self._dropped[kind] = (count + 1, first, time)
 
-    def _tell_dropped(self) -> None:
+    def _report_dropped(self) -> None:
         for kind, (count, first, last) in self._dropped.items():
             self._rows.setdefault("dropped", []).append([first, last, kind, count, "spool-full"])
             self._count += 1
@@ -120,7 +128,7 @@ class WriteAheadLog:
         try:
             if self._file is None:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._file = open(self.path, "w", opener=_private)  # noqa: SIM115 it stays open
+                self._file = open(self.path, "w", opener=_private)  # noqa: SIM115 kept open
             if self._file.tell() < MAXIMUM_FILE:
                 self._file.write(json.dumps(vars(message)) + "\n")
                 self._file.flush()
@@ -141,18 +149,18 @@ def _private(path: str, flags: int) -> int:
 
 
 def folder() -> Path:
-    """Where the journals of this user's workers are."""
+    """The folder of the log files of this user's workers."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    return Path(tempfile.gettempdir()) / f"dask-observatory-journals-{user}"
+    return Path(tempfile.gettempdir()) / f"dask-observatory-wal-{user}"
 
 
 def path_for(nanny: str, pid: int) -> Path:
-    """The wal of the worker process that a nanny, known by its address, runs."""
+    """The log file of the worker process `pid`, run by the nanny at address `nanny`."""
     return folder() / f"{re.sub('[^0-9A-Za-z]+', '-', nanny)}.{pid}.jsonl"
 
 
-def left_by(path: Path) -> Iterator[Message]:
-    """What a process that is gone wrote last; an unfinished line is its last."""
+def read_messages(path: Path) -> Iterator[Message]:
+    """The messages in the log file of a dead process, up to the first incomplete line."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError):

@@ -82,7 +82,7 @@ def ingest(request: HttpRequest) -> HttpResponse:
     try:
         with _decoding:
             head, blocks = _decode(read_body(request))
-        cluster = registry.agents_cluster(token.project, head)
+        cluster = registry.cluster_of_agent(token.project, head)
         batch, unreadable = batch_of(cluster.pk, head, blocks)
         committed, refused = _store(cluster, batch)
     except BodyError as error:
@@ -125,7 +125,7 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
 
 
 def _heard(cluster: Cluster, head: Head, committed: Committed) -> None:
-    registry.heard_agent(cluster, max(committed.extent.last, head.since), head.is_last)
+    registry.update_from_agent(cluster, max(committed.extent.last, head.since), head.is_last)
     status: dict[str, Any] = {"stream": "agent"}
     if cluster.ended is not None:
         status |= {"ended": cluster.ended.timestamp(), "end_reason": cluster.end_reason}

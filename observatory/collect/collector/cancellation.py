@@ -1,4 +1,4 @@
-"""A task that was cancelled ends, even where a library took the exception for itself."""
+"""Ends cancelled asyncio tasks even when a library swallowed the CancelledError."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 
 
 def raise_if_cancelled() -> None:
-    """Raises CancelledError in a task that is being cancelled.
+    """Raises CancelledError when the current task has been cancelled.
 
-    Before Python 3.12 asyncio.wait_for, by which redis-py sends, loses a cancellation that comes in the very
-    moment in which it is done: the task would go on for ever. Not for what is done while a task ends.
+    Before Python 3.12, asyncio.wait_for (used by redis-py) loses a cancellation that arrives at the instant
+    it finishes, and the task would run forever. Do not call this in cleanup code of a cancelled task.
     """
     task = asyncio.current_task()
     if task is not None and task.cancelling():

@@ -1,7 +1,8 @@
-"""Which of our targets speaks for a scheduler that two of them reach. Kept in Redis, for all collectors.
+"""Claims in Redis: which of several targets with the same scheduler observes it. Shared by all collectors.
 
-Without it two targets of ours would take the event stream from each other, and store every sample twice. When
-Redis is away everybody may: the stream's own patience (silence.py) bounds the quarrel.
+Without claims two targets would take the event stream from each other and store every sample twice. While
+Redis is unreachable every claim is granted; the backoff of the event stream (stolen_stream.py) then limits
+how often two targets take it from each other.
 """
 
 from __future__ import annotations
@@ -15,28 +16,29 @@ from observatory.collect.collector.cancellation import raise_if_cancelled
 logger = logging.getLogger(__name__)
 
 DURATION = 15
+"""Seconds until a claim expires."""
 
 
 class Claims:
-    """Claims that end by themselves when nobody renews them."""
+    """Claims that expire unless they are renewed."""
 
     def __init__(self, server: redis.Redis) -> None:
         self.server = server
 
-    async def hold(self, what: str, target: int) -> bool:
-        """Claims `what` for the target, or renews its claim. False when another target has it."""
-        held = await self._hold(what, target)
+    async def hold(self, name: str, target: int) -> bool:
+        """Claims `name` for the target, or renews its claim. False when another target has it."""
+        held = await self._hold(name, target)
         raise_if_cancelled()
         return held
 
-    async def _hold(self, what: str, target: int) -> bool:
-        name = f"observatory:claim:{what}"
+    async def _hold(self, name: str, target: int) -> bool:
+        key = f"observatory:claim:{name}"
         try:
-            if await self.server.set(name, str(target), nx=True, ex=DURATION):
+            if await self.server.set(key, str(target), nx=True, ex=DURATION):
                 return True
-            if await self.server.get(name) != str(target).encode():
+            if await self.server.get(key) != str(target).encode():
                 return False
-            await self.server.expire(name, DURATION)
+            await self.server.expire(key, DURATION)
         except (redis.RedisError, OSError) as error:
-            logger.debug("a claim can't be checked: %s", error)
+            logger.debug("cannot check a claim in Redis: %s", error)
         return True

@@ -1,4 +1,4 @@
-"""Which cluster a target shows: follows schedulers as they come, go and come back at its address."""
+"""Tracks which cluster a target shows as schedulers start, end and return at its address."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from observatory.wire.records import Event, WorkerGone
 logger = logging.getLogger(__name__)
 
 SHORTEST_GAP = 3.0
-"""seconds that may lie between the last stored second and the beginning of an observation"""
+"""Seconds between the last stored record and the start of an observation that count as a gap."""
 ANOTHER = "another scheduler answers at its address"
 
 
 class ClusterTracker:
-    """The clusters of one target: at most one is observed at a time. For one task."""
+    """The clusters of one target, of which at most one is observed at a time. For one asyncio task."""
 
     def __init__(
         self,
@@ -48,26 +48,26 @@ class ClusterTracker:
         self.process_start = process_start
         self.observation: Observation | None = None
         self.confirmed = False
-        """whether it is certain that the observed scheduler is the one that answers"""
+        """Whether the answering scheduler is known to be that of the observed cluster."""
         self.last_seen = 0.0
-        """when the scheduler last answered, on its clock"""
+        """When the scheduler last answered, on its clock."""
         self.refusal = ""
-        """why the scheduler that answers is not observed"""
+        """Why the answering scheduler is not observed; "" when it is."""
         self.ends: dict[int, dict[str, Any]] = {}
-        """ended (seconds) and end_reason of clusters that ended"""
-        self.untold_ends: set[int] = set()
-        """those of which the database doesn't know yet"""
-        self.is_tidy = False
-        """whether clusters that an earlier collector left open are ended"""
+        """`ended` (seconds) and `end_reason` of the clusters that ended."""
+        self.unsaved_ends: set[int] = set()
+        """Clusters whose end is not in the database yet."""
+        self.has_ended_others = False
+        """Whether clusters that an earlier collector left open were ended."""
 
     def is_eager(self) -> bool:
-        """Whether the scheduler's id is wanted soon."""
+        """Whether the scheduler's id is needed at the next poll."""
         return self.observation is None or not self.confirmed or is_unnamed(self.observation.cluster)
 
     async def follow(self, identity: Identity) -> None:
-        """Observes the scheduler that answers: the same as before, or another one.
+        """Observes the cluster of the answering scheduler: the current one or another.
 
-        Raises django.db.Error, psycopg.OperationalError.
+        Raises django.db.Error and psycopg.OperationalError.
         """
         if not identity.scheduler_id:
             await self._follow_unnamed(identity)
@@ -80,13 +80,13 @@ class ClusterTracker:
         await self._begin(*await run_in_django_thread(registry.cluster_of, self.target, identity))
 
     async def _is_observed(self, cluster: Cluster, identity: Identity) -> bool:
-        """Whether the scheduler is that of the observed cluster, which gets its id if it had none."""
+        """Whether the scheduler is that of the observed cluster. Replaces a provisional id by its own."""
         if is_unnamed(cluster):
             return await run_in_django_thread(registry.name_cluster, cluster, identity)
         return cluster.scheduler_id == identity.scheduler_id
 
     async def _follow_unnamed(self, identity: Identity) -> None:
-        """The scheduler can't say its id now: is it the one that was observed?"""
+        """Handles an answer without the scheduler's id: compares the start of its process instead."""
         known = self.observation
         if (known is not None and self.confirmed) or self.identity_poller.failures < 2:
             return
@@ -103,41 +103,41 @@ class ClusterTracker:
         await self._begin(*found)
 
     async def _begin(self, cluster: Cluster, fresh: bool) -> None:
-        """Observes a cluster from now on."""
+        """Starts observing a cluster."""
         if not await self.claims.hold(f"cluster:{cluster.pk}", self.target.pk):
             self.refusal = "another target of this project observes the same scheduler"
             return
         self.refusal = ""
-        await self._tidy(ANOTHER, but=cluster.pk)
+        await self._end_others(ANOTHER, keep=cluster.pk)
         series = await asyncio.to_thread(known_series, cluster.pk)
         self.outbox.open(cluster.pk)
         observation = Observation(
             cluster, fresh, self.outbox, self.clock, SeriesLimit(self.target.series_limit, series)
         )
         for address in await asyncio.to_thread(open_workers, cluster.pk):
-            observation.membership.remember(address, self.clock.now())
+            observation.membership.resume(address, self.clock.now())
         if cluster.ended is not None:
             await run_in_django_thread(registry.reopen_cluster, cluster.pk)
         if self.ends.pop(cluster.pk, None) is not None or cluster.ended is not None:
-            self.untold_ends.discard(cluster.pk)
+            self.unsaved_ends.discard(cluster.pk)
             observation.event("scheduler-reachable", self.clock.now(), "the scheduler answers again")
         if not fresh:
             await self._record_gap(observation)
         self.confirmed = True
         self.observation = observation
-        logger.info("%s: observing %s", self.target.url, cluster.scheduler_id)
+        logger.info("%s: observes %s", self.target.url, cluster.scheduler_id)
 
     async def _record_gap(self, observation: Observation) -> None:
-        """Records from when to when nobody observed the cluster, whatever the reason was."""
+        """Records the time in which no collector observed the cluster, for whatever reason."""
         recorded = await asyncio.to_thread(recorded_until, observation.cluster.pk)
         now = self.clock.now()
         if recorded and now - recorded > SHORTEST_GAP:
-            observation.not_observed(recorded, now)
+            observation.add_gap(recorded, now)
 
-    async def _tidy(self, reason: str, but: int | None = None) -> None:
-        """Ends the clusters that earlier collectors left open: their schedulers are gone."""
-        for cluster in await run_in_django_thread(registry.alive, self.target):
-            if cluster.pk == but:
+    async def _end_others(self, reason: str, keep: int | None = None) -> None:
+        """Ends the target's other open clusters, left by earlier collectors: their schedulers are gone."""
+        for cluster in await run_in_django_thread(registry.live_clusters, self.target):
+            if cluster.pk == keep:
                 continue
             last_seen = cluster.last_seen.timestamp()
             addresses = await asyncio.to_thread(open_workers, cluster.pk)
@@ -145,11 +145,11 @@ class ClusterTracker:
             for address in addresses:
                 self.outbox.add(WorkerGone(address, last_seen, "cluster-ended"))
             self.outbox.add(Event(last_seen, "cluster-ended", "", {"message": reason}))
-            await self._ended(cluster.pk, last_seen, reason)
-        self.is_tidy = True
+            await self._save_end(cluster.pk, last_seen, reason)
+        self.has_ended_others = True
 
     async def end(self, reason: str) -> None:
-        """Ends the observed cluster at the moment it was last seen."""
+        """Ends the observed cluster at the time it was last seen."""
         observation = self.observation
         if observation is None:
             return
@@ -160,23 +160,23 @@ class ClusterTracker:
         self.confirmed = False
         self.identity_poller.failures = 0
         logger.info("%s: %s ended: %s", self.target.url, observation.cluster.scheduler_id, reason)
-        await self._ended(observation.cluster.pk, ended, reason)
+        await self._save_end(observation.cluster.pk, ended, reason)
 
     async def gone(self, reason: str) -> None:
-        """Nobody answers at the address any more."""
+        """Ends the cluster because nothing answers at the address any more."""
         if self.observation is not None:
             await self.end(reason)
-        elif not self.is_tidy:
-            await self._tidy(reason)
+        elif not self.has_ended_others:
+            await self._end_others(reason)
 
-    async def _ended(self, cluster: int, ended: float, reason: str) -> None:
+    async def _save_end(self, cluster: int, ended: float, reason: str) -> None:
         self.ends[cluster] = {"ended": ended, "end_reason": reason}
-        self.untold_ends.add(cluster)
-        await self.tell_ends()
+        self.unsaved_ends.add(cluster)
+        await self.save_ends()
 
-    async def tell_ends(self) -> None:
-        """Tells the database which clusters ended, as far as it doesn't know. Raises django.db.Error."""
-        for cluster in list(self.untold_ends):
+    async def save_ends(self) -> None:
+        """Stores the ends of clusters that are not in the database yet. Raises django.db.Error."""
+        for cluster in list(self.unsaved_ends):
             end = self.ends[cluster]
             await run_in_django_thread(registry.end_cluster, cluster, end["ended"], end["end_reason"])
-            self.untold_ends.discard(cluster)
+            self.unsaved_ends.discard(cluster)

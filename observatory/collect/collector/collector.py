@@ -1,4 +1,4 @@
-"""The collector process: takes targets by lease, observes them, and says every few seconds that it lives."""
+"""The collector process: leases targets, observes them and sends a heartbeat to Redis."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ from observatory.collect.http.fetch import HttpClient
 logger = logging.getLogger(__name__)
 
 TABLE_INTERVAL = 1.0
-"""seconds between two looks at the table of targets"""
+"""Seconds between two reads of the table of targets."""
 WORKER_REQUESTS = 256
-"""requests to workers that run at the same time, of all targets together"""
+"""Most concurrent requests to workers, of all targets together."""
 OPEN_FILES = 65_536
-"""a kept connection to each worker is one; the 1,024 of most systems are too few for a thousand workers"""
+"""Limit on open files. Each worker's connection is one: the usual 1,024 are too few for 1,000 workers."""
 RESTART_WAIT = 5.0
-STOPPING = 10.0
+"""Seconds before a watcher that failed is started again."""
+STOP_TIMEOUT = 10.0
 
 
 class Collector:
-    """Runs until `stop` is called."""
+    """Observes its share of the enabled targets until `stop` is called."""
 
     def __init__(self) -> None:
         self.id = f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -50,7 +51,7 @@ class Collector:
         self.started = time.time()
         self.watchers: dict[int, tuple[Watcher, asyncio.Task[None]]] = {}
         self.failed: dict[int, float] = {}
-        """when the watcher of a target broke, monotonic"""
+        """By target: when its watcher failed (monotonic)."""
         self.stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -63,13 +64,13 @@ class Collector:
             self.shared = Shared(client, Claims(server), self.leases, self.counters, slots)
             logger.info("collector %s started", self.id)
             try:
-                await self._look_after(server)
+                await self._run_loop(server)
             finally:
                 await self._finish(server)
         await server.aclose()
 
-    async def _look_after(self, server: redis.Redis) -> None:
-        """Renews leases, follows the table of targets and sends heartbeats, until it is stopped."""
+    async def _run_loop(self, server: redis.Redis) -> None:
+        """Renews leases, follows the table of targets and sends heartbeats until stopped."""
         renewed = 0.0
         alive = 1
         while not self.stopping.is_set():
@@ -81,11 +82,11 @@ class Collector:
                 if is_due:
                     await self._stop_watchers(await run_in_django_thread(self.leases.renew))
                     await run_in_django_thread(registry.end_abandoned)
-                    await self._share(alive)
+                    await self._give_up_excess(alive)
                 await run_in_django_thread(self.leases.take, await self._fair_share(alive))
                 await self._follow_table()
             except DatabaseError as error:
-                logger.warning("the database is away: %s", str(error).strip()[:200])
+                logger.warning("the database is unavailable: %s", str(error).strip()[:200])
             try:
                 async with asyncio.timeout(TABLE_INTERVAL):
                     await self.stopping.wait()
@@ -95,15 +96,15 @@ class Collector:
     async def _fair_share(self, collectors: int) -> int:
         return math.ceil(await run_in_django_thread(enabled_targets) / max(1, collectors))
 
-    async def _share(self, collectors: int) -> None:
-        """Gives up what is over the fair share, one target at a time, so that a new collector gets some."""
+    async def _give_up_excess(self, collectors: int) -> None:
+        """Releases one target over the fair share, so that a new collector can take it."""
         if collectors > 1 and len(self.leases.held) > await self._fair_share(collectors):
-            given_up = max(self.leases.held)
-            await self._stop_watchers({given_up})
-            await run_in_django_thread(self.leases.release, {given_up})
+            released = max(self.leases.held)
+            await self._stop_watchers({released})
+            await run_in_django_thread(self.leases.release, {released})
 
     async def _follow_table(self) -> None:
-        """Starts, restarts and stops watchers as the table says."""
+        """Starts, restarts and stops watchers to match the table of targets."""
         rows = await run_in_django_thread(lambda: list(Target.objects.filter(pk__in=self.leases.held)))
         targets = {target.pk: target for target in rows}
         changed = {
@@ -114,7 +115,7 @@ class Collector:
         await self._stop_watchers(changed | (self.watchers.keys() - targets.keys()))
         for pk, (_, task) in list(self.watchers.items()):
             if task.done():
-                logger.error("%s: its watcher broke", targets[pk].url, exc_info=task.exception())
+                logger.error("%s: the watcher failed", targets[pk].url, exc_info=task.exception())
                 del self.watchers[pk]
                 self.failed[pk] = time.monotonic()
         for pk, target in targets.items():
@@ -127,20 +128,20 @@ class Collector:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=STOPPING)
+            await asyncio.wait(tasks, timeout=STOP_TIMEOUT)
 
     async def _heartbeat(self, server: redis.Redis) -> int:
-        """Says that this collector lives; returns how many do, or 1 when Redis is away."""
+        """Sends the heartbeat. Returns the number of live collectors, 1 when Redis is unreachable."""
         try:
             body = json.dumps(self.state())
             await server.set(f"{HEARTBEAT}{self.id}", body, ex=HEARTBEAT_LIFETIME)
             return max(1, len([key async for key in server.scan_iter(f"{HEARTBEAT}*", count=1000)]))
         except (redis.RedisError, OSError) as error:
-            logger.warning("the heartbeat can't be sent: %s", str(error)[:200])
+            logger.warning("cannot send the heartbeat: %s", str(error)[:200])
             return 1
 
     def state(self) -> dict[str, Any]:
-        """What `doctor` and our own /metrics read."""
+        """The heartbeat, which `doctor` and Observatory's own /metrics read."""
         watchers = [watcher for watcher, _ in self.watchers.values()]
         return {
             "id": self.id,
@@ -154,18 +155,18 @@ class Collector:
         }
 
     async def _finish(self, server: redis.Redis) -> None:
-        """Stores what is left and gives the leases up."""
+        """Stores what is left and releases the leases."""
         await self._stop_watchers(set(self.watchers))
         try:
             await run_in_django_thread(self.leases.release, set(self.leases.held))
             await server.delete(f"{HEARTBEAT}{self.id}")
         except (DatabaseError, redis.RedisError, OSError) as error:
-            logger.warning("the leases end by themselves: %s", str(error)[:200])
+            logger.warning("cannot release the leases; they will expire: %s", str(error)[:200])
         logger.info("collector %s stopped", self.id)
 
 
 def needs_restart(watcher: Watcher, target: Target) -> bool:
-    """Takes over what can be changed on the way; True when the address changed."""
+    """Applies changed settings to a running watcher. True when its address changed."""
     running = watcher.target
     if running.url != target.url:
         return True
@@ -178,7 +179,7 @@ def needs_restart(watcher: Watcher, target: Target) -> bool:
 
 
 def raise_open_files_limit() -> None:
-    """Lets this process open OPEN_FILES, or as many as the system lets it allow itself."""
+    """Raises this process's limit on open files to OPEN_FILES, or as far as the system permits."""
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
     if allowed != resource.RLIM_INFINITY and allowed < wanted:

@@ -1,4 +1,4 @@
-"""What a collector counts about itself: for its heartbeat, `doctor` and our own /metrics."""
+"""A collector's counters, for its heartbeat, `doctor` and Observatory's own /metrics."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ class Counters:
     """Counts since the collector started."""
 
     rows: Counter[str] = field(default_factory=Counter)
-    """stored, by kind: span, sample, event, worker"""
+    """Stored records by kind: span, sample, event, worker."""
     scrapes: int = 0
     scrape_failures: int = 0
     records_dropped: int = 0
-    """what didn't fit into memory while the database was away"""
+    """Records that did not fit into memory while the database was unavailable."""
     batches_refused: int = 0
-    """what the database refused for its data"""
+    """Batches that the database refused because of their data."""
     write_failures: int = 0
-    """times that the database was away, or failed"""
+    """Failed writes: the database was unavailable."""
     lag: Counter[float] = field(default_factory=Counter)
-    """batches by the bound under which their oldest span had been over when they were committed"""
+    """Number of batches by ingest lag: upper bound of the age of the oldest span at commit, in seconds."""
     lag_sum: float = 0.0
 
-    def lagged(self, seconds: float) -> None:
+    def add_lag(self, seconds: float) -> None:
+        """Counts a batch by its lag."""
         bound = next((bound for bound in LAG_BOUNDS if seconds <= bound), float("inf"))
         self.lag[bound] += 1
         self.lag_sum += max(0.0, seconds)
 
     def as_json(self) -> dict[str, Any]:
-        """`lag` is cumulative, as Prometheus' histograms are; its last bound is called "+Inf"."""
+        """JSON of the counters. `lag` is a cumulative histogram like those of Prometheus."""
         buckets, total = {}, 0
         for bound in LAG_BOUNDS:
             total += self.lag[bound]

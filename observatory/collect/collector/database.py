@@ -13,7 +13,10 @@ R = TypeVar("R")
 
 
 async def run_in_django_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """function(…) in Django's thread, its connection given back to the pool. Raises django.db.Error."""
+    """Calls function(…) in Django's thread, then returns its connection to the pool.
+
+    Raises django.db.Error.
+    """
 
     def call() -> R:
         try:

@@ -1,8 +1,8 @@
-"""Where a collector's heartbeat is kept in Redis; here, so that its readers don't import the collector."""
+"""The Redis key of a collector's heartbeat. Readers import it without importing the collector."""
 
 from __future__ import annotations
 
 HEARTBEAT = "observatory:collector:"
-"""prefix of the keys; a collector's id follows"""
+"""Prefix of the keys; the collector's id follows."""
 HEARTBEAT_LIFETIME = 15
-"""seconds"""
+"""Seconds."""

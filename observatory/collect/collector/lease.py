@@ -1,8 +1,8 @@
-"""Leases: which collector observes which target. All times are the database's.
+"""Leases: which collector observes which target. Times are on the database's clock.
 
-A lease is taken, renewed and given up by one UPDATE each, whose condition decides the race. It lasts DURATION
-seconds, so that another takes over within 15 s from a collector that died. Who can't renew in time stops
-writing by its own monotonic clock, before the other one can have begun.
+A lease is taken, renewed and released by a single conditional UPDATE, which decides races. It lasts DURATION
+seconds, so that another collector takes over within 15 s after one died. A collector that cannot renew in
+time stops writing by its own monotonic clock, before another can take the lease.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ EXPIRY = Now() + timedelta(seconds=DURATION)
 
 
 class Leases:
-    """The targets that one collector holds. For one thread."""
+    """The leases of one collector. Not thread-safe."""
 
     def __init__(self, holder: str) -> None:
         self.holder = holder
         self.held: set[int] = set()
         self.renewed = -DURATION
-        """monotonic time before the last renewal that succeeded"""
+        """Start of the last successful renewal (monotonic)."""
 
     def is_valid(self, target: int) -> bool:
-        """Whether this collector may write what it observes of the target now."""
+        """Whether this collector may write records of the target now."""
         return target in self.held and time.monotonic() < self.renewed + DURATION
 
     def take(self, most: int) -> set[int]:
-        """Takes free targets until `most` are held. Returns those that were taken."""
+        """Takes free targets until `most` are held. Returns the targets taken."""
         wanted = most - len(self.held)
         if wanted <= 0:
             return set()
@@ -53,7 +53,7 @@ class Leases:
         return taken.update(lease_holder=self.holder, lease_expires=EXPIRY) == 1
 
     def renew(self) -> set[int]:
-        """Renews all leases. Returns those that are lost: taken by another, disabled or deleted."""
+        """Renews all leases. Returns the lost targets: taken by another collector, disabled or deleted."""
         started = time.monotonic()
         mine = Target.objects.filter(pk__in=self.held, lease_holder=self.holder)
         mine.filter(enabled=True).update(lease_expires=EXPIRY)
@@ -64,10 +64,10 @@ class Leases:
         return lost
 
     def release(self, targets: Iterable[int]) -> None:
-        """Gives up leases, so that others can take them at once."""
-        given_up = set(targets)
-        self.held -= given_up
-        mine = Target.objects.filter(pk__in=given_up, lease_holder=self.holder)
+        """Releases leases, so that other collectors can take them at once."""
+        released = set(targets)
+        self.held -= released
+        mine = Target.objects.filter(pk__in=released, lease_holder=self.holder)
         mine.update(lease_holder="", lease_expires=None)
 
 

@@ -1,4 +1,4 @@
-"""One cluster while it is observed: what its endpoints tell becomes records."""
+"""Turns the answers of one cluster's endpoints into records."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from observatory.collect.workers.membership import Membership, Record
 from observatory.wire.records import Event, Sample, Series, Span, WorkerGone, clean_text, is_time
 
 MAXIMUM_DESCRIBED = 2_000
-"""metrics of a cluster whose meaning is kept"""
+"""Most metrics of a cluster whose help text is kept."""
 LONGEST_HELP = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the scheduler's own metrics count, as far as it decides something here."""
+    """The scheduler's own metrics that the collector itself needs."""
 
     compute: dict[str, float]
-    """seconds by prefix"""
+    """Seconds by prefix."""
     erred: float | None
-    """transitions into erred"""
+    """Transitions into the state erred."""
     suspicious: float
     process_start: float | None
 
 
 class Observation:
-    """Turns answers into records of one cluster. Moments are on the scheduler's clock."""
+    """One cluster while it is observed. Times are on the scheduler's clock unless called monotonic."""
 
     def __init__(
         self, cluster: Cluster, fresh: bool, outbox: Outbox, clock: SchedulerClock, limit: SeriesLimit
@@ -55,29 +55,28 @@ class Observation:
         self.process_start: float | None = None
         self.has_refused = False
         self.stream_missing_since: float | None = None
-        """the end of a time that nobody observed, until the event stream is received"""
-        self.described: set[str] = set()
-        """metrics whose pages said what they mean"""
-        self.helps: dict[str, str] = {}
-        """what they said, until it is stored"""
+        """End of a gap in the observation, until the event stream is received."""
+        self.metrics_with_help: set[str] = set()
+        self.new_help: dict[str, str] = {}
+        """Help texts by metric that are not stored yet."""
 
-    def event(self, kind: str, moment: float, message: str = "", **detail: Any) -> None:
-        said = {"message": message} if message else {}
-        self.outbox.add(Event(moment, kind, "", {**said, **detail}))
+    def event(self, kind: str, time: float, message: str = "", **detail: Any) -> None:
+        described = {"message": message, **detail} if message else detail
+        self.outbox.add(Event(time, kind, "", described))
 
-    def not_observed(self, first: float, last: float) -> None:
-        """Nothing between the two times was recorded."""
+    def add_gap(self, first: float, last: float) -> None:
+        """Records that nothing was recorded between the two times."""
         message = f"nothing was recorded for {last - first:.0f} s: no collector observed the cluster"
         self.event("not-observed", first, message, first=first, last=last)
         self.stream_missing_since = last
 
-    def sample(self, series: Series, moment: float, value: float) -> None:
+    def sample(self, series: Series, time: float, value: float) -> None:
         if self.series_limit.admits(series):
-            self.outbox.add(Sample(series, moment, value))
+            self.outbox.add(Sample(series, time, value))
         elif not self.has_refused:
             self.has_refused = True
-            message = f"the limit of {self.series_limit.limit} series is reached: new ones are refused"
-            self.event("series-refused", moment, message, limit=self.series_limit.limit)
+            message = f"the limit of {self.series_limit.limit} series is reached: new series are refused"
+            self.event("series-refused", time, message, limit=self.series_limit.limit)
 
     def _member(self, record: Record) -> None:
         self.outbox.add(record)
@@ -85,30 +84,33 @@ class Observation:
             self.forget(record.address)
 
     def forget(self, address: str) -> None:
+        """Forgets a worker that left."""
         self.heartbeats.forget(address)
         self.series_limit.forget(address)
         self.parsers.pop(address, None)
 
-    def polled(self, identity: Identity | None, counts: Counts, asked: float, moment: float) -> None:
-        """Takes in the answers to a poll that was `asked` (monotonic)."""
+    def add_poll(self, identity: Identity | None, counts: Counts, requested: float, now: float) -> None:
+        """Adds the answers to a poll. `requested`: when it was sent (monotonic)."""
         if identity is not None:
-            self.membership.listed(identity, asked, moment)
-            self.heartbeats.listed(identity)
-            self.heartbeats.summed(sum(worker.memory_limit for worker in identity.workers.values()), moment)
-        self.heartbeats.counted(counts, moment)
-        self._erred(self.erred.counted(counts["erred"]), moment)
-        self.stolen_stream.counted_results(counts["memory"], time.monotonic())
+            self.membership.update(identity, requested, now)
+            self.heartbeats.add_identity(identity)
+            self.heartbeats.add_cluster_memory(
+                sum(worker.memory_limit for worker in identity.workers.values()), now
+            )
+        self.heartbeats.add_counts(counts, now)
+        self._count_erred(self.erred.add_count(counts["erred"]), now)
+        self.stolen_stream.add_results(counts["memory"], time.monotonic())
 
-    def _erred(self, count: int, moment: float) -> None:
+    def _count_erred(self, count: int, now: float) -> None:
         if count:
             message = f"{count} task{'s' if count > 1 else ''} erred"
-            self.event("tasks-erred", moment, message, count=count)
-            self.outbox.erred(count)
+            self.event("tasks-erred", now, message, count=count)
+            self.outbox.add_errors(count)
 
-    def streamed(self, record: Span | Event) -> bool:
-        """Takes in a record of the event stream. True when the list of workers has to be read again."""
+    def add_streamed(self, record: Span | Event) -> bool:
+        """Adds a record of the event stream. True when the list of workers has to be polled again."""
         if isinstance(record, Span):
-            self.stolen_stream.heard(time.monotonic())
+            self.stolen_stream.message_received(time.monotonic())
             unknown = self.membership.joined(record.worker, record.start)
             self.outbox.add(record)
             return unknown
@@ -122,37 +124,38 @@ class Observation:
         return False
 
     def parser(self, worker: str) -> Parser:
-        """The parser of a worker's page, or ("") of the scheduler's: it remembers the lines that it met."""
+        """The parser of a worker's /metrics, "" for the scheduler. It caches the lines of the last pages."""
         if worker not in self.parsers:
             self.parsers[worker] = Parser(worker=worker)
         return self.parsers[worker]
 
-    def scheduler_scraped(self, page: Page, asked: float, moment: float) -> None:
-        """Takes in the scheduler's metrics of a scrape that was `asked` for (monotonic)."""
-        self._samples(page, moment)
-        self.heartbeats.scheduler_scraped(_values(page), moment)
+    def add_scheduler_metrics(self, page: Page, requested: float, now: float) -> None:
+        """Adds a scrape of the scheduler. `requested`: when it was sent (monotonic)."""
+        self._samples(page, now)
+        self.heartbeats.add_scheduler_metrics(_values(page), now)
         totals = totals_of(page)
         self.process_start = totals.process_start or self.process_start
         if totals.compute:
-            self.stolen_stream.counted_seconds(totals.compute, asked, time.monotonic())
+            self.stolen_stream.add_compute_seconds(totals.compute, requested, time.monotonic())
         if totals.erred is not None:
-            self._erred(self.erred.scraped(totals.erred), moment)
+            self._count_erred(self.erred.add_transitions(totals.erred), now)
         if self.suspicious is not None and totals.suspicious > self.suspicious:
-            self.membership.suspicious(asked)
+            self.membership.suspicious(requested)
         self.suspicious = totals.suspicious
 
-    def worker_scraped(self, address: str, page: Page, moment: float) -> None:
+    def add_worker_metrics(self, address: str, page: Page, now: float) -> None:
+        """Adds a scrape of a worker."""
         if address in self.membership.members:
-            self._samples(page, moment)
-            self.heartbeats.scraped(address, _values(page), moment)
+            self._samples(page, now)
+            self.heartbeats.add_worker_metrics(address, _values(page), now)
 
-    def _samples(self, page: Page, moment: float) -> None:
+    def _samples(self, page: Page, now: float) -> None:
         for metric, text in page.helps.items():
-            if metric not in self.described and len(self.described) < MAXIMUM_DESCRIBED:
-                self.described.add(metric)
-                self.helps[metric] = clean_text(text, LONGEST_HELP)
+            if metric not in self.metrics_with_help and len(self.metrics_with_help) < MAXIMUM_DESCRIBED:
+                self.metrics_with_help.add(metric)
+                self.new_help[metric] = clean_text(text, LONGEST_HELP)
         for series, value, timestamp in page.samples:
-            self.sample(series, timestamp if timestamp is not None and is_time(timestamp) else moment, value)
+            self.sample(series, timestamp if timestamp is not None and is_time(timestamp) else now, value)
 
 
 def _values(page: Page) -> Iterator[tuple[Series, float]]:

@@ -1,8 +1,8 @@
-"""Records on their way into the store: a bounded queue in memory and the thread that writes it.
+"""The queue of records waiting for the store, and the thread that writes them.
 
-While the database is away records are kept up to CAPACITY; beyond it the oldest samples go first, then the
-oldest spans, and what goes is counted. A batch that the database refuses for its data is dropped, so that it
-doesn't block all that follow.
+While the database is unavailable up to CAPACITY records are kept. Over it the oldest samples are dropped
+first, then the oldest spans; drops are counted. A batch that the database refuses because of its data is
+dropped, so that it does not block the next ones.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from observatory.wire.records import Batch, Event, Sample, Span, WorkerGone, Wor
 logger = logging.getLogger(__name__)
 
 CAPACITY = 200_000
+"""Records."""
 LARGEST_BATCH = 20_000
 FLUSH_INTERVAL = 0.2
 QUIET_INTERVAL = 1.0
-"""seconds between two batches that say only how far everything is stored"""
+"""Seconds between two batches without records, which only advance `committed`."""
 LONGEST_WAIT = 5.0
 
 Record = Span | Sample | Event | WorkerSeen | WorkerGone
 
 
 class Outbox:
-    """The queue of one target. For one thread."""
+    """The queue of one target. Not thread-safe."""
 
     def __init__(self, counters: Counters, capacity: int = CAPACITY) -> None:
         self.counters = counters
@@ -44,14 +45,15 @@ class Outbox:
         self.batches: deque[Batch] = deque()
         self.length = 0
         self.gone: set[str] = set()
-        """addresses of workers whose end is in the newest batch"""
+        """Addresses of the workers whose end is in the newest batch."""
 
     def open(self, cluster: int) -> None:
-        """What is added from now on is of this cluster."""
+        """Starts a batch: records added from now on belong to this cluster."""
         self.cluster = cluster
         self._next()
 
     def close(self) -> None:
+        """Ignores records that are added from now on."""
         self.cluster = None
 
     def _next(self) -> None:
@@ -60,17 +62,18 @@ class Outbox:
             self.gone.clear()
 
     def add(self, record: Record) -> None:
+        """Adds a record to the newest batch; drops records over the capacity."""
         if self.cluster is None:
             return
         if not self.batches or len(self.batches[-1]) >= LARGEST_BATCH:
             self._next()
         if isinstance(record, WorkerSeen) and record.address in self.gone:
-            # the address starts another lifetime, which can't be in the batch that ends one
+            # a batch cannot end one lifetime of an address and start the next
             self._next()
         self._append(self.batches[-1], record)
         self.length += 1
         if self.length > self.capacity:
-            self._make_room()
+            self._drop_oldest()
 
     def _append(self, batch: Batch, record: Record) -> None:
         if isinstance(record, Span):
@@ -85,15 +88,15 @@ class Outbox:
             batch.gone.append(record)
             self.gone.add(record.address)
 
-    def erred(self, count: int) -> None:
-        """Counts tasks that erred into the newest batch."""
+    def add_errors(self, count: int) -> None:
+        """Adds a number of erred tasks to the newest batch."""
         if self.cluster is not None:
             if not self.batches:
                 self._next()
             self.batches[-1].errors += count
 
     def take(self, committed: float) -> Batch | None:
-        """The oldest batch; `committed` goes with the newest: all before it is in what was added."""
+        """Takes out the oldest batch. The newest is given `committed`: all records before it were added."""
         if not self.batches:
             if self.cluster is None or not committed:
                 return None
@@ -106,25 +109,25 @@ class Outbox:
                 batch.committed = committed
         return batch
 
-    def _make_room(self) -> None:
-        """Drops the oldest samples; where there are none, the oldest spans; else the oldest batch."""
+    def _drop_oldest(self) -> None:
+        """Drops the oldest samples; without samples the oldest spans; without spans the oldest batch."""
         for kind in ("samples", "spans"):
             for batch in self.batches:
                 records = getattr(batch, kind)
                 if records:
-                    self._dropped(len(records))
+                    self._count_dropped(len(records))
                     records.clear()
                     return
-        self._dropped(len(self.batches.popleft()))
+        self._count_dropped(len(self.batches.popleft()))
 
-    def _dropped(self, count: int) -> None:
+    def _count_dropped(self, count: int) -> None:
         self.length -= count
         self.counters.records_dropped += count
-        logger.error("%d records were dropped: the database has been away for too long", count)
+        logger.error("dropped %d records: the queue for the database is full", count)
 
 
 class Flusher:
-    """Writes an outbox into the store, in a thread of its own, and publishes what was committed."""
+    """Writes an outbox to the store in its own thread, and publishes committed records to live pages."""
 
     def __init__(
         self,
@@ -136,14 +139,14 @@ class Flusher:
     ) -> None:
         self.outbox = outbox
         self.now = now
-        """the scheduler's clock"""
+        """The time on the scheduler's clock."""
         self.committed_until = committed_until
         self.may_write = may_write
         self.publish = publish
         self.writer = Writer()
         self.thread = ThreadPoolExecutor(1, "writer")
         self.unwritten: Batch | None = None
-        """a batch that the database didn't take yet: the very same has to be tried again"""
+        """The batch whose write failed; exactly this one has to be retried."""
         self.wrote_at = 0.0
 
     async def run(self) -> None:
@@ -155,9 +158,9 @@ class Flusher:
             wait = FLUSH_INTERVAL if stored else min(LONGEST_WAIT, wait * 2)
 
     async def flush(self) -> bool:
-        """Writes what is there now. False when the database didn't take it, or we may not write now.
+        """Writes the batches queued now. False when the write failed or the lease is not valid.
 
-        What comes meanwhile waits for the next time: a steady stream would be written record by record.
+        Records added meanwhile wait for the next call; otherwise a steady stream would be written one by one.
         """
         for _ in range(max(1, len(self.outbox.batches) + (self.unwritten is not None))):
             if not self.may_write():
@@ -173,8 +176,8 @@ class Flusher:
 
     def _take(self) -> Batch | None:
         batch = self.outbox.take(self.committed_until())
-        quiet = batch is not None and not len(batch) and not batch.errors
-        if quiet and time.monotonic() - self.wrote_at < QUIET_INTERVAL:
+        is_empty = batch is not None and not len(batch) and not batch.errors
+        if is_empty and time.monotonic() - self.wrote_at < QUIET_INTERVAL:
             return None
         return batch
 
@@ -184,24 +187,24 @@ class Flusher:
             loop = asyncio.get_running_loop()
             committed = await loop.run_in_executor(self.thread, self.writer.write, batch)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            # class 54 is a limit that the batch's data exceeds, for ever
+            # SQLSTATE class 54: the data exceeds a limit of the database, so a retry would fail too
             if not (error.sqlstate or "").startswith("54"):
                 counters.write_failures += 1
-                logger.warning("the database doesn't take records now: %s", str(error).strip()[:300])
+                logger.warning("the database is unavailable; records wait: %s", str(error).strip()[:300])
                 return False
-            self._refused(batch, error)
+            self._count_refused(batch, error)
             return True
         except Exception as error:
-            self._refused(batch, error)
+            self._count_refused(batch, error)
             return True
         self.wrote_at = time.monotonic()
         self._count(batch)
         await self.publish(batch.cluster, committed)
         return True
 
-    def _refused(self, batch: Batch, error: Exception) -> None:
+    def _count_refused(self, batch: Batch, error: Exception) -> None:
         self.outbox.counters.batches_refused += 1
-        logger.error("a batch of %d records was refused and is dropped", len(batch), exc_info=error)
+        logger.error("dropped a batch of %d records that the database refused", len(batch), exc_info=error)
 
     def _count(self, batch: Batch) -> None:
         rows = self.outbox.counters.rows
@@ -210,9 +213,9 @@ class Flusher:
         rows["event"] += len(batch.events)
         rows["worker"] += len(batch.workers)
         if batch.spans:
-            self.outbox.counters.lagged(self.now() - min(span.stop for span in batch.spans))
+            self.outbox.counters.add_lag(self.now() - min(span.stop for span in batch.spans))
 
     def close(self) -> None:
-        """Waits for the batch that is being written."""
+        """Waits for the current write and closes the connection."""
         self.thread.shutdown(wait=True)
         self.writer.close()

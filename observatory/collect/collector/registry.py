@@ -1,4 +1,4 @@
-"""What the collector reads and writes of Django's tables: targets and clusters. Times are seconds."""
+"""Queries and updates of the tables of targets and clusters. Times are seconds."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from observatory.store.times import from_seconds
 from observatory.wire.head import Head
 
 PROVISIONAL = "unnamed:"
-"""how the id of a scheduler starts that can't say its own yet"""
+"""Prefix of the provisional id of a scheduler whose own id is not known yet."""
 STARTING_UP = 30.0
-"""seconds at most from the start of a process to that of its scheduler"""
+"""Most seconds between the start of a process and the start of its scheduler."""
 STARTING = 2.0
-"""seconds that a scheduler's start may lie before its process' start, by rounding"""
+"""Seconds that a scheduler may appear to start before its process, because of rounding."""
 LONGEST_METRIC = 500
-MOST_HELPS = 20_000
-"""metrics whose meaning is kept, of all clusters"""
+MAXIMUM_HELP_TEXTS = 20_000
+"""Most metrics whose help text is kept, of all clusters."""
 
 
 def cluster_of(target: Target, identity: Identity) -> tuple[Cluster, bool]:
-    """The cluster of a scheduler that said its id, and whether it is new to us."""
-    cluster, made = Cluster.objects.get_or_create(
+    """The cluster of a scheduler with a known id, and whether it was created."""
+    cluster, created = Cluster.objects.get_or_create(
         project_id=target.project_id,
         scheduler_id=identity.scheduler_id,
         defaults=_fields(target, identity.address, identity.started),
     )
-    _observe(cluster, target)
-    return cluster, made
+    _assign_target(cluster, target)
+    return cluster, created
 
 
-def _observe(cluster: Cluster, target: Target) -> None:
-    """Gives it a target where an agent reported of it first, or its target was deleted and added again."""
+def _assign_target(cluster: Cluster, target: Target) -> None:
+    """Sets the target of a cluster that has none: an agent was first, or its target was deleted."""
     if cluster.target_id is None:
         Cluster.objects.filter(pk=cluster.pk).update(target=target)
         cluster.target = target
 
 
-def agents_cluster(project: Project, head: Head) -> Cluster:
-    """The cluster that an agent reports of, which may have been scraped before its scheduler said its id."""
+def cluster_of_agent(project: Project, head: Head) -> Cluster:
+    """The cluster that an agent reports; it may already exist under a provisional id."""
     scheduler_id = head.scheduler_id[:200]
     if (known := Cluster.objects.filter(project=project, scheduler_id=scheduler_id).first()) is not None:
         return known
@@ -72,8 +72,8 @@ def agents_cluster(project: Project, head: Head) -> Cluster:
     return cluster
 
 
-def heard_agent(cluster: Cluster, newest: float, is_last: bool) -> None:
-    """Notes an agent's batch, whose newest record is of the time `newest`, and whether the cluster lives."""
+def update_from_agent(cluster: Cluster, newest: float, is_last: bool) -> None:
+    """Updates a cluster after an agent's batch. `newest`: time of its newest record."""
     seen = max(cluster.last_seen, from_seconds(newest))
     fields: dict[str, Any] = {"last_seen": seen, "agent_heard": timezone.now()}
     if is_last:
@@ -86,7 +86,7 @@ def heard_agent(cluster: Cluster, newest: float, is_last: bool) -> None:
 
 
 def silent_clusters(seconds: float) -> list[Cluster]:
-    """Live clusters that no target observes and whose agents weren't heard for so long."""
+    """Live clusters without a target, whose agents sent nothing for `seconds`."""
     unobserved = Q(target=None) | Q(target__enabled=False)
     before = timezone.now() - timedelta(seconds=seconds)
     return list(Cluster.objects.filter(unobserved, ended=None, agent_heard__lt=before))
@@ -105,10 +105,10 @@ def _fields(target: Target, address: str, started: float) -> dict[str, Any]:
 
 
 def unnamed_cluster_of(target: Target, address: str, started: float) -> tuple[Cluster, bool]:
-    """The cluster of a scheduler that can't say its id now, whose process started at `started`.
+    """The cluster of a scheduler without a known id, whose process started at `started`; whether it is new.
 
-    It is the target's live one at the same address, or one that an agent told of, unless that started before
-    this process did.
+    It is the target's live cluster at the same address, or one reported by an agent, unless that started
+    before this process.
     """
     known = (
         Cluster.objects.filter(
@@ -122,7 +122,7 @@ def unnamed_cluster_of(target: Target, address: str, started: float) -> tuple[Cl
         .first()
     )
     if known is not None:
-        _observe(known, target)
+        _assign_target(known, target)
         return known, False
     scheduler_id = f"{PROVISIONAL}{address}:{started:.2f}"[:200]
     return Cluster.objects.get_or_create(
@@ -133,7 +133,7 @@ def unnamed_cluster_of(target: Target, address: str, started: float) -> tuple[Cl
 
 
 def name_cluster(cluster: Cluster, identity: Identity) -> bool:
-    """Gives an unnamed cluster the scheduler's id. False when that id has a cluster already."""
+    """Replaces a provisional id by the scheduler's own. False when another cluster has that id."""
     others = Cluster.objects.filter(project_id=cluster.project_id, scheduler_id=identity.scheduler_id)
     if others.exclude(pk=cluster.pk).exists():
         return False
@@ -144,19 +144,20 @@ def name_cluster(cluster: Cluster, identity: Identity) -> bool:
 
 
 def is_unnamed(cluster: Cluster) -> bool:
+    """Whether the cluster has a provisional id."""
     return cluster.scheduler_id.startswith(PROVISIONAL)
 
 
-def alive(target: Target) -> list[Cluster]:
-    """The target's clusters that nobody has ended."""
+def live_clusters(target: Target) -> list[Cluster]:
+    """The target's clusters that have not ended."""
     return list(Cluster.objects.filter(target=target, ended=None))
 
 
 def end_abandoned() -> None:
-    """Ends the clusters that nobody observes any more, at the moment they were last seen."""
-    nobodys = (Q(target=None) | Q(target__enabled=False)) & Q(agent_heard=None)
+    """Ends clusters that are no longer observed, at the time they were last seen."""
+    unobserved = (Q(target=None) | Q(target__enabled=False)) & Q(agent_heard=None)
     reason = "no longer observed: its target was paused or deleted"
-    Cluster.objects.filter(nobodys, ended=None).update(ended=F("last_seen"), end_reason=reason)
+    Cluster.objects.filter(unobserved, ended=None).update(ended=F("last_seen"), end_reason=reason)
 
 
 def end_cluster(cluster: int, ended: float, reason: str) -> None:
@@ -167,8 +168,8 @@ def reopen_cluster(cluster: int) -> None:
     Cluster.objects.filter(pk=cluster).update(ended=None, end_reason="")
 
 
-def saw_cluster(cluster: int, last_seen: float, target: Target) -> None:
-    """Notes that the cluster's scheduler answered, and how often it is asked."""
+def update_last_seen(cluster: int, last_seen: float, target: Target) -> None:
+    """Stores when the cluster's scheduler last answered, and the intervals of its target."""
     Cluster.objects.filter(pk=cluster).update(
         last_seen=from_seconds(last_seen),
         identity_interval=target.identity_interval,
@@ -176,18 +177,18 @@ def saw_cluster(cluster: int, last_seen: float, target: Target) -> None:
     )
 
 
-def report(target: int, holder: str, fields: dict[str, Any]) -> None:
-    """Writes what the collector that holds the lease reports of a target."""
+def update_target(target: int, holder: str, fields: dict[str, Any]) -> None:
+    """Updates a target, unless its lease is held by another collector."""
     Target.objects.filter(pk=target, lease_holder=holder).update(**fields)
 
 
-def describe(helps: Mapping[str, str]) -> None:
-    """Keeps what metrics mean; what is known of one stays."""
-    known = set(MetricHelp.objects.filter(name__in=helps).values_list("name", flat=True))
+def store_metric_help(texts: Mapping[str, str]) -> None:
+    """Stores the help texts of metrics; existing texts are kept."""
+    known = set(MetricHelp.objects.filter(name__in=texts).values_list("name", flat=True))
     new = [
         MetricHelp(name=name, help=help)
-        for name, help in helps.items()
+        for name, help in texts.items()
         if name not in known and len(name) <= LONGEST_METRIC and name.isprintable()
     ]
-    room = max(0, MOST_HELPS - MetricHelp.objects.count())
-    MetricHelp.objects.bulk_create(new[:room], ignore_conflicts=True)
+    free = max(0, MAXIMUM_HELP_TEXTS - MetricHelp.objects.count())
+    MetricHelp.objects.bulk_create(new[:free], ignore_conflicts=True)

@@ -7,19 +7,20 @@ from collections.abc import Iterable
 from observatory.wire.records import Series
 
 MAXIMUM_REFUSED = 1_000_000
-"""refused series that are told apart; beyond it they are only refused"""
+"""Most refused series that are counted."""
 
 
 class SeriesLimit:
-    """Lets series in up to a limit; those that are in stay in. A worker that goes makes room."""
+    """Admits series up to a limit. Admitted series stay, until their worker leaves."""
 
     def __init__(self, limit: int, known: Iterable[Series] = ()) -> None:
         self.limit = limit
         self.known = set(known)
         self.refused: set[int] = set()
-        """hashes of the refused series"""
+        """Hashes of the refused series."""
 
     def admits(self, series: Series) -> bool:
+        """Whether samples of the series are stored."""
         if series in self.known:
             return True
         if len(self.known) < self.limit:
@@ -30,4 +31,5 @@ class SeriesLimit:
         return False
 
     def forget(self, worker: str) -> None:
+        """Removes the series of a worker that left."""
         self.known = {series for series in self.known if series.worker != worker}

@@ -1,4 +1,4 @@
-"""Observes one target: polls, scrapes and subscribes, each in a task of its own, and stores what comes."""
+"""Observes one target: polls, scrapes, subscribes and stores, each in its own asyncio task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.observation import Observation
 from observatory.collect.collector.outbox import Flusher, Outbox
-from observatory.collect.http.addresses import is_near
+from observatory.collect.http.addresses import is_local
 from observatory.collect.http.fetch import IDENTITY_LIMIT, Failure, FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Counts, IdentityError, Problems, read_counts
@@ -37,33 +37,34 @@ from observatory.store.times import from_seconds
 logger = logging.getLogger(__name__)
 
 REFUSED_END = 10.0
-"""seconds of refused connections after which a scheduler is gone"""
+"""Seconds of refused connections after which the scheduler is gone."""
 HANGING = 3.0
-"""seconds without an answer after which that is a gap"""
+"""Seconds without an answer after which a gap is recorded."""
 HANGING_END = 300.0
+"""Seconds without an answer after which the cluster is ended."""
 LONGEST_POLL = 10.0
 POLL_SHARE = 4.0
-"""times the duration of a poll that the scheduler is left alone after it: counting tasks takes it long"""
+"""Least pause after a poll, in durations of that poll: counting many tasks is slow for the scheduler."""
 REPORT_INTERVAL = 1.0
 COMMITTED_MARGIN = 1.0
-STOPPING = 8.0
-"""seconds that the last flush may take"""
+STOP_TIMEOUT = 8.0
+"""Most seconds for the last flush."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the watchers of one collector share."""
+    """Objects shared by the watchers of one collector."""
 
     client: HttpClient
     claims: Claims
     leases: Leases
     counters: Counters
     slots: asyncio.Semaphore
-    """bounds the requests to workers that run at the same time"""
+    """Limits concurrent requests to workers."""
 
 
 class Watcher:
-    """One target under observation. `await run()` until it is cancelled."""
+    """Observes one target: `await run()` until cancelled."""
 
     def __init__(self, target: Target, shared: Shared) -> None:
         self.target = target
@@ -94,12 +95,12 @@ class Watcher:
         self.polling = asyncio.Event()
         self.started = time.monotonic()
         self.answered = 0.0
-        """when the scheduler last answered a poll, monotonic"""
+        """When the scheduler last answered a poll (monotonic)."""
         self.failures = 0
         self.refused_since: float | None = None
         self.gap = False
         self.error = ""
-        self.reported: dict[str, Any] = {}
+        self.stored_fields: dict[str, Any] = {}
 
     @property
     def observation(self) -> Observation | None:
@@ -120,7 +121,7 @@ class Watcher:
 
     async def run(self) -> None:
         self.shared.client.trust(self.target.url)
-        self.scraper.near = await asyncio.to_thread(is_near, self.target.url)
+        self.scraper.is_local = await asyncio.to_thread(is_local, self.target.url)
         try:
             async with asyncio.TaskGroup() as tasks:
                 for work in (
@@ -135,31 +136,33 @@ class Watcher:
             await self._finish()
 
     async def _finish(self) -> None:
-        """Stores what is left, if the lease is still ours."""
+        """Stores what is left, if the lease is still valid."""
         try:
-            async with asyncio.timeout(STOPPING):
+            async with asyncio.timeout(STOP_TIMEOUT):
                 if self._may_write():
                     await self.flusher.flush()
         except TimeoutError:
-            logger.error("%s: %d records were not stored in time", self.target.url, self.outbox.length)
+            logger.error("%s: %d records could not be stored in time", self.target.url, self.outbox.length)
         await asyncio.to_thread(self.flusher.close)
 
     async def _poll(self) -> None:
         while True:
             self.polling.clear()
-            asked = time.monotonic()
+            requested = time.monotonic()
             try:
                 await self._poll_once()
             except FetchError as error:
                 await self._unreachable(error)
             except (DatabaseError, psycopg.Error) as error:
-                logger.warning("%s: the database is away: %s", self.target.url, str(error).strip()[:200])
+                logger.warning(
+                    "%s: the database is unavailable: %s", self.target.url, str(error).strip()[:200]
+                )
             try:
-                async with asyncio.timeout(self._poll_wait(time.monotonic() - asked)):
+                async with asyncio.timeout(self._poll_wait(time.monotonic() - requested)):
                     await self.polling.wait()
             except TimeoutError:
                 continue
-            # many workers that join together are worth one more poll, not one each
+            # one more poll serves many workers that join together
             await asyncio.sleep(0.1)
 
     def _poll_wait(self, spent: float) -> float:
@@ -169,16 +172,16 @@ class Watcher:
         return max(0.05, min(max(LONGEST_POLL, interval), wait)) * random.uniform(0.9, 1.1)
 
     async def _poll_once(self) -> None:
-        asked = time.monotonic()
+        requested = time.monotonic()
         counts = await self._counts()
-        identity = await self.identity_poller.ask(counts, self.tracker.is_eager())
-        moment = self.clock.now()
-        before = self.observation
+        identity = await self.identity_poller.poll(counts, self.tracker.is_eager())
+        now = self.clock.now()
+        previous = self.observation
         if identity is not None:
             await self.tracker.follow(identity)
-        self._reached(moment, is_new=self.observation is not before)
+        self._reached(now, is_new=self.observation is not previous)
         if self.observation is not None and self.tracker.confirmed:
-            self.observation.polled(identity, counts, asked, moment)
+            self.observation.add_poll(identity, counts, requested, now)
 
     async def _counts(self) -> Counts:
         url = f"{self.target.url}/json/counts.json"
@@ -189,22 +192,22 @@ class Watcher:
         except IdentityError as error:
             raise FetchError(Failure.ANSWER, str(error)) from None
 
-    def _reached(self, moment: float, is_new: bool) -> None:
-        """The scheduler answered; `is_new`: its observation began just now."""
+    def _reached(self, now: float, is_new: bool) -> None:
+        """Handles an answer of the scheduler. `is_new`: its observation has just started."""
         missed = self.failures and time.monotonic() - self.answered > HANGING + self.target.identity_interval
         if self.observation is not None and missed and not is_new:
             if not self.gap:
-                self._tell_gap(self.observation)
-            self.observation.event("scheduler-reachable", moment, "the scheduler answers again")
+                self._record_gap(self.observation)
+            self.observation.event("scheduler-reachable", now, "the scheduler answers again")
         self.gap = False
         self.failures = 0
         self.refused_since = None
         self.answered = time.monotonic()
-        self.tracker.last_seen = moment
+        self.tracker.last_seen = now
         self.error = self.tracker.refusal
 
     async def _unreachable(self, error: FetchError) -> None:
-        """The scheduler didn't answer: it hangs, or it is gone."""
+        """Handles a failed poll: records a gap, or the end of the cluster."""
         now = time.monotonic()
         self.failures += 1
         # what answers at an address that is no scheduler's stays unsaid: targets can't scan a network
@@ -221,17 +224,21 @@ class Watcher:
             elif silent >= HANGING_END:
                 await self.tracker.gone("the scheduler stopped answering")
             elif silent >= HANGING and not self.gap and self.observation is not None:
-                self._tell_gap(self.observation)
+                self._record_gap(self.observation)
         except (DatabaseError, psycopg.Error) as problem:
-            logger.warning("%s: its end can't be told yet: %s", self.target.url, str(problem).strip()[:200])
+            logger.warning(
+                "%s: cannot record the end of the cluster yet: %s",
+                self.target.url,
+                str(problem).strip()[:200],
+            )
 
-    def _tell_gap(self, observation: Observation) -> None:
+    def _record_gap(self, observation: Observation) -> None:
         self.gap = True
         message = "the scheduler doesn't answer: what follows is a gap"
         observation.event("scheduler-unreachable", self.tracker.last_seen, message)
 
     async def _report(self) -> None:
-        """Says each second how it goes, in the target's row, and settles what has become certain."""
+        """Every second updates the target's row, renews claims and settles why workers left."""
         while True:
             await asyncio.sleep(REPORT_INTERVAL)
             observation = self.observation
@@ -241,12 +248,12 @@ class Watcher:
                 scheduler_id = observation.cluster.scheduler_id
                 await self.shared.claims.hold(f"stream:{scheduler_id}", self.target.pk)
             try:
-                await self.tracker.tell_ends()
-                await self._write_report(observation)
+                await self.tracker.save_ends()
+                await self._update_target(observation)
             except DatabaseError as error:
-                logger.warning("%s: can't be reported on: %s", self.target.url, str(error).strip()[:200])
+                logger.warning("%s: cannot update the target: %s", self.target.url, str(error).strip()[:200])
 
-    async def _write_report(self, observation: Observation | None) -> None:
+    async def _update_target(self, observation: Observation | None) -> None:
         fields: dict[str, Any] = {
             "last_error": self.error,
             "stream": self.subscriber.state if observation else Target.Stream.UNKNOWN,
@@ -258,29 +265,31 @@ class Watcher:
         if observation is not None:
             fields["series_count"] = len(observation.series_limit.known)
             fields["series_refused"] = len(observation.series_limit.refused)
-        changed = {name: value for name, value in fields.items() if self.reported.get(name) != value}
+        changed = {name: value for name, value in fields.items() if self.stored_fields.get(name) != value}
         if changed and self._may_write():
-            await run_in_django_thread(registry.report, self.target.pk, self.shared.leases.holder, changed)
-            self.reported.update(changed)
+            await run_in_django_thread(
+                registry.update_target, self.target.pk, self.shared.leases.holder, changed
+            )
+            self.stored_fields.update(changed)
             if observation is not None and "last_seen" in changed:
                 await run_in_django_thread(
-                    registry.saw_cluster, observation.cluster.pk, last_seen, self.target
+                    registry.update_last_seen, observation.cluster.pk, last_seen, self.target
                 )
         if observation is not None:
-            await self._describe(observation)
+            await self._store_metric_help(observation)
 
-    async def _describe(self, observation: Observation) -> None:
-        """Stores what metrics mean that were met since."""
-        helps = dict(observation.helps)
-        if helps and self._may_write():
-            await run_in_django_thread(registry.describe, helps)
-            for metric in helps:
-                del observation.helps[metric]
+    async def _store_metric_help(self, observation: Observation) -> None:
+        """Stores new help texts of metrics."""
+        texts = dict(observation.new_help)
+        if texts and self._may_write():
+            await run_in_django_thread(registry.store_metric_help, texts)
+            for metric in texts:
+                del observation.new_help[metric]
 
     async def _publish(self, cluster: int, committed: Committed) -> None:
         stream = "agent" if committed.agent_rules else str(self.subscriber.state)
         status = {"stream": stream, **self.tracker.ends.get(cluster, {})}
         if committed.agent_rules:
-            self.subscriber.agent_reports_of = cluster
+            self.subscriber.cluster_with_agent = cluster
         intervals = Intervals(self.target.identity_interval, self.target.metrics_interval)
         await publish(committed, status, intervals)

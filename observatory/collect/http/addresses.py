@@ -1,8 +1,8 @@
-"""The addresses that a target's own address leads to, and which of them may be asked.
+"""Builds the URLs of a target and its workers, and checks which addresses may be requested (SSRF).
 
-A scheduler names its workers' hosts, and it is not trusted: it could name a machine that only we can reach.
-So a worker's host is asked for one path alone (`/metrics`), without redirects, and never at an address that
-can't be another machine's (loopback, link-local, multicast), unless the target itself is here.
+A scheduler names its workers' hosts and is not trusted: it could name a machine that only we can reach.
+Therefore a worker's host is requested for `/metrics` only, without redirects, and never at a loopback,
+link-local or multicast address unless the target itself runs on this machine.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ METADATA = frozenset(
         ),
     )
 )
-"""addresses of clouds' metadata services, which give credentials to whoever asks from inside"""
+"""Addresses of clouds' metadata services, which give credentials to any process inside."""
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class AddressError(ValueError):
-    """An address that can't be asked; the message says why."""
+    """An address that must not be requested; the message says why."""
 
 
 def target_url(text: str) -> str:
-    """`text` as a target's address, without a slash at its end. Raises AddressError."""
+    """The address of a target in normal form, without a trailing slash. Raises AddressError."""
     try:
         return clean_target_url(text)
     except ValidationError as error:
@@ -52,49 +52,50 @@ def target_url(text: str) -> str:
 
 
 def stream_url(target: str) -> str:
-    """The address of a target's event stream: ws:// for http://, wss:// for https://."""
+    """The WebSocket address of a target's event stream: ws:// for http://, wss:// for https://."""
     parts = urlsplit(target)
     scheme = {"http": "ws", "https": "wss"}[parts.scheme]
     return urlunsplit((scheme, parts.netloc, f"{parts.path}/eventstream", "", ""))
 
 
-def worker_metrics_url(target: str, host: str, port: int, near: bool) -> str:
-    """The address of a worker's metrics, by the target's scheme; `near`: the target is on this machine.
+def worker_metrics_url(target: str, host: str, port: int, is_local: bool) -> str:
+    """The address of a worker's /metrics, with the target's scheme.
 
-    Raises AddressError for what names no host, or one that a scheduler elsewhere has no business to name.
+    `is_local`: the target runs on this machine. Raises AddressError for an invalid host or port, and for an
+    address that the scheduler must not name.
     """
     if not 0 < port < 65536:
-        raise AddressError(f"the worker's port {port} is no port")
+        raise AddressError(f"the worker's port {port} is not valid")
     try:
         address: IPAddress | None = parse_ip(host)
     except ValueError:
         address = None
     if address is None and not HOST_NAME.fullmatch(host):
-        raise AddressError(f"the worker's host {host[:60]!r} is no host name")
-    if address is not None and is_reserved(address) and not (near and address.is_loopback):
-        raise AddressError(f"the worker's host {host[:60]!r} can't be another machine's")
+        raise AddressError(f"the worker's host {host[:60]!r} is not a host name")
+    if address is not None and is_reserved(address) and not (is_local and address.is_loopback):
+        raise AddressError(f"the worker's host {host[:60]!r} is not an address of another machine")
     name = f"[{address}]" if isinstance(address, ipaddress.IPv6Address) else host
     return f"{urlsplit(target).scheme}://{name}:{port}/metrics"
 
 
 def parse_ip(text: str) -> IPAddress:
-    """The IP address that `text` spells, without a zone. Raises ValueError for a name."""
+    """Parses an IP address, without its zone. Raises ValueError for a host name."""
     return ipaddress.ip_address(text.strip("[]").split("%")[0])
 
 
 def is_reserved(address: IPAddress) -> bool:
-    """True for an address that means this machine or this wire, whoever says it."""
+    """Whether an address is loopback, link-local, multicast or unspecified."""
     mapped = getattr(address, "ipv4_mapped", None) or address
     return bool(mapped.is_loopback or mapped.is_link_local or mapped.is_multicast or mapped.is_unspecified)
 
 
 def is_metadata(address: IPAddress) -> bool:
-    """True for the address of a cloud's metadata service, which nothing may ever be requested from."""
+    """Whether an address is that of a cloud's metadata service, which must never be requested."""
     return (getattr(address, "ipv4_mapped", None) or address) in METADATA
 
 
-def is_near(target: str) -> bool:
-    """True when a target's host is this machine, so that its workers' 127.0.0.1 is ours. Blocks."""
+def is_local(target: str) -> bool:
+    """Whether a target's host is this machine, so that its workers' 127.0.0.1 is too. Blocks."""
     try:
         found = socket.getaddrinfo(urlsplit(target).hostname, None, type=socket.SOCK_STREAM)
     except OSError:
@@ -103,7 +104,7 @@ def is_near(target: str) -> bool:
 
 
 def is_this_machine(address: IPAddress) -> bool:
-    """True when a socket of this machine can be bound to `address`."""
+    """Whether a socket of this machine can be bound to `address`."""
     if address.is_unspecified:
         return False
     try:

@@ -1,8 +1,8 @@
-"""Reads /metrics pages: Prometheus' text format and OpenMetrics.
+"""Parses /metrics pages in Prometheus' text format and in OpenMetrics.
 
-A page is `prometheus_client`'s to read the first time: what it accepts, refuses and makes of a line is what
-we do. Of a page that it accepted we keep the lines' beginnings, up to the value. The next page almost always
-has the same lines with other values: then each value is read and its series looked up by the line's place.
+`prometheus_client` parses each new page and decides what is valid. Of a valid page we keep its shape: each
+line up to the value. The next page almost always has the same shape: then only the values are parsed, and
+each series is looked up by its line number.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ from prometheus_client.openmetrics import parser as openmetrics
 from observatory.wire.records import MetricType, Series
 
 SHAPES = 16
-"""of pages: a series that comes and goes makes two"""
+"""Most cached shapes of an endpoint; a series that comes and goes needs two."""
 COUNTED = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "summary": ("_count", "_sum")}
-"""by type of family, the endings of the samples that only grow"""
+"""By type of family: suffixes of the samples that are counters."""
 VALUE_FREE = {"counter", "gauge", "unknown"}
-"""types of OpenMetrics that are valid whatever the values are, if the counters' are numbers from 0 on"""
+"""OpenMetrics types whose only rule for values is that counters are not negative."""
 
 
 class ExpositionError(ValueError):
-    """A page that is none; the message names the line and what is wrong with it."""
+    """A page that is not valid; the message names the line and the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """A parsed page."""
+
     samples: list[tuple[Series, float, float | None]]
-    """(series, value, time in seconds where the page tells it); a known series stays the same object"""
+    """(series, value, time in seconds or None). A known series stays the same object."""
     helps: Mapping[str, str] = field(default_factory=dict)
-    """what the metrics mean, by name; of pages with a new shape alone"""
+    """Help texts by metric; only of a page with a new shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What a line has to begin with to be the same again: all of it where it has no value of its own."""
+    """A line of a shape: the text up to the value, or the whole line if it has no value."""
 
     head: str
     series: Series | None
@@ -46,7 +48,7 @@ class _Line:
 
 
 class Parser:
-    """Of one endpoint, of the worker at an address ("": the scheduler). Knows the pages' last SHAPES."""
+    """The parser of one endpoint: of the worker at an address, "" for the scheduler."""
 
     def __init__(self, worker: str = "") -> None:
         self.worker = worker
@@ -55,24 +57,26 @@ class Parser:
         self._content_type = ""
 
     def parse(self, page: bytes, content_type: str) -> Page:
-        """The page's samples in its order. Raises ExpositionError."""
+        """Parses a page; its samples keep their order. Raises ExpositionError."""
         try:
             text = page.decode()
         except UnicodeDecodeError as error:
             line = page.count(b"\n", 0, error.start) + 1
-            raise ExpositionError(f"line {line} is no UTF-8") from None
+            raise ExpositionError(f"line {line} is not UTF-8") from None
         if content_type != self._content_type:
             self._shapes, self._content_type = [], content_type
         lines = text.split("\n")
         for place, shape in enumerate(self._shapes):
-            samples = self._again(lines, shape)
+            samples = self._parse_values(lines, shape)
             if samples is not None:
                 self._shapes.insert(0, self._shapes.pop(place))
                 return Page(samples)
-        return self._anew(lines)
+        return self._parse_fully(lines)
 
-    def _again(self, lines: list[str], shape: list[_Line]) -> list[tuple[Series, float, float | None]] | None:
-        """The samples of a page with the lines of `shape`; None where more than values differ."""
+    def _parse_values(
+        self, lines: list[str], shape: list[_Line]
+    ) -> list[tuple[Series, float, float | None]] | None:
+        """The samples of a page with this shape; None when the page has another shape."""
         if len(lines) != len(shape):
             return None
         is_strict = _is_openmetrics(self._content_type)
@@ -94,21 +98,23 @@ class Parser:
             samples.append((known.series, value, None))
         return samples
 
-    def _anew(self, lines: list[str]) -> Page:
+    def _parse_fully(self, lines: list[str]) -> Page:
         reader = openmetrics if _is_openmetrics(self._content_type) else text_format
-        counted = _Counted(lines)
+        numbered = _NumberedLines(lines)
         try:
-            families = list(reader.text_fd_to_metric_families(counted))
-        except Exception as error:  # the library raises more than ValueError on what makes no sense
-            raise ExpositionError(f"line {counted.number}: {str(error)[:200] or 'is no sample'}") from None
+            families = list(reader.text_fd_to_metric_families(numbered))
+        except Exception as error:  # malformed pages make the library raise not only ValueError
+            raise ExpositionError(
+                f"line {numbered.number}: {str(error)[:200] or 'is not a sample'}"
+            ) from None
         samples = [sample for family in families for sample in self._samples(family)]
         shape = self._shape(lines, samples, families)
         if shape is not None:
             self._shapes = [shape, *self._shapes[: SHAPES - 1]]
-        kept = {line.series for known in self._shapes for line in known} | {
+        used = {line.series for known in self._shapes for line in known} | {
             series for series, _, _ in samples
         }
-        self._known = {identity: series for identity, series in self._known.items() if series in kept}
+        self._known = {identity: series for identity, series in self._known.items() if series in used}
         return Page(samples, _helps(families))
 
     def _samples(self, family: Metric) -> Iterator[tuple[Series, float, float | None]]:
@@ -128,9 +134,9 @@ class Parser:
         samples: list[tuple[Series, float, float | None]],
         families: Iterable[Metric],
     ) -> list[_Line] | None:
-        """The lines' beginnings; every line that has a sample has one, in the samples' order.
+        """The page's shape; None for a page with timestamps, exemplars or unusual white space.
 
-        None for a page with times, exemplars or other white space, which is read anew each time.
+        Pages without a shape are always parsed in full.
         """
         if _is_openmetrics(self._content_type) and not all(family.type in VALUE_FREE for family in families):
             return None
@@ -148,8 +154,8 @@ class Parser:
         return shape
 
 
-class _Counted:
-    """Lines as a file gives them, with the number of the last one that was read."""
+class _NumberedLines:
+    """Iterates lines like a file, and remembers the number of the last line."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -187,12 +193,12 @@ def _type(family: str, name: str) -> MetricType:
 def _float(value: float) -> float:
     try:
         return float(value)
-    except OverflowError:  # an integer of hundreds of digits, which the library keeps as one
+    except OverflowError:  # the library keeps huge integers as int
         return float("inf") if value > 0 else float("-inf")
 
 
 def _is_value(number: str, value: float) -> bool:
-    """True when `number` is what the library read `value` from."""
+    """Whether the text `number` alone gives `value`."""
     try:
         read = float(number)
     except ValueError:

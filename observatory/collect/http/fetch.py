@@ -1,4 +1,4 @@
-"""Requests to what is observed: no redirects, bounded bodies, time limits, http(s) and ws(s) alone."""
+"""The HTTP client for observed clusters: no redirects, limits on size and time, only http(s) and ws(s)."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ AGENT = "dask-observatory"
 
 
 class Failure(Enum):
-    """What kind of failure a request met: it decides whether a scheduler is gone or hangs."""
+    """Kind of a failed request; tells a scheduler that is gone from one that hangs."""
 
     REFUSED = "refused"
-    """nobody listens there: refused, reset, no such name, no route"""
+    """Nothing listens at the address: refused, reset, unknown name, no route."""
     TIMEOUT = "timeout"
-    """it accepts connections and doesn't answer"""
+    """The connection was accepted, but no answer arrived."""
     ANSWER = "answer"
-    """it answers, but not with what was asked for"""
+    """The answer is not what was requested."""
 
 
 class FetchError(Exception):
-    """A request that gave no usable answer; the message is for people."""
+    """A request without a usable answer; the message is shown to users."""
 
     def __init__(self, failure: Failure, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -47,18 +47,20 @@ class FetchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """The answer to a request. Times are seconds on this machine's clock."""
+
     body: bytes
     content_type: str
     sent: float
-    """when the request was sent, on our clock"""
+    """When the request was sent."""
     received: float
-    """when the answer's first bytes were here, on our clock"""
+    """When the answer's first bytes arrived."""
     date: float | None
-    """the answer's Date header, whole seconds of the server's clock"""
+    """The Date header: whole seconds on the server's clock."""
 
 
 class GuardedResolver(ThreadedResolver):
-    """Resolves names, but to addresses of this machine or this wire only for the hosts of targets."""
+    """Resolves host names. Loopback and link-local addresses are allowed for the hosts of targets only."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,12 +75,12 @@ class GuardedResolver(ThreadedResolver):
             return found
         allowed = [entry for entry in found if not is_reserved(parse_ip(entry["host"]))]
         if not allowed:
-            raise OSError(f"{host} is an address of this machine or wire")
+            raise OSError(f"{host} is a loopback or link-local address")
         return allowed
 
 
 class HttpClient:
-    """One HTTP client for everything that a collector asks. `async with HttpClient() as client`."""
+    """The HTTP client of a collector. Use: `async with HttpClient() as client`."""
 
     def __init__(self) -> None:
         self.resolver = GuardedResolver()
@@ -97,11 +99,11 @@ class HttpClient:
         await self.session.close()
 
     def trust(self, target: str) -> None:
-        """Lets the host of a target's address be this machine."""
+        """Allows the host of a target to be this machine."""
         self.resolver.trusted.add(urlsplit(target).hostname or "")
 
     async def get(self, url: str, limit: int, timeout: float = REQUEST_TIMEOUT) -> Answer:
-        """The answer to GET `url`. Raises FetchError, also for a status but 200 or over `limit` bytes."""
+        """GETs `url`. Raises FetchError, also for a status other than 200 and a body over `limit` bytes."""
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
         sent = time.time()
         try:
@@ -114,21 +116,21 @@ class HttpClient:
         return Answer(body, response.headers.get("Content-Type", ""), sent, received, date_of(response))
 
     async def get_json(self, url: str, limit: int, timeout: float = REQUEST_TIMEOUT) -> tuple[Answer, Any]:
-        """The answer and what its JSON holds. Raises FetchError."""
+        """GETs `url` and decodes the body as JSON. Raises FetchError."""
         answer = await self.get(url, limit, timeout)
         try:
             return answer, await parse_off_loop(json.loads, answer.body)
         except (ValueError, RecursionError):
-            raise FetchError(Failure.ANSWER, "it answered with something that isn't JSON") from None
+            raise FetchError(Failure.ANSWER, "its answer is not JSON") from None
 
 
 async def parse_off_loop(parse: Any, body: bytes) -> Any:
-    """parse(body), in a thread when the body is so large that it would hold up the event loop."""
+    """Calls parse(body), in a thread when the body is large enough to block the event loop."""
     return await asyncio.to_thread(parse, body) if len(body) > 2**20 else parse(body)
 
 
 def refuse_redirects() -> aiohttp.TraceConfig:
-    """Stops a redirect before it is followed: aiohttp's WebSocket handshake has no switch for it."""
+    """Stops redirects; aiohttp's WebSocket handshake has no option for that."""
 
     async def refuse(*_: object) -> None:
         raise FetchError(Failure.ANSWER, "it answered with a redirect, and redirects are not followed")
@@ -155,6 +157,7 @@ def refuse_metadata() -> aiohttp.TraceConfig:
 
 
 def check_status(response: aiohttp.ClientResponse) -> None:
+    """Raises FetchError unless the status is 200 and the body is not compressed."""
     if 300 <= response.status < 400:
         where = response.headers.get("Location", "")[:200]
         message = f"it answered with a redirect to {where!r}, and redirects are not followed"
@@ -162,11 +165,11 @@ def check_status(response: aiohttp.ClientResponse) -> None:
     if response.status != 200:
         raise FetchError(Failure.ANSWER, f"it answered with status {response.status}", response.status)
     if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise FetchError(Failure.ANSWER, "it answered with a compressed body, which was not asked for")
+        raise FetchError(Failure.ANSWER, "it answered with a compressed body, which was not requested")
 
 
 async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The body of a response. Raises FetchError when it is longer than `limit` bytes."""
+    """Reads the body. Raises FetchError when it is longer than `limit` bytes."""
     parts: list[bytes] = []
     length = 0
     async for part in response.content.iter_chunked(2**16):
@@ -178,6 +181,7 @@ async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 
 def date_of(response: aiohttp.ClientResponse) -> float | None:
+    """The Date header in seconds since the epoch; None when it is missing or malformed."""
     try:
         return parsedate_to_datetime(response.headers["Date"]).timestamp()
     except (KeyError, ValueError, TypeError, OverflowError):
@@ -185,18 +189,18 @@ def date_of(response: aiohttp.ClientResponse) -> float | None:
 
 
 def failure_of(error: BaseException, timeout: float) -> FetchError:
-    """What an exception of aiohttp or the sockets means for people."""
+    """The FetchError for an exception of aiohttp or a socket, with a message for users."""
     if isinstance(error, TimeoutError):
-        return FetchError(Failure.TIMEOUT, f"it didn't answer within {timeout:g} s")
+        return FetchError(Failure.TIMEOUT, f"it did not answer within {timeout:g} s")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return FetchError(Failure.REFUSED, "its host name can't be resolved")
+        return FetchError(Failure.REFUSED, "its host name cannot be resolved")
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
         return FetchError(Failure.ANSWER, "its TLS certificate or protocol is not accepted")
     if isinstance(error, aiohttp.ClientConnectorError):
         reason = error.os_error.strerror or str(error.os_error)
-        return FetchError(Failure.REFUSED, f"it can't be reached: {reason}"[:300])
+        return FetchError(Failure.REFUSED, f"it cannot be reached: {reason}"[:300])
     if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError | OSError):
         return FetchError(Failure.REFUSED, "it closed the connection without an answer")
     if isinstance(error, aiohttp.InvalidURL):
         return FetchError(Failure.ANSWER, "its address is not valid")
-    return FetchError(Failure.ANSWER, f"it doesn't speak HTTP as expected ({type(error).__name__})")
+    return FetchError(Failure.ANSWER, f"its answer is not valid HTTP ({type(error).__name__})")

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 
 class ErredTaskCount:
-    """How many tasks erred, from two sources that each miss some.
+    """Counts erred tasks from two sources, each of which misses some.
 
-    counts.json tells how many are in that state: it falls when they are forgotten, and misses those that came
-    and went between two reads. The scheduler's /metrics counts transitions into it, but is read less often.
+    counts.json has the number of tasks in the state erred: it falls when tasks are forgotten, and misses
+    tasks that erred and were forgotten between two polls. The scheduler's /metrics counts transitions into
+    erred, but is read less often. `fresh`: the cluster is new, so all counts start at 0.
     """
 
     def __init__(self, fresh: bool) -> None:
-        self.held = 0 if fresh else None
+        self.current = 0 if fresh else None
         self.rises = 0
         self.base: float | None = 0.0 if fresh else None
         self.transitions = 0.0
         self.reported = 0
 
-    def counted(self, held: int) -> int:
-        """How many more erred than was known, by the number of tasks that are erred now."""
-        if self.held is not None:
-            self.rises += max(0, held - self.held)
-        self.held = held
+    def add_count(self, erred: int) -> int:
+        """Adds the current number of erred tasks. Returns how many more erred than reported so far."""
+        if self.current is not None:
+            self.rises += max(0, erred - self.current)
+        self.current = erred
         return self._report()
 
-    def scraped(self, transitions: float) -> int:
-        """How many more erred than was known, by the number of transitions so far."""
+    def add_transitions(self, transitions: float) -> int:
+        """Adds the total of transitions into erred. Returns how many more erred than reported so far."""
         if self.base is None or transitions < self.base + self.transitions:
             self.base = transitions - self.reported
         self.transitions = transitions - self.base
         return self._report()
 
     def _report(self) -> int:
-        news = max(self.rises, int(self.transitions)) - self.reported
-        self.reported += max(0, news)
-        return max(0, news)
+        new = max(self.rises, int(self.transitions)) - self.reported
+        self.reported += max(0, new)
+        return max(0, new)

@@ -1,9 +1,9 @@
-"""The samples of workers' heartbeats and of the cluster's counts, under our own names (docs/metrics.md).
+"""Samples of the workers' heartbeats and of the cluster's counts, as `observatory_` metrics.
 
-A heartbeat is stored once, at its time on the scheduler's clock: the worker's own time plus the least delay
-that was ever seen between its measuring and the heartbeat's arrival. While identity.json fails
-(workers_page.py), memory, CPU, the event loop and the GIL come from the workers' /metrics under the same
-names; what an agent tells of the scheduler comes from the scheduler's.
+The metrics are listed in docs/metrics.md. A heartbeat is stored once, at its time on the scheduler's
+clock: the worker's own time plus the least delay seen so far between measurement and arrival. While
+identity.json fails (workers_page.py) memory, CPU, event loop and GIL are derived from the workers' /metrics,
+under the same names. The scheduler's own load is derived from the scheduler's /metrics.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Emit = Callable[[Series, float, float], None]
 Name = tuple[str, str, str]
 
 SAME = 0.15
-"""seconds by which the workers' page can tell the same heartbeat's time differently"""
+"""Seconds by which the workers page may differ in the time of the same heartbeat."""
 STALE = 3.0
-"""seconds without a heartbeat told in full after which /metrics stands in"""
+"""Seconds without a complete heartbeat after which /metrics is used instead."""
 MEMORY = "observatory_worker_memory_bytes"
-STATES = {
+STATE_OF_COUNT = {
     "waiting": "waiting",
     "processing": "processing",
     "memory": "memory",
@@ -32,9 +32,10 @@ STATES = {
     "released": "released",
     "unrunnable": "no-worker",
 }
+"""The task state of each count in counts.json."""
 FINISHED = ("memory", "erred")
-"""the states that a task finishes in"""
-SPENT = {
+"""The states in which a task is finished."""
+ACTION_OF_COUNTER = {
     "dask_scheduler_tasks_compute_seconds_total": "compute",
     "dask_scheduler_tasks_transfer_seconds_total": "transfer",
 }
@@ -50,140 +51,145 @@ LOADS: dict[str, tuple[str, Callable[[float, float], float]]] = {
         lambda seconds, ticks: seconds / max(1.0, ticks),
     ),
 }
-"""what a counter says of a process's load, by the seconds since it was told before and how much it grew"""
+"""The metric derived from each counter, as a function of the seconds passed and the counter's increase."""
 
 
 class LoadCounters:
-    """Follows the counters of a process that say its load; `role` is worker or scheduler."""
+    """Derives the load of a process from its counters. `role`: worker or scheduler."""
 
     def __init__(self, role: str) -> None:
         self.loads = {
             counter.format(role): (f"observatory_{role}_{metric}", load)
             for counter, (metric, load) in LOADS.items()
         }
-        self.told: dict[str, tuple[float, float]] = {}
+        self.last: dict[str, tuple[float, float]] = {}
 
-    def load(self, counter: str, moment: float, value: float) -> tuple[str, float] | None:
-        """(metric, value); None while it isn't known, or where the counter says nothing of the load."""
+    def load(self, counter: str, time: float, value: float) -> tuple[str, float] | None:
+        """(metric, value) since the last call; None for the first value, a reset, and other counters."""
         known = self.loads.get(counter)
         if known is None:
             return None
-        before, self.told[counter] = self.told.get(counter), (moment, value)
-        if before is None or moment <= before[0] or not value >= before[1]:
+        before, self.last[counter] = self.last.get(counter), (time, value)
+        if before is None or time <= before[0] or not value >= before[1]:
             return None
         metric, load = known
-        return metric, load(moment - before[0], value - before[1])
+        return metric, load(time - before[0], value - before[1])
 
 
 @dataclass(slots=True)
 class HeartbeatState:
-    """What is remembered of one worker."""
+    """State of one worker's heartbeats."""
 
     measured: float = 0.0
+    """Time of the last heartbeat."""
     delay: float = float("inf")
-    told: float = -STALE
-    """when a heartbeat was told in full, monotonic"""
+    """Least seconds between measurement and arrival; corrects the worker's clock."""
+    complete_at: float = -STALE
+    """When the last complete heartbeat arrived (monotonic)."""
     memory: dict[str, float] = field(default_factory=dict)
-    growth: LoadCounters = field(default_factory=lambda: LoadCounters("worker"))
+    counters: LoadCounters = field(default_factory=lambda: LoadCounters("worker"))
 
 
 class Heartbeats:
-    """Emits (series, time, value). Times are on the scheduler's clock."""
+    """Calls emit(series, time, value) for each sample. Times are on the scheduler's clock."""
 
     def __init__(self, emit: Emit) -> None:
         self.emit = emit
         self.states: dict[str, HeartbeatState] = {}
         self.series: dict[tuple[str, Name], Series] = {}
-        self.growth = LoadCounters("scheduler")
+        self.counters = LoadCounters("scheduler")
 
-    def listed(self, identity: Identity) -> None:
+    def add_identity(self, identity: Identity) -> None:
+        """Adds the heartbeats of all workers."""
         for worker in identity.workers.values():
-            self._heartbeat(worker, told_in_full=bool(identity.scheduler_id))
+            self._heartbeat(worker, is_complete=bool(identity.scheduler_id))
         for address in self.states.keys() - identity.workers.keys():
             self.forget(address)
 
     def forget(self, address: str) -> None:
+        """Forgets a worker that left."""
         self.states.pop(address, None)
         self.series = {key: series for key, series in self.series.items() if key[0] != address}
 
-    def _heartbeat(self, worker: WorkerIdentity, told_in_full: bool) -> None:
+    def _heartbeat(self, worker: WorkerIdentity, is_complete: bool) -> None:
         heartbeat = worker.heartbeat
         state = self.states.setdefault(worker.address, HeartbeatState())
         if heartbeat is None:
             return
-        if told_in_full:
-            state.told = time.monotonic()
+        if is_complete:
+            state.complete_at = time.monotonic()
             if heartbeat.time == state.measured:
                 return
             state.measured = heartbeat.time
             state.delay = min(state.delay, worker.last_seen - heartbeat.time)
-            moment = heartbeat.time + state.delay
+            measured = heartbeat.time + state.delay
         else:
-            moment = heartbeat.time
-            if abs(moment - state.measured) < SAME:
+            measured = heartbeat.time
+            if abs(measured - state.measured) < SAME:
                 return
-            state.measured = moment
+            state.measured = measured
         for name, value in heartbeat.values.items():
             if name[0] == MEMORY:
                 state.memory[name[2]] = value
-            self._emit(worker.address, name, moment, value)
+            self._emit(worker.address, name, measured, value)
 
-    def scraped(self, address: str, samples: Iterable[tuple[Series, float]], moment: float) -> None:
-        """A worker's /metrics: stands in for its heartbeat while that isn't told."""
+    def add_worker_metrics(self, address: str, samples: Iterable[tuple[Series, float]], now: float) -> None:
+        """Adds a worker's /metrics, which replaces its heartbeats while they are not complete."""
         state = self.states.get(address)
         if state is None:
             return
-        stands_in = time.monotonic() - state.told >= STALE
+        is_used = time.monotonic() - state.complete_at >= STALE
         for series, value in samples:
-            load = state.growth.load(series.metric, moment, value)
-            if not stands_in:
+            load = state.counters.load(series.metric, now, value)
+            if not is_used:
                 continue
             if load is not None:
-                self._emit(address, (load[0], "", ""), moment, load[1])
+                self._emit(address, (load[0], "", ""), now, load[1])
             elif series.metric == "dask_worker_memory_bytes":
                 kind = dict(series.labels).get("type", "")
                 if kind in {"managed", "unmanaged", "spilled"}:
                     state.memory[kind] = value
-                    self._emit(address, (MEMORY, "type", kind), moment, value)
+                    self._emit(address, (MEMORY, "type", kind), now, value)
             elif series.metric == "process_open_fds":
-                self._emit(address, ("observatory_worker_file_descriptors", "", ""), moment, value)
+                self._emit(address, ("observatory_worker_file_descriptors", "", ""), now, value)
 
-    def scheduler_scraped(self, samples: Iterable[tuple[Series, float]], moment: float) -> None:
-        """The scheduler's /metrics: its load, and what all tasks came to."""
+    def add_scheduler_metrics(self, samples: Iterable[tuple[Series, float]], now: float) -> None:
+        """Adds the scheduler's /metrics: its load and the totals over all tasks."""
         sums: defaultdict[Name, float] = defaultdict(float)
         for series, value in samples:
-            load = self.growth.load(series.metric, moment, value)
+            load = self.counters.load(series.metric, now, value)
             if load is not None:
-                self._emit("", (load[0], "", ""), moment, load[1])
-            elif action := SPENT.get(series.metric):
+                self._emit("", (load[0], "", ""), now, load[1])
+            elif action := ACTION_OF_COUNTER.get(series.metric):
                 sums["observatory_cluster_task_seconds_total", "action", action] += value
             elif series.metric == "dask_scheduler_prefix_state_totals_total":
                 is_finished = dict(series.labels).get("state") in FINISHED
                 sums["observatory_cluster_tasks_finished_total", "", ""] += value if is_finished else 0
         for name, value in sums.items():
-            self._emit("", name, moment, value)
+            self._emit("", name, now, value)
 
-    def counted(self, counts: Counts, moment: float) -> None:
-        for name, state in STATES.items():
-            self._emit("", ("observatory_cluster_tasks", "state", state), moment, counts[name])
+    def add_counts(self, counts: Counts, now: float) -> None:
+        """Adds counts.json."""
+        for name, state in STATE_OF_COUNT.items():
+            self._emit("", ("observatory_cluster_tasks", "state", state), now, counts[name])
         for name, state in (("workers", "total"), ("idle", "idle"), ("saturated", "saturated")):
-            self._emit("", ("observatory_cluster_workers", "state", state), moment, counts[name])
-        self._emit("", ("observatory_cluster_threads", "", ""), moment, counts["cores"])
-        self._emit("", ("observatory_cluster_clients", "", ""), moment, counts["clients"])
+            self._emit("", ("observatory_cluster_workers", "state", state), now, counts[name])
+        self._emit("", ("observatory_cluster_threads", "", ""), now, counts["cores"])
+        self._emit("", ("observatory_cluster_clients", "", ""), now, counts["clients"])
 
-    def summed(self, limit: int, moment: float) -> None:
-        """The cluster's memory: the sums of what its workers told last; `limit` is that of all, in bytes."""
+    def add_cluster_memory(self, limit: int, now: float) -> None:
+        """Adds the cluster's memory, the sum over its workers. `limit`: the sum of their limits in bytes."""
         total: Counter[str] = Counter()
         for state in self.states.values():
             total.update(state.memory)
         for kind, value in total.items():
-            self._emit("", ("observatory_cluster_memory_bytes", "type", kind), moment, value)
-        self._emit("", ("observatory_cluster_memory_limit_bytes", "", ""), moment, limit)
+            self._emit("", ("observatory_cluster_memory_bytes", "type", kind), now, value)
+        self._emit("", ("observatory_cluster_memory_limit_bytes", "", ""), now, limit)
 
-    def _emit(self, worker: str, name: Name, moment: float, value: float) -> None:
+    def _emit(self, worker: str, name: Name, now: float, value: float) -> None:
         series = self.series.get((worker, name))
         if series is None:
             labels = ((name[1], name[2]),) if name[1] else ()
             type = MetricType.COUNTER if name[0].endswith("_total") else MetricType.GAUGE
             series = self.series[worker, name] = Series(name[0], labels, worker, type)
-        self.emit(series, moment, float(value))
+        self.emit(series, now, float(value))

@@ -1,7 +1,7 @@
-"""Reading of /json/identity.json and /json/counts.json into typed values. What is wrong is skipped and named.
+"""Parses /json/identity.json and /json/counts.json into typed values.
 
-Neither page is trusted: a field of the wrong type, not a number, or out of bounds is left out, and `Problems`
-says so once.
+Neither page is trusted: fields of the wrong type, not finite or out of range are skipped, and `Problems` logs
+each kind of problem once.
 """
 
 from __future__ import annotations
@@ -23,34 +23,37 @@ WORKER_STATES = 20
 
 
 class IdentityError(ValueError):
-    """A page that isn't a scheduler's identity; the message says what it is instead."""
+    """A page that is not a scheduler's; the message says what it is instead."""
 
 
 class Problems:
-    """Says each kind of problem of one target once."""
+    """Logs each kind of problem of one target once."""
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self.said: set[str] = set()
+        self.logged: set[str] = set()
 
-    def skip(self, what: str) -> None:
-        if what not in self.said and len(self.said) < 100:
-            self.said.add(what)
-            logger.warning("%s: %s is not as Dask tells it and is left out", self.target, what)
+    def skip(self, field: str) -> None:
+        """Logs that a field was skipped."""
+        if field not in self.logged and len(self.logged) < 100:
+            self.logged.add(field)
+            logger.warning("%s: skipped %s, which is malformed", self.target, field)
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A worker's last heartbeat as the scheduler shows it."""
+    """A worker's last heartbeat."""
 
     time: float
-    """when the worker measured, on its own clock"""
+    """When the worker measured, on its own clock."""
     values: Mapping[tuple[str, str, str], float]
-    """(metric, label, label's value) → value; "" and "" for a metric without a label"""
+    """(metric, label name, label value) → value; "" and "" without a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerIdentity:
+    """A worker as the scheduler describes it; unknown values are "" or 0."""
+
     address: str
     name: str
     host: str
@@ -59,15 +62,16 @@ class WorkerIdentity:
     status: str
     nanny: str
     directory: str
-    """its scratch folder, new with each process: tells two lifetimes at one address apart"""
+    """Its scratch folder, new for each process: distinguishes two lifetimes at one address."""
     port: int
-    """its HTTP port; 0 when it has none"""
+    """Its HTTP port; 0 without one."""
     last_seen: float
-    """when its last heartbeat arrived, on the scheduler's clock"""
+    """When its last heartbeat arrived, on the scheduler's clock."""
     resources: Mapping[str, float] = field(default_factory=dict)
     heartbeat: Heartbeat | None = None
 
     def seen(self, time: float) -> WorkerSeen:
+        """The record of this worker."""
         return WorkerSeen(
             self.address,
             self.name,
@@ -82,17 +86,20 @@ class WorkerIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
+    """A scheduler's identity."""
+
     scheduler_id: str
+    """"" when the scheduler did not say."""
     address: str
     started: float
-    """when the scheduler started, on its clock"""
+    """When the scheduler started, on its clock."""
     threads: int
     workers: Mapping[str, WorkerIdentity]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """/json/counts.json: what is left out wasn't told."""
+    """The numbers of /json/counts.json; a missing one is 0."""
 
     values: Mapping[str, int]
 
@@ -101,18 +108,18 @@ class Counts:
 
 
 def read_identity(page: Any, problems: Problems) -> Identity:
-    """The identity in a decoded JSON page. Raises IdentityError when it is no scheduler's."""
+    """Reads decoded JSON of identity.json. Raises IdentityError when it is not a scheduler's."""
     if not isinstance(page, dict):
-        raise IdentityError("it answered with JSON that is no Dask scheduler's")
+        raise IdentityError("its answer is JSON, but not that of a Dask scheduler")
     kind = page.get("type")
     if kind in ("Worker", "Nanny"):
-        raise IdentityError(f"this is the address of a Dask {str(kind).lower()}: give the scheduler's")
+        raise IdentityError(f"this is the address of a Dask {str(kind).lower()}: use the scheduler's address")
     scheduler_id, workers = page.get("id"), page.get("workers")
     if not isinstance(scheduler_id, str) or not scheduler_id or not isinstance(workers, dict):
-        raise IdentityError("it answered with JSON that is no Dask scheduler's")
+        raise IdentityError("its answer is JSON, but not that of a Dask scheduler")
     started = number(page, "started")
     if started is None or not is_time(started):
-        raise IdentityError("its identity doesn't say when it started")
+        raise IdentityError("its identity has no start time")
     if len(workers) > MAXIMUM_WORKERS:
         problems.skip(f"a list of more than {MAXIMUM_WORKERS} workers")
     read = [read_worker(address, workers[address], problems) for address in list(workers)[:MAXIMUM_WORKERS]]
@@ -126,6 +133,7 @@ def read_identity(page: Any, problems: Problems) -> Identity:
 
 
 def read_worker(address: Any, page: Any, problems: Problems) -> WorkerIdentity | None:
+    """One worker of identity.json; None when it is malformed."""
     if not isinstance(address, str) or not 0 < len(address) <= MAXIMUM_NAME or not address.isprintable():
         problems.skip("a worker's address")
         return None
@@ -156,7 +164,7 @@ def read_worker(address: Any, page: Any, problems: Problems) -> WorkerIdentity |
 
 
 def worker_name(value: Any) -> str:
-    """A worker's name: a text or a number in Dask."""
+    """A worker's name, which is a text or a number in Dask."""
     return clean_text(str(value), MAXIMUM_NAME) if isinstance(value, str | int) and value != "" else ""
 
 
@@ -172,7 +180,7 @@ def read_resources(page: dict[Any, Any], problems: Problems) -> dict[str, float]
 
 
 def read_heartbeat(metrics: dict[str, Any], problems: Problems) -> Heartbeat | None:
-    """The values of a heartbeat under the names of docs/metrics.md."""
+    """The values of a heartbeat as `observatory_worker_` metrics; None without a valid time."""
     time = number(metrics, "time")
     if time is None or not is_time(time):
         return None
@@ -187,7 +195,7 @@ def read_heartbeat(metrics: dict[str, Any], problems: Problems) -> Heartbeat | N
 def heartbeat_values(
     metrics: dict[str, Any], problems: Problems
 ) -> Iterator[tuple[str, str, str, float | None]]:
-    """(metric without its prefix, label, label's value, value or None when it wasn't told)."""
+    """(metric without prefix, label name, label value, value or None when missing)."""
     for kind, size in memory_values(metrics).items():
         yield "memory_bytes", "type", kind, size
     for name, metric in (
@@ -221,12 +229,12 @@ def heartbeat_values(
 
 
 def memory_values(metrics: dict[str, Any]) -> dict[str, float]:
-    """Bytes by kind, as Dask splits them: process is managed and unmanaged, spilled is what lies on disk."""
+    """Bytes by type as in Dask: process = managed + unmanaged; spilled is on disk."""
     process = number(metrics, "memory")
     if process is None:
         return {}
-    told = metrics.get("spilled_bytes")
-    spilled: dict[str, Any] = told if isinstance(told, dict) else {}
+    found = metrics.get("spilled_bytes")
+    spilled: dict[str, Any] = found if isinstance(found, dict) else {}
     in_memory = (number(metrics, "managed_bytes") or 0.0) - (number(spilled, "memory") or 0.0)
     managed = min(process, max(0.0, in_memory))
     return {
@@ -238,15 +246,15 @@ def memory_values(metrics: dict[str, Any]) -> dict[str, float]:
 
 
 def read_counts(page: Any) -> Counts:
-    """The counts in a decoded JSON page. Raises IdentityError when it is no scheduler's."""
+    """Reads decoded JSON of counts.json. Raises IdentityError when it is not a scheduler's."""
     if not isinstance(page, dict) or not {"workers", "tasks", "erred"} <= page.keys():
-        raise IdentityError("it answered with JSON that is no Dask scheduler's")
+        raise IdentityError("its answer is JSON, but not that of a Dask scheduler")
     names = [name for name in list(page)[:100] if isinstance(name, str)]
     return Counts({name: integer(page, name) for name in names})
 
 
 def number(page: Mapping[Any, Any], name: Any) -> float | None:
-    """page[name] as a finite number, else None."""
+    """page[name] if it is a finite number, else None."""
     value = page.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > 2**1000:
         return None
@@ -254,11 +262,12 @@ def number(page: Mapping[Any, Any], name: Any) -> float | None:
 
 
 def integer(page: Mapping[Any, Any], name: Any) -> int:
-    """page[name] as a whole number from 0 up to 2⁶², else 0."""
+    """page[name] as an integer from 0 to 2⁶², else 0."""
     value = number(page, name)
     return int(value) if value is not None and 0 <= value <= MAXIMUM_INTEGER else 0
 
 
 def text(page: Mapping[Any, Any], name: str, limit: int) -> str:
+    """page[name] as a text of at most `limit` characters, else ""."""
     value = page.get(name)
     return clean_text(value, limit) if isinstance(value, str) else ""

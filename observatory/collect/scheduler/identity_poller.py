@@ -1,8 +1,8 @@
-"""Asks a scheduler who it is and who works for it, without filling its log.
+"""Polls a scheduler's identity and workers without filling its log.
 
-Each read of identity.json that fails (workers_page.py says why) leaves a traceback in the scheduler's log. So
-after a failure it is read again when the scheduler has nothing to do, and otherwise less and less often;
-meanwhile the page of workers is read instead.
+Each failed request of identity.json (workers_page.py explains why it fails) leaves a traceback in the
+scheduler's log. After a failure it is requested again when the scheduler is idle, otherwise with growing
+pauses. Meanwhile the workers page is read instead.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from observatory.collect.scheduler.identity import Counts, Identity, IdentityErr
 from observatory.collect.scheduler.workers_page import read_workers_page
 from observatory.collect.workers.membership import heartbeat_interval
 
-EAGER = 5
-"""failures in a row after which a scheduler that never said its id isn't asked for it at each poll"""
+EAGER_FAILURES = 5
+"""Failures in a row after which even a scheduler with an unknown id is not requested at each poll."""
 FIRST_WAIT = 5.0
 LONGEST_WAIT = 60.0
+"""Seconds after a failure before identity.json is requested again."""
 
 
 class IdentityPoller:
-    """Asks one target. For one task."""
+    """Polls one target. For one asyncio task."""
 
     def __init__(self, client: HttpClient, target: str, clock: SchedulerClock, problems: Problems) -> None:
         self.client = client
@@ -33,10 +34,11 @@ class IdentityPoller:
         self.failed_at = 0.0
         self.idle_since: float | None = None
 
-    async def ask(self, counts: Counts, eager: bool) -> Identity | None:
-        """What the scheduler tells; without its id when that fails, None when nothing is told.
+    async def poll(self, counts: Counts, eager: bool) -> Identity | None:
+        """The scheduler's identity; without its id from the workers page; None when neither can be read.
 
-        `eager` asks for the id at each poll, at first. Raises FetchError when the scheduler can't be reached.
+        `eager`: the id is needed, so request identity.json at each of the first polls. Raises FetchError when
+        the scheduler cannot be reached.
         """
         if self._is_due(counts, eager):
             try:
@@ -54,9 +56,9 @@ class IdentityPoller:
             self.idle_since = None
         elif self.idle_since is None:
             self.idle_since = now
-        if not self.failures or (eager and self.failures < EAGER):
+        if not self.failures or (eager and self.failures < EAGER_FAILURES):
             return True
-        # a heartbeat after the last task's clears what can't be said
+        # the first heartbeat after the last task removes what made identity.json fail
         if self.idle_since is not None and now - self.idle_since > 2 * heartbeat_interval(counts["workers"]):
             return now - self.failed_at > FIRST_WAIT
         wait: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (self.failures - 1))
@@ -78,9 +80,9 @@ class IdentityPoller:
             return read_workers_page(answer.body, self.clock.now(), self.problems)
         except FetchError as error:
             if error.status:
-                self.problems.skip("its page of workers")
+                self.problems.skip("its workers page")
                 return None
             raise
         except IdentityError:
-            self.problems.skip("its page of workers")
+            self.problems.skip("its workers page")
             return None

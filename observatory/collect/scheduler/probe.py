@@ -1,4 +1,4 @@
-"""Asks an address whether it is a Dask scheduler's, before it becomes a target."""
+"""Checks that an address is that of a Dask scheduler, before it becomes a target."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ NO_SCHEDULER = (
 
 
 class ProbeError(Exception):
-    """An address that can't be observed.
+    """An address that cannot be observed.
 
-    The message is the same whatever answers there, so that nobody can scan a network with it; what was wrong
-    is in the log.
+    The message is shown to users and is always the same, so that the form cannot be used to scan a network.
+    The reason is logged.
     """
 
 
 async def probe(url: str) -> Identity:
-    """The identity of the scheduler at `url`; its id is "" when a busy one can't say it (workers_page).
+    """The identity of the scheduler at `url`; its id is "" when identity.json fails (workers_page.py).
 
-    Raises ProbeError when it can't be reached or is no Dask scheduler's.
+    Raises ProbeError when the address cannot be reached or is not that of a Dask scheduler.
     """
     try:
         target = target_url(url)
         async with HttpClient() as client:
             client.trust(target)
-            return await ask_identity(client, target, Problems(target))
+            return await fetch_identity(client, target, Problems(target))
     except AddressError as error:
         raise ProbeError(str(error)) from None
     except (FetchError, IdentityError) as error:
@@ -51,12 +51,12 @@ async def probe(url: str) -> Identity:
 
 
 def probe_target(url: str) -> Identity:
-    """As probe(), for code that isn't asynchronous."""
+    """probe() for synchronous code."""
     return asyncio.run(probe(url))
 
 
-async def ask_identity(client: HttpClient, target: str, problems: Problems) -> Identity:
-    """The scheduler's identity, or what its page of workers tells while that fails.
+async def fetch_identity(client: HttpClient, target: str, problems: Problems) -> Identity:
+    """The scheduler's identity from identity.json, or from the workers page while identity.json fails.
 
     Raises FetchError or IdentityError.
     """
@@ -66,17 +66,17 @@ async def ask_identity(client: HttpClient, target: str, problems: Problems) -> I
     except FetchError as error:
         if error.status == 404:
             raise IdentityError(
-                "it is no Dask scheduler (a worker?): nothing is at /json/identity.json. Give the address "
+                "it is not a Dask scheduler (a worker?): it has no /json/identity.json. Use the address "
                 "of the scheduler's dashboard, without a path, as in http://host:8787"
             ) from None
         if error.status != 500:
             raise
-    await ask_counts(client, target)
+    await check_counts(client, target)
     answer = await client.get(f"{target}/info/main/workers.html", IDENTITY_LIMIT)
     return read_workers_page(answer.body, time.time(), problems)
 
 
-async def ask_counts(client: HttpClient, target: str) -> None:
-    """Raises IdentityError unless the target counts tasks as a scheduler does."""
+async def check_counts(client: HttpClient, target: str) -> None:
+    """Raises IdentityError unless the target has a scheduler's counts.json."""
     _, page = await client.get_json(f"{target}/json/counts.json", IDENTITY_LIMIT)
     read_counts(page)

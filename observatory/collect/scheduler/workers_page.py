@@ -1,10 +1,9 @@
-"""Reading of /info/main/workers.html: what a scheduler tells of its workers while identity.json fails.
+"""Parses /info/main/workers.html, the source for workers while identity.json fails.
 
-distributed puts tuples into the heartbeat metrics of every worker that ran a task since its heartbeat before,
-and `/json/identity.json` can't say tuples: it answers 500 for as long as the cluster works
-(dask/distributed#8370). This page is served by the same stock routes, from the same records, and doesn't
-fail. It says neither the scheduler's id nor CPU, managed or spilled memory: those come from the workers' own
-/metrics meanwhile.
+distributed puts tuples into the heartbeat metrics of every worker that ran a task since its last heartbeat.
+JSON cannot encode them as keys, so `/json/identity.json` answers 500 while the cluster works
+(dask/distributed#8370). This page is served from the same data and does not fail. It lacks the scheduler's
+id, CPU, managed and spilled memory; the last three are taken from the workers' /metrics meanwhile.
 """
 
 from __future__ import annotations
@@ -32,6 +31,8 @@ CELLS = 11
 
 @dataclass(slots=True)
 class Cell:
+    """A table cell: its text, data-sort attribute, progress value and links."""
+
     text: str = ""
     sort: str = ""
     progress: str = ""
@@ -39,7 +40,7 @@ class Cell:
 
 
 class WorkersPage(HTMLParser):
-    """The title and the cells of the table of workers."""
+    """Collects the title and the cells of the table of workers."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -71,24 +72,25 @@ class WorkersPage(HTMLParser):
 
 
 def read_workers_page(body: bytes, now: float, problems: Problems) -> Identity:
-    """The identity in the page, without the scheduler's id (""); `now` is the scheduler's clock.
+    """Parses the page into an identity without the scheduler's id. `now`: time on the scheduler's clock.
 
-    Raises IdentityError when it is not the page of a scheduler's workers.
+    Raises IdentityError when it is not a scheduler's workers page.
     """
     page = WorkersPage()
     page.feed(body.decode("utf-8", "replace"))
     title = SCHEDULER.match(page.title.strip())
     if title is None:
-        raise IdentityError("its page of workers is not as Dask makes it")
+        raise IdentityError("its workers page is not that of a Dask scheduler")
     read = [read_row(row, now) for row in page.rows if row]
     workers = {worker.address: worker for worker in read if worker is not None}
     if len(workers) < len([row for row in page.rows if row]):
-        problems.skip("a row of the page of workers")
+        problems.skip("a row of the workers page")
     threads = sum(worker.nthreads for worker in workers.values())
     return Identity("", clean_text(title[1], MAXIMUM_NAME), 0.0, threads, workers)
 
 
 def read_row(row: list[Cell], now: float) -> WorkerIdentity | None:
+    """One worker of the table; None when the row is malformed."""
     if len(row) < CELLS:
         return None
     address = row[0].text.strip()
@@ -116,7 +118,7 @@ PROCESS_MEMORY = ("observatory_worker_memory_bytes", "type", "process")
 
 
 def decimal(text: str) -> float | None:
-    """`text` as a number from 0 up to 2⁶², else None."""
+    """`text` as a number from 0 to 2⁶², else None."""
     try:
         value = float(text)
     except ValueError:

@@ -1,10 +1,4 @@
-"""The event stream: its messages as records, and the subscription.
-
-The stream's plugin has one fixed name in the scheduler. A second subscriber's plugin replaces the first's,
-whose socket stays open and quiet; and when either socket closes, the scheduler removes the plugin by its
-name, whosever it is. So a stream is subscribed again only after the old socket was closed, and silence has to
-be noticed from outside (silence.py).
-"""
+"""Parses the messages of a scheduler's event stream into records."""
 
 from __future__ import annotations
 
@@ -32,9 +26,9 @@ EVENTS = {
 
 
 def read_message(data: str, now: float, problems: Problems) -> list[Span | Event]:
-    """The records in one message (an object, or a list of them). Events take `now` as their time.
+    """The records in one message, which is a JSON object or a list of them. `now`: the time of events.
 
-    What is malformed is left out, and `problems` says so.
+    Malformed objects are skipped and logged by `problems`.
     """
     try:
         page = json.loads(data)
@@ -50,6 +44,7 @@ def read_message(data: str, now: float, problems: Problems) -> list[Span | Event
 
 
 def read_object(page: Any, now: float) -> Span | Event | None:
+    """The record of one object; None when it is malformed or not of interest."""
     if not isinstance(page, dict):
         return None
     name = page.get("name")
@@ -64,7 +59,7 @@ def read_object(page: Any, now: float) -> Span | Event | None:
 
 
 def read_transition(page: dict[str, Any]) -> Span | None:
-    """One start/stop pair of a finished task."""
+    """The span of one start/stop pair of a finished task; None when it is malformed."""
     key = dask_key(page.get("key"))
     start, stop = number(page, "start"), number(page, "stop")
     worker, thread, action = page.get("worker"), page.get("thread"), page.get("action")
@@ -102,7 +97,7 @@ def read_transition(page: dict[str, Any]) -> Span | None:
 
 
 def dask_key(value: Any, depth: int = 0) -> Any:
-    """The key that JSON told (which makes lists of tuples), None when it is none of Dask's."""
+    """A task key decoded from JSON, where tuples became lists; None when it is not a valid key."""
     if isinstance(value, str | int | float):
         return value
     if isinstance(value, list) and value and depth < MAXIMUM_DEPTH:
@@ -112,7 +107,7 @@ def dask_key(value: Any, depth: int = 0) -> Any:
 
 
 def names_of(key: Any) -> tuple[str, str, str]:
-    """(key, prefix, group) as texts, as Dask splits them."""
+    """(key, prefix, group) as texts, split as Dask does."""
     try:
         prefix, group = key_split(key), key_split_group(key)
     except (IndexError, ValueError, TypeError):

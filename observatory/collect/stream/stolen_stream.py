@@ -1,8 +1,8 @@
-"""Notices that an event stream has been taken away: tasks finish, and no message says so.
+"""Detects that another subscriber took the event stream: tasks finish, but no message announces them.
 
-What proves it is the scheduler's own counter of seconds that tasks computed, which it raises in the very
-transition that the stream announces. Without `prometheus_client` on the scheduler there is only the number of
-results in memory, which `Client.scatter` raises too: then several rises have to come together.
+The evidence is the scheduler's counter of computed seconds, which grows in the same transition that the
+stream announces. Without `prometheus_client` on the scheduler only the number of results in memory is
+available, which `Client.scatter` increases too: then several increases in a row are needed.
 """
 
 from __future__ import annotations
@@ -11,80 +11,83 @@ import random
 from collections.abc import Mapping
 
 GRACE = 1.0
-"""seconds that a message may take longer than the counter that tells of the same task"""
+"""Seconds that a message may arrive later than the counter of the same task."""
 RISES = 3
+"""Increases of the number of results that prove a theft."""
 RISING = 5.0
-"""seconds that the rises of the number of results have to span"""
+"""Least seconds between the first and the last of them."""
 FIRST_WAIT = 2.0
 LONGEST_WAIT = 3600.0
 HELD = 600.0
-"""seconds after which a stream that was taken back counts as ours again"""
+"""Seconds without another theft after which the backoff starts again."""
 
 
 class StolenStreamDetector:
-    """Compares what the scheduler counts with what its stream says. Times are monotonic seconds."""
+    """Compares the scheduler's counters with the messages of its stream. Times are monotonic seconds."""
 
     def __init__(self) -> None:
-        self.opened(0.0)
+        self.stream_opened(0.0)
 
-    def opened(self, now: float) -> None:
-        """A subscription began: what was counted before doesn't matter."""
+    def stream_opened(self, now: float) -> None:
+        """A subscription started; forgets earlier counts."""
         self.since = now
-        self.heard_at = 0.0
+        self.message_at = 0.0
         self.seconds: Mapping[str, float] | None = None
-        self.asked_at = 0.0
+        self.requested_at = 0.0
         self.evidence: float | None = None
         self.results: int | None = None
         self.rises: list[float] = []
 
-    def heard(self, now: float) -> None:
-        """The stream announced a task."""
-        self.heard_at = now
+    def message_received(self, now: float) -> None:
+        """The stream announced a finished task."""
+        self.message_at = now
         self.evidence = None
         self.rises.clear()
 
-    def counted_seconds(self, seconds: Mapping[str, float], asked: float, answered: float) -> None:
-        """The scheduler's counter by prefix, and when it was asked for and answered."""
-        before, asked_before = self.seconds, self.asked_at
-        self.seconds, self.asked_at = dict(seconds), asked
-        if before is None or self.heard_at > asked_before or self.since > asked_before:
+    def add_compute_seconds(self, seconds: Mapping[str, float], requested: float, answered: float) -> None:
+        """Adds the counter of computed seconds by prefix, and when it was requested and answered."""
+        before, requested_before = self.seconds, self.requested_at
+        self.seconds, self.requested_at = dict(seconds), requested
+        if before is None or self.message_at > requested_before or self.since > requested_before:
             return
         if any(value > before.get(prefix, 0.0) for prefix, value in seconds.items()):
             self.evidence = self.evidence or answered
 
-    def counted_results(self, results: int, now: float) -> None:
-        """The number of results in memory, as counts.json tells it."""
+    def add_results(self, results: int, now: float) -> None:
+        """Adds the number of results in memory, from counts.json."""
         if self.results is not None and results > self.results:
             self.rises.append(now)
         self.results = results
 
     @property
-    def silent_since(self) -> float:
-        """Up to when the stream was certainly ours."""
-        return max(self.since, self.heard_at)
+    def received_until(self) -> float:
+        """When the stream was last known to be ours."""
+        return max(self.since, self.message_at)
 
     def is_stolen(self, now: float) -> bool:
+        """Whether another subscriber has the stream."""
         if self.seconds is not None:
             return self.evidence is not None and now > self.evidence + GRACE
         return len(self.rises) >= RISES and self.rises[-1] - self.rises[0] >= RISING
 
 
 class ResubscribeBackoff:
-    """How long to wait before a stolen stream is taken back.
+    """The wait before subscribing again to a stolen stream.
 
-    Somebody who holds on gets it: each theft soon after the last one makes the wait four times as long, up to
-    an hour, so that two observers that don't know of each other end up taking turns rather than fighting.
+    Each theft soon after the last one makes the wait four times as long, up to an hour. So an observer that
+    insists gets the stream, and two observers do not keep taking it from each other.
     """
 
     def __init__(self) -> None:
         self.thefts = 0
-        self.taken_back = -HELD
+        self.resumed_at = -HELD
 
     def wait(self, now: float) -> float:
-        """Seconds to wait after a theft that is noticed `now`."""
-        self.thefts = 1 if now - self.taken_back > HELD else self.thefts + 1
+        """Seconds to wait after a theft detected `now`."""
+        self.thefts = 1 if now - self.resumed_at > HELD else self.thefts + 1
         longest: float = min(LONGEST_WAIT, FIRST_WAIT * 4 ** (self.thefts - 1))
         return longest * random.uniform(0.75, 1.25)
 
     def resumed(self, now: float) -> None:
-        self.taken_back = now
+        """The stream is subscribed again."""
+        self.resumed_at = now

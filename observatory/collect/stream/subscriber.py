@@ -1,4 +1,4 @@
-"""Keeps one subscription to a target's event stream, and takes it back when somebody else took it."""
+"""Keeps a subscription to a target's event stream, and subscribes again when the stream was stolen."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 CLAIM_WAIT = 5.0
 SOON = 1.0
-"""seconds after which a subscription that begins an observation is late"""
+"""Seconds after which the first subscription of an observation is late."""
 CONFIRMING = 6.0
-"""seconds in which a poll has to succeed, for a closed stream to be the stream's fault"""
-TOLD_STOLEN = "somebody else subscribed to the event stream: tasks are missing until it is taken back"
+"""Most seconds to wait for a poll that shows that the scheduler outlived the stream."""
+STOLEN = "another subscriber took the event stream: tasks are missing until it is subscribed again"
 
 
 class Subscriber:
-    """Feeds the observation that `current` gives; calls `poll` when the workers have to be listed again."""
+    """Feeds the observation that `current` returns. Calls `poll` when the list of workers is out of date."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class Subscriber:
         self.problems = problems
         self.current = current
         self.answered = answered
-        """when the scheduler last answered a poll, monotonic"""
+        """When the scheduler last answered a poll (monotonic)."""
         self.poll = poll
-        self.patience = ResubscribeBackoff()
+        self.backoff = ResubscribeBackoff()
         self.state = Target.Stream.UNKNOWN
-        self.lost = False
-        """whether a gap of the current observation's stream has been told and not ended"""
+        self.is_lost = False
+        """Whether a gap in the stream was recorded that has not ended."""
         self.wait = FIRST_WAIT
-        self.agent_reports_of = 0
-        """the cluster whose agent tells all that the stream would: it is left to others"""
+        self.cluster_with_agent = 0
+        """The cluster whose agent records everything that the stream has; it is not subscribed."""
 
     async def run(self) -> None:
         followed: Observation | None = None
@@ -71,8 +71,8 @@ class Subscriber:
                 await asyncio.sleep(0.1)
                 continue
             if observation is not followed:
-                followed, self.lost, self.wait = observation, False, FIRST_WAIT
-            if observation.cluster.pk == self.agent_reports_of:
+                followed, self.is_lost, self.wait = observation, False, FIRST_WAIT
+            if observation.cluster.pk == self.cluster_with_agent:
                 self.state = Target.Stream.UNKNOWN
                 await asyncio.sleep(LISTEN_CHECK)
                 continue
@@ -83,7 +83,7 @@ class Subscriber:
             await self._subscribe(observation)
 
     async def _subscribe(self, observation: Observation) -> None:
-        """One subscription, and the wait after it."""
+        """Holds one subscription until it ends, then waits."""
         listening = asyncio.ensure_future(
             self.subscription.listen(
                 lambda: self._opened(observation), lambda text: self._receive(observation, text)
@@ -96,7 +96,7 @@ class Subscriber:
                     break
         finally:
             listening.cancel()
-            # the old socket has to be closed before a new one is opened (stream.py)
+            # close the old socket before a new one is opened (subscription.py)
             await asyncio.gather(listening, return_exceptions=True)
         if not self._is_wanted(observation):
             return
@@ -106,48 +106,48 @@ class Subscriber:
             await self._closed(observation, listening)
 
     def _is_wanted(self, observation: Observation) -> bool:
-        return self.current() is observation and observation.cluster.pk != self.agent_reports_of
+        return self.current() is observation and observation.cluster.pk != self.cluster_with_agent
 
     def _was_stolen(self, observation: Observation) -> bool:
         return self.state is Target.Stream.RECEIVING and observation.stolen_stream.is_stolen(time.monotonic())
 
     def _opened(self, observation: Observation) -> None:
-        observation.stolen_stream.opened(time.monotonic())
+        observation.stolen_stream.stream_opened(time.monotonic())
         self.state = Target.Stream.RECEIVING
         self.wait = FIRST_WAIT
-        self._close_unobserved(observation)
-        if self.lost:
-            self.lost = False
+        self._end_gap(observation)
+        if self.is_lost:
+            self.is_lost = False
             observation.event("stream-resumed", self.clock.now(), "the event stream is received again")
 
-    def _close_unobserved(self, observation: Observation) -> None:
-        """After a time that nobody observed, tasks are missing until the stream is received."""
+    def _end_gap(self, observation: Observation) -> None:
+        """Records that after a gap in the observation tasks are missing until the stream is received."""
         since, observation.stream_missing_since = observation.stream_missing_since, None
         if since is not None and self.clock.now() - since > SOON:
-            self._tell_lost(observation, since, "the event stream was not subscribed to yet")
+            self._record_loss(observation, since, "the event stream was not subscribed to yet")
 
     def _receive(self, observation: Observation, text: str) -> None:
         if observation is not self.current():
             return
-        news = [
-            observation.streamed(record) for record in read_message(text, self.clock.now(), self.problems)
+        is_unknown = [
+            observation.add_streamed(record) for record in read_message(text, self.clock.now(), self.problems)
         ]
-        if any(news):
+        if any(is_unknown):
             self.poll()
 
     async def _stolen(self, observation: Observation) -> None:
         now = time.monotonic()
-        since = self.clock.now() - (now - observation.stolen_stream.silent_since)
-        self._tell_lost(observation, since, TOLD_STOLEN)
+        since = self.clock.now() - (now - observation.stolen_stream.received_until)
+        self._record_loss(observation, since, STOLEN)
         self.state = Target.Stream.STOLEN
-        wait = self.patience.wait(now)
-        logger.warning("%s: %s, in %.0f s", self.target.url, TOLD_STOLEN, wait)
+        wait = self.backoff.wait(now)
+        logger.warning("%s: %s (in %.0f s)", self.target.url, STOLEN, wait)
         await asyncio.sleep(wait)
-        self.patience.resumed(time.monotonic())
+        self.backoff.resumed(time.monotonic())
 
     async def _closed(self, observation: Observation, listening: asyncio.Future[str]) -> None:
-        """The stream ended or wasn't granted. That is a gap only if the scheduler goes on."""
-        closed, moment = time.monotonic(), self.clock.now()
+        """The stream ended or the handshake failed. Records a gap if the scheduler is still alive."""
+        closed, now = time.monotonic(), self.clock.now()
         error = None if listening.cancelled() else listening.exception()
         if error is not None and not isinstance(error, FetchError):
             logger.error("%s: the event stream failed", self.target.url, exc_info=error)
@@ -157,11 +157,11 @@ class Subscriber:
             await asyncio.sleep(0.1)
         if self.answered() > closed and self.current() is observation:
             reason = str(error) if error else "it was closed"
-            self._tell_lost(observation, moment, f"the event stream was lost: {reason}")
+            self._record_loss(observation, now, f"the event stream was lost: {reason}")
         await asyncio.sleep(self.wait * random.uniform(0.75, 1.25))
         self.wait = min(LONGEST_WAIT, self.wait * 2)
 
-    def _tell_lost(self, observation: Observation, moment: float, message: str) -> None:
-        if not self.lost:
-            self.lost = True
-            observation.event("stream-lost", moment, message)
+    def _record_loss(self, observation: Observation, since: float, message: str) -> None:
+        if not self.is_lost:
+            self.is_lost = True
+            observation.event("stream-lost", since, message)

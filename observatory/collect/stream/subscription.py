@@ -1,4 +1,10 @@
-"""The WebSocket to a scheduler's event stream."""
+"""The WebSocket to a scheduler's event stream.
+
+The stream's scheduler plugin has one fixed name. A second subscriber's plugin replaces that of the first,
+whose socket stays open without messages. When either socket closes, the scheduler removes the plugin by name,
+whichever subscriber it belongs to. So the old socket has to be closed before subscribing again, and a stolen
+stream has to be detected from other data (stolen_stream.py).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +17,7 @@ from observatory.collect.http.fetch import Failure, FetchError, HttpClient, fail
 
 MAXIMUM_MESSAGE = 4 * 2**20
 HEARTBEAT = 30.0
-"""seconds between pings; half of it without a pong ends the subscription: a busy scheduler takes long"""
+"""Seconds between pings. Half of it without a pong ends the subscription; busy schedulers are slow."""
 HANDSHAKE_TIMEOUT = 5.0
 
 
@@ -23,9 +29,9 @@ class Subscription:
         self.url = url
 
     async def listen(self, opened: Callable[[], None], receive: Callable[[str], None]) -> str:
-        """Subscribes, calls receive(text) for each message, and returns why the stream ended.
+        """Subscribes, calls opened(), then receive(text) for each message. Returns why the stream ended.
 
-        Raises FetchError when the subscription isn't granted. Cancelling it closes the socket first.
+        Raises FetchError when the handshake fails. When cancelled it closes the socket first.
         """
         limits = aiohttp.ClientWSTimeout(ws_close=3.0)
         try:

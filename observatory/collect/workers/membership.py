@@ -1,10 +1,10 @@
-"""The workers of one cluster: their lifetimes, from what identity, counters and the event stream say.
+"""Tracks the lifetimes of one cluster's workers, from identity.json, counters and the event stream.
 
-Stock Dask doesn't say why a worker left. These signs, within SETTLING seconds, say that it was lost rather
-than closed in order: its last heartbeat was long overdue; the scheduler called tasks on it suspicious, which
-it does only for a worker that it didn't expect to go; or its nanny (or a worker of its name) is back at
-another address although nobody asked for a restart. A worker that dies idle and without a nanny looks exactly
-like one that was closed: only the agent can tell.
+Stock Dask does not report why a worker left. Within SETTLING seconds, any of these signs makes it lost rather
+than removed: its last heartbeat was long overdue; the scheduler marked tasks suspicious, which it does only
+when a worker leaves unexpectedly; its nanny, or a worker of the same name, returned at another address
+without a restart. A worker that dies idle and without a nanny looks like one that was closed: only the agent
+can tell them apart.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from observatory.collect.scheduler.identity import MAXIMUM_WORKERS, Identity, Wo
 from observatory.wire.records import Event, WorkerGone, WorkerSeen
 
 SETTLING = 5.0
+"""Seconds to wait for evidence of why a worker left."""
 NANNY_SETTLING = 15.0
-"""the same for a worker with a nanny, which takes its time to start another one"""
+"""The same for a worker with a nanny, which needs time to start another process."""
 OVERDUE = 10.0
+"""Seconds without a heartbeat after which a worker that left is lost."""
 RESTARTING = 60.0
-"""seconds after Client.restart in which workers go and come by order"""
+"""Seconds after Client.restart in which workers leave and return on purpose."""
 LEAVING = {"closing", "closing_gracefully", "closed"}
 
 Record = WorkerSeen | WorkerGone | Event
@@ -30,22 +32,26 @@ Record = WorkerSeen | WorkerGone | Event
 
 @dataclass(slots=True)
 class Member:
+    """A worker in the scheduler's list."""
+
     worker: WorkerIdentity
     joined: float
-    """monotonic"""
+    """Monotonic."""
 
 
 @dataclass(slots=True)
 class Departure:
+    """A worker that left and for which the reason is not settled."""
+
     worker: WorkerIdentity
     time: float
-    """on the scheduler's clock"""
+    """On the scheduler's clock."""
     left: float
-    """monotonic"""
+    """Monotonic."""
 
 
 class Membership:
-    """Yields records into `emit`. Times named `time` are on the scheduler's clock."""
+    """Calls `emit` with records. Times are on the scheduler's clock unless called monotonic."""
 
     def __init__(self, emit: Callable[[Record], None]) -> None:
         self.emit = emit
@@ -53,102 +59,105 @@ class Membership:
         self.departures: dict[str, Departure] = {}
         self.restarted = -RESTARTING
         self.complete = False
-        """whether a list of all workers was seen: before, nobody has just joined"""
+        """Whether a full list of workers was read; before that, an unknown worker has not just joined."""
 
-    def remember(self, address: str, moment: float) -> None:
-        """A worker whose lifetime an earlier observation of the cluster left open."""
-        worker = WorkerIdentity(address, "", "", 0, 0, "", "", "", 0, moment)
+    def resume(self, address: str, now: float) -> None:
+        """Adds a worker whose lifetime an earlier observation left open."""
+        worker = WorkerIdentity(address, "", "", 0, 0, "", "", "", 0, now)
         self.members[address] = Member(worker, -math.inf)
         self.complete = True
 
-    def listed(self, identity: Identity, asked: float, time: float) -> None:
-        """Takes in a list of all workers that the scheduler was `asked` for (monotonic)."""
+    def update(self, identity: Identity, requested: float, time: float) -> None:
+        """Compares with the scheduler's list of workers. `requested`: when it was requested (monotonic)."""
         for worker in identity.workers.values():
-            self._listed_one(worker, asked, time)
+            self._update_worker(worker, requested, time)
         for address, member in list(self.members.items()):
-            if address not in identity.workers and member.joined < asked:
+            if address not in identity.workers and member.joined < requested:
                 self.left(address, time)
         self.complete = True
 
-    def _listed_one(self, worker: WorkerIdentity, asked: float, moment: float) -> None:
+    def _update_worker(self, worker: WorkerIdentity, requested: float, now: float) -> None:
         departure = self.departures.get(worker.address)
         if departure is not None:
-            if departure.left >= asked:
+            if departure.left >= requested:
                 return
             self._settle(departure, lost=departure.worker.directory not in {"", worker.directory})
         member = self.members.get(worker.address)
         if member is None:
-            self._add(worker, moment)
+            self._add(worker, now)
         elif worker.directory and member.worker.directory not in {"", worker.directory}:
-            self.left(worker.address, moment)
+            self.left(worker.address, now)
             self._settle(self.departures[worker.address], lost=True)
-            self._add(worker, moment)
+            self._add(worker, now)
         else:
-            self._update(member, worker, moment)
+            self._update(member, worker, now)
 
-    def _add(self, worker: WorkerIdentity, moment: float) -> None:
+    def _add(self, worker: WorkerIdentity, now: float) -> None:
         self.members[worker.address] = Member(worker, time.monotonic())
-        self.emit(worker.seen(moment))
+        self.emit(worker.seen(now))
         if self.complete:
             name = worker.name or worker.address
-            self.emit(Event(moment, "worker-added", worker.address, {"message": f"{name} joined"}))
+            self.emit(Event(now, "worker-added", worker.address, {"message": f"{name} joined"}))
         for departure in list(self.departures.values()):
             same = departure.worker.nanny and departure.worker.nanny == worker.nanny
             named = departure.worker.name and departure.worker.name == worker.name
             if (same or named) and departure.worker.address != worker.address:
                 self._settle(departure, lost=True)
 
-    def _update(self, member: Member, worker: WorkerIdentity, moment: float) -> None:
+    def _update(self, member: Member, worker: WorkerIdentity, now: float) -> None:
         known = member.worker
         if worker.status and known.status and worker.status != known.status:
             message = f"{worker.name or worker.address} is {worker.status.replace('_', ' ')}"
             detail = {"message": message, "from": known.status, "to": worker.status}
-            self.emit(Event(moment, "worker-status", worker.address, detail))
+            self.emit(Event(now, "worker-status", worker.address, detail))
         merged = merge(known, worker)
         if merged.seen(0) != known.seen(0):
-            self.emit(merged.seen(moment))
+            self.emit(merged.seen(now))
             member.worker = merged
             self._rejoin(merged)
         else:
             member.worker = merged
 
     def _rejoin(self, worker: WorkerIdentity) -> None:
-        """A worker's name and nanny became known after it had joined: is it one that is back?"""
+        """A worker's nanny became known after it joined: settles the lost worker that it replaces."""
         for departure in list(self.departures.values()):
             if departure.worker.nanny and departure.worker.nanny == worker.nanny:
                 self._settle(departure, lost=True)
 
-    def joined(self, address: str, moment: float) -> bool:
-        """The stream named a worker. True when it wasn't known: then its identity has to be asked for."""
+    def joined(self, address: str, now: float) -> bool:
+        """The event stream named a worker. True when it is new, so that its identity has to be polled."""
         if address in self.members or len(self.members) >= MAXIMUM_WORKERS:
             return False
         if address in self.departures:
             self._settle(self.departures[address], lost=True)
         host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
-        self._add(WorkerIdentity(address, "", host, 0, 0, "", "", "", 0, moment), moment)
+        self._add(WorkerIdentity(address, "", host, 0, 0, "", "", "", 0, now), now)
         return True
 
-    def left(self, address: str, moment: float) -> bool:
-        """A worker is no longer in the scheduler's list. True when it was known."""
+    def left(self, address: str, when: float) -> bool:
+        """A worker left the scheduler's list. True when it was known."""
         member = self.members.pop(address, None)
         if member is None:
             return False
         now = time.monotonic()
-        departure = Departure(member.worker, moment, now)
+        departure = Departure(member.worker, when, now)
         self.departures[address] = departure
-        if moment - member.worker.last_seen > max(OVERDUE, 6 * heartbeat_interval(len(self.members) + 1)):
+        if when - member.worker.last_seen > max(OVERDUE, 6 * heartbeat_interval(len(self.members) + 1)):
             self._settle(departure, lost=True)
         elif member.worker.status in LEAVING or now - self.restarted < RESTARTING:
             self._settle(departure, lost=False)
         return True
 
-    def suspicious(self, asked: float) -> None:
-        """The scheduler called tasks suspicious, by a scrape that it was `asked` for (monotonic)."""
-        for departure in [departure for departure in self.departures.values() if departure.left < asked]:
+    def suspicious(self, requested: float) -> None:
+        """The scheduler marked tasks suspicious in a scrape: workers that left before it were lost.
+
+        `requested`: when the scrape was sent (monotonic).
+        """
+        for departure in [departure for departure in self.departures.values() if departure.left < requested]:
             self._settle(departure, lost=True)
 
     def settle(self) -> None:
-        """Ends the lifetimes of those that left a while ago and gave no sign that they were lost."""
+        """Ends the lifetimes of workers that left a while ago without evidence that they were lost."""
         for departure in list(self.departures.values()):
             settling = NANNY_SETTLING if departure.worker.nanny else SETTLING
             if time.monotonic() - departure.left > settling:
@@ -162,37 +171,37 @@ class Membership:
         self.emit(Event(departure.time, f"worker-{reason}", worker.address, {"message": message}))
         self.emit(WorkerGone(worker.address, departure.time, reason))
 
-    def end(self, moment: float) -> None:
-        """The cluster ended: so did the lifetimes of all that were still there."""
+    def end(self, now: float) -> None:
+        """Ends all lifetimes, because the cluster ended."""
         for departure in list(self.departures.values()):
             self.emit(WorkerGone(departure.worker.address, departure.time, "cluster-ended"))
         for address, member in self.members.items():
-            self.emit(WorkerGone(address, max(moment, member.worker.last_seen), "cluster-ended"))
+            self.emit(WorkerGone(address, max(now, member.worker.last_seen), "cluster-ended"))
         self.members.clear()
         self.departures.clear()
         self.complete = False
 
 
-def merge(known: WorkerIdentity, told: WorkerIdentity) -> WorkerIdentity:
-    """What is known of a worker: the workers' page leaves out what identity.json tells."""
+def merge(known: WorkerIdentity, new: WorkerIdentity) -> WorkerIdentity:
+    """Merges a worker's identities: the workers page lacks values that identity.json has."""
     return WorkerIdentity(
-        address=told.address,
-        name=told.name or known.name,
-        host=told.host or known.host,
-        nthreads=told.nthreads or known.nthreads,
-        memory_limit=told.memory_limit or known.memory_limit,
-        status=told.status or known.status,
-        nanny=told.nanny or known.nanny,
-        directory=told.directory or known.directory,
-        port=told.port or known.port,
-        last_seen=told.last_seen,
-        resources=told.resources or known.resources,
-        heartbeat=told.heartbeat,
+        address=new.address,
+        name=new.name or known.name,
+        host=new.host or known.host,
+        nthreads=new.nthreads or known.nthreads,
+        memory_limit=new.memory_limit or known.memory_limit,
+        status=new.status or known.status,
+        nanny=new.nanny or known.nanny,
+        directory=new.directory or known.directory,
+        port=new.port or known.port,
+        last_seen=new.last_seen,
+        resources=new.resources or known.resources,
+        heartbeat=new.heartbeat,
     )
 
 
 def heartbeat_interval(workers: int) -> float:
-    """Seconds between two heartbeats of a worker, as the scheduler sets it (distributed.scheduler)."""
+    """Seconds between two heartbeats of a worker, as distributed.scheduler sets it."""
     if workers <= 10:
         return 0.5
     return 1.0 if workers < 50 else 2.0 if workers < 200 else workers / 200 + 1

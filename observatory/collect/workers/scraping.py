@@ -1,4 +1,4 @@
-"""Scrapes /metrics of a target's scheduler and of its workers: each worker in a task of its own."""
+"""Scrapes /metrics of a target's scheduler and workers, each worker in its own asyncio task."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from observatory.collect.scheduler.clock import SchedulerClock
 logger = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0
+"""Most seconds between two scrapes of a failing endpoint."""
 WORKERS_CHECK = 0.5
+"""Seconds between two looks at the list of workers."""
 
 
 class Scraper:
-    """The scrapes of one target, of the observation that `current` gives."""
+    """Scrapes one target, for the observation that `current` returns."""
 
     def __init__(
         self,
@@ -40,10 +42,10 @@ class Scraper:
         self.slots = slots
         self.clock = clock
         self.current = current
-        self.near = False
-        """whether the target is on this machine"""
-        self.said: set[str] = set()
-        """complaints that were logged"""
+        self.is_local = False
+        """Whether the target runs on this machine."""
+        self.logged: set[str] = set()
+        """Errors that were logged."""
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -76,15 +78,15 @@ class Scraper:
             while time.monotonic() < until:
                 await asyncio.sleep(min(WORKERS_CHECK, until - time.monotonic()))
                 observation = self.current()
-                # what the scheduler called suspicious tells why a worker left: don't wait for it
+                # a worker left: scrape at once, because suspicious tasks show why
                 if observation is not None and set(observation.membership.departures) - leaving:
                     break
 
     async def _scrape_scheduler(self, observation: Observation) -> bool:
-        asked = time.monotonic()
+        requested = time.monotonic()
         page = await self._page(f"{self.target.url}/metrics", observation.parser(""))
         if page is not None and self.current() is observation:
-            observation.scheduler_scraped(page, asked, self.clock.now())
+            observation.add_scheduler_metrics(page, requested, self.clock.now())
         return page is not None
 
     async def _worker(self, address: str) -> None:
@@ -103,19 +105,19 @@ class Scraper:
                     async with self.slots:
                         page = await self._page(url, observation.parser(address))
                 if page is not None and self.current() is observation:
-                    observation.worker_scraped(address, page, self.clock.now())
+                    observation.add_worker_metrics(address, page, self.clock.now())
                 failures = 0 if page is not None else failures + 1
             await asyncio.sleep(self._wait(failures, time.monotonic() - started))
 
     def _worker_url(self, host: str, port: int) -> str | None:
         try:
-            return worker_metrics_url(self.target.url, host, port, self.near)
+            return worker_metrics_url(self.target.url, host, port, self.is_local)
         except AddressError as error:
-            self._complain(str(error))
+            self._log_once(str(error))
             return None
 
     async def _page(self, url: str, parser: Parser) -> Page | None:
-        """The page at `url`, None when there is none to be had."""
+        """Scrapes a page; None when it fails."""
         self.counters.scrapes += 1
         try:
             answer = await self.client.get(url, METRICS_LIMIT)
@@ -124,17 +126,16 @@ class Scraper:
             )
         except (FetchError, ExpositionError) as error:
             self.counters.scrape_failures += 1
-            self._complain(f"{url}: {error}")
+            self._log_once(f"{url}: {error}")
             return None
         return page
 
-    def _complain(self, what: str) -> None:
-        """Logs each complaint once."""
-        if what not in self.said and len(self.said) < 1000:
-            self.said.add(what)
-            logger.warning("%s: %s", self.target.url, what)
+    def _log_once(self, error: str) -> None:
+        if error not in self.logged and len(self.logged) < 1000:
+            self.logged.add(error)
+            logger.warning("%s: %s", self.target.url, error)
 
     async def process_start(self) -> float | None:
-        """When the scheduler's process started, None when it doesn't tell."""
+        """When the scheduler's process started; None when /metrics does not say."""
         page = await self._page(f"{self.target.url}/metrics", Parser(worker=""))
         return totals_of(page).process_start if page is not None else None

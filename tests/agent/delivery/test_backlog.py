@@ -1,4 +1,4 @@
-"""Memory and disk have bounds, and what they cost is told to the last record."""
+"""The backlog keeps its limits in memory and on disk, and every dropped record is reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OWNER = owner_of("http://observatory", "token")
 MEMORY, DISK = 20_000, 40_000
 LITTLE_MEMORY, LITTLE_DISK = 8_000, 12_000
 HEADS = 2 * HEAD_SIZE
-"""bytes: a batch that consists of a head alone is folded into the next, and one may be on its way"""
+"""Bytes of heads beyond the limit: one batch without parts, and one that is being sent."""
 
 
 def backlog_in(folder: Path, memory: int = MEMORY, disk: int = DISK) -> Backlog:
@@ -29,13 +29,13 @@ def backlog_in(folder: Path, memory: int = MEMORY, disk: int = DISK) -> Backlog:
 
 
 def without_disk(folder: Path, memory: int = MEMORY) -> Backlog:
-    """A file is where the spool's folder should be."""
+    """A backlog that cannot write its spool: a file has the name of the folder."""
     (folder / "file").touch()
     return Backlog(Spool(folder / "file" / "agent", DISK, OWNER), memory)
 
 
 def taken(batch: Batch) -> Counter[str]:
-    """Records, and those that are told as dropped, by kind."""
+    """Number of records by kind, including those reported as dropped."""
     found: Counter[str] = Counter()
     for part in batch.parts.values():
         for kind, (count, _, _) in part.counts.items():
@@ -63,13 +63,13 @@ def test_batches_are_taken_in_order_from_disk_and_memory(tmp_path: Path) -> None
     assert len(backlog) == backlog.memory == backlog.spool.size == 0
 
 
-def test_a_batch_that_isnt_done_is_taken_again(tmp_path: Path) -> None:
+def test_a_batch_stays_until_it_is_acknowledged(tmp_path: Path) -> None:
     backlog = backlog_in(tmp_path)
     backlog.add(sized(1, {TASKS: 5000}))
     assert backlog.first() == backlog.first() == sized(1, {TASKS: 5000})
 
 
-def test_a_batch_that_went_to_disk_while_it_was_sent_is_done_all_the_same(tmp_path: Path) -> None:
+def test_a_batch_that_moved_to_disk_while_it_was_sent_is_removed_when_acknowledged(tmp_path: Path) -> None:
     backlog = backlog_in(tmp_path)
     backlog.add(sized(1, {TASKS: 5000}))
     sent = backlog.first()
@@ -82,7 +82,7 @@ def test_a_batch_that_went_to_disk_while_it_was_sent_is_done_all_the_same(tmp_pa
 
 
 @pytest.mark.parametrize("has_disk", [True, False])
-def test_the_batch_that_is_being_sent_is_neither_cut_nor_told_as_dropped(
+def test_the_batch_that_is_being_sent_is_neither_cut_nor_reported_as_dropped(
     tmp_path: Path, has_disk: bool
 ) -> None:
     backlog = backlog_in(tmp_path, 8000, 8000) if has_disk else without_disk(tmp_path, 8000)
@@ -100,7 +100,7 @@ def test_the_batch_that_is_being_sent_is_neither_cut_nor_told_as_dropped(
     assert sum(map(taken, found), Counter()) == {"sample": 180}
 
 
-def test_without_a_disk_what_counts_least_is_dropped_from_memory(
+def test_without_a_disk_the_least_important_records_are_dropped_from_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     backlog = without_disk(tmp_path)
@@ -123,11 +123,11 @@ def test_a_disk_that_comes_back_is_used_again(tmp_path: Path) -> None:
     assert len(backlog.spool) > 0
 
 
-def test_at_the_end_all_is_on_disk(tmp_path: Path) -> None:
+def test_at_the_end_all_batches_are_on_disk(tmp_path: Path) -> None:
     backlog = backlog_in(tmp_path)
     for number in (1, 2):
         backlog.add(sized(number, {TASKS: 5000}))
-    assert backlog.keep() == 0
+    assert backlog.spill_all() == 0
     assert len(backlog.spool) == 2
     assert backlog.memory == 0
 
@@ -138,7 +138,9 @@ STEPS = st.lists(st.one_of(SIZES, st.sampled_from(["take", "done"])), max_size=6
 
 @settings(max_examples=150, deadline=None)
 @given(STEPS, st.booleans())
-def test_the_bounds_hold_and_every_record_is_delivered_or_told(steps: list[object], has_disk: bool) -> None:
+def test_the_limits_hold_and_every_record_is_delivered_or_reported_as_dropped(
+    steps: list[object], has_disk: bool
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         backlog = (
             backlog_in(Path(folder), LITTLE_MEMORY, LITTLE_DISK)

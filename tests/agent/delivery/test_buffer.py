@@ -18,7 +18,7 @@ def test_rows_are_taken_once_and_in_order() -> None:
     assert buffer.drain() == {}
 
 
-def test_an_appender_stays_valid_when_the_buffer_was_drained() -> None:
+def test_an_appender_stays_valid_after_the_buffer_was_drained() -> None:
     buffer = Buffer()
     append = buffer.appender("span")
     append(("a",))
@@ -45,7 +45,7 @@ def test_no_row_is_lost_or_taken_twice_while_another_thread_appends() -> None:
     assert taken == [(number,) for number in range(numbers)]
 
 
-def test_over_its_limit_it_gives_up_the_oldest_rows_of_what_counts_least() -> None:
+def test_over_the_limit_the_oldest_rows_of_the_least_important_kinds_are_removed() -> None:
     buffer = Buffer(limit=10)
     for number in range(6):
         buffer.appender("sample")((float(number), 1.0, "series"))

@@ -48,14 +48,14 @@ def test_a_stored_batch_is_acknowledged_and_the_connection_kept(
     assert len(server.connections) == 1
 
 
-def test_observatory_reads_what_is_sent_though_each_part_is_compressed_by_itself() -> None:
+def test_observatory_reads_batches_whose_parts_are_compressed_one_by_one() -> None:
     pytest.importorskip("django")
     from django.test import RequestFactory
 
     from observatory.collect.agents.body import read_body
 
     rows = {"sample": [sample(1)], "transition": [transition(1)], "event": [(1.7e9, "restarted", "", "{}")]}
-    batch = real(1, rows).telling([(1.7e9, 1.7e9, "log", 5, "spool-full")])
+    batch = real(1, rows).with_dropped([(1.7e9, 1.7e9, "log", 5, "spool-full")])
     content = {"content_type": "application/octet-stream", "headers": {"Content-Encoding": "gzip"}}
     found, blocks = decode_batch(read_body(RequestFactory().post("/", batch.body(), **content)).data)
     assert found == head(1)
@@ -78,26 +78,26 @@ def test_a_kept_connection_that_the_server_closed_is_opened_again_at_once(
         ("failing", Outcome.RETRY, "status 500"),
         ("busy", Outcome.RETRY, "status 429"),
         ("redirecting", Outcome.RETRY, "status 307"),
-        ("somebody-else", Outcome.RETRY, "isn't Observatory"),
-        ("endless", Outcome.RETRY, "isn't Observatory"),
+        ("somebody-else", Outcome.RETRY, "is not Observatory"),
+        ("endless", Outcome.RETRY, "is not Observatory"),
         ("cutting-requests", Outcome.RETRY, ""),
         ("cutting-answers", Outcome.RETRY, "IncompleteRead"),
-        ("forbidding", Outcome.FORBIDDEN, "the token is refused"),
+        ("forbidding", Outcome.FORBIDDEN, "the token was refused"),
         ("refusing", Outcome.REFUSED, "the head is wrong"),
     ],
 )
-def test_what_goes_wrong_is_told_and_the_next_batch_is_sent_all_the_same(
+def test_a_failure_is_described_and_the_next_batch_is_sent(
     server: FaultyServer, post: IngestClient, behaviour: str, outcome: Outcome, said: str
 ) -> None:
     server.behaviours = [behaviour]
     assert post.send(body(1)) is outcome
-    assert said in post.said
-    assert len(post.said) < 500
+    assert said in post.error
+    assert len(post.error) < 500
     assert server.asked == 1
     assert post.send(body(2)) is Outcome.ACKNOWLEDGED
 
 
-def test_the_server_says_how_long_to_leave_it_alone(server: FaultyServer, post: IngestClient) -> None:
+def test_the_client_waits_as_long_as_the_server_says(server: FaultyServer, post: IngestClient) -> None:
     server.behaviours = ["busy"]
     post.send(body(1))
     assert post.wait == 7.0
@@ -105,22 +105,22 @@ def test_the_server_says_how_long_to_leave_it_alone(server: FaultyServer, post: 
     assert post.wait == 0.0
 
 
-def test_an_answer_that_comes_before_the_body_was_read_is_heard(
-    server: FaultyServer, post: IngestClient
-) -> None:
+def test_an_answer_before_the_whole_body_was_read_is_used(server: FaultyServer, post: IngestClient) -> None:
     server.behaviour = "too-large-early"
     more_than_sockets_hold = os.urandom(30_000_000)
     assert post.send(more_than_sockets_hold) is Outcome.REFUSED
-    assert "too large" in post.said
+    assert "too large" in post.error
 
 
-def test_nobody_there_is_told_without_an_exception(server: FaultyServer, post: IngestClient) -> None:
+def test_a_refused_connection_is_described_without_an_exception(
+    server: FaultyServer, post: IngestClient
+) -> None:
     server.stop()
     assert post.send(body(1)) is Outcome.RETRY
-    assert "ConnectionRefusedError" in post.said
+    assert "ConnectionRefusedError" in post.error
 
 
-def test_a_host_that_swallows_connections_is_given_up_after_seconds(
+def test_a_host_that_drops_packets_times_out_after_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("observatory.agent.delivery.ingest_client.CONNECT_TIMEOUT", 0.3)
@@ -142,14 +142,14 @@ def test_a_host_that_swallows_connections_is_given_up_after_seconds(
             one.close()
 
 
-def test_a_server_that_doesnt_answer_is_given_up(
+def test_a_server_that_does_not_answer_times_out(
     server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("observatory.agent.delivery.ingest_client.TIMEOUT", 0.2)
     server.behaviour, server.delay = "slow", 1.0
     post = IngestClient(configuration(server.url, tmp_path))
     assert post.send(body(1)) is Outcome.RETRY
-    assert "timed out" in post.said
+    assert "timed out" in post.error
 
 
 @pytest.fixture(scope="module")
@@ -176,16 +176,16 @@ def secure(certificate: Path) -> Iterator[FakeServer]:
 
 
 @pytest.mark.parametrize(("verify", "outcome"), [(True, Outcome.RETRY), (False, Outcome.ACKNOWLEDGED)])
-def test_a_certificate_that_nobody_knows_is_refused_unless_that_is_asked_for(
+def test_an_untrusted_certificate_is_refused_unless_verification_is_off(
     secure: FakeServer, tmp_path: Path, verify: Any, outcome: Outcome
 ) -> None:
     post = IngestClient(configuration(secure.url, tmp_path, verify=verify))
     assert post.send(body(1)) is outcome
-    assert ("CERTIFICATE_VERIFY_FAILED" in post.said) == verify
+    assert ("CERTIFICATE_VERIFY_FAILED" in post.error) == verify
     post.close()
 
 
-def test_a_certificate_to_trust_can_be_named_and_is_for_its_host_alone(
+def test_a_trusted_certificate_is_valid_for_its_host_only(
     secure: FakeServer, certificate: Path, tmp_path: Path
 ) -> None:
     post = IngestClient(configuration(secure.url, tmp_path, verify=str(certificate)))

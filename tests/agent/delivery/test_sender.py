@@ -1,4 +1,4 @@
-"""From a hook's append to the acknowledgement: in order, once, within bounds, whatever the server does."""
+"""Delivery from buffer to acknowledgement: in order, exactly once and within limits, whatever happens."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def server() -> Iterator[FaultyServer]:
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("observatory.agent.delivery.sender.SHORTEST", 0.02)
-    monkeypatch.setattr("observatory.agent.delivery.sender.LONGEST", 0.1)
-    monkeypatch.setattr("observatory.agent.delivery.sender.FORBIDDEN_WAIT", 0.1)
+    monkeypatch.setattr("observatory.agent.delivery.sender.SHORTEST_RETRY", 0.02)
+    monkeypatch.setattr("observatory.agent.delivery.sender.LONGEST_RETRY", 0.1)
+    monkeypatch.setattr("observatory.agent.delivery.sender.FORBIDDEN_RETRY", 0.1)
 
 
 def sender_to(server: FaultyServer, folder: Path, buffer: Buffer | None = None, **given: Any) -> Sender:
@@ -78,7 +78,7 @@ def test_only_the_last_batch_says_that_it_is(server: FaultyServer, tmp_path: Pat
     assert server.received.heads[-1].is_last
 
 
-def test_an_agent_that_leaves_a_cluster_that_goes_on_doesnt_say_it_ended(
+def test_an_agent_removed_from_a_live_cluster_does_not_report_its_end(
     server: FaultyServer, tmp_path: Path
 ) -> None:
     sender = sender_to(server, tmp_path)
@@ -88,7 +88,7 @@ def test_an_agent_that_leaves_a_cluster_that_goes_on_doesnt_say_it_ended(
     assert not any(head.is_last for head in server.received.heads)
 
 
-def test_everything_before_committed_was_told_by_then(server: FaultyServer, tmp_path: Path) -> None:
+def test_every_record_before_committed_was_sent_by_then(server: FaultyServer, tmp_path: Path) -> None:
     sender = sender_to(server, tmp_path)
     append = sender.buffer.appender("transition")
     told: list[tuple[float, int]] = []
@@ -158,7 +158,7 @@ def test_a_server_that_misbehaves_at_random_gets_everything_once_and_in_order(
     assert not list((tmp_path / "spool").glob("*/0*"))
 
 
-def test_while_the_server_is_down_memory_and_disk_hold_and_all_comes_when_it_is_back(
+def test_while_the_server_is_down_limits_hold_and_everything_is_sent_when_it_is_back(
     server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -176,14 +176,14 @@ def test_while_the_server_is_down_memory_and_disk_hold_and_all_comes_when_it_is_
     eventually(lambda: len(server.received.rows["transition"]) == 40_000)
     sender.close(10)
     assert keys(server) == list(range(40_000))
-    troubles = [message for message in caplog.messages if "takes" in message]
+    troubles = [message for message in caplog.messages if "accept" in message]
     assert len(troubles) == 2
-    assert "takes no batches (they are kept): ConnectionRefusedError" in troubles[0]
-    assert "takes batches again" in troubles[1]
+    assert "does not accept batches; they are kept: ConnectionRefusedError" in troubles[0]
+    assert "accepts batches again" in troubles[1]
     assert not any(TOKEN in message for message in caplog.messages)
 
 
-def test_what_there_was_no_room_for_is_told_to_the_last_record(server: FaultyServer, tmp_path: Path) -> None:
+def test_every_dropped_record_is_reported(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     sender = sender_to(server, tmp_path, memory_limit=30_000, spool_limit=60_000)
     for number in range(60):
@@ -210,7 +210,7 @@ def test_what_there_was_no_room_for_is_told_to_the_last_record(server: FaultySer
     assert dropped["event"] == 0
 
 
-def test_while_nobody_listens_idle_batches_dont_pile_up(server: FaultyServer, tmp_path: Path) -> None:
+def test_while_the_server_is_down_idle_batches_do_not_pile_up(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     sender = sender_to(server, tmp_path)
     eventually(lambda: len(sender.backlog) == 1)
@@ -220,7 +220,7 @@ def test_while_nobody_listens_idle_batches_dont_pile_up(server: FaultyServer, tm
     sender.close(10)
 
 
-def test_of_a_batch_that_the_server_refuses_it_gets_what_it_takes(
+def test_the_accepted_parts_of_a_refused_batch_are_stored(
     server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.refuses = lambda blocks: "sample" in blocks
@@ -234,13 +234,13 @@ def test_of_a_batch_that_the_server_refuses_it_gets_what_it_takes(
     told = server.received.rows["dropped"]
     assert {(row["kind"], row["reason"]) for row in told} == {("sample", "refused")}
     assert sum(row["count"] for row in told) == 5
-    refusals = [message for message in caplog.messages if "refuses records" in message]
+    refusals = [message for message in caplog.messages if "refused records" in message]
     assert len(refusals) == 1
     assert "a record is wrong" in refusals[0]
     assert sender.backlog.memory == 0
 
 
-def test_a_batch_that_is_refused_in_whole_doesnt_hold_up_the_next(
+def test_a_batch_that_is_refused_as_a_whole_does_not_block_the_next(
     server: FaultyServer, tmp_path: Path
 ) -> None:
     server.behaviours = ["refusing"] * 2
@@ -253,7 +253,7 @@ def test_a_batch_that_is_refused_in_whole_doesnt_hold_up_the_next(
     assert len(sender.backlog) == 0
 
 
-def test_rows_that_cant_be_encoded_cost_themselves_alone(server: FaultyServer, tmp_path: Path) -> None:
+def test_only_rows_that_cannot_be_encoded_are_dropped(server: FaultyServer, tmp_path: Path) -> None:
     class Unhashable:
         __hash__ = None  # type: ignore[assignment]
 
@@ -286,7 +286,7 @@ def test_rows_that_cant_be_encoded_cost_themselves_alone(server: FaultyServer, t
     assert sender.failures == 0
 
 
-def test_what_workers_had_to_drop_is_told_too(server: FaultyServer, tmp_path: Path) -> None:
+def test_records_dropped_by_workers_are_reported_too(server: FaultyServer, tmp_path: Path) -> None:
     sender = sender_to(server, tmp_path)
     for moment in (10.0, 20.0):
         sender.buffer.appender("dropped")([1.7e9 + moment, 1.7e9 + moment + 1, "log", 5, "spool-full"])
@@ -296,7 +296,7 @@ def test_what_workers_had_to_drop_is_told_too(server: FaultyServer, tmp_path: Pa
     assert min(row["first"] for row in told) == 1.7e9 + 10
 
 
-def test_no_batch_is_larger_than_a_server_takes(server: FaultyServer, tmp_path: Path) -> None:
+def test_no_batch_is_larger_than_a_server_accepts(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     sender = sender_to(server, tmp_path, memory_limit="500 MB")
     append = sender.buffer.appender("log")
@@ -315,7 +315,7 @@ def test_no_batch_is_larger_than_a_server_takes(server: FaultyServer, tmp_path: 
     assert 2**20 < max(sizes) <= 4.2 * 2**20
 
 
-def test_over_the_buffers_limit_the_least_important_rows_are_told_as_dropped(
+def test_over_the_buffers_limit_the_least_important_rows_are_reported_as_dropped(
     server: FaultyServer, tmp_path: Path
 ) -> None:
     buffer = Buffer(limit=1000)
@@ -347,7 +347,7 @@ def test_closing_takes_bounded_time_and_leaves_the_rest_in_the_spool(
     assert "python -m observatory.agent flush" in caplog.text
 
 
-def test_what_an_agent_left_behind_is_sent_by_the_next_one(server: FaultyServer, tmp_path: Path) -> None:
+def test_the_spool_of_a_stopped_agent_is_sent_by_the_next_one(server: FaultyServer, tmp_path: Path) -> None:
     server.stop()
     gone = sender_to(server, tmp_path, memory_limit=5000)
     for number in range(20_000):
@@ -367,7 +367,7 @@ def test_what_an_agent_left_behind_is_sent_by_the_next_one(server: FaultyServer,
     assert [head.sequence for head in by_gone] == sorted(head.sequence for head in by_gone)
 
 
-def test_another_projects_spool_isnt_sent_into_this_one(server: FaultyServer, tmp_path: Path) -> None:
+def test_the_spool_of_another_project_is_not_sent(server: FaultyServer, tmp_path: Path) -> None:
     other = Spool(tmp_path / "spool" / AGENT, 10**6, owner_of(server.url, "another project's token"))
     other.add(real(1, {"transition": [transition(1)]}))
     other.close()
@@ -378,7 +378,7 @@ def test_another_projects_spool_isnt_sent_into_this_one(server: FaultyServer, tm
     assert (tmp_path / "spool" / AGENT).exists()
 
 
-def test_without_a_place_for_a_spool_it_reports_all_the_same(server: FaultyServer, tmp_path: Path) -> None:
+def test_without_a_writable_spool_the_agent_still_reports(server: FaultyServer, tmp_path: Path) -> None:
     (tmp_path / "spool").touch()
     server.behaviours = ["failing"] * 3
     sender = sender_to(server, tmp_path, memory_limit=0)
@@ -395,9 +395,9 @@ def test_an_error_in_the_agents_own_thread_is_logged_once_and_the_thread_goes_on
     server: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender = sender_to(server, tmp_path)
-    threads = {sender._gatherer.ident, sender._poster.ident}
+    threads = {sender._encoder.ident, sender._sender.ident}
     with monkeypatch.context() as patched:
-        patched.setattr("observatory.agent.delivery.sender.divided", None)
+        patched.setattr("observatory.agent.delivery.sender.divide", None)
         eventually(lambda: sender.failures > 2)
     sender.buffer.appender("transition")(transition(1))
     sender.close(10)
@@ -439,8 +439,8 @@ def test_a_forked_child_sends_and_writes_nothing(server: FaultyServer, tmp_path:
     assert keys(server) == [1]
 
 
-def test_a_busy_event_loop_gets_its_turn_within_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the encoding thread's own processor time, which doesn't depend on what else the machine does."""
+def test_a_busy_event_loop_runs_again_within_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured in CPU time of the encoding thread, which does not depend on the machine's load."""
     rows = [transition(number // 5, 1.7e9) for number in range(10_000)]
     turns: list[float] = []
     monkeypatch.setattr("observatory.wire.batches.time.sleep", lambda _: turns.append(time.thread_time()))
@@ -454,7 +454,7 @@ def test_a_busy_event_loop_gets_its_turn_within_milliseconds(monkeypatch: pytest
     assert min(longest) < 0.003
 
 
-def test_the_parts_of_a_batch_are_those_of_its_importances() -> None:
+def test_a_batch_has_one_part_for_each_importance() -> None:
     rows = {
         "sample": [sample(1)],
         "transition": [transition(1)],

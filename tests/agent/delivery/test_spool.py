@@ -1,4 +1,4 @@
-"""What can't be sent is kept on disk, for this agent or another one."""
+"""Unsent batches are kept on disk, for this agent or the next one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from observatory.agent.delivery.spool import Spool, left_behind, owner_of
+from observatory.agent.delivery.spool import Spool, abandoned_spools, owner_of
 from observatory.wire.kinds import Importance
 from tests.agent.batches import START, head, sized
 
@@ -29,7 +29,7 @@ def files(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("agent/0*"))
 
 
-def test_batches_come_back_in_order_as_they_were(tmp_path: Path) -> None:
+def test_batches_are_read_back_unchanged_and_in_order(tmp_path: Path) -> None:
     spool = opened(tmp_path)
     batches = [sized(number, {SAMPLES: 100, FAILURES: 50}) for number in (1, 2, 3)]
     for batch in batches:
@@ -59,11 +59,11 @@ def test_a_spool_in_somebody_elses_folder_is_refused(tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can make a folder somebody else's")
     os.chown(tmp_path, 12345, 12345)
-    with pytest.raises(PermissionError, match="belongs to somebody else"):
+    with pytest.raises(PermissionError, match="belongs to another user"):
         Spool(tmp_path / "agent", 10**6, OWNER).open()
 
 
-def test_it_ends_with_nothing_left_on_disk(tmp_path: Path) -> None:
+def test_an_empty_spool_is_deleted(tmp_path: Path) -> None:
     spool = opened(tmp_path)
     spool.add(sized(1, {TASKS: 10}))
     spool.remove(1)
@@ -71,7 +71,7 @@ def test_it_ends_with_nothing_left_on_disk(tmp_path: Path) -> None:
     assert not (tmp_path / "agent").exists()
 
 
-def test_where_there_is_no_room_samples_go_first_then_tasks_and_the_oldest_of_each(tmp_path: Path) -> None:
+def test_over_the_limit_samples_are_dropped_first_then_tasks_and_the_oldest_of_each(tmp_path: Path) -> None:
     spool = opened(tmp_path, limit=10_000)
     for number in range(1, 9):
         spool.add(sized(number, {SAMPLES: 1000, TASKS: 1000, FAILURES: 1000}))
@@ -88,7 +88,7 @@ def test_where_there_is_no_room_samples_go_first_then_tasks_and_the_oldest_of_ea
     assert files(tmp_path) <= 10_000
 
 
-def test_what_was_dropped_is_told_in_its_place_by_kind_with_its_times(tmp_path: Path) -> None:
+def test_dropped_records_are_reported_by_kind_with_their_times(tmp_path: Path) -> None:
     spool = opened(tmp_path, limit=4000)
     spool.add(sized(1, {SAMPLES: 2000, TASKS: 1000}))
     spool.add(sized(2, {TASKS: 1000}))
@@ -98,7 +98,7 @@ def test_what_was_dropped_is_told_in_its_place_by_kind_with_its_times(tmp_path: 
     assert first.dropped == [(START + 1, START + 2, "sample", 10, "spool-full")]
 
 
-def test_batches_that_nothing_is_left_of_are_told_by_the_newest(tmp_path: Path) -> None:
+def test_the_newest_batch_reports_batches_with_no_part_left(tmp_path: Path) -> None:
     spool = opened(tmp_path, limit=3000)
     for number in range(1, 101):
         spool.add(sized(number, {SAMPLES: 1500}))
@@ -134,7 +134,7 @@ def test_the_batch_that_is_being_sent_stays_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["truncated", "changed"])
-def test_a_damaged_part_is_told_as_damaged_and_the_others_are_kept(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_part_is_reported_as_damaged_and_the_others_are_kept(tmp_path: Path, damage: str) -> None:
     spool = opened(tmp_path)
     spool.add(sized(1, {SAMPLES: 100, FAILURES: 50}))
     path = tmp_path / "agent/000000000001.SAMPLES"
@@ -164,7 +164,7 @@ def test_a_damaged_head_is_skipped_counted_and_logged_once(
     assert not list(tmp_path.glob("agent/000000000001.*"))
 
 
-def test_a_batch_that_cant_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_batch_that_cannot_be_written_leaves_no_files(tmp_path: Path) -> None:
     spool = opened(tmp_path)
     (tmp_path / "agent/000000000001.FAILURES").mkdir()
     with pytest.raises(OSError, match="FAILURES"):
@@ -192,7 +192,7 @@ def test_folders_in_use_of_other_servers_and_of_other_projects_are_left_alone(tm
     (tmp_path / "nonsense").mkdir()
     (tmp_path / "nonsense/owner.json").write_text("[")
     found = []
-    for spool in left_behind(tmp_path, OWNER):
+    for spool in abandoned_spools(tmp_path, OWNER):
         found.append(spool.folder.name)
         spool.close()
     assert found == ["gone"]
@@ -204,7 +204,7 @@ def test_the_oldest_folder_is_adopted_first(tmp_path: Path) -> None:
         spool.add(sized(1, {TASKS: 10}))
         spool.close()
         os.utime(tmp_path / name / "owner.json", (START - age, START - age))
-    assert [spool.folder.name for spool in left_behind(tmp_path, OWNER)] == ["oldest", "older", "newest"]
+    assert [spool.folder.name for spool in abandoned_spools(tmp_path, OWNER)] == ["oldest", "older", "newest"]
 
 
 def test_the_folder_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the agent tells of a real cluster, as it arrives."""
+"""The records of an agent on a real cluster, as the server receives them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def sleep_with(data: bytes, number: int) -> int:
     return number
 
 
-def test_each_attempt_of_a_failing_task_is_told_with_its_traceback(
+def test_each_attempt_of_a_failing_task_is_recorded_with_its_traceback(
     client: Client, received: FakeServer
 ) -> None:
     future = client.submit(fail, 1, retries=2, pure=False)
@@ -92,7 +92,7 @@ def test_each_attempt_of_a_failing_task_is_told_with_its_traceback(
     assert [span["status"] for span in spans] == [1, 1, 1]
 
 
-def test_tasks_that_fail_with_another_are_counted_not_told_as_errors(
+def test_tasks_that_fail_because_of_another_are_counted_not_recorded_as_errors(
     client: Client, received: FakeServer
 ) -> None:
     failing = client.submit(fail_after, 1.0, pure=False)
@@ -123,7 +123,7 @@ def test_counts_by_state_and_memory_by_prefix_are_those_of_the_scheduler(
     eventually(lambda: latest(memory) == 0)
 
 
-def test_the_clusters_memory_is_told_as_often_as_its_workers(client: Client, received: FakeServer) -> None:
+def test_the_clusters_memory_is_sampled_as_often_as_its_workers(client: Client, received: FakeServer) -> None:
     held = client.submit(bytes, 5_000_000, pure=False)
     wait(held)
     series = '["observatory_cluster_memory_bytes", {"type": "managed"}'
@@ -138,7 +138,7 @@ def test_the_clusters_memory_is_told_as_often_as_its_workers(client: Client, rec
     assert max(after - one for one, after in itertools.pairwise(times)) < 3
 
 
-def test_a_graph_is_told_with_its_edges_annotations_and_priorities(
+def test_a_graph_is_recorded_with_its_edges_annotations_and_priorities(
     client: Client, received: FakeServer
 ) -> None:
     with dask.annotate(priority=7, retries=3):
@@ -158,9 +158,7 @@ def test_a_graph_is_told_with_its_edges_annotations_and_priorities(
     assert sorted(computation["groups"]) == [["first-of-all", 1], ["second-of-all", 1]]
 
 
-def test_work_that_is_stolen_is_told_from_request_to_confirmation(
-    client: Client, received: FakeServer
-) -> None:
+def test_work_stealing_is_recorded_from_request_to_confirmation(client: Client, received: FakeServer) -> None:
     first = sorted(client.scheduler_info()["workers"])[0]
     needed = client.scatter([bytes(1000 + number) for number in range(100)], workers=[first])
     futures = [client.submit(sleep_with, data, number) for number, data in enumerate(needed)]
@@ -173,7 +171,7 @@ def test_work_that_is_stolen_is_told_from_request_to_confirmation(
     assert confirmed <= {row["key"] for row in requests}
 
 
-def test_what_is_logged_to_a_topic_is_an_event_whatever_it_is(client: Client, received: FakeServer) -> None:
+def test_anything_logged_to_a_topic_is_an_event(client: Client, received: FakeServer) -> None:
     client.log_event("<img onerror=alert(1)>", {"number": float("nan"), "many": ["x" * 100] * 1000})
     [event] = eventually(
         lambda: [e for e in events(received, "topic") if "onerror" in e["detail"]["message"]]
@@ -232,7 +230,7 @@ def test_a_failing_hook_is_logged_once_and_stops_nothing(
     def broken(*_: Any) -> None:
         raise RuntimeError("broken on purpose")
 
-    monkeypatch.setattr(agent.sampler, "held", broken)
+    monkeypatch.setattr(agent.sampler, "result_stored", broken)
     monkeypatch.setattr(logging.getLogger("distributed"), "propagate", True)
     with caplog.at_level("ERROR", "distributed.observatory"):
         assert client.gather(client.map(increment, range(20), pure=False)) == list(range(1, 21))
@@ -240,7 +238,7 @@ def test_a_failing_hook_is_logged_once_and_stops_nothing(
     assert len([record for record in caplog.records if record.name == "distributed.observatory"]) == 1
 
 
-def test_adaptive_scaling_is_told_when_its_target_changes(client: Client, received: FakeServer) -> None:
+def test_a_change_of_the_adaptive_target_is_recorded(client: Client, received: FakeServer) -> None:
     async def ask() -> None:
         await client.scheduler.adaptive_target(target_duration="1s")
         await client.scheduler.adaptive_target(target_duration="1s")
@@ -251,7 +249,7 @@ def test_adaptive_scaling_is_told_when_its_target_changes(client: Client, receiv
     assert isinstance(event["detail"]["target"], int)
 
 
-def test_a_p2p_shuffle_is_told_from_its_beginning_to_its_end_with_its_progress(
+def test_a_p2p_shuffle_is_recorded_from_start_to_end_with_its_progress(
     client: Client, received: FakeServer
 ) -> None:
     def moved() -> list[float]:
@@ -277,7 +275,7 @@ def test_a_p2p_shuffle_is_told_from_its_beginning_to_its_end_with_its_progress(
     assert max(moved()) > 1_000_000
 
 
-def test_a_paused_worker_a_retired_one_and_a_new_one_are_told(client: Client, received: FakeServer) -> None:
+def test_paused_retired_and_new_workers_are_recorded(client: Client, received: FakeServer) -> None:
     cluster = client.cluster
     retired = sorted(client.scheduler_info()["workers"])[0]
     client.sync(cluster.scheduler.retire_workers, workers=[retired])

@@ -1,4 +1,4 @@
-"""What workers and nannies tell through the scheduler: once each, also when an answer or a worker is lost."""
+"""Records of workers and nannies arrive once, also when an answer or a worker is lost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def said(received: FakeServer) -> Counter[str]:
     return Counter(row["message"] for row in received.rows["log"] if row["message"].startswith("number "))
 
 
-def test_a_message_whose_answer_is_lost_is_sent_again_and_told_once(
+def test_a_message_whose_answer_is_lost_is_sent_again_and_recorded_once(
     client: Client, received: FakeServer
 ) -> None:
     scheduler = client.cluster.scheduler
@@ -77,7 +77,7 @@ def test_a_message_whose_answer_is_lost_is_sent_again_and_told_once(
     assert said(received) == {f"number {number}": 1 for number in range(50)}
 
 
-def test_the_last_words_of_a_killed_worker_are_told_with_how_it_ended(
+def test_the_last_logs_of_a_killed_worker_are_recorded_with_how_it_ended(
     client: Client, received: FakeServer
 ) -> None:
     address = sorted(client.scheduler_info()["workers"])[0]
@@ -101,9 +101,7 @@ def test_the_last_words_of_a_killed_worker_are_told_with_how_it_ended(
     assert [row["worker"] for row in nannys] == [address]
 
 
-def test_the_users_own_loggers_are_told_where_they_were_asked_for(
-    client: Client, received: FakeServer
-) -> None:
+def test_the_users_own_loggers_are_recorded_when_configured(client: Client, received: FakeServer) -> None:
     calls = [
         ("my_package.part", 10),
         ("their_package", 50),
@@ -117,7 +115,7 @@ def test_the_users_own_loggers_are_told_where_they_were_asked_for(
     assert set(said(received)) == {"number 0", "number 3"}
 
 
-def test_a_worker_that_joins_later_tells_of_itself_too(client: Client, received: FakeServer) -> None:
+def test_a_worker_that_joins_later_is_described_too(client: Client, received: FakeServer) -> None:
     client.cluster.scale(3)
     client.wait_for_workers(3, timeout=30)
     client.run(say, "distributed.worker", 30, 5)
@@ -128,7 +126,7 @@ def test_a_worker_that_joins_later_tells_of_itself_too(client: Client, received:
     assert {row["detail"]["versions"]["distributed"] for row in workers.values()} == {_version()}
 
 
-def test_a_worker_tells_how_full_its_disk_is(client: Client, received: FakeServer) -> None:
+def test_a_workers_disk_usage_is_sampled(client: Client, received: FakeServer) -> None:
     usage = shutil.disk_usage(client.cluster.workers[0].local_directory)
 
     def told() -> dict[str, float]:
@@ -145,9 +143,7 @@ def test_a_worker_tells_how_full_its_disk_is(client: Client, received: FakeServe
         assert ratio == pytest.approx(usage.used / (usage.used + usage.free), abs=0.1)
 
 
-def test_the_scheduler_tells_how_many_tasks_finished_and_what_they_took(
-    client: Client, received: FakeServer
-) -> None:
+def test_finished_tasks_and_their_durations_are_counted(client: Client, received: FakeServer) -> None:
     wait(client.map(time.sleep, [0.1] * 5, pure=False))
 
     def told(metric: str) -> float:
@@ -158,7 +154,7 @@ def test_the_scheduler_tells_how_many_tasks_finished_and_what_they_took(
     assert told("observatory_cluster_task_seconds_total") >= 0.5
 
 
-def test_every_line_of_the_schedulers_process_is_told_once_though_nannies_are_in_it(
+def test_every_log_line_of_a_process_with_scheduler_and_nannies_is_recorded_once(
     client: Client, received: FakeServer
 ) -> None:
     for number in range(20):

@@ -1,4 +1,4 @@
-"""What waits in a worker's process for the scheduler: kept in order, in bounds, and beyond its death."""
+"""The write-ahead log: in order, within limits, and readable after the process was killed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from observatory.agent.worker import write_ahead_log as wal
-from observatory.agent.worker.write_ahead_log import WriteAheadLog, left_by, path_for
+from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for, read_messages
 
 WORKER = "tcp://127.0.0.1:4001"
 
@@ -34,7 +34,7 @@ def test_rows_stay_until_they_are_acknowledged() -> None:
     assert kept.first() is None
 
 
-def test_messages_are_numbered_and_have_no_more_rows_of_a_kind_than_a_scheduler_takes_at_once() -> None:
+def test_messages_are_numbered_and_have_a_limited_number_of_rows_of_a_kind() -> None:
     kept = WriteAheadLog()
     for number in range(4_500):
         kept.append("log", line(number))
@@ -46,7 +46,7 @@ def test_messages_are_numbered_and_have_no_more_rows_of_a_kind_than_a_scheduler_
     assert sizes == [(1, 2_000), (2, 2_000), (3, 500)]
 
 
-def test_what_a_killed_process_left_is_found_whole_but_for_an_unfinished_line(tmp_path: Path) -> None:
+def test_the_file_of_a_killed_process_is_read_up_to_an_unfinished_line(tmp_path: Path) -> None:
     path = tmp_path / "wal.jsonl"
     dying = WriteAheadLog(path)
     for number in range(3):
@@ -54,13 +54,13 @@ def test_what_a_killed_process_left_is_found_whole_but_for_an_unfinished_line(tm
         dying.seal(WORKER)
     with path.open("a") as file:
         file.write('{"origin": "half a li')
-    left = list(left_by(path))
+    left = list(read_messages(path))
     assert numbers_in(left) == ["line 0", "line 1", "line 2"]
     assert [message.number for message in left] == [1, 2, 3]
     assert {message.origin for message in left} == {dying.origin}
 
 
-def test_the_file_is_private_and_gone_at_a_peaceful_end(tmp_path: Path) -> None:
+def test_the_file_is_private_and_deleted_on_close(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "wal.jsonl"
     kept = WriteAheadLog(path)
     kept.append("log", line(1))
@@ -71,7 +71,7 @@ def test_the_file_is_private_and_gone_at_a_peaceful_end(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_the_file_holds_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_acknowledged_messages_are_removed_from_the_file(tmp_path: Path) -> None:
     path = tmp_path / "wal.jsonl"
     kept = WriteAheadLog(path)
     kept.append("log", line(1))
@@ -79,10 +79,10 @@ def test_the_file_holds_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     kept.done(kept.first())  # type: ignore[arg-type]
     kept.append("log", line(2))
     kept.seal(WORKER)
-    assert numbers_in(list(left_by(path))) == ["line 2"]
+    assert numbers_in(list(read_messages(path))) == ["line 2"]
 
 
-def test_what_is_over_the_limit_is_counted_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_over_the_limit_are_counted_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wal, "MAXIMUM_ROWS", 10)
     kept = WriteAheadLog()
     for number in range(25):
@@ -94,7 +94,9 @@ def test_what_is_over_the_limit_is_counted_and_told(monkeypatch: pytest.MonkeyPa
     assert message.records["dropped"] == [[1e9 + 10, 1e9 + 24, "log", 15, "spool-full"]]
 
 
-def test_the_file_has_a_limit_and_memory_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_over_the_files_limit_messages_are_kept_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(wal, "MAXIMUM_FILE", 1_000)
     path = tmp_path / "wal.jsonl"
     kept = WriteAheadLog(path)
@@ -109,7 +111,7 @@ def test_the_file_has_a_limit_and_memory_goes_on(tmp_path: Path, monkeypatch: py
     assert sent == 100
 
 
-def test_where_no_file_can_be_made_memory_is_enough(tmp_path: Path) -> None:
+def test_without_a_file_messages_are_kept_in_memory(tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("")
     kept = WriteAheadLog(tmp_path / "a file" / "wal.jsonl")
     kept.append("log", line(1))
@@ -119,10 +121,10 @@ def test_where_no_file_can_be_made_memory_is_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "null\n", "[]\n", json.dumps({"origin": "x"}) + "\n", "\x00\xff\n"])
-def test_a_damaged_file_is_no_message(tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_has_no_messages(tmp_path: Path, text: str) -> None:
     path = tmp_path / "wal.jsonl"
     path.write_bytes(text.encode("latin-1"))
-    assert list(left_by(path)) == []
+    assert list(read_messages(path)) == []
 
 
 def test_two_workers_of_one_host_have_two_files() -> None:

@@ -1,4 +1,4 @@
-"""Which of our targets speaks for a scheduler."""
+"""Claims in Redis."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from observatory.collect.collector.claims import Claims
 
 
-class Broker:
-    """As redis-py's client before Python 3.12, when it is done in the moment in which it is cancelled."""
+class SwallowingRedis:
+    """Swallows a cancellation, as redis-py does before Python 3.12."""
 
     async def set(self, *what: object, **options: object) -> bool:
         with contextlib.suppress(asyncio.CancelledError):
@@ -19,10 +19,10 @@ class Broker:
         return True
 
 
-async def test_a_cancellation_that_the_brokers_client_loses_is_heeded() -> None:
+async def test_a_cancellation_that_the_redis_client_swallows_still_ends_the_task() -> None:
     async def renew() -> None:
         while True:
-            await Claims(Broker()).hold("stream:Scheduler-1", 1)  # type: ignore[arg-type]
+            await Claims(SwallowingRedis()).hold("stream:Scheduler-1", 1)  # type: ignore[arg-type]
 
     renewing = asyncio.create_task(renew())
     await asyncio.sleep(0)

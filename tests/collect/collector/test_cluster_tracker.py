@@ -1,4 +1,4 @@
-"""A scheduler that goes, hangs, comes back or is replaced: each is told as what it was."""
+"""Schedulers that end, hang, return or are replaced."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def has_event(kind: str) -> bool:
     return kind in await event_kinds()
 
 
-async def test_a_cluster_that_was_thought_gone_is_opened_again_when_its_scheduler_answers() -> None:
+async def test_an_ended_cluster_is_reopened_when_its_scheduler_answers() -> None:
     with scheduler() as dask:
         async with observed(dask.url):
             await eventually(clusters)

@@ -1,4 +1,4 @@
-"""Collectors share targets by leases and take over from one that dies."""
+"""Collectors share targets by leases, and take over the targets of a collector that died."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_lease_has_one_holder_until_it_is_released() -> None:
     assert first.renew() == set()
 
 
-def test_who_lost_its_lease_knows_at_its_next_renewal_and_may_not_write() -> None:
+def test_a_collector_that_lost_its_lease_learns_it_at_the_next_renewal_and_may_not_write() -> None:
     target = make_target("http://127.0.0.1:1")
     first, second = Leases("first"), Leases("second")
     first.take(10)
@@ -87,7 +87,7 @@ def test_who_lost_its_lease_knows_at_its_next_renewal_and_may_not_write() -> Non
     assert Target.objects.get().lease_holder == "second"
 
 
-def test_who_can_not_renew_stops_writing_before_another_may_begin() -> None:
+def test_a_collector_that_cannot_renew_stops_writing_before_another_may_start() -> None:
     target = make_target("http://127.0.0.1:1")
     leases = Leases("first")
     leases.take(10)

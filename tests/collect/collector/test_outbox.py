@@ -1,4 +1,4 @@
-"""Records wait for the database, within bounds, and what it refuses blocks nothing."""
+"""Records wait for the database within a limit, and refused batches do not block others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def seen(moment: float) -> WorkerSeen:
 
 
 class Output:
-    """An outbox with its flusher on the test's database."""
+    """An outbox and its flusher on the test's database."""
 
     def __init__(self) -> None:
         self.counters = Counters()
@@ -57,7 +57,7 @@ async def test_records_are_stored_then_published(output: Output) -> None:
     output.outbox.add(seen(now - 2))
     output.outbox.add(span(now - 1))
     output.outbox.add(Sample(Series("memory"), now, 1.0))
-    output.outbox.erred(3)
+    output.outbox.add_errors(3)
     assert await output.flusher.flush()
     assert await read("SELECT spans, errors FROM extent") == [(1, 3)]
     assert output.published[0].extent.tasks == 1
@@ -65,8 +65,8 @@ async def test_records_are_stored_then_published(output: Output) -> None:
     assert output.counters.as_json()["lag"]["count"] == 1
 
 
-async def test_what_comes_while_a_batch_is_written_waits_for_the_next_one(output: Output) -> None:
-    """A steady stream isn't written record by record."""
+async def test_records_added_while_a_batch_is_written_wait_for_the_next_one(output: Output) -> None:
+    """Otherwise a steady stream would be written record by record."""
     now = time.time()
     output.outbox.add(span(now - 3))
     written = output.flusher.writer.write
@@ -114,7 +114,7 @@ async def test_a_commit_whose_connection_is_killed_is_tried_again_and_stored_onc
     assert await read("SELECT count(*) FROM span") == [(2,)]
 
 
-def test_what_does_not_fit_drops_the_oldest_samples_first_then_spans(output: Output) -> None:
+def test_over_the_capacity_the_oldest_samples_are_dropped_first_then_spans(output: Output) -> None:
     now = time.time()
     outbox = output.outbox
     outbox.capacity = 30
@@ -162,7 +162,7 @@ async def test_nothing_is_written_without_the_lease(output: Output) -> None:
     assert await read("SELECT count(*) FROM span") == [(0,)]
 
 
-async def test_an_address_that_starts_another_lifetime_is_stored_with_both(output: Output) -> None:
+async def test_two_lifetimes_of_one_address_are_both_stored(output: Output) -> None:
     now = time.time()
     for record in (seen(now - 5), WorkerGone(WORKER, now - 3, "lost"), seen(now - 2)):
         output.outbox.add(record)
@@ -170,7 +170,7 @@ async def test_an_address_that_starts_another_lifetime_is_stored_with_both(outpu
     assert await read("SELECT end_reason FROM worker ORDER BY started") == [("lost",), ("",)]
 
 
-async def test_what_is_of_another_cluster_goes_in_another_batch(output: Output) -> None:
+async def test_records_of_another_cluster_are_in_another_batch(output: Output) -> None:
     now = time.time()
     output.outbox.add(Event(now, "restarted"))
     output.outbox.open(CLUSTER + 1)

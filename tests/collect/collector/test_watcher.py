@@ -1,4 +1,4 @@
-"""What a stock cluster tells is in the store."""
+"""A stock cluster is recorded."""
 
 from __future__ import annotations
 

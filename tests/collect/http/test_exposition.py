@@ -1,4 +1,4 @@
-"""The parser makes of every page what prometheus_client makes of it."""
+"""The parser reads every page as prometheus_client does."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ pages = st.builds(
 
 
 def _expected(page: str, content_type: str) -> list[Any] | None:
-    """What prometheus_client makes of the page; None where it refuses it."""
+    """The samples that prometheus_client reads; None when it refuses the page."""
     try:
         return [
             (sample.name, sample.labels, sample.value, sample.timestamp, family.type)
@@ -170,7 +170,7 @@ def test_a_series_is_the_same_object_as_long_as_it_is_on_the_page() -> None:
     assert first["a"].worker == "tcp://127.0.0.1:1"
 
 
-def test_what_only_grows_is_told_from_what_does_not() -> None:
+def test_counters_are_distinguished_from_gauges() -> None:
     registry, _, _ = _registry()
     types = {
         name: series.type for name, series in _series(Parser().parse(generate_latest(registry), TEXT)).items()
@@ -184,13 +184,13 @@ def test_what_only_grows_is_told_from_what_does_not() -> None:
     ("page", "content_type", "line"),
     [
         (b"a 1\nb{ 1\n", TEXT, "line 2"),
-        (b"a 1\n\xff 1\n", TEXT, "line 2 is no UTF-8"),
+        (b"a 1\n\xff 1\n", TEXT, "line 2 is not UTF-8"),
         (b"<html>\n", TEXT, "line 1"),
         (b"# TYPE a counter\na_total -1\n# EOF\n", OPENMETRICS, "line 2"),
         (b"a 1\n", OPENMETRICS, "EOF"),
     ],
 )
-def test_a_page_that_is_none_is_refused_by_its_line(page: bytes, content_type: str, line: str) -> None:
+def test_a_malformed_page_is_refused_with_its_line(page: bytes, content_type: str, line: str) -> None:
     with pytest.raises(ExpositionError, match=line):
         Parser().parse(page, content_type)
 

@@ -1,4 +1,4 @@
-"""The scheduler's clock is known although it tells whole seconds."""
+"""The scheduler's clock is estimated from Date headers of whole seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from observatory.wire.records import Series
 
 
 def poll(clock: SchedulerClock, offset: float, sent: float, delay: float = 0.01) -> None:
-    """An answer of a scheduler whose clock is `offset` ahead of ours."""
+    """Adds an answer of a scheduler with a clock `offset` seconds ahead of ours."""
     clock.observe(sent, sent + 2 * delay, math.floor(sent + delay + offset))
 
 
@@ -36,14 +36,14 @@ def test_clocks_that_agree_are_not_corrected() -> None:
     assert clock.offset == 0.0
 
 
-def test_a_heartbeats_arrival_is_a_bound_too() -> None:
+def test_the_arrival_of_a_heartbeat_is_a_bound_too() -> None:
     clock = SchedulerClock()
     poll(clock, 10.0, 1_790_000_000.0)
     clock.passed(1_790_000_000.0 + 10.5, 1_790_000_000.51)
     assert 9.9 < clock.offset < 10.6
 
 
-def test_a_clock_that_is_set_is_followed() -> None:
+def test_a_clock_that_was_set_is_followed() -> None:
     clock = SchedulerClock()
     for number in range(10):
         poll(clock, 0.0, 1_790_000_000.0 + number)
@@ -64,7 +64,7 @@ def test_a_heartbeat_is_a_sample_once_at_its_time_on_the_schedulers_clock() -> N
     heartbeats = Heartbeats(lambda *sample: samples.append(sample))
     ahead = 100.0  # the worker's clock
     for measured, arrived in ((10.0, 10.4), (11.0, 11.1), (11.0, 11.1), (12.0, 12.3)):
-        heartbeats.listed(heartbeat(measured + ahead, arrived))
+        heartbeats.add_identity(heartbeat(measured + ahead, arrived))
     times = [round(moment, 3) for _, moment, _ in samples]
     assert times == [10.4, 11.1, 12.1]
     assert len({id(series) for series, _, _ in samples}) == 1

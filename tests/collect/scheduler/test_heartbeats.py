@@ -1,4 +1,4 @@
-"""What stands in, under the same names, for heartbeats that identity.json doesn't tell."""
+"""Metrics that replace heartbeats while identity.json fails."""
 
 from __future__ import annotations
 
@@ -9,71 +9,75 @@ from observatory.collect.scheduler.identity import Heartbeat, Identity, WorkerId
 from observatory.wire.records import MetricType, Series
 
 ADDRESS = "tcp://10.0.0.1:4000"
-Told = dict[str, float]
+Values = dict[str, float]
 
 
-def scrape(told: Told, worker: str = "") -> list[tuple[Series, float]]:
-    return [(Series(metric, (), worker), value) for metric, value in told.items()]
+def scrape(samples: Values, worker: str = "") -> list[tuple[Series, float]]:
+    return [(Series(metric, (), worker), value) for metric, value in samples.items()]
 
 
 @pytest.fixture
-def told() -> list[tuple[str, float, float]]:
+def samples() -> list[tuple[str, float, float]]:
     return []
 
 
 @pytest.fixture
-def heartbeats(told: list[tuple[str, float, float]]) -> Heartbeats:
-    """Of a cluster with a worker that wasn't heard in full yet."""
-    found = Heartbeats(lambda series, time, value: told.append((series.metric, time, value)))
+def heartbeats(samples: list[tuple[str, float, float]]) -> Heartbeats:
+    """Heartbeats of a cluster with a worker without a complete heartbeat."""
+    found = Heartbeats(lambda series, time, value: samples.append((series.metric, time, value)))
     worker = WorkerIdentity(ADDRESS, "w0", "h", 2, 0, "", "", "", 1, 100.0)
-    found.listed(Identity("", "", 0.0, 2, {ADDRESS: worker}))
+    found.add_identity(Identity("", "", 0.0, 2, {ADDRESS: worker}))
     return found
 
 
-def test_counters_of_a_worker_tell_its_load(
-    heartbeats: Heartbeats, told: list[tuple[str, float, float]]
+def test_a_workers_load_is_derived_from_its_counters(
+    heartbeats: Heartbeats, samples: list[tuple[str, float, float]]
 ) -> None:
     before = {"process_cpu_seconds_total": 10, "dask_worker_gil_contention_seconds_total": 1}
-    heartbeats.scraped(ADDRESS, scrape(before | {"dask_worker_tick_count_total": 1000}, ADDRESS), 100)
-    assert told == []
+    heartbeats.add_worker_metrics(
+        ADDRESS, scrape(before | {"dask_worker_tick_count_total": 1000}, ADDRESS), 100
+    )
+    assert samples == []
     after = {"process_cpu_seconds_total": 15, "dask_worker_gil_contention_seconds_total": 3}
-    heartbeats.scraped(ADDRESS, scrape(after | {"dask_worker_tick_count_total": 1250}, ADDRESS), 105)
-    assert told == [
+    heartbeats.add_worker_metrics(
+        ADDRESS, scrape(after | {"dask_worker_tick_count_total": 1250}, ADDRESS), 105
+    )
+    assert samples == [
         ("observatory_worker_cpu_percent", 105, 100),
         ("observatory_worker_gil_contention_ratio", 105, 0.4),
         ("observatory_worker_event_loop_interval_seconds", 105, 0.02),
     ]
 
 
-def test_a_loop_that_did_not_come_round_was_blocked_all_the_time(
-    heartbeats: Heartbeats, told: list[tuple[str, float, float]]
+def test_an_event_loop_without_ticks_was_blocked_all_the_time(
+    heartbeats: Heartbeats, samples: list[tuple[str, float, float]]
 ) -> None:
-    for moment in (100, 105):
-        heartbeats.scraped(ADDRESS, scrape({"dask_worker_tick_count_total": 7}, ADDRESS), moment)
-    assert told == [("observatory_worker_event_loop_interval_seconds", 105, 5)]
+    for time in (100, 105):
+        heartbeats.add_worker_metrics(ADDRESS, scrape({"dask_worker_tick_count_total": 7}, ADDRESS), time)
+    assert samples == [("observatory_worker_event_loop_interval_seconds", 105, 5)]
 
 
-def test_a_process_that_began_again_tells_nothing_once(
-    heartbeats: Heartbeats, told: list[tuple[str, float, float]]
+def test_a_restarted_process_gives_no_value_for_one_interval(
+    heartbeats: Heartbeats, samples: list[tuple[str, float, float]]
 ) -> None:
-    for moment, value in ((100, 50.0), (105, 1.0), (110, 2.0)):
-        heartbeats.scraped(ADDRESS, scrape({"process_cpu_seconds_total": value}, ADDRESS), moment)
-    assert told == [("observatory_worker_cpu_percent", 110, 20)]
+    for time, value in ((100, 50.0), (105, 1.0), (110, 2.0)):
+        heartbeats.add_worker_metrics(ADDRESS, scrape({"process_cpu_seconds_total": value}, ADDRESS), time)
+    assert samples == [("observatory_worker_cpu_percent", 110, 20)]
 
 
-def test_a_heartbeat_that_is_told_in_full_comes_first(
-    heartbeats: Heartbeats, told: list[tuple[str, float, float]]
+def test_a_complete_heartbeat_takes_precedence(
+    heartbeats: Heartbeats, samples: list[tuple[str, float, float]]
 ) -> None:
     heartbeat = Heartbeat(99.0, {("observatory_worker_cpu_percent", "", ""): 3.0})
     worker = WorkerIdentity(ADDRESS, "w0", "h", 2, 0, "", "", "", 1, 100.0, heartbeat=heartbeat)
-    heartbeats.listed(Identity("Scheduler-1", "", 0.0, 2, {ADDRESS: worker}))
-    for moment, value in ((100, 50.0), (105, 51.0)):
-        heartbeats.scraped(ADDRESS, scrape({"process_cpu_seconds_total": value}, ADDRESS), moment)
-    assert [value for _, _, value in told] == [3]
+    heartbeats.add_identity(Identity("Scheduler-1", "", 0.0, 2, {ADDRESS: worker}))
+    for time, value in ((100, 50.0), (105, 51.0)):
+        heartbeats.add_worker_metrics(ADDRESS, scrape({"process_cpu_seconds_total": value}, ADDRESS), time)
+    assert [value for _, _, value in samples] == [3]
 
 
-def test_the_schedulers_page_tells_what_all_tasks_came_to(
-    heartbeats: Heartbeats, told: list[tuple[str, float, float]]
+def test_task_totals_are_derived_from_the_schedulers_page(
+    heartbeats: Heartbeats, samples: list[tuple[str, float, float]]
 ) -> None:
     states = "dask_scheduler_prefix_state_totals_total"
     page = [
@@ -86,8 +90,8 @@ def test_the_schedulers_page_tells_what_all_tasks_came_to(
         (Series("dask_scheduler_tasks_compute_seconds_total", (("task_prefix_name", "sum"),)), 2.0),
         (Series("dask_scheduler_tasks_transfer_seconds_total", (("task_prefix_name", "sum"),)), 1.0),
     ]
-    heartbeats.scheduler_scraped(page, 100)
-    assert told == [
+    heartbeats.add_scheduler_metrics(page, 100)
+    assert samples == [
         ("observatory_cluster_tasks_finished_total", 100, 18),
         ("observatory_cluster_task_seconds_total", 100, 6),
         ("observatory_cluster_task_seconds_total", 100, 1),

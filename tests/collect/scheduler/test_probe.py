@@ -1,4 +1,4 @@
-"""An address is refused with the reason, unless it is a Dask scheduler's."""
+"""Addresses that are not those of Dask schedulers are refused with the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @asynccontextmanager
 async def server(handler: Handler) -> AsyncIterator[str]:
-    """The address of a server that answers everything with `handler`."""
+    """The address of a server that answers every request with `handler`."""
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", handler)
     async with TestServer(application) as running:
@@ -42,7 +42,7 @@ async def reason(url: str, log: pytest.LogCaptureFixture) -> str:
     return "\n".join(log.messages)
 
 
-def test_a_scheduler_says_who_it_is_also_when_it_is_busy() -> None:
+def test_a_busy_scheduler_is_identified_too() -> None:
     with scheduler(workers=1) as dask, dask.client() as client:
         assert probe_target(f"{dask.url}/status").scheduler_id.startswith("Scheduler-")
         tasks = client.map(lambda x: time.sleep(0.02), range(500), pure=False)
@@ -59,17 +59,17 @@ def test_a_scheduler_says_who_it_is_also_when_it_is_busy() -> None:
 @pytest.mark.parametrize(
     "url", ["ftp://host", "http://", "http://user:secret@host", "http://host?x=1", "host:8787"]
 )
-async def test_what_is_no_address_is_refused(url: str) -> None:
+async def test_a_malformed_address_is_refused(url: str) -> None:
     with pytest.raises(ProbeError):
         await probe(url)
 
 
 async def test_an_address_where_nobody_listens_cannot_be_reached(caplog: pytest.LogCaptureFixture) -> None:
-    assert "can't be reached" in await reason(f"http://127.0.0.1:{free_port()}", caplog)
+    assert "cannot be reached" in await reason(f"http://127.0.0.1:{free_port()}", caplog)
 
 
 async def test_a_host_without_an_address_cannot_be_resolved(caplog: pytest.LogCaptureFixture) -> None:
-    assert "can't be resolved" in await reason("http://nowhere.invalid:8787", caplog)
+    assert "cannot be resolved" in await reason("http://nowhere.invalid:8787", caplog)
 
 
 async def test_a_server_that_does_not_answer_times_out() -> None:
@@ -78,7 +78,7 @@ async def test_a_server_that_does_not_answer_times_out() -> None:
         return web.Response()
 
     async with server(hang) as url, HttpClient() as client:
-        with pytest.raises(FetchError, match="didn't answer") as error:
+        with pytest.raises(FetchError, match="did not answer") as error:
             await client.get(url, 100, timeout=0.3)
         assert error.value.failure is Failure.TIMEOUT
 
@@ -106,7 +106,7 @@ def answering(body: str) -> Handler:
     return answer
 
 
-async def test_other_json_is_no_scheduler(caplog: pytest.LogCaptureFixture) -> None:
+async def test_other_json_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     for page in (
         [],
         {},
@@ -116,20 +116,20 @@ async def test_other_json_is_no_scheduler(caplog: pytest.LogCaptureFixture) -> N
         None,
         7,
     ):
-        assert "no Dask scheduler" in await refusal(answering(json.dumps(page)), caplog)
+        assert "not that of a Dask scheduler" in await refusal(answering(json.dumps(page)), caplog)
 
 
-async def test_a_workers_identity_says_that_it_is_a_workers(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_address_of_a_worker_is_refused_as_such(caplog: pytest.LogCaptureFixture) -> None:
     assert "a Dask worker" in await refusal(answering('{"type": "Worker", "id": 1}'), caplog)
 
 
-async def test_what_is_not_json_is_no_scheduler(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_answer_that_is_not_json_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     for body in ("<html>", "[" * 100_000, "1" * 10_000, "NaN"):
         message = await refusal(answering(body), caplog)
         assert "JSON" in message
 
 
-async def test_a_body_that_is_too_long_is_not_read_to_its_end() -> None:
+async def test_reading_stops_at_the_limit_of_a_body() -> None:
     async def endless(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -148,7 +148,7 @@ async def test_a_compressed_body_is_refused(caplog: pytest.LogCaptureFixture) ->
     assert "compressed" in await refusal(bomb, caplog)
 
 
-async def test_a_name_of_this_machine_is_resolved_for_targets_alone() -> None:
+async def test_a_host_name_of_this_machine_is_resolved_for_targets_only() -> None:
     async with server(answering("{}")) as url, HttpClient() as client:
         named = url.replace("127.0.0.1", "localhost")
         with pytest.raises(FetchError):
@@ -181,5 +181,5 @@ async def test_a_name_of_the_metadata_service_is_not_resolved(monkeypatch: pytes
     monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", resolve)
     async with HttpClient() as client:
         client.trust("http://named")
-        with pytest.raises(OSError, match="this machine or wire"):
+        with pytest.raises(OSError, match="loopback or link-local"):
             await client.resolver.resolve("named", 80)

@@ -1,4 +1,4 @@
-"""Every span that Dask's own task stream saw is in the store, once."""
+"""Every span in Dask's own task stream is stored once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TASKS = 20_000
 
 
 def run(dask: Scheduler) -> list[dict[str, object]]:
-    """Runs TASKS tasks; returns what TaskStreamPlugin recorded of them on the scheduler."""
+    """Runs TASKS tasks. Returns the records of TaskStreamPlugin on the scheduler."""
 
     def start(dask_scheduler: object) -> None:
         dask_scheduler.add_plugin(TaskStreamPlugin(dask_scheduler, maxlen=10 * TASKS))

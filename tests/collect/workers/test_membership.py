@@ -1,4 +1,4 @@
-"""Workers that are lost, close in order, or are restarted by their nanny."""
+"""Workers that are lost, removed, or restarted by their nanny."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_a_worker_that_its_nanny_starts_again_was_lost_and_has_two_lifetim
             assert await gone() == [("nannied", "lost")]
 
 
-async def test_client_restart_is_told_and_its_workers_are_not_lost() -> None:
+async def test_client_restart_is_recorded_and_its_workers_are_not_lost() -> None:
     def restart(dask: Scheduler) -> None:
         with dask.client() as client:
             client.wait_for_workers(1)

@@ -29,14 +29,14 @@ async def test_one_broken_worker_endpoint_delays_no_other() -> None:
             broken, healthy = sorted(members, key=lambda address: members[address].worker.name)
             # the scheduler lies: this worker's endpoint accepts connections and never answers
             port = black_hole.getsockname()[1]
-            polled = watcher.observation.membership.listed
+            polled = watcher.observation.membership.update
 
             def lie(identity, *rest):
                 worker = identity.workers[broken]
                 object.__setattr__(worker, "port", port)
                 polled(identity, *rest)
 
-            watcher.observation.membership.listed = lie
+            watcher.observation.membership.update = lie
             await eventually(lambda: asyncio.sleep(0, members[broken].worker.port == port))
             before = await scrapes(healthy)
             started = time.monotonic()
@@ -80,7 +80,7 @@ async def refused_events() -> bool:
     return "series-refused" in await event_kinds()
 
 
-def test_a_worker_that_goes_makes_room_for_series() -> None:
+def test_the_series_of_a_worker_that_left_are_freed() -> None:
     limit = SeriesLimit(2)
     assert limit.admits(Series("a", worker="tcp://x:1"))
     assert limit.admits(Series("b"))
@@ -90,7 +90,7 @@ def test_a_worker_that_goes_makes_room_for_series() -> None:
     assert not limit.admits(Series("d"))
 
 
-async def test_erred_tasks_are_counted_although_the_event_stream_is_silent_about_them() -> None:
+async def test_erred_tasks_are_counted_although_the_event_stream_lacks_them() -> None:
     def fail(dask: Scheduler) -> None:
         with dask.client() as client:
             client.gather(client.map(lambda x: 1 / 0, range(7), pure=False), errors="skip")
@@ -111,19 +111,19 @@ async def test_erred_tasks_are_counted_although_the_event_stream_is_silent_about
 
 def test_two_sources_of_erred_tasks_are_not_added_up() -> None:
     erred = ErredTaskCount(fresh=True)
-    assert erred.counted(3) == 3
-    assert erred.scraped(5) == 2
-    assert erred.counted(5) == 0
-    assert erred.counted(0) == 0
-    assert erred.scraped(5) == 0
-    assert erred.scraped(6) == 1
+    assert erred.add_count(3) == 3
+    assert erred.add_transitions(5) == 2
+    assert erred.add_count(5) == 0
+    assert erred.add_count(0) == 0
+    assert erred.add_transitions(5) == 0
+    assert erred.add_transitions(6) == 1
     known = ErredTaskCount(fresh=False)
-    assert known.counted(10) == 0
-    assert known.scraped(100) == 0
-    assert known.scraped(101) == 1
+    assert known.add_count(10) == 0
+    assert known.add_transitions(100) == 0
+    assert known.add_transitions(101) == 1
 
 
-async def test_a_scheduler_that_is_too_busy_to_say_its_id_is_observed_all_the_same() -> None:
+async def test_a_scheduler_too_busy_to_give_its_id_is_observed() -> None:
     def work(dask: Scheduler, seconds: float) -> None:
         with dask.client() as client:
             count = int(seconds / 0.02 * 2)

@@ -1,4 +1,4 @@
-"""`dask-observatory collect`: runs a collector until it is told to stop."""
+"""`dask-observatory collect`: runs a collector until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from observatory.collect.collector.collector import collect
 
 
 class Command(BaseCommand):
-    help = "Observes targets: any number of these processes share them."
+    help = "Runs a collector, which observes targets. Any number of collectors share the targets."
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""`dask-observatory watch URL`: adds a target, unless it can't be reached or is no Dask scheduler."""
+"""`dask-observatory watch URL`: adds a target if the address is that of a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ DEFAULT_PROJECT = "default"
 
 
 class Command(BaseCommand):
-    help = "Adds the address of a Dask scheduler's dashboard to what is observed."
+    help = "Adds a target: the address of a Dask scheduler's dashboard."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("url", help="http://host:8787")
         parser.add_argument(
-            "--name", default="", help="what pages call it; default: the address' host and port"
+            "--name", default="", help="name of the target; default: host and port of the address"
         )
-        parser.add_argument(
-            "--project", default="", help="slug of its project; default: the only or first one"
-        )
+        parser.add_argument("--project", default="", help="slug of its project; default: the first project")
 
     def handle(self, *args: Any, **options: Any) -> None:
         target = Target(project=find_project(options["project"]))
@@ -42,7 +40,7 @@ class Command(BaseCommand):
 
 
 def find_project(slug: str) -> Project:
-    """The project of that slug, or without one the first; made when there is none at all."""
+    """The project with the slug; without a slug the first project, created if there is none."""
     if slug:
         try:
             return Project.objects.get(slug=slug)
