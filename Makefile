@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 PORT ?= 8000
 # of tests: more than processors, for many of the tests wait
 PROCESSES ?= 4
-PYTEST = $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20
+PYTEST = $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
 .PHONY: demo run test test-long lint contract docs bench requirements screenshot browser wheel
 

@@ -14,7 +14,7 @@ export interface paths {
         };
         /**
          * List Projects
-         * @description The projects that you are a member of.
+         * @description The projects that you have access to.
          */
         get: operations["observatory_clusters_api_list_projects"];
         put?: never;
@@ -34,7 +34,7 @@ export interface paths {
         };
         /**
          * List Clusters
-         * @description The clusters that you may see, newest first; a page beyond the last gives the last.
+         * @description The matching clusters that you may see, newest first. A page beyond the last returns the last.
          */
         get: operations["observatory_clusters_api_list_clusters"];
         put?: never;
@@ -54,13 +54,13 @@ export interface paths {
         };
         /**
          * List Targets
-         * @description The targets of all projects that you are a member of, or of the one with the slug `project`.
+         * @description The targets of your projects, or of the project with the slug `project`.
          */
         get: operations["observatory_collect_api_list_targets"];
         put?: never;
         /**
          * Add Target
-         * @description Adds a target, unless it can't be reached or is no Dask scheduler.
+         * @description Adds a target. Refused when the address cannot be reached or is not a Dask scheduler.
          */
         post: operations["observatory_collect_api_add_target"];
         delete?: never;
@@ -82,7 +82,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Target
-         * @description Removes a target. What was recorded of its clusters stays.
+         * @description Removes a target. Its recorded clusters are kept.
          */
         delete: operations["observatory_collect_api_remove_target"];
         options?: never;
@@ -117,7 +117,7 @@ export interface paths {
         };
         /**
          * Compare Runs
-         * @description The run `a` beside `b`, or beside the median of the `last` runs of its name before it.
+         * @description Compares run `a` with `b`, or with the median of the `last` earlier runs of its name.
          */
         get: operations["observatory_comparison_api_compare_runs"];
         put?: never;
@@ -179,13 +179,13 @@ export interface paths {
         };
         /**
          * List Runs
-         * @description The runs that you may see and ask for; a page beyond the last gives the last.
+         * @description The matching runs that you may see. A page beyond the last one returns the last one.
          */
         get: operations["observatory_runs_api_list_runs"];
         put?: never;
         /**
          * Cut Run
-         * @description Cuts a run out of what was recorded of a cluster.
+         * @description Saves a window of a cluster as a run.
          */
         post: operations["observatory_runs_api_cut_run"];
         delete?: never;
@@ -207,7 +207,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Run
-         * @description Deletes a run and the links to it. What was recorded of its cluster stays.
+         * @description Deletes a run and the links to it. The records of its cluster stay.
          */
         delete: operations["observatory_runs_api_delete_run"];
         options?: never;
@@ -225,13 +225,13 @@ export interface paths {
         };
         /**
          * List Notes
-         * @description All notes of a cluster in order of time; 304 where they are what was answered before.
+         * @description All notes of a cluster, sorted by time. Supports conditional requests.
          */
         get: operations["observatory_runs_notes_api_list_notes"];
         put?: never;
         /**
          * Write Note
-         * @description Writes a note. A stretch is cut to what was recorded of the cluster.
+         * @description Writes a note, clipped to the recorded time of the cluster.
          */
         post: operations["observatory_runs_notes_api_write_note"];
         delete?: never;
@@ -252,14 +252,14 @@ export interface paths {
         post?: never;
         /**
          * Delete Note
-         * @description Deletes a note of yours; owners of the project delete any.
+         * @description Deletes your note. Owners of the project can delete all notes.
          */
         delete: operations["observatory_runs_notes_api_delete_note"];
         options?: never;
         head?: never;
         /**
          * Change Note
-         * @description Changes the text of a note of yours; owners of the project change any.
+         * @description Changes the text of your note. Owners of the project can change all notes.
          */
         patch: operations["observatory_runs_notes_api_change_note"];
         trace?: never;
@@ -693,7 +693,7 @@ export interface paths {
         };
         /**
          * Job
-         * @description An export or import of yours.
+         * @description One of your exports or imports.
          */
         get: operations["observatory_exchange_jobs_api_job"];
         put?: never;
@@ -1005,7 +1005,7 @@ export interface components {
         };
         /**
          * TargetChange
-         * @description What is left out stays as it is. A target stays in its project.
+         * @description Fields that are left out keep their value. A target cannot change its project.
          */
         TargetChange: {
             /** Url */
@@ -1174,7 +1174,7 @@ export interface components {
         };
         /**
          * RunQuery
-         * @description Times and durations are seconds. What is left out asks for all.
+         * @description Times and durations are in seconds. Parameters left out don't filter.
          */
         RunQuery: {
             /**
@@ -1354,7 +1354,7 @@ export interface components {
         };
         /**
          * NewRun
-         * @description The window is cut to what was recorded of the cluster.
+         * @description The window is clipped to the recorded time of the cluster.
          */
         NewRun: {
             /** Cluster */
@@ -1378,7 +1378,7 @@ export interface components {
         };
         /**
          * RunChange
-         * @description What is left out stays as it is.
+         * @description Fields left out stay unchanged.
          */
         RunChange: {
             /** Name */
@@ -1411,7 +1411,7 @@ export interface components {
         };
         /**
          * NewNote
-         * @description Times are seconds since the epoch on the scheduler's clock; without a stop it is an instant.
+         * @description Times are seconds since the epoch on the scheduler's clock. Without a stop it marks an instant.
          */
         NewNote: {
             /** Time */
@@ -2227,7 +2227,7 @@ export interface operations {
                 a: number;
                 /** @description another run */
                 b?: number | null;
-                /** @description instead of b: the runs of its name before it */
+                /** @description instead of b: this many earlier runs of the same name */
                 last?: number | null;
             };
             header?: never;

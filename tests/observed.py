@@ -1,4 +1,4 @@
-"""A run of a real cluster as its agent told it: observed once a module, stored anew for each test."""
+"""A run of a real cluster as its agent reported it: recorded once a session, stored anew for each test."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.extents import read_extent
 from observatory.store.times import from_seconds
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
+from tests.once import made_once
 from tests.work import FORMULA, HOSTILE, work
 from tests.world import World
 
 __all__ = ["FORMULA", "HOSTILE", "Observed", "observed", "told"]
 
 
-@pytest.fixture(scope="module")
-def told() -> Iterator[FakeServer]:
-    """What an agent told of a cluster that worked for some seconds and was closed."""
+def _record() -> list[bytes]:
+    """The batches of an agent in a cluster that worked for some seconds and was closed."""
     with fake_server() as received:
         workers = {"n_workers": 2, "threads_per_worker": 2, "silence_logs": "CRITICAL"}
         with (
@@ -41,7 +41,16 @@ def told() -> Iterator[FakeServer]:
                 client, url=received.url, token=TOKEN, name="observed", flush_interval="100ms"
             )
             work(client)
-        yield received
+        return received.bodies
+
+
+@pytest.fixture(scope="module")
+def told() -> FakeServer:
+    """The recording, made once a session, as the server of a test received it."""
+    received = FakeServer("")
+    for body in made_once("observed", _record):
+        received.take(body)
+    return received
 
 
 @dataclass

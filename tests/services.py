@@ -24,6 +24,8 @@ SMALL = {"shared_buffers": "128MB", "max_connections": "300"}
 
 _started: list[subprocess.Popen[bytes]] = []
 _folder = Path(tempfile.mkdtemp(prefix="observatory-tests-"))
+SHARED = Path(os.environ.setdefault("OBSERVATORY_TESTS_SHARED", str(_folder)))
+"""the first process' folder, for what the processes of a session share"""
 
 
 def start(**postgres_settings: str) -> None:

@@ -1,4 +1,4 @@
-"""Who may see and do what. Pages, the API and sockets all ask here and nowhere else."""
+"""Permissions on projects, targets and clusters, for pages, the API and sockets."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from observatory.clusters.models import Cluster, Membership, Project, Target
 Person = AbstractUser | AnonymousUser
 Item = TypeVar("Item", bound=Model)
 
-ROLES_THAT_SET_TARGETS = (Membership.Role.EDITOR, Membership.Role.OWNER)
+EDITING_ROLES = (Membership.Role.EDITOR, Membership.Role.OWNER)
 
 
 def visible_projects(user: Person) -> QuerySet[Project]:
-    """The projects that `user` is a member of; all of them for a superuser."""
+    """Projects of which `user` is a member; for superusers, all."""
     return _projects(user, tuple(Membership.Role))
 
 
@@ -31,26 +31,26 @@ def visible_clusters(user: Person) -> QuerySet[Cluster]:
 
 def projects_to_set_targets_in(user: Person) -> QuerySet[Project]:
     """The projects whose targets `user` may add, change and remove."""
-    return _projects(user, ROLES_THAT_SET_TARGETS)
+    return _projects(user, EDITING_ROLES)
 
 
 def may_set_targets(user: Person, project: Project) -> bool:
-    """True for editors and owners of the project: a target's address can reach private networks."""
+    """True for editors and owners of the project. Not for viewers: targets can reach private networks."""
     return projects_to_set_targets_in(user).filter(pk=project.pk).exists()
 
 
 def projects_to_manage(user: Person) -> QuerySet[Project]:
-    """The projects whose retention, members and alerts `user` may set."""
+    """Projects whose settings, members and alerts `user` may change."""
     return _projects(user, (Membership.Role.OWNER,))
 
 
 def may_manage(user: Person, project: Project) -> bool:
-    """True for owners of the project: they set its retention and its members."""
+    """True for owners of the project."""
     return projects_to_manage(user).filter(pk=project.pk).exists()
 
 
 def get_project(user: Person, slug: str) -> Project:
-    """Raises Http404 for a project that isn't there and one that `user` may not see alike."""
+    """Raises Http404, the same for a project that doesn't exist and for one that `user` may not see."""
     return _only(visible_projects(user).filter(slug=slug), "project")
 
 
@@ -76,5 +76,5 @@ def _projects(user: Person, roles: tuple[Membership.Role, ...]) -> QuerySet[Proj
 def _only(found: QuerySet[Item], word: str) -> Item:
     item = found.first()
     if item is None:
-        raise Http404(f"There is no such {word}, or you may not see it.")
+        raise Http404(f"This {word} doesn't exist, or you don't have access to it.")
     return item

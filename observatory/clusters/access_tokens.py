@@ -1,4 +1,4 @@
-"""Personal access tokens: what a program shows to read in a person's place. Stored as digests."""
+"""Personal access tokens: give programs a user's read access. Stored as digests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START = "obp_"
 
 
 def make(user: User, name: str, days: int | None) -> tuple[AccessToken, str]:
-    """A new token and its secret, which can't be had a second time. `days`: until it expires; None: never."""
+    """Creates a token; returns it with its secret. `days` until it expires; None for never."""
     secret = START + secrets.token_urlsafe(32)
     token = AccessToken.objects.create(
         user=user,
@@ -30,7 +30,7 @@ def make(user: User, name: str, days: int | None) -> tuple[AccessToken, str]:
 
 
 def user_of(secret: str) -> User | None:
-    """Whose token it is, unless it is revoked or expired, its person inactive, or there is none."""
+    """The user of a valid token; None for unknown, revoked and expired ones and inactive users."""
     if not secret.startswith(START) or len(secret) > LONGEST:
         return None
     valid = Q(expires=None) | Q(expires__gt=now())
@@ -47,8 +47,8 @@ def user_of(secret: str) -> User | None:
 
 
 def revoke(user: User, token_id: int) -> None:
-    """Raises Http404 when `user` has no such token."""
+    """Raises Http404 if `user` doesn't have this token."""
     found = AccessToken.objects.filter(user=user, pk=token_id)
     if not found.exists():
-        raise Http404("There is no such token.")
+        raise Http404("This token doesn't exist.")
     found.filter(revoked=None).update(revoked=now())

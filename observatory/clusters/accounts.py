@@ -1,4 +1,4 @@
-"""One-time sign-in links, and the first administrator whom one is made for."""
+"""One-time sign-in links, and the first administrator."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DEFAULT_PROJECT = "Default"
 class SignInTokenGenerator(PasswordResetTokenGenerator):
     """Django's signed tokens, which expire after PASSWORD_RESET_TIMEOUT seconds.
 
-    The moment of the last sign-in and the password are part of what is signed: signing in with a link, and
-    setting a password, make all earlier links void. Nothing needs to be stored, so nothing to be cleaned up.
+    The signature covers the last sign-in and the password: signing in with a link and setting a password
+    invalidate all earlier links. Nothing is stored.
     """
 
     key_salt = "observatory.clusters.accounts.sign-in"
@@ -37,13 +37,13 @@ tokens = SignInTokenGenerator()
 
 
 def first_administrator_link(base_url: str) -> str:
-    """A link that signs the first administrator in once, within the hour. `base_url` is "http://host:port"."""
+    """A link that signs in the first administrator, once and within an hour. `base_url`: "http://host:port"."""
     return base_url.rstrip("/") + sign_in_path(first_administrator())
 
 
 @transaction.atomic
 def first_administrator() -> User:
-    """The oldest active superuser. With none, one (without a password) and a default project are made."""
+    """The oldest active superuser. Without one, creates it (without a password) and a default project."""
     user = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
     if user is not None:
         return user
@@ -56,13 +56,13 @@ def first_administrator() -> User:
 
 
 def sign_in_path(user: User) -> str:
-    """The path of a one-time sign-in link of `user`."""
+    """Path of a one-time sign-in link for `user`."""
     number = urlsafe_base64_encode(str(user.pk).encode())
     return reverse("sign-in-once", args=[number, tokens.make_token(user)])
 
 
 def user_of_link(number: str, token: str, users: QuerySet[User] | None = None) -> User | None:
-    """Whom of `users` a sign-in link is for; None for a link that is used, expired or forged."""
+    """The user of a sign-in link, out of `users`; None for a used, expired or forged link."""
     try:
         key = int(urlsafe_base64_decode(number))
     except (ValueError, OverflowError):
@@ -74,9 +74,9 @@ def user_of_link(number: str, token: str, users: QuerySet[User] | None = None) -
 
 
 def sign_in_once(request: HttpRequest, number: str, token: str) -> User | None:
-    """Signs in whom the link is for and makes it void; None as user_of_link gives."""
+    """Signs in the link's user, which invalidates the link. Returns None as user_of_link does."""
     with transaction.atomic():
-        # locked: of two uses at the same time, one finds the link used
+        # locked: of two concurrent uses only one succeeds
         user = user_of_link(number, token, User.objects.select_for_update())
         if user is not None:
             login(request, user, backend="django.contrib.auth.backends.ModelBackend")

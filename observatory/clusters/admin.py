@@ -1,4 +1,4 @@
-"""Django's admin of projects, clusters, tokens and people. That of targets is in collect/, with the probe."""
+"""Admin of projects, clusters, tokens and users. collect/ has the admin of targets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ else:
 
 admin.site.index_title = "Administration"
 for model in (User, Group, AccessAttempt, AccessLog, AccessFailureLog):
-    admin.site.unregister(model)  # they are registered below as the others are
+    admin.site.unregister(model)  # registered again below, with the theme
 
 
 class MembershipInline(MembershipInlineBase):
@@ -63,7 +63,7 @@ class ProjectAdmin(ProjectAdminBase):
 
 @admin.register(IngestToken)
 class IngestTokenAdmin(IngestTokenAdminBase):
-    """A token's secret is shown once, after it is made. All that can be done with one is to revoke it."""
+    """Shows a token's secret once, after creating it. Tokens can't be changed, only revoked."""
 
     list_display = ("name", "project", "shown", "created", "created_by", "last_used", "revoked")
     list_filter = ("project", ("revoked", admin.EmptyFieldListFilter))
@@ -87,7 +87,7 @@ class IngestTokenAdmin(IngestTokenAdminBase):
     def save_model(self, request: HttpRequest, obj: IngestToken, form: Any, change: bool) -> None:
         made, secret = tokens.make(obj.project, obj.name, cast(User, request.user))
         obj.pk = made.pk
-        self.message_user(request, f"The token, shown this once: {secret}", messages.WARNING)
+        self.message_user(request, f"Copy the token now. It is not shown again: {secret}", messages.WARNING)
 
     def has_change_permission(self, request: HttpRequest, obj: IngestToken | None = None) -> bool:
         return False
@@ -98,7 +98,7 @@ class IngestTokenAdmin(IngestTokenAdminBase):
     @admin.action(description="Revoke the selected tokens", permissions=["view"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[IngestToken]) -> None:
         count = queryset.filter(project__in=self._projects(request), revoked=None).update(revoked=now())
-        self.message_user(request, f"{count} revoked: agents that use them are refused from now on.")
+        self.message_user(request, f"{count} revoked. Agents can no longer use them.")
 
     def _projects(self, request: HttpRequest) -> QuerySet[Project]:
         return access.projects_to_set_targets_in(cast(User, request.user))
@@ -106,7 +106,7 @@ class IngestTokenAdmin(IngestTokenAdminBase):
 
 @admin.register(AccessToken)
 class AccessTokenAdmin(AccessTokenAdminBase):
-    """People make theirs on their account's page. Here those of others are seen, and revoked."""
+    """Lists and revokes access tokens. Users create theirs on their own page."""
 
     list_display = ("name", "user", "shown", "created", "last_used", "expires", "revoked")
     list_filter = (("revoked", admin.EmptyFieldListFilter),)
@@ -130,12 +130,12 @@ class AccessTokenAdmin(AccessTokenAdminBase):
     @admin.action(description="Revoke the selected tokens", permissions=["view"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[AccessToken]) -> None:
         count = queryset.filter(revoked=None).update(revoked=now())
-        self.message_user(request, f"{count} revoked: programs that use them are refused from now on.")
+        self.message_user(request, f"{count} revoked. Programs can no longer use them.")
 
 
 @admin.register(Cluster)
 class ClusterAdmin(ClusterAdminBase):
-    """Read-only: clusters are found, not made. Deleting an ended one removes all that is stored of it."""
+    """Read-only. Deleting an ended cluster deletes its records."""
 
     list_display = ("name", "project", "target", "started", "ended", "end_reason")
     list_filter = ("project", ("ended", admin.EmptyFieldListFilter))

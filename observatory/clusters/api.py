@@ -1,4 +1,4 @@
-"""The REST API of projects and the list of clusters. One cluster and what is below it is replay's."""
+"""REST API of projects and of the list of clusters. replay/ has the API of a cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ProjectOut(Schema):
     slug: str
     retention_days: int
     role: str
-    """viewer, editor, owner; superuser for one who is no member but sees everything"""
+    """viewer, editor or owner; superuser for a superuser who is not a member"""
 
 
 class ClusterQuery(Schema):
@@ -33,7 +33,7 @@ class ClusterQuery(Schema):
     state: Literal["all", "live", "ended", "errors"] = "all"
     project: Annotated[str, Field(max_length=100)] = ""
     alert: Annotated[str, Field(max_length=100)] = ""
-    """the name of a rule of which an alert fired"""
+    """name of an alert rule that fired"""
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     page_size: Annotated[int, Field(ge=1, le=MAXIMUM_PAGE_SIZE)] = 50
 
@@ -65,7 +65,7 @@ class ClusterPage(Schema):
 
 @router.get("/projects", response=list[ProjectOut])
 def list_projects(request: HttpRequest) -> list[dict[str, Any]]:
-    """The projects that you are a member of."""
+    """The projects that you have access to."""
     user = cast(User, request.user)
     roles = dict(Membership.objects.filter(user=user).values_list("project_id", "role"))
     return [
@@ -75,7 +75,7 @@ def list_projects(request: HttpRequest) -> list[dict[str, Any]]:
 
 @router.get("/clusters", response=ClusterPage)
 def list_clusters(request: HttpRequest, query: Query[ClusterQuery]) -> dict[str, Any]:
-    """The clusters that you may see, newest first; a page beyond the last gives the last."""
+    """The matching clusters that you may see, newest first. A page beyond the last returns the last."""
     wanted = ClusterFilter(query.search, query.state, query.project, query.alert)
     found = Paginator(find_clusters(cast(User, request.user), wanted), query.page_size)
     page = found.get_page(query.page)

@@ -1,4 +1,4 @@
-"""The list of clusters: which of them a person asked for."""
+"""Filters of the list of clusters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STATES = ("all", "live", "ended", "errors")
 
 @dataclass(frozen=True, slots=True)
 class ClusterFilter:
-    """What was asked for; an empty value asks for all."""
+    """Conditions on clusters; empty values don't filter."""
 
     search: str = ""
     """part of a name, a scheduler's id, an address, or a target's name"""
@@ -24,11 +24,11 @@ class ClusterFilter:
     project: str = ""
     """slug"""
     alert: str = ""
-    """the name of a rule of which an alert fired"""
+    """name of an alert rule that fired"""
 
 
 def find_clusters(user: Person, wanted: ClusterFilter) -> QuerySet[Cluster]:
-    """The clusters that `user` may see and asked for, newest first."""
+    """The matching clusters that `user` may see, newest first."""
     clusters = visible_clusters(user)
     if wanted.project:
         clusters = clusters.filter(project__slug=wanted.project)
@@ -42,7 +42,7 @@ def find_clusters(user: Person, wanted: ClusterFilter) -> QuerySet[Cluster]:
             | Q(target__name__icontains=word)
         )
     if wanted.alert:
-        # several of a cluster's alerts may match, and the cluster is to come once
+        # a subquery, since several alerts of a cluster can match
         raised = Cluster.objects.filter(alerts__rule__name=wanted.alert, alerts__fired__isnull=False)
         clusters = clusters.filter(pk__in=raised.order_by().values("pk"))
     if wanted.state == "errors":

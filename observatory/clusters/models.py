@@ -1,4 +1,4 @@
-"""Projects, their members and targets, and the clusters that were seen."""
+"""Projects with members, tokens and targets; clusters; help texts of metrics."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Project(models.Model):
     retention_days = models.PositiveIntegerField(
         default=30,
         validators=[MinValueValidator(1), MaxValueValidator(3650)],
-        help_text="Days that raw records (spans, samples, events) are kept.",
+        help_text="Days that records are kept.",
     )
     run_idle_seconds = models.PositiveIntegerField(
-        "Idle seconds that end a run",
+        "Idle time between runs (seconds)",
         default=60,
         validators=[MinValueValidator(1), MaxValueValidator(86_400)],
-        help_text="A run is found where tasks are worked on; so long a pause ends it.",
+        help_text="A pause of this length in a cluster's activity ends a run.",
     )
     created = models.DateTimeField(auto_now_add=True)
 
@@ -37,12 +37,12 @@ class Project(models.Model):
 
 
 class Membership(models.Model):
-    """A person's place in a project."""
+    """A user's role in a project."""
 
     class Role(models.TextChoices):
-        VIEWER = "viewer", "Viewer: sees everything of the project"
-        EDITOR = "editor", "Editor: sets targets too, whose addresses can reach private networks"
-        OWNER = "owner", "Owner: manages members too"
+        VIEWER = "viewer", "Viewer: reads everything"
+        EDITOR = "editor", "Editor: also changes targets (which can reach private networks), runs and tokens"
+        OWNER = "owner", "Owner: also manages members and settings"
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
@@ -56,11 +56,11 @@ class Membership(models.Model):
 
 
 class IngestToken(models.Model):
-    """Lets an agent report into its project. tokens.py makes them."""
+    """Lets agents send records to its project. tokens.py creates them."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="ingest_tokens")
-    name = models.CharField(max_length=100, help_text="What uses it: “nightly ETL”.")
-    prefix = models.CharField(max_length=20, editable=False, help_text="How the token begins.")
+    name = models.CharField(max_length=100, help_text="Where it is used: “nightly ETL”.")
+    prefix = models.CharField(max_length=20, editable=False, help_text="First characters of the token.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
@@ -77,11 +77,11 @@ class IngestToken(models.Model):
 
 
 class AccessToken(models.Model):
-    """Lets a program read in its person's place. access_tokens.py makes them."""
+    """Gives a program its user's read access. access_tokens.py creates them."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_tokens")
-    name = models.CharField(max_length=100, help_text="What uses it: “my notebook”.")
-    prefix = models.CharField(max_length=20, editable=False, help_text="How the token begins.")
+    name = models.CharField(max_length=100, help_text="The program that uses it: “my notebook”.")
+    prefix = models.CharField(max_length=20, editable=False, help_text="First characters of the token.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created = models.DateTimeField(auto_now_add=True)
     expires = models.DateTimeField(null=True, blank=True)
@@ -120,19 +120,19 @@ class Target(models.Model):
     identity_interval = models.FloatField(
         default=1.0,
         validators=[MinValueValidator(0.2), MaxValueValidator(3600)],
-        help_text="Seconds between two reads of the scheduler's identity and counts.",
+        help_text="Seconds between requests of the scheduler's identity and counts.",
     )
     metrics_interval = models.FloatField(
         default=5.0,
         validators=[MinValueValidator(0.5), MaxValueValidator(3600)],
-        help_text="Seconds between two scrapes of /metrics of the scheduler and each worker.",
+        help_text="Seconds between scrapes of /metrics of the scheduler and each worker.",
     )
     series_limit = models.PositiveIntegerField(
-        default=100_000, help_text="New series beyond this number are refused; the known ones go on."
+        default=100_000, help_text="Maximum number of series; more are refused."
     )
     created = models.DateTimeField(auto_now_add=True)
 
-    # what the collector that holds the lease reports
+    # reported by the collector that has the lease
     lease_holder = models.CharField(max_length=100, default="", editable=False)
     lease_expires = models.DateTimeField(null=True, editable=False)
     last_seen = models.DateTimeField(null=True, editable=False)
@@ -141,7 +141,7 @@ class Target(models.Model):
     series_count = models.PositiveIntegerField(default=0, editable=False)
     series_refused = models.PositiveIntegerField(default=0, editable=False)
     clock_offset = models.FloatField(
-        default=0.0, editable=False, help_text="Seconds that the scheduler's clock is ahead of ours."
+        default=0.0, editable=False, help_text="Seconds that the scheduler's clock is ahead of the server's."
     )
 
     class Meta:
@@ -190,7 +190,7 @@ class Cluster(models.Model):
 
 
 class MetricHelp(models.Model):
-    """What a metric means, as the first page of /metrics that told it says (`# HELP`)."""
+    """Help text of a metric, from the first scrape with one (`# HELP`)."""
 
     name = models.CharField(max_length=500, unique=True)
     help = models.CharField(max_length=500)

@@ -1,4 +1,4 @@
-"""Removes what is stored of a cluster when the cluster is deleted, also as a part of its project."""
+"""Deletes the records of a cluster when the cluster, or its project, is deleted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from observatory.clusters.models import Cluster
 
 @receiver(post_delete, sender=Cluster)
 def remove_stored_records(instance: Cluster, **_: Any) -> None:
-    # after the commit: a deletion that is rolled back must leave the records
+    # after the commit, since the deletion can be rolled back
     transaction.on_commit(partial(_remove, instance.pk))
 
 

@@ -1,4 +1,4 @@
-"""What a target is doing, in one word and one sentence."""
+"""State of a target, with an explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingest tokens: what an agent shows to report into a project. Stored as digests."""
+"""Ingest tokens: let agents send records to a project. Stored as digests."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from observatory.clusters.models import IngestToken, Project
 
 START = "obs_"
 SHOWN = 8
-"""characters of a token that lists show"""
+"""first characters of a token, shown in lists"""
 LONGEST = 200
 USED = timedelta(minutes=1)
-"""how exactly `last_used` is kept"""
+"""resolution of `last_used`"""
 
 
 def make(project: Project, name: str, user: User | None) -> tuple[IngestToken, str]:
-    """A new token and its secret, which can't be had a second time."""
+    """Creates a token; returns it with its secret, which isn't stored."""
     secret = START + secrets.token_urlsafe(32)
     token = IngestToken.objects.create(
         project=project, name=name, prefix=secret[:SHOWN], digest=digest_of(secret), created_by=user
@@ -30,10 +30,10 @@ def make(project: Project, name: str, user: User | None) -> tuple[IngestToken, s
 
 
 def find(secret: str) -> IngestToken | None:
-    """The token with that secret, unless it is revoked or there is none."""
+    """The valid token with this secret; None for unknown and revoked ones."""
     if not secret.startswith(START) or len(secret) > LONGEST:
         return None
-    # what is compared is a digest of the secret: how long that takes tells nothing of it
+    # compares digests: the timing says nothing about the secret
     token = (
         IngestToken.objects.filter(digest=digest_of(secret), revoked=None).select_related("project").first()
     )
@@ -43,13 +43,13 @@ def find(secret: str) -> IngestToken | None:
 
 
 def revoke(project: Project, token_id: int) -> None:
-    """Raises Http404 when the project has no such token."""
+    """Raises Http404 if the project doesn't have this token."""
     found = IngestToken.objects.filter(project=project, pk=token_id)
     if not found.exists():
-        raise Http404("There is no such token.")
+        raise Http404("This token doesn't exist.")
     found.filter(revoked=None).update(revoked=now())
 
 
 def digest_of(secret: str) -> str:
-    """What is stored of a secret of 256 random bits: it needs neither salt nor slowness."""
+    """SHA-256 of a secret. With 256 random bits it needs no salt and no slow hash."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What the pages that compare runs ask for."""
+"""REST API of the comparison of runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ninja import Query, Router
 from ninja.errors import HttpError
 from ninja.responses import Response
 
-from observatory.comparison.candidates import MOST_EARLIER, runs_to_compare
 from observatory.comparison.compare import compare
+from observatory.comparison.run_selection import MOST_EARLIER, runs_to_compare
+from observatory.comparison.run_summary import TooLarge
 from observatory.comparison.schemas import Comparison
-from observatory.comparison.summary import TooLarge
 from observatory.store.connection import read_connection
 
 router = Router(tags=["comparison"])
@@ -26,13 +26,14 @@ def compare_runs(
     a: Id,
     b: Annotated[int | None, Query(ge=1, lt=2**31, description="another run")] = None,
     last: Annotated[
-        int | None, Query(ge=1, le=MOST_EARLIER, description="instead of b: the runs of its name before it")
+        int | None,
+        Query(ge=1, le=MOST_EARLIER, description="instead of b: this many earlier runs of the same name"),
     ] = None,
 ) -> HttpResponse:
-    """The run `a` beside `b`, or beside the median of the `last` runs of its name before it."""
+    """Compares run `a` with `b`, or with the median of the `last` earlier runs of its name."""
     assert request.user.is_authenticated
     if (b is None) == (last is None):
-        raise HttpError(422, "either b or last has to be given: what a is compared with")
+        raise HttpError(422, "Give either b (a run) or last (a number of earlier runs) to compare a with.")
     run, others = runs_to_compare(request.user, a, b, last)
     try:
         with read_connection() as connection:

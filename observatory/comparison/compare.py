@@ -1,4 +1,4 @@
-"""One run compared with another, or with the median of several: what the page and the API show."""
+"""Compares a run with another one, or with the median of several, for the page and the API."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import psycopg
 
 from observatory.comparison import significance
-from observatory.comparison.curves import memory_curves
+from observatory.comparison.environment import differences, facts
+from observatory.comparison.memory_over_time import memory_over_time
 from observatory.comparison.prefixes import LEAST_SHARE, compared_prefixes
-from observatory.comparison.summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, summarize
-from observatory.comparison.surroundings import differences, facts
+from observatory.comparison.run_summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, summarize
 from observatory.runs.models import Run
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.window_totals import WindowTotals
@@ -23,14 +23,14 @@ Item = dict[str, Any]
 
 
 def compare(connection: psycopg.Connection, run: Run, others: Sequence[Run]) -> Item:
-    """`run` against `others`, the newest first: their median where they are several.
+    """Compares `run` with `others`, newest first; with several, with their median.
 
-    Raises TooLarge. A run's spans are read whole, some 150 bytes each, and forgotten before the next one's.
+    Raises TooLarge. The spans of one run at a time are in memory, about 150 bytes each.
     """
     with snapshot(connection):
         a, *rest = (summarize(connection, each) for each in (run, *others))
         known = facts(connection, a.run, a.window), facts(connection, rest[0].run, rest[0].window)
-        memory = memory_curves(connection, [a.window, rest[0].window])
+        memory = memory_over_time(connection, [a.window, rest[0].window])
     differ, same = differences(*known)
     ranked, more = compared_prefixes(a, rest)
     return {
@@ -72,7 +72,7 @@ def _busy(*actions: Action) -> Callable[[RunSummary], float]:
 
 
 def idle_share(totals: WindowTotals) -> float | None:
-    """The share of the threads' time in which none of them computed; None where no thread was there."""
+    """The share of the threads' time that wasn't spent computing; None without threads."""
     if not totals.lane_seconds:
         return None
     return max(0.0, 1 - totals.seconds.get(Action.COMPUTE.label, 0.0) / totals.lane_seconds)

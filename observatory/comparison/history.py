@@ -1,4 +1,4 @@
-"""The runs of one name over time, and where a figure of theirs changed for good."""
+"""A measure of all runs of one name over time, and its lasting changes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from observatory.comparison.changes import Change, changes
+from observatory.comparison.change_points import ChangePoint, find_change_points
 from observatory.runs.models import Run
 from observatory.wire.records import Action
 
 MOST_RUNS = 500
-"""the newest ones of a name"""
+"""shown, the newest"""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure of runs that can be followed over time."""
+    """A figure of runs to follow over time."""
 
     name: str
     unit: str
@@ -28,29 +28,29 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """A change of a measure, at the first run after it."""
+class MeasureChange:
+    """A lasting change of a measure, at the first run after it."""
 
-    change: Change
+    point: ChangePoint
     tags: list[tuple[str, str, str]]
-    """name, value before and value now of the tags that changed with it; "" where there was none"""
+    """name, old value and new value of the tags that changed with it; "" for none"""
 
     @property
     def share(self) -> float:
-        """By how much of what it was before; infinite where that was nothing."""
-        before, after = self.change.before, self.change.after
+        """Relative to the value before; infinite if that was 0."""
+        before, after = self.point.before, self.point.after
         return abs(after - before) / before if before else float("inf")
 
 
 @dataclass(slots=True)
 class Point:
-    """A run in the history, the newest first."""
+    """A run in the history."""
 
     run: Run
     value: float | None
     before: Run | None
     """the run before it"""
-    changed: Changed | None = None
+    change: MeasureChange | None = None
 
 
 def _seconds(*actions: Action) -> Callable[[Run], float | None]:
@@ -68,8 +68,8 @@ def _duration(run: Run) -> float | None:
 
 
 def _idle(run: Run) -> float | None:
-    computed, there = _seconds(Action.COMPUTE)(run), run.figures.get("lane_seconds")
-    return None if computed is None or not there else max(0.0, 1 - computed / there)
+    computed, lane_seconds = _seconds(Action.COMPUTE)(run), run.figures.get("lane_seconds")
+    return None if computed is None or not lane_seconds else max(0.0, 1 - computed / lane_seconds)
 
 
 MEASURES: dict[str, Measure] = {
@@ -84,13 +84,13 @@ MEASURES: dict[str, Measure] = {
 
 
 def history(runs: Iterable[Run], measure: Measure) -> list[Point]:
-    """`runs`, the newest first, with their values and changes, of which lost and open ones tell none."""
+    """`runs`, newest first, with their values and changes. Lost and open runs don't count for changes."""
     found = list(runs)
     points = [Point(run, measure.value(run), before) for run, before in zip_longest(found, found[1:])]
-    told = [point for point in reversed(points) if point.value is not None and _has_ended(point.run)]
-    for change in changes([point.value for point in told if point.value is not None]):
-        tags = _changed_tags(told[change.at - 1].run.tags, told[change.at].run.tags)
-        told[change.at].changed = Changed(change, tags)
+    known = [point for point in reversed(points) if point.value is not None and _has_ended(point.run)]
+    for change in find_change_points([point.value for point in known if point.value is not None]):
+        tags = _changed_tags(known[change.at - 1].run.tags, known[change.at].run.tags)
+        known[change.at].change = MeasureChange(change, tags)
     return points
 
 

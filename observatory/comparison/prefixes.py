@@ -1,4 +1,4 @@
-"""Each prefix of a run beside what it was in others, the significant differences first."""
+"""Compares the prefixes of a run with those of others; significant differences come first."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+from observatory.comparison.run_summary import QUANTILES, PrefixSummary, RunSummary
 from observatory.comparison.significance import LEVEL, Shift, adjusted, combined, shifts
-from observatory.comparison.summary import QUANTILES, PrefixSummary, RunSummary
 
 LEAST_SHARE = 0.01
-"""of what the other run computed: what a prefix took more or less is worth a word from here on"""
+"""of the other runs' computing time: smaller differences of a prefix aren't flagged"""
 MOST_PREFIXES = 500
 
 Item = dict[str, Any]
 
 
 def compared_prefixes(a: RunSummary, others: Sequence[RunSummary]) -> tuple[list[Item], int]:
-    """The prefixes of `a` beside the median of `others`, and how many are left out at the end.
+    """The prefixes of `a` and the median of `others`, and the number of prefixes left out.
 
-    Significant differences first, what cost or saved most before others; then prefixes that only one side
-    has; then by how sure it is that they differ.
+    Sorted: significant differences by their cost, then prefixes of only one side, then by p.
     """
     found = combined([_shifts(a, b) for b in others])
     certainty = adjusted(found)
@@ -58,13 +57,13 @@ def _item(
 
 
 def _cost(one: PrefixSummary, shift: Shift) -> float:
-    """Seconds that its tasks took more than if the usual one took what it does in the others."""
+    """Seconds that its tasks took longer than at the median duration of the others."""
     usual = one.quantiles[QUANTILES.index(0.5)]
     return one.count * usual * (1 - 1 / shift.ratio)
 
 
 def _side(known: Sequence[PrefixSummary]) -> Item | None:
-    """What the prefix was: the median of several."""
+    """The medians of a prefix over several runs."""
     if not known:
         return None
     histogram: dict[int, int] = {}
@@ -82,7 +81,7 @@ def _side(known: Sequence[PrefixSummary]) -> Item | None:
 
 
 def _verdict(item: Item, computed: float) -> str:
-    """slower, faster, only in a, only in b, too few tasks, or "" where nothing can be said to differ."""
+    """slower, faster, only in a, only in b, too few tasks, or "" without a significant difference."""
     if item["a"] is None or item["b"] is None:
         return "only in b" if item["a"] is None else "only in a"
     if item["ratio"] is None:

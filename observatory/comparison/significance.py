@@ -1,9 +1,9 @@
-"""Which prefixes' tasks took longer or shorter in one run than in another: the test of docs/comparing.md.
+"""The significance test of docs/comparing.md: which prefixes are slower or faster in one run.
 
-The tasks of a run aren't independent: what else a machine does slows all that run at that moment. With
-thousands of tasks any test that takes them as independent finds differences between two runs of the same
-work. So the unit is the block: the median of tasks that ran one after another. And a prefix differs only if
-it does so by more than MARGIN beyond what all the others do, since a slower machine slows them all.
+The tasks of a run aren't independent: load on a machine slows all tasks that run at the same time. A test
+that assumes independence finds differences between any two runs with thousands of tasks. So the unit is the
+block: the median of consecutive tasks. And a prefix must differ by more than MARGIN from all other prefixes,
+since a slower machine slows all of them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 MARGIN = 0.05
-"""a difference of durations up to this share is none"""
+"""share: smaller differences of durations are ignored"""
 LEVEL = 0.01
-"""of the adjusted p: what is below it is significant"""
+"""of significance, for the adjusted p"""
 MOST_BLOCKS, FEWEST_BLOCKS = 20, 5
 TASKS_IN_BLOCK = 4
-"""at least, where there are as many tasks"""
+"""at least, if there are enough tasks"""
 SHORTEST = 1e-6
 """seconds: the clock's resolution"""
 
@@ -37,11 +37,11 @@ class Shift:
     others: float
     """the same ratio of all other prefixes: their median"""
     p: float
-    """of the differences up to MARGIN: how likely they would show as much"""
+    """under the hypothesis that the difference is at most MARGIN"""
 
 
 def block_medians(start: Integers, seconds: Floats) -> Floats:
-    """Logarithms of the medians of blocks of tasks that started one after another."""
+    """Logarithms of the median durations of blocks of tasks, in order of their starts."""
     count = int(np.clip(len(start) // TASKS_IN_BLOCK, min(FEWEST_BLOCKS, len(start)), MOST_BLOCKS))
     if not count:
         return np.zeros(0)
@@ -50,7 +50,7 @@ def block_medians(start: Integers, seconds: Floats) -> Floats:
 
 
 def shifts(blocks: Mapping[str, Floats], others: Mapping[str, Floats]) -> dict[str, Shift]:
-    """By prefix, how `blocks` differ from `others`; without prefixes that have too few tasks in either."""
+    """Shifts of `blocks` from `others` by prefix; without prefixes with too few tasks in either."""
     names = [
         name
         for name in blocks
@@ -70,13 +70,13 @@ def shifts(blocks: Mapping[str, Floats], others: Mapping[str, Floats]) -> dict[s
 
 
 def combined(found: Sequence[Mapping[str, Shift]]) -> dict[str, Shift]:
-    """One run against several: their median. Twice the median of p is a p, however they depend."""
+    """Combines shifts from several runs: their medians. Twice the median of p is valid under dependence."""
     if len(found) == 1:
         return dict(found[0])
     together = {}
     for name in {name for shifts in found for name in shifts}:
         known = [shifts[name] for shifts in found if name in shifts]
-        # a run that says nothing of the prefix says that nothing differs
+        # runs without the prefix count as no difference
         p = [shift.p for shift in known] + [1.0] * (len(found) - len(known))
         together[name] = Shift(
             ratio=float(np.median([shift.ratio for shift in known])),
@@ -87,22 +87,22 @@ def combined(found: Sequence[Mapping[str, Shift]]) -> dict[str, Shift]:
 
 
 def adjusted(found: Mapping[str, Shift]) -> dict[str, float]:
-    """By prefix, p adjusted for how many were asked (Benjamini and Hochberg)."""
+    """p by prefix, adjusted for the number of prefixes (Benjamini and Hochberg)."""
     if not found:
         return {}
-    from scipy.stats import false_discovery_control  # slow to load: changes.py
+    from scipy.stats import false_discovery_control  # slow to import
 
     values = false_discovery_control([shift.p for shift in found.values()])
     return dict(zip(found, map(float, values), strict=True))
 
 
 def _exceeding(blocks: Floats, others: Floats, common: float) -> float:
-    """p of Mann and Whitney's U: that `blocks` lie more than MARGIN beyond `others` and what is common."""
+    """p of Mann and Whitney's U test that `blocks` exceed `others` by more than MARGIN and `common`."""
     moved = np.median(blocks) - np.median(others)
     margin = np.log1p(MARGIN)
     alternative, beyond = ("greater", margin) if moved > 0 else ("less", -margin)
-    # others that moved the other way make nothing of a prefix that stayed, nor its difference more certain
+    # a common shift in the other direction must not add to the difference
     further = max(common, 0.0) if moved > 0 else min(common, 0.0)
-    from scipy.stats import mannwhitneyu  # slow to load: changes.py
+    from scipy.stats import mannwhitneyu  # slow to import
 
     return float(mannwhitneyu(blocks, others + beyond + further, alternative=alternative).pvalue)

@@ -71,7 +71,10 @@ UNFOLD: dict[str, Any] = {
     "SHOW_BACK_BUTTON": True,
     "COLORS": no_colors,
     "BORDER_RADIUS": "6px",
-    "STYLES": [lambda _: static("frontend/styles/admin.css")],
+    "STYLES": [
+        lambda _: static("frontend/styles/colors.css"),
+        lambda _: static("frontend/styles/admin.css"),
+    ],
     "SCRIPTS": [
         lambda _: static("frontend/pages/admin/admin.js"),
         lambda _: static("frontend/pages/site/theme.js"),

@@ -1,4 +1,4 @@
-"""The work of writing a run as a file, or of making one of a file, which Celery does."""
+"""Export and import jobs, which Celery runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from observatory.runs.models import LONGEST_NAME, Run
 
 
 class Job(models.Model):
-    """One export or import. Its file (folder.py) goes with it, a day after it was asked for."""
+    """An export or import. Removed a day after its end, with its file (jobs/folder.py)."""
 
     class Kind(models.TextChoices):
         EXPORT = "export", "export"
@@ -31,15 +31,13 @@ class Job(models.Model):
         models.CASCADE,
         null=True,
         related_name="jobs",
-        help_text="What is written, or what became of a file.",
+        help_text="The exported or imported run.",
     )
     project = models.ForeignKey(Project, models.CASCADE, related_name="jobs")
-    format = models.CharField(max_length=50, blank=True, help_text="Of an export: its name in FORMATS.")
-    name = models.CharField(
-        max_length=LONGEST_NAME, blank=True, help_text="Of an import: what to call the run."
-    )
-    file_name = models.CharField(max_length=255, help_text="What people know the file by.")
-    size = models.BigIntegerField(default=0, help_text="Of the file, bytes.")
+    format = models.CharField(max_length=50, blank=True, help_text="Name of an export's format in FORMATS.")
+    name = models.CharField(max_length=LONGEST_NAME, blank=True, help_text="Name for an imported run.")
+    file_name = models.CharField(max_length=255, help_text="File name shown to users.")
+    size = models.BigIntegerField(default=0, help_text="Size of the file in bytes.")
     progress = models.FloatField(default=0.0, help_text="From 0 to 1.")
     message = models.CharField(max_length=1000, blank=True, help_text="Why it failed.")
     created = models.DateTimeField(auto_now_add=True)
@@ -62,4 +60,4 @@ class Job(models.Model):
 
 
 OPEN = (Job.State.WAITING, Job.State.RUNNING)
-"""the states of a job that isn't over"""
+"""states of an unfinished job"""

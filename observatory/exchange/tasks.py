@@ -1,4 +1,4 @@
-"""What Celery does for exchange: exports, imports, and the end of those that nobody does any more."""
+"""Celery tasks of exports and imports."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ LONGEST_WAIT = timedelta(hours=2)
 
 @shared_task  # type: ignore[untyped-decorator]
 def work(job_id: int) -> None:
-    """Does one job. The lock is the sign that somebody does: it ends with this process."""
+    """Runs a job. Its advisory lock shows that it is running, and is released if this process dies."""
     with connect() as connection, try_lock(connection, job_id) as is_ours:
         waiting = Job.objects.filter(pk=job_id, state=Job.State.WAITING)
         if not is_ours or not waiting.update(state=Job.State.RUNNING):
-            return  # cancelled, or deleted, before its turn came
+            return  # cancelled or deleted while it waited
         job = Job.objects.select_related("run", "run__cluster", "project", "user").get(pk=job_id)
         try:
             done = _export(job) if job.kind == Job.Kind.EXPORT else _import(job)
@@ -54,22 +54,20 @@ def work(job_id: int) -> None:
             )
         except Exception:
             log.exception("job %d failed", job.pk)
-            message = (
-                "It failed for a reason that isn't the file's; the worker's log tells which. Try it again."
-            )
+            message = "Unexpected error; the worker's log has the details. Try again."
             _finish(job, Job.State.FAILED, message=message)
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def sweep_jobs() -> None:
-    """Fails the jobs whose worker died, and removes those that are over for a day with their files."""
+    """Fails jobs whose worker died, and removes jobs that ended a day ago with their files."""
     with connect() as connection:
         for job in Job.objects.filter(state=Job.State.RUNNING):
             with try_lock(connection, job.pk) as nobody_does:
                 if nobody_does:
-                    _finish(job, Job.State.FAILED, message="The worker that did it ended. Try it again.")
+                    _finish(job, Job.State.FAILED, message="The worker process died. Try again.")
     for job in Job.objects.filter(state=Job.State.WAITING, created__lt=now() - LONGEST_WAIT):
-        message = "No worker took it. `dask-observatory doctor` tells if one runs."
+        message = "No worker started this job. Check with `dask-observatory doctor`."
         _finish(job, Job.State.FAILED, message=message)
     for job in Job.objects.exclude(state__in=OPEN).filter(finished__lt=now() - KEPT):
         folder.remove(job.pk)
@@ -78,10 +76,10 @@ def sweep_jobs() -> None:
 
 
 def _export(job: Job) -> dict[str, Any]:
-    """Writes the file; returns what is new of the job. Raises Cancelled."""
+    """Writes the file; returns changed fields of the job. Raises Cancelled."""
     assert job.run is not None
     scope = scope_of_run(job.run)
-    # a run that goes on is exported up to now
+    # an open run is exported up to now
     scope = replace(scope, stop=min(scope.stop, to_microseconds(now())))
     with folder.create(job.pk) as file:
         FORMATS[job.format].write(scope, job.run.name, file, progress_of(job))
@@ -89,7 +87,7 @@ def _export(job: Job) -> dict[str, Any]:
 
 
 def _import(job: Job) -> dict[str, Any]:
-    """Makes the run; returns what is new of the job. Raises Refused and Cancelled."""
+    """Creates the run; returns changed fields of the job. Raises Refused and Cancelled."""
     destination = Destination(job.project, job.user, job.name)
     run = import_file(folder.path_of(job.pk), destination, progress_of(job))
     build_if_unlocked(run.cluster)
@@ -97,7 +95,7 @@ def _import(job: Job) -> dict[str, Any]:
 
 
 def _finish(job: Job, state: str, **fields: Any) -> None:
-    """Unless it was cancelled meanwhile. A file stays only where there is something to download."""
+    """Ends a job unless it was cancelled. Keeps its file only if it can be downloaded."""
     is_download = state == Job.State.DONE and job.kind == Job.Kind.EXPORT
     changed = Job.objects.filter(pk=job.pk, state__in=OPEN).update(state=state, finished=now(), **fields)
     if not changed or not is_download:

@@ -1,4 +1,4 @@
-"""Who may see and change which runs. clusters/access.py says who may see which projects."""
+"""Permissions on runs and notes, based on those on projects (clusters/access.py)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def visible_runs(user: Person) -> QuerySet[Run]:
 
 
 def get_run(user: Person, run_id: int) -> Run:
-    """Raises Http404 for a run that isn't there and one that `user` may not see alike."""
+    """Raises Http404, the same for a run that doesn't exist and for one that `user` may not see."""
     run = visible_runs(user).filter(pk=run_id).first()
     if run is None:
-        raise Http404("There is no such run, or you may not see it.")
+        raise Http404("This run doesn't exist, or you don't have access to it.")
     return run
 
 
 def may_change_runs(user: Person, run: Run) -> bool:
-    """True for editors and owners of the project: they name, tag, pin, share and delete its runs."""
+    """True for editors and owners of the project."""
     return may_set_targets(user, run.cluster.project)
 
 
@@ -44,11 +44,11 @@ def changeable_runs(user: Person) -> QuerySet[Run]:
 
 
 def may_cut_runs(user: Person, cluster: Cluster) -> bool:
-    """True for editors and owners of the cluster's project: they also write its notes."""
+    """True for editors and owners of the cluster's project; covers its notes, too."""
     return may_set_targets(user, cluster.project)
 
 
 def note_changer(user: Person, cluster: Cluster) -> Callable[[Note], bool]:
-    """Says of a note of the cluster whether `user` may change it: its author, while an editor, and owners."""
+    """Whether `user` may change a note of the cluster: owners, and authors who are editors."""
     is_owner, is_editor = may_manage(user, cluster.project), may_cut_runs(user, cluster)
     return lambda note: is_owner or (is_editor and note.author_id == user.pk)

@@ -12,17 +12,17 @@ from ninja import Field, Query, Router, Schema, Status
 
 from observatory.clusters.access import get_cluster
 from observatory.clusters.api import seconds
-from observatory.clusters.listed import page_of, read_field
+from observatory.clusters.api_lists import page_of, read_field
 from observatory.clusters.refusal import Refusal, refusal, refused
 from observatory.runs import access
 from observatory.runs.forms import CutForm, RunForm
 from observatory.runs.listing import RunFilter, find_runs
 from observatory.runs.models import Run
 from observatory.runs.tags import parse_tag
-from observatory.runs.window import moment
+from observatory.runs.window import time_from_epoch
 
 MAXIMUM_PAGE_SIZE = 200
-ONLY_EDITORS = "Only editors and owners of a project change its runs and notes."
+ONLY_EDITORS = "Only editors and owners of a project can change its runs and notes."
 
 router = Router(tags=["runs"])
 
@@ -33,7 +33,7 @@ Order = Literal[
 
 
 class RunQuery(Schema):
-    """Times and durations are seconds. What is left out asks for all."""
+    """Times and durations are in seconds. Parameters left out don't filter."""
 
     project: Text = ""
     cluster: Annotated[int, Field(ge=1, lt=2**31)] | None = None
@@ -50,25 +50,25 @@ class RunQuery(Schema):
     with_errors: bool = False
     pinned: bool = False
     alert: Text = ""
-    """the name of a rule of which an alert fired during the run"""
+    """name of an alert rule that fired during the run"""
     order: Order = "-start"
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     page_size: Annotated[int, Field(ge=1, le=MAXIMUM_PAGE_SIZE)] = 50
 
 
 class NewRun(Schema):
-    """The window is cut to what was recorded of the cluster."""
+    """The window is clipped to the recorded time of the cluster."""
 
     cluster: Annotated[int, Field(ge=1, lt=2**31)]
     name: str = ""
     start: float | None = None
     stop: float | None = None
     tags: dict[str, str] | str = {}
-    """texts by name, or lines as people write them"""
+    """values by name, or lines of `name = value`"""
 
 
 class RunChange(Schema):
-    """What is left out stays as it is."""
+    """Fields left out stay unchanged."""
 
     name: str | None = None
     tags: dict[str, str] | str | None = None
@@ -104,7 +104,7 @@ class RunOut(Schema):
     outcome: Literal["running", "finished", "erred", "lost"]
     start: float
     stop: float | None
-    """None while it goes on"""
+    """None while it is running"""
     user: str
     tags: dict[str, str]
     pinned: bool
@@ -112,7 +112,7 @@ class RunOut(Schema):
     tasks: int
     errors: int
     figures: RunFigures
-    """empty before they are counted"""
+    """empty until they are counted"""
 
 
 class RunPage(Schema):
@@ -124,7 +124,7 @@ class RunPage(Schema):
 
 @router.get("/runs", response={200: RunPage, 422: Refusal}, exclude_unset=True)
 def list_runs(request: HttpRequest, query: Query[RunQuery]) -> Any:
-    """The runs that you may see and ask for; a page beyond the last gives the last."""
+    """The matching runs that you may see. A page beyond the last one returns the last one."""
     try:
         wanted = _wanted(query)
     except ValidationError as error:
@@ -135,7 +135,7 @@ def list_runs(request: HttpRequest, query: Query[RunQuery]) -> Any:
 
 @router.post("/runs", response={201: RunOut, 422: Refusal}, exclude_unset=True)
 def cut_run(request: HttpRequest, new: NewRun) -> Any:
-    """Cuts a run out of what was recorded of a cluster."""
+    """Saves a window of a cluster as a run."""
     user = cast(User, request.user)
     cluster = get_cluster(user, new.cluster)
     if not access.may_cut_runs(user, cluster):
@@ -157,7 +157,7 @@ def change_run(request: HttpRequest, run_id: int, change: RunChange) -> Any:
 
 @router.delete("/runs/{int:run_id}", response={204: None})
 def delete_run(request: HttpRequest, run_id: int) -> Any:
-    """Deletes a run and the links to it. What was recorded of its cluster stays."""
+    """Deletes a run and the links to it. The records of its cluster stay."""
     _run_to_change(request, run_id).delete()
     return Status(204, None)
 
@@ -175,13 +175,13 @@ def _run_to_change(request: HttpRequest, run_id: int) -> Run:
 
 
 def _wanted(query: RunQuery) -> RunFilter:
-    """Raises ValidationError for a tag or a time that makes no sense."""
-    asked = query.dict(exclude={"page", "page_size", "tag", "since", "until"})
+    """Raises ValidationError for an invalid tag or time."""
+    values = query.dict(exclude={"page", "page_size", "tag", "since", "until"})
     return RunFilter(
-        **asked,
+        **values,
         tag=read_field("tag", parse_tag, query.tag or None),
-        since=read_field("since", moment, query.since),
-        until=read_field("until", moment, query.until),
+        since=read_field("since", time_from_epoch, query.since),
+        until=read_field("until", time_from_epoch, query.until),
     )
 
 

@@ -1,4 +1,4 @@
-"""The forms that runs and notes are set with: in the pages and, given JSON, in the API."""
+"""Forms of runs and notes, for pages and (with JSON as data) for the API."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from django.db import transaction
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
-from observatory.runs import figures
 from observatory.runs.models import MOST_TAGS, Note, Run
+from observatory.runs.refresh import refresh_figures
 from observatory.runs.tags import clean_tags, format_tags, parse_tags
-from observatory.runs.window import moment, within
+from observatory.runs.window import clip_to_recorded, time_from_epoch
 
 if TYPE_CHECKING:
     RunFormBase = forms.ModelForm[Run]
@@ -25,11 +25,11 @@ else:
     RunFormBase = NoteFormBase = forms.ModelForm
 
 MOST_NOTES = 2000
-"""of a cluster"""
+"""for each cluster"""
 
 
 class TagsField(forms.CharField):
-    """Tags as lines, or as what a program sends: texts by name."""
+    """Tags as lines of text, or as a mapping, cleaned to a mapping."""
 
     widget = forms.Textarea(attrs={"rows": 5, "spellcheck": "false"})
 
@@ -41,17 +41,19 @@ class TagsField(forms.CharField):
 
 
 class SecondsField(forms.FloatField):
-    """A time in seconds since the epoch."""
+    """Seconds since the epoch, cleaned to a datetime."""
 
     def clean(self, value: Any) -> Any:
         seconds = super().clean(value)
-        return None if seconds is None else moment(seconds)
+        return None if seconds is None else time_from_epoch(seconds)
 
 
 class RunForm(RunFormBase):
-    """What people change of a run."""
+    """Changes a run's name, tags and pin."""
 
-    tags = TagsField(required=False, help_text=f"A line each, at most {MOST_TAGS}: <code>git = 3f2a1c</code>")
+    tags = TagsField(
+        required=False, help_text=f"One on each line, at most {MOST_TAGS}: <code>git = 3f2a1c</code>"
+    )
 
     class Meta:
         model = Run
@@ -59,7 +61,7 @@ class RunForm(RunFormBase):
 
 
 class CutForm(RunForm):
-    """A run that somebody cuts out of what was recorded of a cluster."""
+    """Saves a window of a cluster as a run."""
 
     start = SecondsField()
     stop = SecondsField()
@@ -78,17 +80,17 @@ class CutForm(RunForm):
         if start is None or stop is None:
             return cleaned
         if start >= stop:
-            raise ValidationError({"stop": "A run stops after its start."})
-        self.instance.start, self.instance.stop = within(self.instance.cluster, start, stop)
+            raise ValidationError({"stop": "The stop must be after the start."})
+        self.instance.start, self.instance.stop = clip_to_recorded(self.instance.cluster, start, stop)
         if self.instance.start >= self.instance.stop:
-            raise ValidationError({"stop": "Nothing was recorded yet between the start and the stop."})
+            raise ValidationError({"stop": "Nothing was recorded between the start and the stop."})
         return cleaned
 
     def save(self, commit: bool = True) -> Run:
-        """Saves and counts it; with errors in its window it is one with errors."""
+        """Saves the run with its figures; its outcome depends on them."""
         with transaction.atomic():
             run = super().save(commit)
-            figures.count(run)
+            refresh_figures(run)
         return run
 
 
@@ -112,16 +114,16 @@ class NoteForm(NoteFormBase):
         if time is None:
             return cleaned
         if stop is not None and stop <= time:
-            raise ValidationError({"stop": "A stretch stops after its start."})
-        begin, end = within(self.instance.cluster, time, stop or time)
+            raise ValidationError({"stop": "The stop must be after the start."})
+        begin, end = clip_to_recorded(self.instance.cluster, time, stop or time)
         self.instance.time, self.instance.stop = begin, end if stop and end > begin else None
         if self.instance.cluster.notes.count() >= MOST_NOTES:
-            raise ValidationError(f"A cluster has at most {MOST_NOTES} notes.")
+            raise ValidationError(f"This cluster has {MOST_NOTES} notes, the maximum. Delete one first.")
         return cleaned
 
 
 class NoteTextForm(NoteFormBase):
-    """Another text for a note."""
+    """Changes the text of a note."""
 
     class Meta:
         model = Note

@@ -1,4 +1,4 @@
-"""The list of runs: which of them a person asked for, in which order."""
+"""Filters and orders of the list of runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from observatory.runs.models import Run
 
 SORTS = ("start", "duration", "tasks", "errors", "name")
 ORDERS = (*SORTS, *(f"-{sort}" for sort in SORTS))
-"""as a query says it: “-” is the greatest first"""
+"""“-” sorts descending"""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """What was asked for; an empty value asks for all."""
+    """Conditions on runs; empty values don't filter."""
 
     project: str = ""
     """slug"""
@@ -27,27 +27,27 @@ class RunFilter:
     name: str = ""
     """words of the name"""
     tag: tuple[str, str] | None = None
-    """name and text; an empty text asks for the name alone"""
+    """name and value; an empty value matches all runs with the tag"""
     user: str = ""
-    """part of who ran it"""
+    """part of the user name"""
     outcome: str = ""
     origin: str = ""
     shortest: float | None = None
-    """seconds; a run that goes on is as long as it has gone on for"""
+    """seconds; of an open run, up to now"""
     longest: float | None = None
     since: datetime | None = None
-    """when it started"""
+    """bounds of its start"""
     until: datetime | None = None
     with_errors: bool = False
     pinned: bool = False
     alert: str = ""
-    """the name of a rule of which an alert fired during the run"""
+    """name of an alert rule that fired during the run"""
     order: str = "-start"
     """one of ORDERS"""
 
 
 def find_runs(user: Person, wanted: RunFilter) -> QuerySet[Run]:
-    """The runs that `user` may see and asked for. What goes on counts as the longest, in its order."""
+    """The matching runs that `user` may see. Open runs sort as the longest."""
     runs = visible_runs(user).filter(_condition(wanted))
     is_falling = wanted.order.startswith("-")
     column = (
@@ -75,20 +75,20 @@ def _condition(wanted: RunFilter) -> Q:
         name, value = wanted.tag
         condition &= Q(tags__contains={name: value}) if value else Q(tags__has_key=name)
     if wanted.alert:
-        # several of a run's alerts may match, and the run is to come once
+        # a subquery, since several alerts of a run can match
         raised = Run.objects.filter(raised_alerts(), cluster__alerts__rule__name=wanted.alert)
         condition &= Q(pk__in=raised.order_by().values("pk"))
-    return condition & _lasting(wanted.shortest, wanted.longest)
+    return condition & _duration_between(wanted.shortest, wanted.longest)
 
 
 def raised_alerts() -> Q:
-    """Joins to each run the alerts of its cluster that fired before its end and were open after its start."""
+    """Condition on a join: alerts of the run's cluster that were firing during the run."""
     before = Q(stop=None) | Q(cluster__alerts__fired__lt=F("stop"))
     after = Q(cluster__alerts__resolved=None) | Q(cluster__alerts__resolved__gt=F("start"))
     return Q(before, after, cluster__alerts__fired__isnull=False)
 
 
-def _lasting(shortest: float | None, longest: float | None) -> Q:
+def _duration_between(shortest: float | None, longest: float | None) -> Q:
     condition = Q()
     if shortest is not None:
         least = timedelta(seconds=shortest)

@@ -1,4 +1,4 @@
-"""Runs, the links that share them, notes on a cluster's timeline, and saved filters of the list of runs."""
+"""Runs, links to them, notes on timelines, and saved filters of the list of runs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["LONGEST_NAME", "LONGEST_TAG", "MOST_TAGS"]
 
 
 class Run(models.Model):
-    """A named window of a cluster. While it goes on it has no `stop`."""
+    """A named window of a cluster. An open run has no `stop`."""
 
     class Origin(models.TextChoices):
-        FOUND = "found", "found in what the cluster did"
-        CODE = "code", "opened from code"
-        CUT = "cut", "cut by hand"
+        FOUND = "found", "found from activity"
+        CODE = "code", "from code"
+        CUT = "cut", "saved by hand"
         IMPORTED = "imported", "imported"
 
     class Outcome(models.TextChoices):
         RUNNING = "running", "running"
         FINISHED = "finished", "finished"
         ERRED = "erred", "with errors"
-        LOST = "lost", "the cluster was lost"
+        LOST = "lost", "cluster lost"
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="runs")
     name = models.CharField(max_length=LONGEST_NAME)
@@ -36,32 +36,32 @@ class Run(models.Model):
     start = models.DateTimeField(help_text="On the scheduler's clock.")
     stop = models.DateTimeField(null=True, blank=True)
     code_id = models.UUIDField(
-        null=True, blank=True, editable=False, help_text="What the client that opened it from code calls it."
+        null=True, blank=True, editable=False, help_text="The client's id of a run from code."
     )
-    user = models.CharField(
-        max_length=LONGEST_USER, blank=True, help_text="Who ran it, as far as it is known."
-    )
-    tags = models.JSONField(default=dict, blank=True, help_text="Texts by name: {“git”: “3f2a1c”}.")
-    code = models.TextField(blank=True, editable=False, help_text="The source that opened it.")
-    pinned = models.BooleanField(default=False, help_text="Its records are kept when others of its age go.")
+    user = models.CharField(max_length=LONGEST_USER, blank=True, help_text="User who ran it, if known.")
+    tags = models.JSONField(default=dict, blank=True, help_text="Values by name: {“git”: “3f2a1c”}.")
+    code = models.TextField(blank=True, editable=False, help_text="Source code that opened the run.")
+    pinned = models.BooleanField(default=False, help_text="Retention keeps the records of a pinned run.")
     found_name = models.CharField(
         max_length=LONGEST_NAME,
         default="",
         db_default="",
         blank=True,
         editable=False,
-        help_text="What finding.py called it: another name is somebody's.",
+        help_text="The name given by discovery; a different name was set by a user.",
     )
     created = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
     )
 
-    # figures of the window, as store/queries/window_totals.py counts them; runs/figures.py writes them
+    # figures of the window, as store/queries/window_totals.py counts them; runs/refresh.py writes them
     tasks = models.PositiveIntegerField(default=0, editable=False)
     errors = models.PositiveIntegerField(default=0, editable=False)
     figures = models.JSONField(default=dict, editable=False)
-    counted = models.DateTimeField(null=True, editable=False, help_text="When, by our clock.")
+    counted = models.DateTimeField(
+        null=True, editable=False, help_text="When the figures were counted, by the server's clock."
+    )
 
     class Meta:
         ordering = ["-start", "-pk"]
@@ -88,20 +88,23 @@ class Run(models.Model):
         return self.stop is None
 
 
-class Search(models.Model):
-    """How far finding.py has looked for runs in a cluster's timeline."""
+class RunDiscovery(models.Model):
+    """Progress of the search for runs in a cluster (discovery/discover.py)."""
 
-    cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="search")
-    spans = models.BigIntegerField(default=0, help_text="How many the store had of it.")
-    looked = models.DateTimeField(null=True, help_text="The end of the last span that was looked at.")
-    busy = models.DateTimeField(null=True, help_text="The end of the last run that was found.")
+    cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="run_discovery")
+    spans = models.BigIntegerField(default=0, help_text="Number of spans at the last search.")
+    looked = models.DateTimeField(null=True, help_text="End of the last span searched.")
+    busy = models.DateTimeField(null=True, help_text="End of the last activity found.")
+
+    class Meta:
+        db_table = "runs_search"
 
     def __str__(self) -> str:
-        return f"search in {self.cluster}"
+        return f"run discovery in {self.cluster}"
 
 
 class Permalink(models.Model):
-    """Opens a run with what is on screen, for those who have the link. links.py makes them."""
+    """A link that opens a run in a certain view. sharing/links.py creates them."""
 
     class Audience(models.TextChoices):
         MEMBERS = "members", "members of the project"
@@ -110,10 +113,10 @@ class Permalink(models.Model):
     run = models.ForeignKey(Run, models.CASCADE, related_name="permalinks")
     token = models.CharField(max_length=64, unique=True, editable=False)
     audience = models.CharField(max_length=10, choices=Audience.choices, default=Audience.MEMBERS)
-    place = models.CharField(max_length=4000, blank=True, help_text="The query string of what is on screen.")
+    place = models.CharField(max_length=4000, blank=True, help_text="Query string of the view.")
     shows_logs = models.BooleanField("log lines", default=False)
     shows_code = models.BooleanField("code and profiles", default=False)
-    shows_tracebacks = models.BooleanField("errors' messages and tracebacks", default=False)
+    shows_tracebacks = models.BooleanField("error messages and tracebacks", default=False)
     created = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
@@ -135,7 +138,7 @@ class Permalink(models.Model):
 
 
 class Note(models.Model):
-    """What somebody wrote at an instant, or a stretch, of a cluster's timeline."""
+    """A text at an instant or an interval of a cluster's timeline."""
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="notes")
     time = models.DateTimeField(help_text="On the scheduler's clock.")
@@ -154,7 +157,7 @@ class Note(models.Model):
 
 
 class SavedFilter(models.Model):
-    """A query of the list of runs that somebody gave a name; nobody else sees it."""
+    """A named query of the list of runs, private to its user."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_filters")
     name = models.CharField(max_length=100)

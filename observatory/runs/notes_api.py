@@ -1,4 +1,4 @@
-"""The REST API of notes: what people wrote on a cluster's timeline."""
+"""REST API of notes on a cluster's timeline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ router = Router(tags=["notes"])
 
 
 class NewNote(Schema):
-    """Times are seconds since the epoch on the scheduler's clock; without a stop it is an instant."""
+    """Times are seconds since the epoch on the scheduler's clock. Without a stop it marks an instant."""
 
     time: float | None = None
     stop: float | None = None
@@ -40,7 +40,7 @@ class NoteOut(Schema):
     stop: float | None
     text: str
     author: str | None
-    """user name; None: the account is gone"""
+    """user name; None if the account was deleted"""
     created: float
     edited: float | None
     may_change: bool
@@ -50,7 +50,7 @@ class NoteOut(Schema):
 @router.get("/clusters/{int:cluster_id}/notes", response=list[NoteOut])
 @decorate_view(conditional_page)
 def list_notes(request: HttpRequest, cluster_id: int) -> list[dict[str, Any]]:
-    """All notes of a cluster in order of time; 304 where they are what was answered before."""
+    """All notes of a cluster, sorted by time. Supports conditional requests."""
     user = cast(User, request.user)
     cluster = get_cluster(user, cluster_id)
     may_change = access.note_changer(user, cluster)
@@ -59,7 +59,7 @@ def list_notes(request: HttpRequest, cluster_id: int) -> list[dict[str, Any]]:
 
 @router.post("/clusters/{int:cluster_id}/notes", response={201: NoteOut, 422: Refusal})
 def write_note(request: HttpRequest, cluster_id: int, new: NewNote) -> Any:
-    """Writes a note. A stretch is cut to what was recorded of the cluster."""
+    """Writes a note, clipped to the recorded time of the cluster."""
     user = cast(User, request.user)
     cluster = get_cluster(user, cluster_id)
     if not access.may_cut_runs(user, cluster):
@@ -70,14 +70,14 @@ def write_note(request: HttpRequest, cluster_id: int, new: NewNote) -> Any:
 
 @router.patch("/clusters/{int:cluster_id}/notes/{int:note_id}", response={200: NoteOut, 422: Refusal})
 def change_note(request: HttpRequest, cluster_id: int, note_id: int, change: NoteChange) -> Any:
-    """Changes the text of a note of yours; owners of the project change any."""
+    """Changes the text of your note. Owners of the project can change all notes."""
     form = NoteTextForm(change.dict(), instance=_note_to_change(request, cluster_id, note_id))
     return Status(200, note_item(form.save(), True)) if form.is_valid() else refused(form)
 
 
 @router.delete("/clusters/{int:cluster_id}/notes/{int:note_id}", response={204: None})
 def delete_note(request: HttpRequest, cluster_id: int, note_id: int) -> Any:
-    """Deletes a note of yours; owners of the project delete any."""
+    """Deletes your note. Owners of the project can delete all notes."""
     _note_to_change(request, cluster_id, note_id).delete()
     return Status(204, None)
 
@@ -87,9 +87,9 @@ def _note_to_change(request: HttpRequest, cluster_id: int, note_id: int) -> Note
     cluster = get_cluster(user, cluster_id)
     note = cluster.notes.select_related("author").filter(pk=note_id).first()
     if note is None:
-        raise Http404("There is no such note.")
+        raise Http404("This note doesn't exist.")
     if not access.note_changer(user, cluster)(note):
-        raise PermissionDenied("Only who wrote a note and the owners of the project change it.")
+        raise PermissionDenied("Only the author of a note and owners of the project can change it.")
     return note
 
 

@@ -1,4 +1,4 @@
-"""The window of a cluster's time that somebody names: as seconds, within what was recorded."""
+"""Windows that users give in seconds, clipped to the time that was recorded of a cluster."""
 
 from __future__ import annotations
 
@@ -12,41 +12,44 @@ from observatory.store.queries.extents import extents
 from observatory.store.times import from_seconds
 
 EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-AHEAD = timedelta(seconds=5)
-"""how far a page's now may be ahead of ours"""
+TOLERANCE = timedelta(seconds=5)
+"""how far the clock of a browser may be ahead of the server's"""
 
 
-def moment(seconds: float) -> datetime:
-    """Of seconds since the epoch. Raises ValidationError for what no scheduler's clock shows."""
+def time_from_epoch(seconds: float) -> datetime:
+    """Raises ValidationError for times outside of EARLIEST and LATEST."""
     try:
         time = from_seconds(seconds)
     except (ValueError, OverflowError, OSError):
         time = EARLIEST
     if not EARLIEST < time < LATEST:
-        raise ValidationError(f"{seconds:g} is no time between 2000 and 2100 in seconds since 1970.")
+        raise ValidationError(
+            f"{seconds:g} must be in seconds since 1970, as a time between the years 2000 and 2100."
+        )
     return time
 
 
-def recorded(cluster: Cluster) -> tuple[datetime, datetime]:
-    """From when to when there is something to see, on the scheduler's clock: until now while it is live."""
+def recorded_window(cluster: Cluster) -> tuple[datetime, datetime]:
+    """The first and the last recorded time, by the scheduler's clock; the last of a live cluster is now."""
     extent = extents([cluster.pk]).get(cluster.pk)
     last = cluster.ended or _now(cluster)
     if extent is None:
         return cluster.started, max(cluster.started, last)
-    return moment(extent.first), max(moment(extent.last), last)
+    return time_from_epoch(extent.first), max(time_from_epoch(extent.last), last)
 
 
-def within(cluster: Cluster, start: datetime, stop: datetime) -> tuple[datetime, datetime]:
-    """The part of [start, stop] that was recorded. Raises ValidationError where nothing was."""
-    first, last = recorded(cluster)
-    if stop < first or start > last + AHEAD:
+def clip_to_recorded(cluster: Cluster, start: datetime, stop: datetime) -> tuple[datetime, datetime]:
+    """The recorded part of [start, stop]. Raises ValidationError if there is none."""
+    first, last = recorded_window(cluster)
+    if stop < first or start > last + TOLERANCE:
         raise ValidationError(
-            f"Nothing was recorded then: the cluster was recorded from {first:%Y-%m-%d %H:%M:%S} "
-            f"to {last:%Y-%m-%d %H:%M:%S} UTC."
+            "Nothing was recorded in this window: choose one between "
+            f"{first:%Y-%m-%d %H:%M:%S} and {last:%Y-%m-%d %H:%M:%S} UTC."
         )
     return min(max(start, first), last), min(stop, last)
 
 
 def _now(cluster: Cluster) -> datetime:
+    """By the scheduler's clock."""
     offset = cluster.target.clock_offset if cluster.target else 0.0
     return now() + timedelta(seconds=offset)

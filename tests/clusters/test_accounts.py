@@ -56,7 +56,7 @@ def test_looking_at_a_link_does_not_use_it_up_and_pressing_its_button_does(clien
     assert stranger.get(path).status_code == 410
     refused = stranger.post(path)
     assert refused.status_code == 410
-    assert b"used up" in refused.content
+    assert b"no longer valid" in refused.content
     assert "_auth_user_id" not in stranger.session
 
 

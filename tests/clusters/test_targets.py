@@ -138,7 +138,7 @@ def test_the_page_adds_a_scheduler_and_shows_why_it_refuses(
     assert b'role="alert"' in refused.content
     assert other_server.encode() in refused.content
     added = client.post("/targets/", {**fields, "url": dask.url, "name": "real"}, follow=True)
-    assert b"real was reached" in added.content
+    assert b"real is reachable" in added.content
     assert Target.objects.filter(name="real", url=dask.url).exists()
 
 

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from django.test import Client
 
-from observatory.comparison import summary
-from observatory.comparison.candidates import earlier_runs
+from observatory.comparison import run_summary
 from observatory.comparison.compare import compare
+from observatory.comparison.run_selection import earlier_runs
 from observatory.comparison.schemas import Comparison
 from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
@@ -151,7 +151,7 @@ def test_the_api_answers_the_same_and_names_what_is_wrong_with_a_question(
         refused = client.get(f"{url}?{query}")
         assert refused.status_code == status, query
         assert refused.json()["detail"]
-    monkeypatch.setattr(summary, "MOST_TASKS", 100)
+    monkeypatch.setattr(run_summary, "MOST_TASKS", 100)
     refused = client.get(f"{url}?a={a.pk}&b={b.pk}")
     assert refused.status_code == 422
     assert "180 tasks" in refused.json()["detail"]

@@ -167,7 +167,7 @@ def test_a_job_whose_worker_died_is_failed_and_one_that_is_done_is_not(run: Run,
         sweep_jobs()
     died.refresh_from_db()
     lives.refresh_from_db()
-    assert (died.state, died.message) == ("failed", "The worker that did it ended. Try it again.")
+    assert (died.state, died.message) == ("failed", "The worker process died. Try again.")
     assert lives.state == "running"
     assert files() == []
 
@@ -180,7 +180,7 @@ def test_a_job_that_no_worker_takes_is_failed_after_a_while(run: Run, world: Wor
     Job.objects.update(created=now() - timedelta(hours=3))
     sweep_jobs()
     job.refresh_from_db()
-    assert "No worker took it" in job.message
+    assert "No worker started this job" in job.message
 
 
 def test_files_go_after_a_day(run: Run, world: World) -> None:
@@ -199,7 +199,7 @@ def test_one_person_has_only_so_many_jobs_at_once_and_so_many_files(run: Run, wo
         assert viewer.post(f"/runs/{run.pk}/export/", {"format": "bundle"}).status_code == 302
     refusal = viewer.post(f"/runs/{run.pk}/export/", {"format": "bundle"})
     assert refusal.status_code == 422
-    assert "3 exports and imports of yours wait or run" in refusal.content.decode()
+    assert "3 of your exports and imports are waiting or running" in refusal.content.decode()
     assert world.client("owner").post(f"/runs/{run.pk}/export/", {"format": "bundle"}).status_code == 302
     for job in Job.objects.all():
         work(job.pk)
@@ -282,7 +282,7 @@ def test_a_file_that_cannot_be_kept_leaves_no_job(world: World, settings: Any) -
     folder.path_of(0).parent.write_text("a file where the folder should be")
     answer = upload(world, "editor", b"x")
     assert answer.status_code == 422
-    assert "can&#x27;t be kept" in answer.content.decode()
+    assert "can&#x27;t be saved" in answer.content.decode()
     assert Job.objects.count() == 0
 
 

@@ -60,7 +60,7 @@ def test_without_parameters_runs_are_offered_and_then_those_of_its_name(
     offered = client.get("/runs/compare/").content.decode()
     assert f"?a={a.pk}" in offered
     chosen = client.get(f"/runs/compare/?a={a.pk}").content.decode()
-    assert "With a run of the same name" in chosen
+    assert "Runs with the same name" in chosen
     assert f"?a={a.pk}&amp;b={b.pk}" in chosen
     assert f"?a={a.pk}&amp;last=1" in chosen
 

@@ -70,7 +70,7 @@ def test_a_file_that_does_not_hold_all_rows_says_so(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pages_csv, "MOST_ROWS", 3)
     content = csv_response("x", ["number"], ([number] for number in range(4))).content.decode()
     assert content.splitlines()[1:4] == ["0", "1", "2"]
-    assert "more than these 3 rows" in content.splitlines()[4]
+    assert "Only the first 3 rows" in content.splitlines()[4]
     assert "more" not in csv_response("x", ["number"], [[1], [-2], [3]]).content.decode()
 
 

@@ -95,11 +95,11 @@ def test_before_the_first_target_the_page_says_the_three_ways_to_add_one(world: 
         assert "dask-observatory watch" in shown
         assert "POST /api/v1/targets" in shown
         assert 'href="/targets/#add"' in shown
-        assert "Ask an owner" in page(world, "viewer", path)
+        assert "ask a project" in page(world, "viewer", path)
 
 
 def test_one_in_no_project_is_told_whom_to_ask(world: World) -> None:
-    assert "your user name is <strong>nobody</strong>" in page(world, "nobody", "/projects/")
+    assert "Your user name is <strong>nobody</strong>" in page(world, "nobody", "/projects/")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_target_shows_what_it_is_doing(
 
 def test_refused_series_are_shown(world: World) -> None:
     Target.objects.update(series_count=50_000, series_refused=7)
-    assert "7 refused: the limit is 100,000" in page(world, "viewer", "/targets/")
+    assert "7 refused, limit 100,000" in page(world, "viewer", "/targets/")
 
 
 def test_hostile_names_are_escaped_on_every_page(world: World) -> None:

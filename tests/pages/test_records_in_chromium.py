@@ -73,7 +73,7 @@ def test_an_error_leads_to_its_task_its_logs_and_its_moment(page: Page, recorded
     page.get_by_role("link", name="in the logs").click()
     assert page.locator("[data-log]").count() == 1
     page.go_back()
-    page.get_by_role("link", name="All about the task").click()
+    page.get_by_role("link", name="History of the task").click()
     assert page.locator("[data-transition]").count() == 1
     page.go_back()
     page.get_by_role("link", name="Show on the timeline").click()

@@ -51,7 +51,7 @@ def test_a_run_shows_what_it_was_when_how_long_and_who_ran_it(world: World) -> N
     )
     [row] = re.findall(r"<tr data-run.*?</tr>", page(world, "viewer", "/runs/"), re.DOTALL)
     told = ("nightly", "git=3f", "evening", "Alpha", "2026-05-06 12:05:00", "1 h 30 min")
-    for shown in (*told, "1,234,567", ">8<", "with errors", "found in what", "ada"):
+    for shown in (*told, "1,234,567", ">8<", "with errors", "found from activity", "ada"):
         assert shown in row
 
 
@@ -86,7 +86,7 @@ def test_the_list_shows_what_is_asked_for(world: World, query: str, names: list[
     ("query", "reason"),
     [
         ("shortest=5+parsecs", "“5 parsecs” is not a duration"),
-        ("tag=%3Dx", "has no name"),
+        ("tag=%3Dx", "needs a name"),
         ("since=yesterday", "Enter a date and time"),
         ("outcome=splendid", "not one of the available choices"),
     ],
@@ -150,11 +150,11 @@ def test_a_page_asks_the_database_no_more_often_for_more_runs(world: World) -> N
 
 def test_an_empty_list_says_how_runs_come_to_be_and_one_that_is_filtered_leads_back(world: World) -> None:
     shown = page(world, "viewer", "/runs/")
-    for words in ("No run yet", "by hand", "observatory.run(", 'href="/clusters/"'):
+    for words in ("No runs yet", "by hand", "observatory.run(", 'href="/clusters/"'):
         assert words in shown
     shown = page(world, "viewer", "/runs/?name=zzz")
     assert "No run matches" in shown
-    assert "show all runs" in shown
+    assert "Show all runs" in shown
     assert f'href="/clusters/{world.live.pk}/"' in page(world, "viewer", f"/clusters/{world.live.pk}/runs/")
 
 
@@ -200,10 +200,10 @@ def test_ticked_runs_are_tagged_and_pinned_together(world: World) -> None:
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        ({"action": "tag", "tag": ""}, "has no name"),
+        ({"action": "tag", "tag": ""}, "needs a name"),
         ({"action": "tag", "tag": "one = more"}, "at most 50 tags"),
-        ({"action": "dance"}, "Choose what to do"),
-        ({"action": "pin", "run": []}, "Tick the runs"),
+        ({"action": "dance"}, "Choose an action"),
+        ({"action": "pin", "run": []}, "Select some runs first"),
     ],
 )
 def test_what_cannot_be_done_to_ticked_runs_is_told_and_changes_none(
@@ -220,7 +220,7 @@ def test_deleting_runs_asks_first_and_says_what_goes(world: World) -> None:
     linked, other = make_run(world.ended, "linked", pinned=True), make_run(world.ended, "other")
     Permalink.objects.create(run=linked, token="t")
     asked = change(world, "editor", [linked, other], action="delete")
-    for words in ("Delete these 2 runs?", "linked", "pinned", "1 link to it", "What was recorded"):
+    for words in ("Delete these 2 runs?", "linked", "pinned", "1 link to it", "records stay"):
         assert words in asked
     assert Run.objects.count() == 2
     sent = {"run": [linked.pk, other.pk], "back": "/runs/?order=name"}
@@ -246,7 +246,7 @@ def test_an_editor_changes_a_runs_name_tags_and_pin(world: World) -> None:
     assert (run.name, run.tags, run.pinned) == ("new", {"git": "77", "owner": "ada"}, True)
     refused = world.client("editor").post(path, {"name": "", "tags": "= what was typed"})
     assert refused.status_code == 422
-    assert "has no name before its" in refused.content.decode()
+    assert "needs a name before the" in refused.content.decode()
     assert "= what was typed" in refused.content.decode()
     assert world.client("editor").post(path, {"name": "new", "tags": ""}).status_code == 302
     run.refresh_from_db()
@@ -272,7 +272,7 @@ def test_somebody_saves_so_many_filters_and_no_more(world: World) -> None:
             "/runs/filters/", {"name": str(number), "query": ""}, follow=True
         )
     assert SavedFilter.objects.count() == 50
-    assert "remove one first" in answer.content.decode()
+    assert "Remove one first" in answer.content.decode()
     answer = world.client("viewer").post("/runs/filters/", {"name": "", "query": "name=x"})
     assert answer.headers["Location"] == "/runs/?name=x"
 

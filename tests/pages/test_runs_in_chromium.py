@@ -73,7 +73,7 @@ def test_what_is_refused_is_told_at_its_field_and_nothing_is_lost(timeline: Page
     timeline.get_by_label("Name", exact=True).fill("peak")
     timeline.get_by_label("Tags").fill("= 3f2a1c")
     timeline.get_by_role("button", name="Save", exact=True).click()
-    expect(timeline.get_by_role("alert").filter(has_text="has no name before its")).to_be_visible()
+    expect(timeline.get_by_role("alert").filter(has_text="needs a name before the")).to_be_visible()
     expect(timeline.get_by_label("Tags")).to_be_focused()
     expect(timeline.get_by_label("Tags")).to_have_value("= 3f2a1c")
     timeline.get_by_label("Tags").fill("git = 3f2a1c")
@@ -160,10 +160,10 @@ def test_runs_are_ticked_all_at_once_and_deleted_after_asking(
     for number in range(3):
         make_run(world.ended, f"{HOSTILE} {number}", number * 10, tags={HOSTILE: HOSTILE})
     page.goto("/runs/")
-    page.get_by_label("Tick all runs on this page").check()
-    expect(page.get_by_text("3 ticked:")).to_be_visible()
-    page.get_by_label(f"Tick {HOSTILE} 1").uncheck()
-    expect(page.get_by_text("2 ticked:")).to_be_visible()
+    page.get_by_label("Select all runs on this page").check()
+    expect(page.get_by_text("3 selected:")).to_be_visible()
+    page.get_by_label(f"Select {HOSTILE} 1").uncheck()
+    expect(page.get_by_text("2 selected:")).to_be_visible()
     page.get_by_role("button", name="Delete …").click()
     assert page.locator(".going li").count() == 2
     page.get_by_role("button", name="Delete", exact=True).click()

@@ -64,7 +64,7 @@ def test_a_run_is_shared_replayed_by_somebody_without_an_account_and_taken_back(
     page.wait_for_function(READY)
     page.get_by_role("link", name="Share").click()
     page.get_by_label("anyone with the link").check()
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     url = page.locator("[data-made] [data-field=url]").inner_text()
 
     visitor.goto(url)
@@ -89,14 +89,14 @@ def test_a_run_is_shared_replayed_by_somebody_without_an_account_and_taken_back(
     answer = visitor.goto(url)
     assert answer is not None
     assert answer.status == 404
-    assert visitor.get_by_text("isn't valid any more").is_visible()
+    assert visitor.get_by_text("is no longer valid").is_visible()
     assert complaints == []
 
 
 def test_the_links_page_tells_a_viewer_who_may_share(page: Page, shared: Run, world: World) -> None:
     answer = world.client("viewer").get(f"/runs/{shared.pk}/links/")
     assert b"Editors and owners of the project make links" in answer.content
-    assert b"Make a link</button>" not in answer.content
+    assert b"Create link</button>" not in answer.content
 
 
 def test_an_open_run_shows_what_is_new_without_a_socket(page: Page, shared: Run, recorded: Recorded) -> None:

@@ -50,7 +50,7 @@ def test_the_fifth_failure_locks_the_name_for_that_address_with_a_clear_page(
         assert sign_in(client, "wrong").status_code == 200
     locked = sign_in(client, "wrong")
     assert locked.status_code == 429
-    assert b"Too many attempts" in locked.content
+    assert b"Too many failed sign-ins" in locked.content
     assert b"Wait 30.0 s" in locked.content
     assert sign_in(client, PASSWORD).status_code == 429, "the right password gets in while locked"
     elsewhere = sign_in(Client(), PASSWORD, REMOTE_ADDR="10.9.9.9")
@@ -60,7 +60,7 @@ def test_the_fifth_failure_locks_the_name_for_that_address_with_a_clear_page(
 def test_a_page_that_was_open_too_long_says_so(ann: User) -> None:
     answer = sign_in(Client(enforce_csrf_checks=True), PASSWORD)
     assert answer.status_code == 403
-    assert b"too old" in answer.content
+    assert b"expired" in answer.content
 
 
 def test_an_earlier_password_must_be_known_to_change_it(client: Client, ann: User) -> None:

@@ -73,7 +73,7 @@ def test_an_error_of_code_shows_its_traceback_and_its_worker(world: World, recor
     shown = show(world, f"errors/{error}/")
     assert "Traceback\n  File &lt;x&gt;</pre>" in shown
     assert 'data-copy="traceback-text"' in shown
-    assert "lived on" in shown
+    assert "survived" in shown
 
 
 def test_what_is_hostile_is_text(world: World, recorded: Recorded) -> None:
@@ -110,12 +110,12 @@ def test_an_error_is_there_for_members_alone(world: World, recorded: Recorded) -
 def test_an_empty_list_says_why_it_is_empty(world: World, recorded: Recorded) -> None:
     store_extent(world.ended, errors=8)
     without = show(world, "errors/")
-    assert "watched without the agent" in without
+    assert "No agent is installed" in without
     assert "8 tasks failed" in without
     assert "docs/agent.md" in without
     recorded.agent()
-    assert "No task has failed since the agent began to report" in show(world, "errors/")
-    assert "No error matches" in show(world, "errors/?text=zzz")
+    assert "No task has failed since" in show(world, "errors/")
+    assert "No matching errors" in show(world, "errors/?text=zzz")
 
 
 def test_nonsense_in_the_query_string_is_ignored(world: World, recorded: Recorded) -> None:

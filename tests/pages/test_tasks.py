@@ -50,6 +50,6 @@ def test_a_task_tells_its_story_and_leads_to_its_neighbours(world: World, record
 def test_without_a_key_and_with_an_unknown_one_the_page_says_what_to_do(
     world: World, recorded: Recorded
 ) -> None:
-    assert "Give a task's exact key" in show(world)
+    assert "Enter the exact key" in show(world)
     assert "No task with this key" in show(world, "('load-1', 99)")
-    assert "watched without the agent" in show(world, "('load-1', 99)")
+    assert "No agent is installed" in show(world, "('load-1', 99)")

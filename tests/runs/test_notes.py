@@ -50,8 +50,8 @@ def test_a_note_of_a_stretch_is_cut_to_what_was_recorded(world: World) -> None:
         ({"text": "x" * 2001}, "text", "at most 2000 characters"),
         ({"text": "a\0"}, "text", "Null characters"),
         ({"time": None}, "time", "required"),
-        ({"stop": 1_000_000_000}, "stop", "stops after its start"),
-        ({"at": 8000}, "__all__", "was recorded from"),
+        ({"stop": 1_000_000_000}, "stop", "must be after the start"),
+        ({"at": 8000}, "__all__", "Nothing was recorded in this window"),
     ],
 )
 def test_what_makes_no_note_is_refused_with_the_reason_at_its_field(

@@ -1,6 +1,6 @@
 // The header of the cluster: name, status, facts and alerts.
 
-import { formatCountOf, formatDuration } from "../../formatting.js";
+import { formatCount, formatCountOf, formatDuration } from "../../formatting.js";
 import { formatDate, formatTime, formatUtc, zoneName } from "../../timeline/times.js";
 import { element } from "../../element.js";
 
@@ -45,9 +45,23 @@ export function createHeader(parent, context) {
     facts.replaceChildren(...texts.map((text) => element("span", "", text)));
     facts.title = `Recorded since ${formatUtc(timeline.first)}`;
     if (info.error_count) facts.append(element("span", "danger", formatCountOf(info.error_count, "error")));
+    showErrorCount(info.error_count ?? 0);
     flags.replaceChildren(...flagChips(alerts.flags));
     document.title = `${ended ? "" : "● "}${info.name} · Dask Observatory`;
   };
+}
+
+/**
+ * Updates the count of the tab "Errors", which the server rendered when the page was loaded.
+ * @param {number} count
+ */
+function showErrorCount(count) {
+  /** @type {HTMLElement | null} */
+  const tab = document.querySelector("[data-error-count]");
+  if (!tab) return;
+  tab.hidden = !count;
+  tab.textContent = formatCount(count);
+  tab.title = formatCountOf(count, "error");
 }
 
 /**

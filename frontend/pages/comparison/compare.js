@@ -1,4 +1,4 @@
-// The page of two runs beside each other: what differs is said first, then figures, prefixes, task streams and memory.
+// The comparison of two runs: a summary, then differences, figures, prefixes, task streams and memory.
 //
 // For browser tests: <html data-ready="1"> once the comparison is shown.
 
@@ -26,7 +26,7 @@ async function open(place) {
   if (!response?.ok) {
     const answer = await response?.json().catch(() => null);
     const why = typeof answer?.detail === "string" ? answer.detail : "The server can't be reached.";
-    place.replaceChildren(element("p", "message error", `The runs can't be compared. ${why}`));
+    place.replaceChildren(element("p", "message error", `Comparing the runs failed: ${why}`));
   } else {
     show(place, await response.json());
   }
@@ -45,7 +45,7 @@ function show(place, found) {
     section(`Environment${newest}`, "differences", differences(found)),
     section("Figures", "figures", figures(found, Number(place.dataset.median ?? 0))),
     section("Prefixes", "prefixes", prefixes(found), statement(found)),
-    section(`Over time since their starts${newest}`, "streams", streams),
+    section(`Over time${newest}`, "streams", streams),
   );
   new Streams(streams, found);
 }

@@ -1,4 +1,4 @@
-// The history of a run's name: its chart is drawn from the table below it.
+// The history of runs with one name: a chart of the table below it.
 
 import { History, readHistory } from "../../charts/comparison/history.js";
 

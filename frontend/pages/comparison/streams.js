@@ -1,5 +1,5 @@
-// What two runs did over time, aligned at their starts: their task streams below each other and their memory, on one
-// axis of the seconds since. Each has a timeline of its own; what is in sight of both is the same stretch.
+// Task streams and memory of two runs, aligned at their starts, on one axis of seconds. Each task stream has its own
+// timeline; both show the same window.
 
 import { ElapsedAxis } from "../../charts/comparison/elapsed_axis.js";
 import { MemoryLines } from "../../charts/comparison/memory_lines.js";
@@ -39,14 +39,14 @@ export class Streams {
     const all = element("button", "", "Show all");
     all.type = "button";
     all.addEventListener("click", () => this.#timeline.fit());
-    const hint = element("p", "muted", "Ctrl + wheel or a double click zooms, dragging moves both. ", all);
+    const hint = element("p", "muted", "Zoom with Ctrl + wheel or a double click; drag to move. ", all);
     place.append(hint, this.#plots);
     const panels = [this.#panel(""), this.#panel("a", a), this.#panel("b", b[0]), this.#panel("Memory of all workers")];
     this.#axis = new ElapsedAxis(panels[0]);
     this.#streams = [new Stream(panels[1], a, () => this.#mark()), new Stream(panels[2], b[0], () => this.#mark())];
     this.#memory = new MemoryLines(panels[3], memory);
     if (!memory.lines.flat().some((value) => value !== null)) {
-      panels[3].replaceChildren(element("p", "muted chart-none", "No worker reported its memory in either run."));
+      panels[3].replaceChildren(element("p", "muted chart-none", "No memory was recorded in either run."));
     }
     this.#plots.append(this.#line);
     this.#attach();
@@ -70,7 +70,7 @@ export class Streams {
 
   #attach() {
     const plot = () => ({ left: leftGutter(), width: this.#width });
-    // the wheel alone scrolls the page, which is longer than what is compared here
+    // without a key, the wheel scrolls the page
     const pass = (/** @type {WheelEvent} */ event) => {
       if (!event.ctrlKey && !event.shiftKey && event.offsetX >= leftGutter()) event.stopPropagation();
     };
@@ -150,7 +150,7 @@ class Stream {
       this.#onChange();
     } catch (error) {
       const why = /** @type {Error} */ (error).message;
-      place.append(element("p", "danger chart-none", `The task stream can't be loaded: ${why}.`));
+      place.append(element("p", "danger chart-none", `Loading the task stream failed: ${why}.`));
     }
   }
 

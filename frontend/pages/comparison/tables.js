@@ -1,8 +1,8 @@
-// The tables of a comparison: figures, prefixes, and what differs around the runs.
+// Tables of a comparison: figures, prefixes, and environment.
 
 import { distribution } from "../../charts/comparison/distribution.js";
 import { element } from "../../element.js";
-import { formatDifference, formatValue } from "../../formatting.js";
+import { formatCount, formatDifference, formatValue } from "../../formatting.js";
 import { formatRatio } from "./text.js";
 
 /** @typedef {import("./compare.js").Comparison} Comparison */
@@ -57,13 +57,13 @@ function isNotable(ratio) {
 
 /** @param {Comparison} found */
 export function prefixes(found) {
-  if (!found.prefixes.length) return element("p", "muted", "Neither run computed anything.");
+  if (!found.prefixes.length) return element("p", "muted", "No computed tasks in either run.");
   const rows = found.prefixes.map((prefix) => prefixRow(prefix, found.test));
   for (const row of rows.slice(FIRST_PREFIXES)) row.hidden = true;
   const heads = ["Prefix", "Durations of tasks: A above, B below", "#Median", "#Tasks", "#Computing", "#Results", "#Transfers", "#p"];
   const made = element("div", "", table(heads, rows));
   if (rows.length > FIRST_PREFIXES) {
-    const button = element("button", "", `Show ${rows.length - FIRST_PREFIXES} more prefixes`);
+    const button = element("button", "", `Show ${formatCount(rows.length - FIRST_PREFIXES)} more prefixes`);
     button.type = "button";
     button.addEventListener("click", () => {
       for (const row of rows) row.hidden = false;
@@ -86,9 +86,9 @@ function prefixRow(prefix, test) {
   const swatch = element("i", "swatch");
   swatch.style.backgroundColor = prefix.color;
   const isNamed = verdict === "slower" || verdict === "faster";
-  const text = isNamed ? `${verdict}: ${formatRatio(ratio)}` : (VERDICTS[verdict] ?? verdict);
-  const verdictElement = element("small", isNamed ? `verdict ${verdict}` : "", text);
-  const name = element("td", "name", swatch, prefix.name, verdictElement);
+  const words = isNamed ? `${verdict}: ${formatRatio(ratio)}` : (VERDICTS[verdict] ?? verdict);
+  const verdictWords = element("small", isNamed ? `verdict ${verdict}` : "", words);
+  const name = element("td", "name", swatch, prefix.name, verdictWords);
   const drawn = element("td", "distribution", distribution(a, b, test));
   const row = element("tr", isNamed ? "flagged" : "", name, drawn);
   row.append(
@@ -121,9 +121,9 @@ function pair(label, a, b, unit) {
 export function differences({ differ, same }) {
   const made = element("div", "");
   if (differ.length) made.append(facts(differ));
-  else made.append(element("p", "muted", "No known difference."));
+  else made.append(element("p", "muted", "No known differences."));
   if (same.length) {
-    const more = same.length === 1 ? "1 more is the same" : `${same.length} more are the same`;
+    const more = `${formatCount(same.length)} the same in both`;
     made.append(element("details", "more", element("summary", "", more), facts(same)));
   }
   return made;

@@ -1,4 +1,4 @@
-// What a comparison comes to, in paragraph, and how its values are written.
+// The summary of a comparison as text.
 
 import { formatDifference, formatPercent, formatValue } from "../../formatting.js";
 import { element } from "../../element.js";
@@ -30,17 +30,17 @@ export function finding(found) {
   if (!named.length) box.append(element("p", "", "No prefix differs significantly. ", common(found.prefixes)));
   else box.append(list(named));
   const suspects = found.differ.filter(({ kind }) => NOTABLE_KINDS.includes(kind));
-  if (suspects.length) box.append(element("p", "", "From B to A there changed: ", ...changed(suspects)));
+  if (suspects.length) box.append(element("p", "", "Changed from B to A: ", ...changed(suspects)));
   return box;
 }
 
 /** @param {Comparison} found */
 function duration({ a, figures }) {
   const { b, ratio } = figures[0];
-  const paragraph = element("p", "finding-duration");
-  paragraph.append(element("strong", "", `A took ${formatValue(a.seconds, "seconds")}`), `, B ${formatValue(b, "seconds")}`);
-  if (ratio !== null) paragraph.append(`: ${formatRatio(ratio)}`);
-  return paragraph;
+  const words = element("p", "finding-duration");
+  words.append(element("strong", "", `A took ${formatValue(a.seconds, "seconds")}`), `, B ${formatValue(b, "seconds")}`);
+  if (ratio !== null) words.append(`: ${formatRatio(ratio)}`);
+  return words;
 }
 
 /** @param {Prefix[]} named */
@@ -61,10 +61,10 @@ function list(named) {
 /** @param {Prefix[]} prefixes */
 function common(prefixes) {
   const known = prefixes.map(({ ratio }) => ratio ?? NaN).filter((ratio) => !Number.isNaN(ratio));
-  if (!known.length) return "There are too few tasks to say more.";
+  if (!known.length) return "There are too few tasks for more details.";
   const middle = known.sort((one, other) => one - other)[Math.floor(known.length / 2)];
-  if (Math.abs(middle - 1) < 0.1 || known.length < 2) return "That is the usual variation between runs.";
-  return `All together are ${shift(middle)}: the cause is more likely the environment than the code.`;
+  if (Math.abs(middle - 1) < 0.1 || known.length < 2) return "The differences are within the usual variation.";
+  return `All prefixes together are ${shift(middle)}, so the environment is a more likely cause than the code.`;
 }
 
 /** @param {import("./compare.js").Fact[]} facts */
@@ -78,16 +78,17 @@ function changed(facts) {
 /** The test, stated. @param {Comparison} found */
 export function statement({ test, b, more_prefixes }) {
   const several =
-    b.length > 1 ? " A is tested against each run of B, and twice the median of the p values is used." : "";
-  const rest = more_prefixes ? ` ${more_prefixes} more prefixes aren't shown.` : "";
+    b.length > 1 ? " A is tested against each run of B; p is twice the median of the results." : "";
+  const rest = more_prefixes ? ` ${more_prefixes} more prefixes are not shown.` : "";
   return element(
     "p",
     "muted test",
-    "How it is tested: the tasks of a prefix that succeeded are cut, in order of their start, into up to 20 blocks, " +
-      "since tasks that run at the same time aren't independent. Mann and Whitney's U says whether the blocks' medians " +
-      `differ by more than ${formatPercent(test.margin)}, and by more than ${formatPercent(test.margin)} from what all other prefixes ` +
-      "differ by, since a slower machine slows them all. A prefix differs where p, adjusted for the number of prefixes " +
-      `(Benjamini and Hochberg), is below ${test.level} and it makes at least ${formatPercent(test.least_share)} of what B ` +
-      `computed. With fewer than ${test.fewest} tasks nothing is said.${several}${rest}`,
+    "Method: the successful tasks of a prefix are divided, in order of their starts, into up to 20 blocks, since tasks " +
+      "that run at the same time aren't independent. Mann and Whitney's U test checks whether the blocks' medians " +
+      `differ by more than ${formatPercent(test.margin)}, and by more than ${formatPercent(test.margin)} from the difference ` +
+      "of all other prefixes, since a slower machine slows all of them. A difference is significant if p, adjusted for " +
+      `the number of prefixes (Benjamini and Hochberg), is below ${test.level} and the difference is at least ` +
+      `${formatPercent(test.least_share)} of B's computing time. Prefixes with fewer than ${test.fewest} tasks aren't ` +
+      `tested.${several}${rest}`,
   );
 }

@@ -1,4 +1,4 @@
-// The page of one error: the charts of its workers' last minutes.
+// The page of an error: charts of its workers' last minutes.
 
 import { LastMinute, readMinute } from "../../charts/errors/last_minute.js";
 import "../site/copying.js";

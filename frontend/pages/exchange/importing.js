@@ -1,4 +1,6 @@
-// The form that takes a file: one that is dropped on it is the one that it sends, and one that is too large isn't sent.
+// The import form: accepts dropped files and refuses files that are too large.
+
+import { formatBytes } from "../../formatting.js";
 
 const form = /** @type {HTMLFormElement} */ (document.querySelector("form.drop"));
 const input = /** @type {HTMLInputElement} */ (form.querySelector("[data-limit]"));
@@ -19,6 +21,6 @@ form.addEventListener("drop", (event) => {
 
 function check() {
   const isTooLarge = (input.files?.[0]?.size ?? 0) > limit;
-  input.setCustomValidity(isTooLarge ? `It is larger than ${limit / 2 ** 20} MiB.` : "");
+  input.setCustomValidity(isTooLarge ? `The file is larger than ${formatBytes(limit)}, the maximum.` : "");
   if (isTooLarge) input.reportValidity();
 }

@@ -1,27 +1,27 @@
-// The page of an export or import: moves the bar, and shows the outcome once there is one.
+// The page of a job: updates the progress bar, and reloads when the job has ended.
 
 const SECONDS = 1;
 const job = /** @type {HTMLElement} */ (document.getElementById("job"));
 const bar = /** @type {HTMLProgressElement} */ (document.getElementById("progress"));
 const words = /** @type {HTMLElement} */ (document.getElementById("progress-words"));
 
-setInterval(look, 1000 * SECONDS);
+setInterval(poll, 1000 * SECONDS);
 
-async function look() {
+async function poll() {
   if (document.hidden) return;
-  let told;
+  let status;
   try {
     const response = await fetch(`/api/v1/jobs/${job.dataset.job}`);
     if (response.status === 404) location.reload();
     if (!response.ok) return;
-    told = await response.json();
+    status = await response.json();
   } catch {
-    return; // the server is away: the next round tries again
+    return; // the server is unreachable: try again next time
   }
-  if (told.state === "running") {
-    bar.value = told.progress;
-    words.textContent = `${Math.floor(100 * told.progress)} %`;
-  } else if (told.state !== "waiting") {
+  if (status.state === "running") {
+    bar.value = status.progress;
+    words.textContent = `${Math.floor(100 * status.progress)} %`;
+  } else if (status.state !== "waiting") {
     location.reload();
   }
 }

@@ -1,4 +1,4 @@
-// Starts the modules of a run's file, which it has as gzip in base64; its policy knows them by their hash.
+// Starts the modules of an HTML report, which contains them as gzip in base64 and allows them by their hash.
 "use strict";
 (async () => {
   const packed = document.getElementById("modules")?.textContent ?? "";

@@ -1,4 +1,4 @@
-// A run in a file of its own: the page of a run, whose data the file has.
+// The HTML report: the page of a run with embedded data.
 
 import { embeddedSource } from "../../timeline/sources/embedded.js";
 import { open } from "../cluster/cluster.js";

@@ -98,14 +98,14 @@ export class BackTest {
 function sentence(result) {
   const { lines, more_lines, firings, more_firings, clusters, more_clusters, is_event } = result;
   const count = firings.length + more_firings;
-  const said = [];
-  if (!clusters.length) said.push("No cluster of this rule existed in the window.");
-  else if (!lines.length && !is_event) said.push("No data of this metric in the window.");
-  else if (!count) said.push("The rule would not have fired.");
-  else said.push(`The rule would have fired ${count === 1 ? "once" : `${count.toLocaleString("en")} times`}.`);
-  if (clusters.length) said.push(`Evaluated on ${named(clusters)}${more_clusters ? `, not on ${more_clusters} more` : ""}.`);
-  if (more_lines) said.push(`${lines.length} of ${lines.length + more_lines} lines are drawn.`);
-  return said.join(" ");
+  const sentences = [];
+  if (!clusters.length) sentences.push("No cluster of this rule existed in the window.");
+  else if (!lines.length && !is_event) sentences.push("No data of this metric in the window.");
+  else if (!count) sentences.push("The rule would not have fired.");
+  else sentences.push(`The rule would have fired ${count === 1 ? "once" : `${count.toLocaleString("en")} times`}.`);
+  if (clusters.length) sentences.push(`Evaluated on ${named(clusters)}${more_clusters ? `, not on ${more_clusters} more` : ""}.`);
+  if (more_lines) sentences.push(`${lines.length} of ${lines.length + more_lines} lines are drawn.`);
+  return sentences.join(" ");
 }
 
 /** @param {string[]} clusters */

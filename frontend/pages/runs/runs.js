@@ -1,4 +1,4 @@
-// The list of runs: one box ticks all runs of the page, and what is ticked is counted.
+// The list of runs: a box selects all runs on the page, and the selected ones are counted.
 
 import "../site/lists.js";
 
@@ -8,7 +8,7 @@ rows?.addEventListener("change", (event) => {
   if (box.matches("[data-tick-all]")) for (const one of boxes()) one.checked = box.checked;
   show();
 });
-// lists.js replaces the rows, without a tick on them
+// lists.js replaces the rows, without selection
 if (rows) new MutationObserver(show).observe(rows, { childList: true });
 show();
 
@@ -20,7 +20,7 @@ function show() {
   all.hidden = false;
   all.checked = ticked > 0 && ticked === boxes().length;
   all.indeterminate = ticked > 0 && !all.checked;
-  words.textContent = ticked ? `${ticked} ticked:` : "Ticked runs:";
+  words.textContent = ticked ? `${ticked} selected:` : "Selected runs:";
 }
 
 /** @returns {HTMLInputElement[]} */

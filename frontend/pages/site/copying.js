@@ -1,4 +1,4 @@
-// Buttons that copy the text of an element: <button data-copy="its id" hidden>. They show themselves.
+// Buttons that copy the text of an element: <button data-copy="id of the element" hidden>.
 
 const SHOWN = 1500; // ms
 
@@ -7,7 +7,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) bind(/** @t
 /** @param {HTMLButtonElement} button */
 function bind(button) {
   const source = document.getElementById(button.dataset.copy ?? "");
-  if (!source || !navigator.clipboard) return; // browsers give no clipboard to pages without TLS
+  if (!source || !navigator.clipboard) return; // browsers have no clipboard on pages without TLS
   const label = button.textContent;
   button.hidden = false;
   button.addEventListener("click", async () => {
@@ -15,7 +15,7 @@ function bind(button) {
       await navigator.clipboard.writeText(source.textContent ?? "");
       button.textContent = "Copied";
     } catch {
-      button.textContent = "The browser refused";
+      button.textContent = "Copying failed";
     }
     setTimeout(() => (button.textContent = label), SHOWN);
   });

@@ -1,5 +1,5 @@
-// Keeps a list fresh: every few seconds the element with data-refresh="SECONDS" is replaced by what the server
-// shows now, unless the page is hidden or somebody is using the list.
+// Refreshes lists: reloads the content of the element with data-refresh="SECONDS" at this interval, unless the
+// page is hidden or the list is in use.
 
 const list = /** @type {HTMLElement|null} */ (document.querySelector("[data-refresh]"));
 if (list) setInterval(() => refresh(list), 1000 * Number(list.dataset.refresh));
@@ -13,7 +13,7 @@ async function refresh(element) {
     if (!response.ok || response.redirected) return;
     page = new DOMParser().parseFromString(await response.text(), "text/html");
   } catch {
-    return; // the server is away: what is shown stays, the next round tries again
+    return; // the server is unreachable: keep the content, try again next time
   }
   const fresh = page.getElementById(element.id);
   if (fresh && !isInUse(element) && fresh.innerHTML !== element.innerHTML) {
@@ -24,8 +24,8 @@ async function refresh(element) {
 /** @param {HTMLElement} element */
 function isInUse(element) {
   const selection = document.getSelection();
-  const unfolded = element.querySelector("details[open]") !== null;
+  const isOpen = element.querySelector("details[open]") !== null;
   const selects = selection !== null && !selection.isCollapsed && element.contains(selection.anchorNode);
-  const ticked = element.querySelector("input:checked") !== null;
-  return selects || ticked || unfolded || element.contains(document.activeElement);
+  const isChecked = element.querySelector("input:checked") !== null;
+  return selects || isChecked || isOpen || element.contains(document.activeElement);
 }

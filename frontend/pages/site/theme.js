@@ -1,6 +1,6 @@
-// The theme: light, dark, or (by itself) as the system has it. Loaded as a classic script in the head, before the
-// first paint, so that a dark page never flashes white. <html data-theme> is always "light" or "dark"; a change is
-// announced as the event "themechange" of window, for what draws on a canvas.
+// The theme: light, dark, or automatic, as in the system. A classic script in the head, which runs before the first
+// paint so that dark pages don't flash white. <html data-theme> is always "light" or "dark"; window gets the event
+// "themechange" when it changes, for charts on a canvas.
 "use strict";
 (() => {
   const NAMES = ["auto", "light", "dark"];
@@ -23,7 +23,7 @@
     try {
       localStorage.setItem("theme", name);
     } catch {
-      // storage is blocked: the choice lasts as long as the page
+      // storage is blocked: the choice is kept for this page only
     }
     apply(name);
   }

@@ -1,4 +1,4 @@
-// Links that take along what is on the screen, which the address says: <a data-with-place href="…">.
+// Links that pass on the current view, which is in the query string: <a data-with-place href="…">.
 
 for (const link of document.querySelectorAll("a[data-with-place]")) follow(/** @type {HTMLAnchorElement} */ (link));
 

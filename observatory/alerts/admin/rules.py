@@ -30,7 +30,7 @@ from observatory.alerts.rules import ready_made
 from observatory.alerts.rules.validation import MAX_CONDITIONS
 
 EVALUATED_FIELDS = {"enabled", *EvaluationForm.Meta.fields}
-LATELY = timedelta(days=7)
+RECENT = timedelta(days=7)
 
 
 class ConditionInline(StackedInline):
@@ -62,7 +62,7 @@ class RuleAdmin(PrometheusMixin, ProjectScopedAdmin):
         "enabled",
         "scope",
         "firing",
-        "fired_lately",
+        "recently_fired",
         "problem",
     )
     list_editable = ("enabled",)
@@ -92,7 +92,7 @@ class RuleAdmin(PrometheusMixin, ProjectScopedAdmin):
         return int(rule.firing_count)
 
     @display(description="fired in 7 days", ordering="fired_count")
-    def fired_lately(self, rule: Any) -> int:
+    def recently_fired(self, rule: Any) -> int:
         return int(rule.fired_count)
 
     @display(description="error")
@@ -103,7 +103,7 @@ class RuleAdmin(PrometheusMixin, ProjectScopedAdmin):
         rules: QuerySet[Rule] = super().get_queryset(request).prefetch_related("targets")
         return rules.annotate(
             firing_count=Count("alerts", filter=Q(alerts__state="firing"), distinct=True),
-            fired_count=Count("alerts", filter=Q(alerts__fired__gte=now() - LATELY), distinct=True),
+            fired_count=Count("alerts", filter=Q(alerts__fired__gte=now() - RECENT), distinct=True),
         )
 
     def save_model(self, request: HttpRequest, obj: Rule, form: Any, change: bool) -> None:

@@ -18,7 +18,7 @@ from observatory.alerts.silences.maintenance import occurrence
 from observatory.alerts.silences.suppression import SilenceScope, silence_labels
 from observatory.alerts.web.links import alert_url
 
-MOST_SHOWN = 50
+MAX_SHOWN = 50
 
 
 @admin.register(Silence)
@@ -44,7 +44,7 @@ class SilenceAdmin(ProjectScopedAdmin):
         if silence.pk is None:
             return "Shown after saving."
         shown = [(alert, alert_url(alert)) for alert in _matched(silence)]
-        context = {"shown": shown[:MOST_SHOWN], "more": max(0, len(shown) - MOST_SHOWN)}
+        context = {"shown": shown[:MAX_SHOWN], "more": max(0, len(shown) - MAX_SHOWN)}
         return render_to_string("admin/alerts/silence/matched.html", context)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:

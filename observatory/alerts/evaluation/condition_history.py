@@ -18,9 +18,9 @@ from observatory.alerts.rules.units import unit_of
 from observatory.alerts.silences.matchers import Matcher
 from observatory.store.connection import read_connection
 
-LEAST_AROUND, SHARE_AROUND = 60.0, 0.25
+MIN_AROUND, SHARE_AROUND = 60.0, 0.25
 """seconds on both sides, or if longer this share of the alert's duration"""
-LONGEST = 3600.0
+MAX_LENGTH = 3600.0
 """seconds; a longer alert is cut"""
 
 
@@ -75,9 +75,9 @@ def _metric_condition(alert: Alert) -> MetricCondition | None:
 def _window(alert: Alert) -> tuple[float, float]:
     """The alert's time with some time around it; up to now for an open alert."""
     begin, end = alert.pending.timestamp(), (alert.resolved or now()).timestamp()
-    around = max((end - begin) * SHARE_AROUND, LEAST_AROUND)
-    start = begin - min(around, LONGEST / 4)
-    return start, min(end + around if alert.resolved else end, start + LONGEST)
+    around = max((end - begin) * SHARE_AROUND, MIN_AROUND)
+    start = begin - min(around, MAX_LENGTH / 4)
+    return start, min(end + around if alert.resolved else end, start + MAX_LENGTH)
 
 
 def _narrowed(condition: MetricCondition, alert: Alert) -> AnyCondition:

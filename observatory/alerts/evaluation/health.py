@@ -13,7 +13,7 @@ from observatory.alerts.models import Alert, Channel, Delivery, Progress, Rule
 from observatory.clusters.models import Cluster
 from observatory.store.queries.extents import extents
 
-LATELY = timedelta(hours=1)
+RECENT = timedelta(hours=1)
 FAILED_ATTEMPTS = 2
 """failed attempts after which a channel counts as failing"""
 
@@ -40,10 +40,10 @@ def failing_rules() -> QuerySet[Rule]:
 def failing_channels() -> list[tuple[Channel, str]]:
     """Channels with failed messages and no success since then, each with its newest error."""
     waits = Q(state=Delivery.State.DUE, attempts__gte=FAILED_ATTEMPTS)
-    given_up = Q(state=Delivery.State.FAILED, created__gt=now() - LATELY)
+    failed_now = Q(state=Delivery.State.FAILED, created__gt=now() - RECENT)
     found = []
     for channel in Channel.objects.filter(enabled=True):
-        failed = channel.deliveries.filter(waits | given_up).order_by("-created").first()
+        failed = channel.deliveries.filter(waits | failed_now).order_by("-created").first()
         if failed is None:
             continue
         if not channel.deliveries.filter(state=Delivery.State.SENT, sent__gt=failed.created).exists():

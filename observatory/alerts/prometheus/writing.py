@@ -54,16 +54,16 @@ class NotExpressible(ValueError):
 
 def write_rules(rules: Iterable[tuple[Rule, RuleSpec]]) -> str:
     """A file with the rules that can be expressed, after comments that list the others."""
-    said, notes = [], []
+    written_rules, notes = [], []
     for rule, spec in rules:
         name = " ".join(rule.name.split())
         try:
-            said.append(_rule(rule, spec))
+            written_rules.append(_rule(rule, spec))
         except NotExpressible as error:
             notes.append(f"# Left out: {name}: {error}.")
         else:
             notes += [f"# {name}: {note}." for note in _notes(rule, spec)]
-    groups = [{"name": "observatory", "rules": said}] if said else []
+    groups = [{"name": "observatory", "rules": written_rules}] if written_rules else []
     written = yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=1000)
     return HEAD + "".join(f"{_comment(note)}\n" for note in notes) + written
 
@@ -80,10 +80,10 @@ def expression(conditions: Sequence[Any]) -> str:
 
 
 def _rule(rule: Rule, spec: RuleSpec) -> dict[str, Any]:
-    said: dict[str, Any] = {"alert": rule.name, "expr": expression(spec.conditions)}
+    written: dict[str, Any] = {"alert": rule.name, "expr": expression(spec.conditions)}
     if spec.hold:
-        said["for"] = _duration(spec.hold)
-    said["labels"] = {"severity": str(rule.severity)}
+        written["for"] = _duration(spec.hold)
+    written["labels"] = {"severity": str(rule.severity)}
     message = rule.message
     for placeholder, template in TEMPLATES.items():
         message = message.replace(placeholder, template)
@@ -93,8 +93,8 @@ def _rule(rule: Rule, spec: RuleSpec) -> dict[str, Any]:
         "description": rule.description,
         "advice": rule.advice,
     }
-    said["annotations"] = {name: text for name, text in annotations.items() if text}
-    return said
+    written["annotations"] = {name: text for name, text in annotations.items() if text}
+    return written
 
 
 def _notes(rule: Rule, spec: RuleSpec) -> Iterator[str]:

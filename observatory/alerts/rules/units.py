@@ -9,7 +9,7 @@ from observatory.clusters.formatting import format_duration
 from observatory.wire.metrics import METRICS
 
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-LONGEST_DURATION = 1e12
+MAX_DURATION = 1e12
 """seconds; longer ones are written as numbers"""
 SUFFIXES = ("bytes", "seconds", "ratio", "percent")
 
@@ -40,7 +40,7 @@ def format_value(value: float | None, unit: str) -> str:
         return f"{format_value(value, unit.removesuffix('/s'))}/s"
     if unit == "bytes":
         return _size(value)
-    if unit == "seconds" and abs(value) < LONGEST_DURATION:
+    if unit == "seconds" and abs(value) < MAX_DURATION:
         return format_duration(value)
     if unit == "seconds":
         return f"{_number(value)} s"

@@ -135,11 +135,13 @@ def _is_of_all(metric: KnownMetric) -> bool:
 
 def _of_same_labels(field: str, metric: KnownMetric, other: KnownMetric, labels: tuple[str, str]) -> Found:
     """Series can only be joined if their labels are the same."""
-    ours, theirs = (sorted({*each.labels} - {"worker"}) for each in (metric, other))
+    these, others = (sorted({*each.labels} - {"worker"}) for each in (metric, other))
     advice = "choose each worker or the whole cluster."
-    if ours != theirs:
-        said = f"The series of {metric.name} have {_listed(ours)}, those of {other.name} {_listed(theirs)}"
-        yield field, f"{said}: {advice}"
+    if these != others:
+        difference = (
+            f"The series of {metric.name} have {_listed(these)}, those of {other.name} {_listed(others)}"
+        )
+        yield field, f"{difference}: {advice}"
     elif metric.of_workers and not other.of_workers:
         yield field, f"{metric.name} is reported by workers, {other.name} isn't: {advice}"
     else:
@@ -221,17 +223,17 @@ def _of_count(condition: Condition, event: RuleEvent) -> Found:
 
 
 def _of_join(first: Condition, other: Condition) -> Found:
-    ours, theirs = _by(first), _by(other)
-    if theirs == By.CLUSTER or (ours, theirs) == (By.SERIES, By.WORKER):
+    these, others = _by(first), _by(other)
+    if others == By.CLUSTER or (these, others) == (By.SERIES, By.WORKER):
         return
-    if ours == By.CLUSTER:
+    if these == By.CLUSTER:
         yield (
             "by",
             "The first condition is for the whole cluster, so this one has to be too.",
         )
-    elif ours != theirs:
+    elif these != others:
         yield "by", "The first condition is for each worker: choose that or the whole cluster."
-    elif ours == By.SERIES:
+    elif these == By.SERIES:
         metrics = known_metric(first.metric), known_metric(other.metric)
         if metrics[0] is not None and metrics[1] is not None and not _is_of_all(metrics[1]):
             yield from _of_same_labels("metric", metrics[0], metrics[1], (first.labels, other.labels))

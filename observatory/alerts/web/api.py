@@ -15,9 +15,9 @@ from observatory.alerts.web import access
 from observatory.alerts.web.acknowledgement import acknowledge
 from observatory.alerts.web.listing import AlertFilter, find_alerts
 from observatory.clusters.api import seconds
-from observatory.clusters.listed import page_of, read_field
+from observatory.clusters.api_lists import page_of, read_field
 from observatory.clusters.refusal import Refusal, refusal, refused
-from observatory.runs.window import moment
+from observatory.runs.window import time_from_epoch
 
 MAXIMUM_PAGE_SIZE = 200
 
@@ -153,7 +153,7 @@ def silence_alert(request: HttpRequest, alert_id: int, new: NewSilence) -> Any:
 def _filter_of(query: AlertQuery) -> AlertFilter:
     """Raises ValidationError for an invalid time."""
     fields = query.dict(exclude={"page", "page_size", "since", "until"})
-    since, until = (read_field(name, moment, getattr(query, name)) for name in ("since", "until"))
+    since, until = (read_field(name, time_from_epoch, getattr(query, name)) for name in ("since", "until"))
     return AlertFilter(**fields, since=since, until=until)
 
 

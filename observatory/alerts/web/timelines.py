@@ -16,7 +16,7 @@ from observatory.alerts.models import Alert, Rule
 from observatory.clusters.api import seconds
 from observatory.replay.api import scope_of_cluster
 from observatory.replay.scope import Scope
-from observatory.runs.sharing.timelines import link_asked_for, run_asked_for
+from observatory.runs.sharing.timelines import requested_link, requested_run
 from observatory.store.times import MAXIMUM_TIME, from_microseconds
 
 MAX_ALERTS = 2000
@@ -81,8 +81,8 @@ def alert_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options:
 
 
 clusters = alert_router("cluster", scope_of_cluster)
-runs = alert_router("run", run_asked_for)
-links = alert_router("link", link_asked_for, auth=None)
+runs = alert_router("run", requested_run)
+links = alert_router("link", requested_link, auth=None)
 
 
 def _alert(alert: Alert) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a run can be written as: one module a format, and one line in `FORMATS`."""
+"""Export formats: a module for each, and a line in `_FORMATS`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a format of files is: formats/ has one module for each."""
+"""Protocol of export formats."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import IO, Protocol
 from observatory.replay.scope import Scope
 
 Progress = Callable[[float], None]
-"""takes what is done, from 0 to 1; raises Cancelled when somebody doesn't want it any more"""
+"""takes the progress from 0 to 1; raises Cancelled if the export was cancelled"""
 
 
 class Cancelled(Exception):
-    """The export isn't wanted any more: what was written is thrown away."""
+    """The export was cancelled; the written file is discarded."""
 
 
 class Format(Protocol):
-    """One format. `write` writes the records of a scope; it may take minutes and tells its progress."""
+    """An export format. `write` can take minutes and reports its progress."""
 
     name: str
     """in URLs: parquet"""
     label: str
-    """for people: “Parquet, a file a kind of record (zip)”"""
+    """shown to users: “Parquet, a file for each kind of records (zip)”"""
     suffix: str
     """of the file: .zip"""
     content_type: str

@@ -1,4 +1,4 @@
-"""The run whole, as another Observatory imports it."""
+"""Bundle: the whole run, for import into another Observatory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from observatory.store.times import from_microseconds
 from observatory.store.transfer.extracts import Extract
 
 WITHOUT = {Section.LOGS: {"log"}, Section.CODE: {"profile"}}
-"""the tables that hold what a scope doesn't show"""
+"""tables with a section that a scope may hide"""
 EMPTIED = {
     Section.CODE: {("computation", "code")},
     Section.TRACEBACKS: {("error", "message"), ("error", "traceback")},
@@ -27,7 +27,7 @@ EMPTIED = {
 
 class BundleFormat:
     name = "bundle"
-    label = "Bundle, for another Observatory: everything, to be imported whole"
+    label = "Bundle: everything, for import into another Observatory"
     suffix = ".observatory.zip"
     content_type = "application/zip"
 
@@ -47,7 +47,7 @@ class BundleFormat:
 
 
 def _run_facts(scope: Scope, title: str) -> RunFacts:
-    """With the tags and the code of the run whose window this is, if it is one's."""
+    """With the tags and code of the run that has this window, if there is one."""
     facts = RunFacts(name=title, start=scope.start / 1e6, stop=scope.stop / 1e6)
     run = Run.objects.filter(cluster=scope.cluster, start=from_microseconds(scope.start), name=title).first()
     if run is None:
@@ -74,7 +74,7 @@ def _cluster_facts(cluster: Cluster, has_agent: bool) -> ClusterFacts:
 
 
 def _notes(scope: Scope) -> list[NoteFacts]:
-    """Without their authors, who are nobody elsewhere. Notes can name people: none of them is public."""
+    """Without authors, who don't exist elsewhere. Public scopes have no notes: these can name people."""
     if scope.is_public:
         return []
     found = Note.objects.filter(

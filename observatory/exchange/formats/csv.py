@@ -1,4 +1,4 @@
-"""A run as CSV: a zip with a file for each kind of records."""
+"""CSV export: a zip with a file for each kind of records."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import zipfile
 from typing import IO
 
 from observatory.exchange.formats.base import Progress
-from observatory.exchange.formats.comma_separated import csv_lines
+from observatory.exchange.formats.csv_lines import csv_lines
 from observatory.exchange.records.records import Reader, Shown, write_zip
 from observatory.replay.scope import Scope
 

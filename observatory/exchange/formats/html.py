@@ -1,4 +1,4 @@
-"""A run as one HTML file that opens from disk, with no server and no network: timeline, replay and all."""
+"""HTML report: a run with its interactive timeline in one file, without server or network."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import MINIMUM_SPAN_BINS
 
 FRONTEND = Path(settings.FRONTEND_DIR)
-STYLES = ("base", "charts", "cluster", "records", "flags", "report")
+STYLES = ("colors", "base", "charts", "cluster", "records", "flags", "report")
 
 
 class Html:
     name = "html"
-    label = "Report, one HTML file that opens anywhere"
+    label = "Report: one HTML file that opens anywhere"
     suffix = ".html"
     content_type = "text/html"
 
@@ -74,7 +74,7 @@ def _text(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """As a policy names what it allows."""
+    """A hash in the syntax of content security policies."""
     return f"'sha256-{_base64(hashlib.sha256(text.encode()).digest())}'"
 
 

@@ -1,4 +1,4 @@
-"""A run as Parquet: a zip with a file for each kind of records, which pandas, DuckDB and others read."""
+"""Parquet export: a zip with a file for each kind of records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Parquet:
     content_type = "application/zip"
 
     def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
-        # what is in it is compressed already
+        # the files are compressed already
         write_zip(file, zipfile.ZIP_STORED, ".parquet", scope, progress, partial(_write, title))
 
 

@@ -1,7 +1,7 @@
-"""What a run's own file has of it: what its page would ask a server for, by path, each packed with gzip.
+"""Contents of the HTML report: the responses that the run's page loads, by path, compressed with gzip.
 
-Tiles are there from the level that shows the whole run at once down to that on which every span is drawn as
-itself, or until they take more than BYTES_OF_A_TASK for each task.
+Tiles are included from the level that shows the whole run down to the level with individual spans, as long
+as they take at most BYTES_OF_A_TASK for each task.
 """
 
 from __future__ import annotations

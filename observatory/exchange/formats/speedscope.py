@@ -1,4 +1,4 @@
-"""The profiles of a run for speedscope: of all tasks, of those of each prefix, and of the event loops."""
+"""Speedscope export: profiles of all tasks, of each prefix, and of the event loops."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Speedscope:
 
 
 def _by_profile(rows: Sequence[tuple[int, bool, str, int, int]]) -> dict[str, dict[int, int]]:
-    """How often each stack was seen, by the name of the profile: all tasks, the most seen prefixes first."""
+    """Samples by stack, for each profile: all tasks first, then by number of samples."""
     found: dict[str, dict[int, int]] = {"All tasks": {}}
     for source, in_scheduler, prefix, stack, count in rows:
         for name in _names(source, in_scheduler, prefix):
@@ -83,14 +83,14 @@ def _profile(name: str, counts: dict[int, int], samples: dict[int, list[int]]) -
 
 
 class _Frames:
-    """The frames that are named, each once."""
+    """Collects distinct frames."""
 
     def __init__(self) -> None:
         self.found: list[dict[str, Any]] = []
         self._indices: dict[str, int] = {}
 
     def index(self, line: str) -> int:
-        """Of a line of a stack: name, file and line, tab-separated."""
+        """Index of the frame in a line of a stack: name, file and line, tab-separated."""
         if line not in self._indices:
             self._indices[line] = len(self.found)
             name, file, number = (*line.split("\t"), "", "")[:3]

@@ -1,4 +1,4 @@
-"""A run in the Trace Event Format, for Perfetto and chrome://tracing: a process a worker, a thread a lane."""
+"""Trace Event Format export for Perfetto and chrome://tracing: workers as processes, lanes as threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNTERS = {
     "observatory_worker_cpu_percent": ("CPU", "percent"),
     "observatory_cluster_tasks": ("tasks", "tasks"),
 }
-"""what a metric's counter is called, and its unit"""
+"""name and unit of each metric's counter"""
 SPANS = Shown(
     RECORD_KINDS["span"],
     [
@@ -43,7 +43,7 @@ SPANS = Shown(
 SAMPLES = Shown(RECORD_KINDS["sample"], ["worker", "worker_name", "metric", "labels", "value"])
 EVENTS = Shown(RECORD_KINDS["event"], ["worker", "worker_name", "kind", "message", "detail"])
 CLUSTER = 0
-"""the process of what belongs to no worker"""
+"""process id of records without a worker"""
 ROWS_OF_A_LANE = 1_000
 
 

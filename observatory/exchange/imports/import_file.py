@@ -22,8 +22,8 @@ from observatory.exchange.imports import task_streams
 from observatory.exchange.imports.destination import Destination, make_run, refuse_known
 from observatory.exchange.imports.refusal import Refused
 from observatory.exchange.imports.unpacking import head_of
-from observatory.runs.figures import count
 from observatory.runs.models import Run
+from observatory.runs.refresh import refresh_figures
 from observatory.store.connection import connect
 from observatory.store.transfer.extract_tables import TABLES
 from observatory.store.transfer.loading import Loader, LoadError, new_cluster_id
@@ -62,7 +62,7 @@ def import_file(path: Path, destination: Destination, progress: Progress) -> Run
     else:
         run = _import_told(path, _reader_of(head), destination, progress)
     try:
-        count(run)
+        refresh_figures(run)
     except (psycopg.Error, DatabaseError):  # sums of absurd numbers
         log.exception("the figures of run %d aren't counted", run.pk)
     return run

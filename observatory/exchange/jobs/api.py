@@ -1,4 +1,4 @@
-"""`/api/v1/jobs`: how far exports and imports are."""
+"""REST API of export and import jobs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class JobOut(Schema):
     message: str
     file_name: str
     size: int
-    """bytes; 0 until it is done"""
+    """bytes; 0 until the job is done"""
     download: str | None
-    """its path, once an export is done"""
+    """path of the file of a finished export"""
     run: int | None
-    """what an import became, or an export is of"""
+    """the exported or imported run"""
 
 
 @router.get("/jobs/{int:job_id}", response=JobOut)
 def job(request: HttpRequest, job_id: int) -> dict[str, Any]:
-    """An export or import of yours."""
+    """One of your exports or imports."""
     found = get_job(cast(User, request.user), job_id)
     is_download = found.kind == Job.Kind.EXPORT and found.state == Job.State.DONE
     return {

@@ -1,4 +1,4 @@
-"""The files of jobs: in `exchange/` in the data folder, private; web and worker have to share it."""
+"""Files of jobs, in `exchange/` in the data folder, which web and worker share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def path_of(job: int) -> Path:
 
 
 def create(job: int) -> BinaryIO:
-    """The job's file, new and empty. Raises OSError."""
+    """Creates the job's file. Raises OSError."""
     folder = _folder()
     folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     folder.chmod(PRIVATE_FOLDER)
@@ -32,7 +32,7 @@ def remove(job: int) -> None:
 
 
 def remove_older(seconds: float) -> int:
-    """Removes what is older, also what no job knows of; how many files."""
+    """Removes older files, with or without a job; returns their number."""
     oldest = time.time() - seconds
     old = [path for path in _folder().glob("*") if path.stat().st_mtime < oldest]
     for path in old:

@@ -1,4 +1,4 @@
-"""Starts jobs, tells how far they are, and cancels them."""
+"""Starts, finds and cancels jobs."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from observatory.exchange.tasks import work
 from observatory.runs.models import Run
 
 MOST_AT_ONCE = 3
-"""jobs of one person that wait or run"""
+"""waiting and running jobs of one user"""
 MOST_KEPT = 20
-"""jobs of one person whose files are kept: the oldest go"""
+"""jobs of one user; the oldest are removed with their files"""
 UNSAFE = re.compile(r"[^\w.+-]+")
 
 
 class TooMany(ValueError):
-    """Somebody has as many jobs as one may have; the message says so."""
+    """The user has MOST_AT_ONCE waiting and running jobs."""
 
 
 def visible_jobs(user: User) -> QuerySet[Job]:
-    """Those that `user` started, of projects that `user` may still see."""
+    """Jobs that `user` started, in projects that `user` may still see."""
     found = Job.objects.filter(user=user, project__in=visible_projects(user))
     return found.select_related("run", "run__cluster", "project")
 
 
 def get_job(user: User, job_id: int) -> Job:
-    """Raises Http404 for a job that isn't there and one that isn't `user`'s alike."""
+    """Raises Http404, the same for a job that doesn't exist and for another user's."""
     job = visible_jobs(user).filter(pk=job_id).first()
     if job is None:
-        raise Http404("There is no such export or import, or it isn't yours.")
+        raise Http404("This export or import doesn't exist, or it isn't yours.")
     return job
 
 
 def start_export(user: User, run: Run, format: str) -> Job:
-    """Raises TooMany, and KeyError for a format that there isn't."""
+    """Raises TooMany, and KeyError for an unknown format."""
     name = UNSAFE.sub("-", run.name).strip("-.")[:100] or "run"
     return _start(
         Job(
@@ -60,7 +60,7 @@ def start_export(user: User, run: Run, format: str) -> Job:
 
 
 def start_import(user: User, project: Project, file_name: str, parts: Iterable[bytes], name: str = "") -> Job:
-    """Keeps the file and starts its import. Raises TooMany, and OSError where there is no room."""
+    """Saves the file and starts its import. Raises TooMany, and OSError if the disk is full."""
     job = Job(kind=Job.Kind.IMPORT, user=user, project=project, name=name, file_name=file_name[:255])
     return _start(job, parts)
 
@@ -84,7 +84,7 @@ def _start(job: Job, parts: Iterable[bytes] = ()) -> Job:
 
 
 def cancel(job: Job) -> bool:
-    """Whether it was still to be cancelled. One that runs notices within a second or so."""
+    """Returns whether the job was open. A running job stops within about a second."""
     over = {"state": Job.State.CANCELLED, "finished": now()}
     cancelled = Job.objects.filter(pk=job.pk, state__in=OPEN).update(**over)
     waited = job.state == Job.State.WAITING
@@ -96,7 +96,7 @@ def cancel(job: Job) -> bool:
 def _refuse_too_many(user: User) -> None:
     if Job.objects.filter(user=user, state__in=OPEN).count() >= MOST_AT_ONCE:
         raise TooMany(
-            f"{MOST_AT_ONCE} exports and imports of yours wait or run: let one finish, or cancel it."
+            f"{MOST_AT_ONCE} of your exports and imports are waiting or running. Wait for one, or cancel it."
         )
     over = Job.objects.filter(~Q(state__in=OPEN), user=user)
     for old in over[MOST_KEPT - MOST_AT_ONCE :]:

@@ -1,4 +1,4 @@
-"""How far a job is, and whether it is still wanted: both are its row's."""
+"""Progress and cancellation of jobs, through the job's row."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from observatory.exchange.formats.base import Cancelled, Progress
 from observatory.exchange.models import Job
 
 SECONDS_BETWEEN = 0.5
-"""at least, between two looks at the row"""
+"""minimum between two updates of the row"""
 
 
 def progress_of(job: Job) -> Progress:
-    """Writes the job's progress to its row, twice a second at most; raises Cancelled when it isn't wanted."""
+    """Writes the job's progress to its row, at most twice a second. Raises Cancelled if it was cancelled."""
     last = 0.0
 
     def progress(done: float) -> None:

@@ -1,4 +1,4 @@
-"""One's personal access tokens: made, shown once, listed, revoked."""
+"""Personal access tokens: list, create, revoke."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from observatory.pages.accounts.forms import AccessTokenForm
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def token_list(request: HttpRequest) -> HttpResponse:
-    """POST makes a token and shows its secret this once: it is kept nowhere."""
+    """The user's tokens. POST creates one and shows its secret, which isn't stored."""
     user = cast(User, request.user)
     form = AccessTokenForm(request.POST if request.method == "POST" else None)
     made = None
@@ -38,5 +38,5 @@ def token_list(request: HttpRequest) -> HttpResponse:
 @require_POST
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
     access_tokens.revoke(cast(User, request.user), token_id)
-    messages.success(request, "The token is revoked: programs that use it are refused from now on.")
+    messages.success(request, "The token is revoked. Programs can no longer use it.")
     return redirect("access-tokens")

@@ -1,4 +1,4 @@
-"""Signing in and out, one-time links, and one's password."""
+"""Sign-in with one-time links, and passwords."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SignIn(LoginView):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def one_time_link(request: HttpRequest, number: str, token: str) -> HttpResponse:
-    """Shows a button; only pressing it uses the link, so that previews and link scanners don't use it up."""
+    """Shows a button that uses the link, so that previews and link scanners don't use it."""
     if request.method != "POST":
         user = user_of_link(number, token)
     else:
@@ -53,13 +53,13 @@ def one_time_link(request: HttpRequest, number: str, token: str) -> HttpResponse
 @sensitive_post_parameters()
 @never_cache
 def password(request: HttpRequest) -> HttpResponse:
-    """Changes one's password, or sets the first one after a one-time link."""
+    """Changes the user's password, or sets the first one after a one-time link."""
     user = cast(User, request.user)
     form_class = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
     form = form_class(user, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         update_session_auth_hash(request, form.save())
-        messages.success(request, "Your password is set. Sign in with it from now on.")
+        messages.success(request, "Your password is set.")
         return redirect(settings.LOGIN_REDIRECT_URL)
     return render(
         request, "pages/accounts/password.html", {"form": form, "first": not user.has_usable_password()}
@@ -68,7 +68,7 @@ def password(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def admin_sign_in(request: HttpRequest) -> HttpResponse:
-    """The admin's sign-in page is ours."""
+    """Replaces the admin's sign-in page."""
     if request.user.is_authenticated:
-        raise PermissionDenied("The administration is for staff. A superuser can make you one.")
+        raise PermissionDenied("Only staff have access to the admin. Ask a superuser for staff status.")
     return redirect_to_login(request.GET.get("next", "/admin/"))

@@ -12,7 +12,7 @@ from observatory.pages.clusters.tags import timeline_url
 
 register = template.Library()
 
-LEAST_AROUND = timedelta(seconds=30)
+MIN_AROUND = timedelta(seconds=30)
 SHARE_AROUND = 0.25
 """share of an alert's duration, on both sides"""
 
@@ -39,6 +39,6 @@ def subject(alert: Alert) -> str:
 def alert_moment_url(alert: Alert, now: datetime) -> str:
     """The URL of the timeline that shows the whole alert, with the playhead where it fired."""
     stop = alert.resolved or min(now, max(alert.cluster.last_seen, alert.pending))
-    around = max((stop - alert.pending) * SHARE_AROUND, LEAST_AROUND)
+    around = max((stop - alert.pending) * SHARE_AROUND, MIN_AROUND)
     window = (alert.pending - around, stop + around)
     return timeline_url(alert.cluster_id, began(alert), *window, worker=alert.worker_id)

@@ -27,7 +27,7 @@ from observatory.pages.alerts.history_chart import draw
 from observatory.pages.site.context import firing_flag
 
 PAGE_SIZE = 50
-LARGEST_ID = 2**31 - 1
+MAX_ID = 2**31 - 1
 COLUMNS = (
     ("rule", "Alert", ""),
     ("severity", "Severity", "-"),
@@ -111,7 +111,7 @@ def silence_alert(request: HttpRequest, alert_id: int) -> HttpResponse:
 def flag(request: HttpRequest) -> HttpResponse:
     """The flag in the header of a page, optionally of the page of `?cluster=`."""
     text = request.GET.get("cluster", "")
-    cluster = int(text) if text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST_ID else None
+    cluster = int(text) if text.isdecimal() and len(text) <= 10 and int(text) <= MAX_ID else None
     return render(request, "pages/alerts/alert_flag.html", firing_flag(cast(User, request.user), cluster))
 
 

@@ -1,4 +1,4 @@
-"""The list of clusters, and the timeline page of one."""
+"""The list of clusters, and the timeline of a cluster."""
 
 from __future__ import annotations
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from django import template
 
 from observatory.clusters.formatting import format_percent, format_points
-from observatory.comparison.history import Changed, Measure
+from observatory.comparison.history import Measure, MeasureChange
 
 register = template.Library()
 
 
 @register.filter
-def change_text(changed: Changed, measure: Measure) -> str:
+def change_text(changed: MeasureChange, measure: Measure) -> str:
     """ "slower by 22 %", "idle: more by 12 percentage points"."""
-    before, after = changed.change.before, changed.change.after
+    before, after = changed.point.before, changed.point.after
     word = measure.more if after > before else measure.less
     if measure.unit != "share" and not before:
         return f"{measure.name.lower()} {word} than none"

@@ -1,4 +1,4 @@
-"""Two runs beside each other, and the history of a run's name."""
+"""Comparison of two runs, and the history of all runs of a name."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from observatory.clusters.access import get_project
-from observatory.comparison.candidates import MOST_EARLIER, earlier_runs, runs_of_name, runs_to_compare
 from observatory.comparison.history import MEASURES, MOST_RUNS, history
+from observatory.comparison.run_selection import MOST_EARLIER, earlier_runs, runs_of_name, runs_to_compare
 from observatory.pages.site.query import query_text
 from observatory.runs.access import get_run, visible_runs
 
-OFFERED = 30
+CHOICES = 30
 """runs to choose from"""
 USUAL_LAST = 5
+"""earlier runs whose median is offered"""
 
 
 @require_safe
 def compare_page(request: HttpRequest) -> HttpResponse:
-    """The page of two runs, whose script asks the API; without both of them one to choose them."""
+    """Two runs, which the page's script loads from the API; without both runs, a page to choose them."""
     user = cast(User, request.user)
     a, b, last = (_number(request.GET, name) for name in ("a", "b", "last"))
     if a is None or (b is None and last is None):
@@ -48,7 +49,7 @@ def history_page(request: HttpRequest) -> HttpResponse:
     chosen = chosen if chosen in MEASURES else "duration"
     points = history(runs_of_name(user, name, project.slug)[:MOST_RUNS], MEASURES[chosen])
     if not points:
-        raise Http404("There is no run of this name in the project, or you may not see it.")
+        raise Http404("This project has no run with this name, or you don't have access to it.")
     context = {
         "name": name,
         "current_project": project,
@@ -56,17 +57,17 @@ def history_page(request: HttpRequest) -> HttpResponse:
         "chosen": chosen,
         "measure": MEASURES[chosen],
         "points": points,
-        "changed": [point for point in points if point.changed],
+        "changes": [point for point in points if point.change],
         "most": MOST_RUNS,
     }
     return render(request, "pages/comparison/history.html", context)
 
 
 def _choices(user: User, a: int | None) -> dict[str, Any]:
-    """Of the first run, or of the one to compare it with: first those of its name."""
+    """Choices of the first run, or of the second: runs with the same name come first."""
     runs = visible_runs(user).order_by("-start", "-pk")
     if a is None:
-        return {"runs": runs[:OFFERED]}
+        return {"runs": runs[:CHOICES]}
     run = get_run(user, a)
     same = runs_of_name(user, run.name, run.cluster.project.slug).exclude(pk=run.pk)
     rest = runs.filter(cluster__project=run.cluster.project).exclude(name=run.name)
@@ -75,16 +76,16 @@ def _choices(user: User, a: int | None) -> dict[str, Any]:
         "a": run,
         "current_project": run.cluster.project,
         "earlier": earlier,
-        "same": same[:OFFERED],
-        "runs": rest[:OFFERED],
+        "same": same[:CHOICES],
+        "runs": rest[:CHOICES],
     }
 
 
 def _number(query: QueryDict, name: str) -> int | None:
-    """None where it isn't given. Raises Http404 for what is no number of a run."""
+    """None if it isn't given. Raises Http404 if it can't be the number of a run."""
     text = query.get(name, "")
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise Http404(f"{name} is {text[:50]!r}: it has to be a number.")
+        raise Http404(f"The parameter {name} must be the number of a run, not {text[:50]!r}.")
     return int(text)

@@ -1,4 +1,4 @@
-"""The errors of a cluster's tasks: grouped, as a list, and the page that tells all about one."""
+"""Task errors of a cluster: groups, a list, and the page of one error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_PAGES = 1_000
 
 @require_safe
 def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
-    """The groups of errors or, where the query string has a type, the errors of that type."""
+    """Groups of errors or, with a type in the query string, the errors of this type."""
     cluster = get_cluster(request, cluster_id)
     wanted = _wanted(request)
     if wants_csv(request):
@@ -50,7 +50,7 @@ def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpRes
     with read_connection() as connection, snapshot(connection):
         error = task_error(connection, cluster.pk, error_id)
         if error is None:
-            raise Http404("There is no such error: what is older than the project keeps is removed.")
+            raise Http404("This error doesn't exist, or it is past the project's retention.")
         story = task_history(connection, cluster.pk, error.key)
         minutes = worker_last_minutes(connection, cluster.pk, error, story.transitions)
     context = {
@@ -64,7 +64,7 @@ def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpRes
 
 
 def _csv(cluster: Cluster, wanted: ErrorFilter) -> HttpResponse:
-    """The errors that the groups, or the list, are of."""
+    """The filtered errors, not grouped."""
     with read_connection() as connection:
         errors = task_errors(connection, cluster.pk, wanted, MOST_ROWS + 1)
     header = ("time", "exception", "prefix", "key", "outcome", "message", "worker", "retries", "dependents")

@@ -1,4 +1,4 @@
-"""The page that offers a run in every format."""
+"""Export of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from observatory.pages.runs.run_views import run_frame, run_of
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_export(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The formats, and what was asked for lately; POST starts an export."""
+    """The formats and recent exports; POST starts an export."""
     user = cast(User, request.user)
     run = run_of(request, run_id)
     problem = ""
@@ -25,7 +25,7 @@ def run_export(request: HttpRequest, run_id: int) -> HttpResponse:
         try:
             return redirect("job", jobs.start_export(user, run, request.POST.get("format", "")).pk)
         except KeyError:
-            problem = "Choose one of the formats."
+            problem = "Choose one of these formats."
         except jobs.TooMany as error:
             problem = str(error)
     context = {

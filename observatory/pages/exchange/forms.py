@@ -1,5 +1,3 @@
-"""The form that a file is imported with."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,8 +12,8 @@ from observatory.clusters.models import Project
 from observatory.runs.models import LONGEST_NAME
 
 HELP = (
-    "A bundle of an Observatory, a cluster dump of Dask (.msgpack.gz or .yaml), "
-    "or a list of get_task_stream saved as JSON."
+    "A bundle from Observatory, a cluster dump from Dask (.msgpack.gz or .yaml), "
+    "or the result of get_task_stream as JSON."
 )
 
 
@@ -23,7 +21,7 @@ class ImportForm(forms.Form):
     file = forms.FileField(help_text=HELP)
     project: forms.ModelChoiceField[Project] = forms.ModelChoiceField(queryset=None, empty_label=None)
     name = forms.CharField(
-        max_length=LONGEST_NAME, required=False, help_text="Of the run. Left empty: the one in the file."
+        max_length=LONGEST_NAME, required=False, help_text="Name of the run. Default: the name in the file."
     )
 
     def __init__(self, user: access.Person, data: Any = None, files: Any = None) -> None:
@@ -36,5 +34,5 @@ class ImportForm(forms.Form):
     def clean_file(self) -> UploadedFile[bytes]:
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         if (file.size or 0) > settings.IMPORT_LIMIT:
-            raise ValidationError(f"It is larger than {settings.IMPORT_LIMIT >> 20:,} MiB.")
+            raise ValidationError(f"The file is larger than {settings.IMPORT_LIMIT >> 20:,} MiB.")
         return file

@@ -1,4 +1,4 @@
-"""The page that takes files: bundles, dumps of clusters, lists of the task stream."""
+"""Import of files."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from observatory.pages.exchange.forms import ImportForm
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_page(request: HttpRequest) -> HttpResponse:
-    """The form, and what was imported lately; POST starts an import."""
+    """The form and recent imports; POST starts an import."""
     user = cast(User, request.user)
     if not access.projects_to_set_targets_in(user).exists():
-        raise PermissionDenied("Only editors and owners of a project import into it.")
+        raise PermissionDenied("Only editors and owners of a project can import files.")
     form = ImportForm(user, request.POST, request.FILES) if request.method == "POST" else ImportForm(user)
     if form.is_valid():
-        told = form.cleaned_data
-        file = told["file"]
+        values = form.cleaned_data
+        file = values["file"]
         try:
-            job = jobs.start_import(user, told["project"], file.name, file.chunks(), told["name"])
+            job = jobs.start_import(user, values["project"], file.name, file.chunks(), values["name"])
         except jobs.TooMany as error:
             form.add_error(None, str(error))
         except OSError as error:
-            form.add_error("file", f"It can't be kept: {error.strerror}.")
+            form.add_error("file", f"The file can't be saved: {error.strerror}.")
         else:
             return redirect("job", job.pk)
     context = {

@@ -1,4 +1,4 @@
-"""The page of one export or import: how far it is, Cancel, and what came of it."""
+"""Page of an export or import job: progress, cancel, result."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def cancel(request: HttpRequest, job_id: int) -> HttpResponse:
 
 @require_GET
 def download(request: HttpRequest, job_id: int) -> FileResponse:
-    """The file of an export that is done."""
+    """The file of a finished export."""
     job = _job(request, job_id)
     format = FORMATS.get(job.format)
     if job.kind != Job.Kind.EXPORT or job.state != Job.State.DONE or format is None:
-        raise Http404("There is no file to download.")
+        raise Http404("This job has no file to download.")
     try:
         file = folder.path_of(job.pk).open("rb")
     except FileNotFoundError:
-        raise Http404("The file is gone: files are kept for a day.") from None
+        raise Http404("The file was deleted after a day. Export the run again.") from None
     return FileResponse(file, as_attachment=True, filename=job.file_name, content_type=format.content_type)
 
 

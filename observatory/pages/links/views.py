@@ -1,4 +1,4 @@
-"""What a link to a run opens: for members the run itself, for anyone the run and nothing else."""
+"""Pages behind links to runs. Links for members redirect to the run; public links show only the run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def link_page(request: HttpRequest, token: str) -> HttpResponse:
 @login_not_required
 @require_safe
 def link_picture(request: HttpRequest, token: str) -> HttpResponse:
-    """For the preview where the link was pasted."""
+    """Preview picture for sites where the link is posted."""
     link = find_public_link(token)
     return _private(HttpResponse(picture(link.run, scope_of_link(link)), content_type="image/png"))
 
@@ -62,7 +62,7 @@ def link_picture(request: HttpRequest, token: str) -> HttpResponse:
 def link_logs(request: HttpRequest, token: str) -> HttpResponse:
     link = find_public_link(token)
     if not link.shows_logs:
-        raise Http404("Log lines aren't shared with this link.")
+        raise Http404("This link doesn't share log lines.")
     wanted = LogFilter(**_window(scope_of_link(link)))
     with read_connection() as connection:
         lines = lines_before(connection, link.run.cluster_id, wanted, LINES + 1, None)
@@ -75,7 +75,7 @@ def link_logs(request: HttpRequest, token: str) -> HttpResponse:
 def link_errors(request: HttpRequest, token: str) -> HttpResponse:
     link = find_public_link(token)
     if not link.shows_tracebacks:
-        raise Http404("Errors aren't shared with this link.")
+        raise Http404("This link doesn't share errors.")
     wanted = ErrorFilter(**_window(scope_of_link(link)))
     with read_connection() as connection:
         errors = task_errors(connection, link.run.cluster_id, wanted, ERRORS + 1, None, with_tracebacks=True)
@@ -101,7 +101,7 @@ def _window(scope: Scope) -> dict[str, Any]:
 
 
 def _private(response: HttpResponse) -> HttpResponse:
-    """Not in a cache, where it would outlive the link; not in a search engine; not told to other sites."""
+    """Keeps the page out of caches, where it would outlive the link, and of search engines and referrers."""
     response["Cache-Control"] = "private, no-store"
     response["X-Robots-Tag"] = "noindex"
     response["Referrer-Policy"] = "no-referrer"

@@ -1,4 +1,4 @@
-"""The log lines of a cluster's processes."""
+"""Log lines of a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEVELS = {10: "Debug", 20: "Info", 30: "Warning", 40: "Error", 50: "Critical"}
 
 @require_safe
 def log_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
-    """Newest first; `older` and `newer` go on from a line."""
+    """Newest first. `older` and `newer` are positions to continue from."""
     cluster = get_cluster(request, cluster_id)
     wanted = _wanted(request)
     if wants_csv(request):

@@ -1,4 +1,4 @@
-"""A project's ingest tokens: made, shown once, listed, revoked."""
+"""Ingest tokens of a project: create and revoke."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from observatory.pages.projects.views import show_project
 @require_POST
 @never_cache
 def make_token(request: HttpRequest, slug: str) -> HttpResponse:
-    """Answers with the project's page, which shows the secret this once: it is kept nowhere."""
+    """Shows the project's page with the secret, which isn't stored."""
     project = _settable(request, slug)
     form = IngestTokenForm(request.POST)
     if not form.is_valid():
@@ -33,12 +33,12 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def revoke_token(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
     tokens.revoke(_settable(request, slug), token_id)
-    messages.success(request, "The token is revoked: agents that use it are refused from now on.")
+    messages.success(request, "The token is revoked. Agents can no longer use it.")
     return redirect("project", slug)
 
 
 def _settable(request: HttpRequest, slug: str) -> Project:
     project = access.get_project(cast(User, request.user), slug)
     if not access.may_set_targets(cast(User, request.user), project):
-        raise PermissionDenied("Only editors and owners of a project make and revoke its tokens.")
+        raise PermissionDenied("Only editors and owners of a project can create and revoke its tokens.")
     return project

@@ -1,4 +1,4 @@
-"""The list of projects; one project's retention, members and ingest tokens."""
+"""The list of projects, and a project's settings, members and ingest tokens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def project_list(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def project_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """A project; POST by an owner changes its name and retention."""
+    """A project; POST by an owner changes its settings."""
     project = access.get_project(cast(User, request.user), slug)
     if request.method != "POST":
         return show_project(request, project)
@@ -38,7 +38,7 @@ def project_page(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return show_project(request, project, form=form)
     form.save()
-    messages.success(request, "The project is changed.")
+    messages.success(request, "The project is saved.")
     return redirect("project", slug)
 
 
@@ -49,7 +49,7 @@ def add_member(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return show_project(request, project, member_form=form)
     form.save()
-    messages.success(request, f"{form.instance.user.get_username()} is a member now.")
+    messages.success(request, f"{form.instance.user.get_username()} is now a member.")
     return redirect("project", slug)
 
 
@@ -58,13 +58,13 @@ def add_member(request: HttpRequest, slug: str) -> HttpResponse:
 def change_member(request: HttpRequest, slug: str, membership_id: int) -> HttpResponse:
     """Sets a member's role, or removes the member when `role` is empty."""
     project = _managed(request, slug)
-    # locked: two owners who remove each other must not both succeed
+    # locked: two owners can't remove each other at the same time
     members = list(project.memberships.select_for_update().order_by("pk"))
     membership = get_object_or_404(Membership, project=project, pk=membership_id)
     role = request.POST.get("role", "")
     owners = [member for member in members if member.role == Membership.Role.OWNER]
     if owners == [membership] and role != Membership.Role.OWNER:
-        messages.error(request, "A project needs an owner: make somebody else one first.")
+        messages.error(request, "A project needs an owner. Make another member an owner first.")
     elif not role:
         membership.delete()
     elif role in Membership.Role.values:
@@ -76,7 +76,7 @@ def change_member(request: HttpRequest, slug: str, membership_id: int) -> HttpRe
 def _managed(request: HttpRequest, slug: str) -> Project:
     project = access.get_project(cast(User, request.user), slug)
     if not access.may_manage(cast(User, request.user), project):
-        raise PermissionDenied("Only owners of a project change it.")
+        raise PermissionDenied("Only owners of a project can change it.")
     return project
 
 
@@ -88,8 +88,8 @@ def show_project(
     token_form: IngestTokenForm | None = None,
     made: tuple[IngestToken, str] | None = None,
 ) -> HttpResponse:
-    """The page of a project: with a form that was refused, or a token just made and its secret."""
-    refused = form is not None or member_form is not None or token_form is not None
+    """The page of a project, with an invalid form, or with a new token and its secret."""
+    is_invalid = form is not None or member_form is not None or token_form is not None
     user = cast(User, request.user)
     context = {
         "project": Project.objects.get(pk=project.pk),
@@ -105,4 +105,4 @@ def show_project(
         "made": made,
         "origin": request.build_absolute_uri("/").rstrip("/"),
     }
-    return render(request, "pages/projects/project.html", context, status=422 if refused else 200)
+    return render(request, "pages/projects/project.html", context, status=422 if is_invalid else 200)

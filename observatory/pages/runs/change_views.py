@@ -1,4 +1,4 @@
-"""What is changed of runs: one by its form, many by what was ticked in a list."""
+"""Changes to runs: the settings of one, and actions on those selected in a list."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def settings(request: HttpRequest, run_id: int) -> HttpResponse:
     form = RunForm(request.POST if request.method == "POST" else None, instance=run)
     if request.method == "POST" and form.is_valid():
         form.save()
-        messages.success(request, f"{run.name} is changed.")
+        messages.success(request, f"{run.name} is saved.")
         return redirect("run-settings", run_id)
     context = {**frame, "name": name, "form": form}
     return render(request, "pages/runs/settings.html", context, status=422 if form.errors else 200)
@@ -45,34 +45,34 @@ def settings(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 def change(request: HttpRequest) -> HttpResponse:
-    """Does what `action` says to the runs that are ticked; deleting them is asked about first."""
-    runs = _ticked(request)
+    """Applies `action` to the selected runs; deleting needs a confirmation."""
+    runs = _selected(request)
     action = request.POST.get("action", "")
     if not runs:
-        messages.error(request, "Tick the runs to change first.")
+        messages.error(request, "Select some runs first.")
     elif action == "delete":
-        return _ask(request, runs)
+        return _confirm_deletion(request, runs)
     elif action in ("pin", "unpin"):
         changed = runs.exclude(pinned=action == "pin").update(pinned=action == "pin")
-        messages.success(request, f"{_many(changed)} {action}ned.")
+        messages.success(request, f"{_runs_are(changed)} {action}ned.")
     elif action in ("tag", "untag"):
         _tag(request, runs, action == "tag")
     else:
-        messages.error(request, "Choose what to do with the runs.")
+        messages.error(request, "Choose an action for the selected runs.")
     return redirect(_back(request))
 
 
 @require_POST
 def delete(request: HttpRequest) -> HttpResponse:
-    """Deletes the runs that were asked about, and the links to them."""
-    runs = _ticked(request)
+    """Deletes runs and the links to them, after the confirmation."""
+    runs = _selected(request)
     number = len(runs)
     runs.delete()
-    messages.success(request, f"{_many(number)} deleted. What was recorded of the clusters stays.")
+    messages.success(request, f"{_runs_are(number)} deleted. The records of their clusters stay.")
     return redirect(_back(request))
 
 
-def _ask(request: HttpRequest, runs: QuerySet[Run]) -> HttpResponse:
+def _confirm_deletion(request: HttpRequest, runs: QuerySet[Run]) -> HttpResponse:
     runs = runs.select_related("cluster").annotate(links=Count("permalinks")).order_by("-links", "-start")
     links = sum(run.links for run in runs)
     context = {"runs": runs, "links": links, "back": _back(request)}
@@ -83,22 +83,22 @@ def _tag(request: HttpRequest, runs: QuerySet[Run], add: bool) -> None:
     try:
         name, value = parse_tag(request.POST.get("tag", ""))
         with transaction.atomic():
-            # locked: two people who tag the same run must both succeed
+            # locked, so that concurrent changes of tags don't overwrite each other
             locked = list(runs.select_for_update())
             for run in locked:
-                kept = {other: text for other, text in run.tags.items() if other != name}
-                run.tags = bounded({**run.tags, name: value}) if add else kept
+                remaining = {other: text for other, text in run.tags.items() if other != name}
+                run.tags = bounded({**run.tags, name: value}) if add else remaining
             Run.objects.bulk_update(locked, ["tags"])
     except ValidationError as error:
         messages.error(request, f"No tag was changed. {error.messages[0]}")
     else:
         messages.success(
-            request, f"{_many(len(locked))} changed: the tag “{name}” is {'set' if add else 'gone'}."
+            request, f"{_runs_are(len(locked))} changed: the tag “{name}” is {'set' if add else 'removed'}."
         )
 
 
-def _ticked(request: HttpRequest) -> QuerySet[Run]:
-    """The runs that were ticked and are still there. Raises PermissionDenied if one isn't to be changed."""
+def _selected(request: HttpRequest) -> QuerySet[Run]:
+    """The selected runs that still exist. Raises PermissionDenied if the user can't change one of them."""
     user = cast(User, request.user)
     ids = [
         int(text)
@@ -112,10 +112,10 @@ def _ticked(request: HttpRequest) -> QuerySet[Run]:
 
 
 def _back(request: HttpRequest) -> str:
-    """The list that the request came from."""
+    """The list to return to."""
     back = request.POST.get("back", "")
     return back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else reverse("runs")
 
 
-def _many(number: int) -> str:
+def _runs_are(number: int) -> str:
     return "One run is" if number == 1 else f"{format_count(number)} runs are"

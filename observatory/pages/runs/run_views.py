@@ -1,4 +1,4 @@
-"""One run: its timeline, and the links that share it."""
+"""A run: its timeline and its links."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from observatory.runs.sharing import links
 
 
 def run_of(request: HttpRequest, run_id: int) -> Run:
-    """Raises Http404 for a run that isn't there and one that one may not see alike."""
+    """Raises Http404, the same for a run that doesn't exist and for one that the user may not see."""
     return get_run(cast(User, request.user), run_id)
 
 
 def run_frame(request: HttpRequest, run: Run, tab: str) -> dict[str, Any]:
-    """What the template around every page of a run shows; `tab` is the one that is open."""
+    """Context that all pages of a run share; `tab` is the open one."""
     return {
         "run": run,
         "cluster": run.cluster,
@@ -49,13 +49,13 @@ def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_links(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The run's links, and a form that makes one; `place` in the query string is what was on screen."""
+    """The run's links. POST creates one that opens the view in `place`, the query string of the timeline."""
     run = run_of(request, run_id)
     frame = run_frame(request, run, "links")
     form = LinkForm(initial={"place": request.GET.urlencode()})
     if request.method == "POST":
         if not frame["may_change"]:
-            raise PermissionDenied("Editors and owners of the project share its runs.")
+            raise PermissionDenied("Only editors and owners of the project can share its runs.")
         form = LinkForm(request.POST)
         if form.is_valid():
             made = links.make_link(form.new_link(run), cast(User, request.user))
@@ -74,6 +74,6 @@ def run_links(request: HttpRequest, run_id: int) -> HttpResponse:
 def revoke_link(request: HttpRequest, run_id: int, link_id: int) -> HttpResponse:
     run = run_of(request, run_id)
     if not may_change_runs(cast(User, request.user), run):
-        raise PermissionDenied("Editors and owners of the project revoke links to its runs.")
+        raise PermissionDenied("Only editors and owners of the project can revoke links to its runs.")
     links.revoke(get_object_or_404(Permalink, pk=link_id, run=run))
     return redirect("run-links", run_id=run.pk)

@@ -1,4 +1,4 @@
-"""The list of runs, and the filters of it that somebody saved."""
+"""The list of runs, and saved filters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from observatory.runs.models import SavedFilter
 
 PAGE_SIZE = 50
 MOST_SAVED = 50
-"""filters of one person"""
+"""filters of one user"""
 COLUMNS = (
     ("name", "Run", ""),
     ("start", "Started (UTC)", "-"),
@@ -32,7 +32,7 @@ COLUMNS = (
     ("tasks", "Tasks", "-"),
     ("errors", "Errors", "-"),
 )
-"""that sort: what the query says, the heading, and how the first click sorts"""
+"""sortable: name in the query string, heading, prefix of the first sort order"""
 
 
 @require_safe
@@ -57,13 +57,13 @@ def cluster_runs(request: HttpRequest, cluster_id: int) -> HttpResponse:
 
 @require_POST
 def save_filter(request: HttpRequest) -> HttpResponse:
-    """Keeps the query under a name; one that has the name already is replaced."""
+    """Saves the query under a name, replacing an older filter of this name."""
     form = SavedFilterForm(request.POST)
     saved = SavedFilter.objects.filter(user=cast(User, request.user))
     if not form.is_valid():
-        messages.error(request, "A filter is saved under a name of up to 100 characters.")
+        messages.error(request, "Enter a name of at most 100 characters for the filter.")
     elif saved.count() >= MOST_SAVED and not saved.filter(name=form.cleaned_data["name"]).exists():
-        messages.error(request, f"{MOST_SAVED} filters are saved already: remove one first.")
+        messages.error(request, f"You have {MOST_SAVED} saved filters, the maximum. Remove one first.")
     else:
         query = {"query": form.cleaned_data["query"]}
         SavedFilter.objects.update_or_create(
@@ -109,7 +109,7 @@ def _csv(request: HttpRequest, cluster: Cluster | None = None) -> HttpResponse:
 
 
 def _runs(request: HttpRequest, cluster: Cluster | None = None) -> dict[str, Any]:
-    """What the table of runs shows."""
+    """Context of pages/runs/table.html."""
     user = cast(User, request.user)
     form = RunFilterForm(user, request.GET)
     wanted = form.run_filter(cluster.pk if cluster else None)
@@ -134,7 +134,7 @@ def _runs(request: HttpRequest, cluster: Cluster | None = None) -> dict[str, Any
 
 
 def _column(name: str, heading: str, first: str, order: str) -> dict[str, str]:
-    """A heading, whether the rows are sorted by it, and how a click sorts them."""
+    """Context of a column's heading: its current order, and the order that a click applies."""
     sorted_by = {name: "ascending", f"-{name}": "descending"}.get(order, "")
     turned = name if order.startswith("-") else f"-{name}"
     return {

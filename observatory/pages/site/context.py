@@ -1,4 +1,4 @@
-"""What every page's header shows."""
+"""Context of the header, on all pages."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
 
 
 def firing_flag(user: Person, cluster: int | None) -> dict[str, Any]:
-    """What alert_flag.html shows."""
+    """Context of alerts/alert_flag.html."""
     return {"flag_cluster": cluster, "firing": SimpleLazyObject(lambda: firing(user, cluster))}
 
 
 def _cluster(request: HttpRequest) -> int | None:
-    """The one whose page it is."""
+    """The id in the URL."""
     return request.resolver_match.kwargs.get("cluster_id") if request.resolver_match else None
 
 
 def _current(request: HttpRequest, projects: Any) -> Project | None:
     slug = request.GET.get("project", "")
-    # the page that refuses a NUL has this header too
+    # the error page for a NUL in the query string has this header, too
     return projects.filter(slug=slug).first() if slug and "\0" not in slug else None

@@ -1,4 +1,4 @@
-"""A table of a page as a CSV file: what its filters find, up to a number of rows."""
+"""Lists as CSV files, with the filters of their pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import slugify
 
-from observatory.exchange.formats.comma_separated import csv_lines
+from observatory.exchange.formats.csv_lines import csv_lines
 
 MOST_ROWS = 10_000
 
@@ -19,11 +19,11 @@ def wants_csv(request: HttpRequest) -> bool:
 
 
 def csv_response(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> HttpResponse:
-    """The first MOST_ROWS of the rows; a last line says that there are more."""
+    """The first MOST_ROWS rows; if there are more, the last line says so."""
     iterator = iter(rows)
     content = csv_lines([header, *islice(iterator, MOST_ROWS)])
     if next(iterator, None) is not None:
-        content += csv_lines([[f"There are more than these {MOST_ROWS} rows: narrow the filters."]])
+        content += csv_lines([[f"Only the first {MOST_ROWS:,} rows are included: narrow the filters."]])
     response = HttpResponse(content, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{slugify(name) or "table"}.csv"'
     response["Cache-Control"] = "private, no-store"

@@ -1,4 +1,4 @@
-"""What is answered when something is wrong: a page to people, JSON to programs."""
+"""Error responses: a page for browsers, JSON for the API."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ def is_api(request: HttpRequest) -> bool:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 400, "That request makes no sense", "What was sent could not be understood.")
+    return _answer(request, 400, "Bad request", "The address or form is invalid. Go back and try again.")
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _answer(request, 403, "You may not do that", str(exception) or "Ask an owner of the project.")
+    return _answer(request, 403, "Permission denied", str(exception) or "Ask an owner of the project.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    # an exception of the URL resolver lists all URLs
+    # the URL resolver's exception lists all URLs
     text = exception.args[0] if exception.args and isinstance(exception.args[0], str) else ""
-    return _answer(request, 404, "There is nothing here", text or "No page has this address.")
+    return _answer(request, 404, "Not found", text or "No page has this address.")
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return _answer(
         request,
         403,
-        "This form is too old",
-        "The page was open for too long, or cookies are blocked. Go back, reload the page and try again.",
+        "This form has expired",
+        "The page was open for too long, or cookies are blocked. Reload the page and try again.",
     )
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     if is_api(request):
-        return JsonResponse({"detail": "The server failed. Its log says why."}, status=500)
-    # no context processors: they ask the database, which may be what failed
+        return JsonResponse({"detail": "Server error. The server's log has the details."}, status=500)
+    # no context processors, since they query the database, which may be down
     return HttpResponse(render_to_string("pages/site/server_error.html"), status=500)
 
 

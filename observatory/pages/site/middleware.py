@@ -1,4 +1,4 @@
-"""What is asked of every request."""
+"""Middleware: sign-in, access tokens, and checks of every request."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from django.utils.deprecation import MiddlewareMixin
 from observatory.clusters import access_tokens
 from observatory.pages.site.errors import bad_request, is_api
 
-ASKS_FOR_A_TOKEN = ("/api/v1/ingest",)
+TOKEN_ENDPOINTS = ("/api/v1/ingest",)
 READS = ("GET", "HEAD")
-OF_LINKS = "/api/v1/r/"
-"""what a public link opens: its token is asked for, not a session"""
+PUBLIC_LINKS = "/api/v1/r/"
+"""authenticated by the link's token, not by a session"""
 
 
 @sync_only_middleware
 def in_one_thread(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Any:
-    """Stands innermost, so that all others run in the view's thread, not each in one of its own."""
+    """Innermost, so that all middleware runs in the view's thread instead of one thread each."""
     return get_response
 
 
 class AdminPolicyMiddleware(MiddlewareMixin):
-    """Adds ADMIN_POLICY to the policy of the admin's pages, which only staff get."""
+    """Adds ADMIN_POLICY to the content security policy of the admin's pages."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         match, user = request.resolver_match, getattr(request, "user", None)
@@ -46,17 +46,17 @@ class RefuseNulMiddleware(MiddlewareMixin):
 
 
 class SignInRequiredMiddleware(LoginRequiredMiddleware):
-    """Sign-in for everything that isn't marked `login_not_required`.
+    """Requires sign-in for all views that aren't marked `login_not_required`.
 
-    Sends people to the sign-in page, and tells programs that they aren't signed in.
+    Pages redirect to the sign-in page; the API returns 401.
     """
 
     def process_view(
         self, request: HttpRequest, view_func: Any, view_args: Any, view_kwargs: Any
     ) -> HttpResponseBase | None:
-        if request.method == "POST" and request.path in ASKS_FOR_A_TOKEN:
+        if request.method == "POST" and request.path in TOKEN_ENDPOINTS:
             return None
-        if request.method in READS and request.path.startswith(OF_LINKS):
+        if request.method in READS and request.path.startswith(PUBLIC_LINKS):
             return None
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if is_api(request) and request.method in READS and scheme.lower() == "bearer":
@@ -64,10 +64,10 @@ class SignInRequiredMiddleware(LoginRequiredMiddleware):
         return super().process_view(request, view_func, view_args, view_kwargs)
 
     def _with_token(self, request: HttpRequest, secret: str) -> HttpResponseBase | None:
-        """Who reads with a personal access token is its person; nothing can be changed with one."""
+        """Authenticates a read-only request by a personal access token."""
         user = access_tokens.user_of(secret)
         if user is None:
-            detail = "The access token is unknown, revoked or expired: make one at /account/tokens/."
+            detail = "The access token is unknown, revoked or expired. Create a new one at /account/tokens/."
             return JsonResponse({"detail": detail}, status=401)
         request.user = user
         return None
@@ -76,6 +76,6 @@ class SignInRequiredMiddleware(LoginRequiredMiddleware):
         self, request: HttpRequest, view_func: Any
     ) -> HttpResponseBase:
         if is_api(request):
-            detail = "Sign in first: this needs the cookie of a session, or to read, an access token."
+            detail = "Sign in, or send an access token (for reading only)."
             return JsonResponse({"detail": detail}, status=401)
         return super().handle_no_permission(request, view_func)

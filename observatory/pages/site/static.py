@@ -1,4 +1,4 @@
-"""Where static files come from, and how `collectstatic` keeps them: compressed, under one version."""
+"""Static files: Plotly from its wheel, and storage with bundles and compression for `collectstatic`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ BUNDLED = (
     "frontend/pages/comparison/compare.js",
     "frontend/pages/rule/rule.js",
 )
-"""the modules that import many others"""
+"""entry modules that are bundled with all their imports"""
 
 
 class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
-    """Compresses what changed since the last time, and notes at the end which version is complete."""
+    """Bundles and compresses changed files, and writes the version when all are complete."""
 
     def post_process(
         self, paths: dict[str, Any], dry_run: bool = False, **options: Any

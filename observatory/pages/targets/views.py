@@ -1,4 +1,4 @@
-"""The list of targets, and the forms to set them."""
+"""Targets: list, add, change, pause, remove."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def target_list(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     settable = set(access.projects_to_set_targets_in(user).values_list("pk", flat=True))
     if request.method == "POST" and not settable:
-        raise PermissionDenied("Only editors and owners of a project set its targets.")
+        raise PermissionDenied("Only editors and owners of a project can change its targets.")
     form = target_form(user, _sent(request))
     if request.method == "POST" and form.is_valid():
         target = form.save()
-        messages.success(request, f"{target.name} was reached and is observed from now on.")
+        messages.success(request, f"{target.name} is reachable and will be recorded.")
         return redirect("targets")
     targets = access.visible_targets(user)
     if project := request.GET.get("project", ""):
@@ -43,7 +43,7 @@ def change(request: HttpRequest, target_id: int) -> HttpResponse:
     form = target_form(cast(User, request.user), _sent(request), target)
     if request.method == "POST" and form.is_valid():
         form.save()
-        messages.success(request, f"{target.name} is changed.")
+        messages.success(request, f"{target.name} is saved.")
         return redirect("targets")
     return render(
         request,
@@ -64,17 +64,17 @@ def switch(request: HttpRequest, target_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: HttpRequest, target_id: int) -> HttpResponse:
-    """Asks, then removes. What was recorded of the target's clusters stays."""
+    """Removes a target after a confirmation. The records of its clusters stay."""
     target = _target_to_set(request, target_id)
     if request.method == "POST":
         target.delete()
-        messages.success(request, f"{target.name} is removed. Its clusters stay in the list.")
+        messages.success(request, f"{target.name} is removed. Its clusters stay.")
         return redirect("targets")
     return render(request, "pages/targets/remove.html", {"target": target})
 
 
 def _sent(request: HttpRequest) -> QueryDict | None:
-    """What a form was sent with, which may be nothing; None when none was."""
+    """The submitted data, which can be empty; None if no form was submitted."""
     return request.POST if request.method == "POST" else None
 
 
@@ -82,5 +82,5 @@ def _target_to_set(request: HttpRequest, target_id: int) -> Target:
     user = cast(User, request.user)
     target = access.get_target(user, target_id)
     if not access.may_set_targets(user, target.project):
-        raise PermissionDenied("Only editors and owners of a project set its targets.")
+        raise PermissionDenied("Only editors and owners of a project can change its targets.")
     return target

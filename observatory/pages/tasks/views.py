@@ -1,4 +1,4 @@
-"""The story of one task, found by its key."""
+"""History of a task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from observatory.wire.records import clean_key
 
 @require_safe
 def task_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
-    """Of the task with the `key` of the query string, which has to be exact."""
+    """The task with exactly the `key` in the query string."""
     cluster = get_cluster(request, cluster_id)
     key = clean_key(request.GET.get("key", ""))
     context: dict[str, Any] = {**record_frame(cluster, "tasks"), "key": key}

@@ -1,9 +1,9 @@
-"""Runs that were opened from code: what clients told, once or twice and in any order, as runs."""
+"""Makes runs of the starts and ends that clients reported; each can arrive twice and in any order."""
 
 from __future__ import annotations
 
 from observatory.clusters.models import Cluster
-from observatory.runs.discovery.finding import AN_INSTANT, drop_found_in
+from observatory.runs.discovery.discover import SHORTEST_RUN, drop_found_runs
 from observatory.runs.models import Run
 from observatory.store.ingest.client_runs import taken
 from observatory.store.times import from_seconds
@@ -11,34 +11,34 @@ from observatory.wire.records import OpenedRun
 from observatory.wire.runs import RUNNING
 
 EXCEPTION = "exception"
-"""the tag that names the exception with which a run ended"""
+"""the tag with the type of the exception that ended a run"""
 
 
-def take_up(cluster: Cluster) -> None:
-    """Makes the runs that clients told of since the last time; call it in a transaction."""
-    for told in taken(cluster.pk):
-        drop_found_in(_take_up(cluster, told))
+def apply_client_runs(cluster: Cluster) -> None:
+    """Creates and ends runs from the reports since the last call. Needs a transaction."""
+    for report in taken(cluster.pk):
+        drop_found_runs(_apply(cluster, report))
 
 
-def _take_up(cluster: Cluster, told: OpenedRun) -> Run:
+def _apply(cluster: Cluster, report: OpenedRun) -> Run:
     run, _ = Run.objects.get_or_create(
         cluster=cluster,
-        code_id=told.run,
+        code_id=report.run,
         defaults={
             "origin": Run.Origin.CODE,
-            "name": told.name or "run",
-            "tags": told.tags,
-            "user": told.user,
-            "code": told.code,
-            "start": from_seconds(told.start),
+            "name": report.name or "run",
+            "tags": report.tags,
+            "user": report.user,
+            "code": report.code,
+            "start": from_seconds(report.start),
         },
     )
-    if told.outcome != RUNNING:
-        run.stop = max(from_seconds(told.time), run.start + AN_INSTANT)
-        run.outcome = Run.Outcome(told.outcome)
+    if report.outcome != RUNNING:
+        run.stop = max(from_seconds(report.time), run.start + SHORTEST_RUN)
+        run.outcome = Run.Outcome(report.outcome)
         run.tags.pop(EXCEPTION, None)
-        if told.exception_type:
-            run.tags[EXCEPTION] = told.exception_type
+        if report.exception_type:
+            run.tags[EXCEPTION] = report.exception_type
         run.counted = None
         run.save(update_fields=["stop", "outcome", "tags", "counted"])
     return run

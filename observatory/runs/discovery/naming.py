@@ -1,4 +1,4 @@
-"""What a run that was found is called: after the code that submitted it, else after what it computed."""
+"""Names of found runs: from the code that submitted the tasks, otherwise from their prefixes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from observatory.wire.runs import clean_line
 
 MOST_PREFIXES = 2
 FILE = re.compile(r"# (\S.*\.py|<.+>)$", re.MULTILINE)
-"""how an agent begins each frame's code"""
+"""the first line of each frame's code, as agents send it"""
 FUNCTION = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)", re.MULTILINE)
 TYPED = re.compile(r"ipykernel|<|^$")
-"""files of code that was typed into a notebook or a shell"""
-TELLS_NOTHING = re.compile(r"\s*(#|$|import\b|from\b|@|%|with\b|if __name__|[\"')\]}])")
+"""file names of code in notebooks and shells"""
+UNINFORMATIVE = re.compile(r"\s*(#|$|import\b|from\b|@|%|with\b|if __name__|[\"')\]}])")
 
 
 def name_of(code: str, prefixes: list[str], count: int) -> str:
-    """`count` is that of all prefixes, of which these are the main ones."""
+    """`prefixes` are the main ones out of `count`."""
     return _name_of_code(code) or _name_of_prefixes(prefixes[:MOST_PREFIXES], count) or "run"
 
 
 def _name_of_code(code: str) -> str:
-    """The function and the file of the outermost frame; of typed code the first line that does something."""
+    """The function and file of the outermost frame; of interactive code its first informative line."""
     found = FILE.match(code)
     file = PurePath(found[1].replace("\\", "/")).name if found else ""
     source = code[found.end() :] if found else code
@@ -33,7 +33,7 @@ def _name_of_code(code: str) -> str:
     elif function:
         name = function[1]
     else:
-        name = next((line for line in source.splitlines() if not TELLS_NOTHING.match(line)), "")
+        name = next((line for line in source.splitlines() if not UNINFORMATIVE.match(line)), "")
     return clean_line(name, LONGEST_NAME)
 
 

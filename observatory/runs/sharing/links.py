@@ -1,4 +1,4 @@
-"""Permalinks: made, found by their token, counted, revoked."""
+"""Permalinks: create, find by token, count openings, revoke."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_TOKEN = 64
 
 
 def make_link(link: Permalink, author: AbstractBaseUser) -> Permalink:
-    """Saves a new link under a token of its own."""
+    """Saves a new link with a random token."""
     link.token = secrets.token_urlsafe(TOKEN_BYTES)
     link.created_by_id = author.pk
     link.save()
@@ -25,22 +25,22 @@ def make_link(link: Permalink, author: AbstractBaseUser) -> Permalink:
 
 
 def find_link(token: str) -> Permalink:
-    """Raises Http404 for a token that never was, was revoked or has expired alike."""
+    """Raises Http404, the same for an unknown, revoked or expired token."""
     link = (
         Permalink.objects.filter(token=token[:LONGEST_TOKEN])
         .select_related("run", "run__cluster", "run__cluster__project", "run__cluster__target")
         .first()
     )
     if link is None or not link.is_valid:
-        raise Http404("There is no such link, or it isn't valid any more.")
+        raise Http404("This link doesn't exist or is no longer valid. Ask its author for a new one.")
     return link
 
 
 def find_public_link(token: str) -> Permalink:
-    """Raises Http404 as find_link does, and for a link that is for members."""
+    """Like find_link, but raises Http404 for links for members, too."""
     link = find_link(token)
     if link.audience != Permalink.Audience.ANYONE:
-        raise Http404("There is no such link, or it isn't valid any more.")
+        raise Http404("This link doesn't exist or is no longer valid. Ask its author for a new one.")
     return link
 
 
@@ -49,5 +49,5 @@ def count_opening(link: Permalink) -> None:
 
 
 def revoke(link: Permalink) -> None:
-    """From now on it opens nothing, for anybody."""
+    """Makes the link invalid for everybody."""
     Permalink.objects.filter(pk=link.pk, revoked=None).update(revoked=now())

@@ -1,4 +1,4 @@
-"""A run as a picture, for the preview where a link to it was pasted: what was busy over time, by prefix."""
+"""Preview picture of a run: its activity over time, by prefix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from observatory.wire.blocks import decode
 from observatory.wire.layers import PREFIXES
 
 WIDTH, HEIGHT = 1200, 630
-"""pixels: what Open Graph's readers expect"""
+"""pixels, as usual for Open Graph"""
 MARGIN, TOP = 60, 210
 BACKGROUND, TEXT, MUTED, AXIS = "#ffffff", "#1c2430", "#5b6675", "#d4dae2"
 LONGEST_TITLE = 48
@@ -41,7 +41,7 @@ def picture(run: Run, scope: Scope) -> bytes:
 
 
 def _draw_busy(draw: ImageDraw.ImageDraw, seconds: Floats, colors: list[str]) -> None:
-    """`seconds` by prefix and column of pixels, stacked from the axis up."""
+    """Draws stacked columns; `seconds` has a row for each prefix and a column for each pixel."""
     highest = seconds.sum(axis=0).max(initial=0)
     if not highest:
         return
@@ -53,7 +53,7 @@ def _draw_busy(draw: ImageDraw.ImageDraw, seconds: Floats, colors: list[str]) ->
 
 
 def _busy(scope: Scope) -> tuple[Floats, list[str]]:
-    """The seconds of each prefix in each column, the busiest prefix first, and their colours."""
+    """Busy seconds by prefix and column, busiest prefix first, and the prefixes' colours."""
     with read_connection() as connection:
         colors = {id: color for id, (_, color) in prefix_names(connection, scope.cluster.pk).items()}
         tiles = [
@@ -62,7 +62,7 @@ def _busy(scope: Scope) -> tuple[Floats, list[str]]:
         ]
     if not tiles:
         return np.zeros((0, COLUMNS)), []
-    # each tile begins with the extent, which is the window's
+    # each tile starts with the extent of the window
     first, last = (tiles[0][1][0].meta[edge] for edge in ("first", "last"))
     seconds: dict[int, Floats] = {}
     for tile_id, blocks in tiles:

@@ -1,4 +1,4 @@
-"""What of a cluster a run, and a link to it, shows."""
+"""Scopes of runs and links: the window and sections of a cluster that they show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def scope_of_run(run: Run) -> Scope:
 
 
 def scope_of_link(link: Permalink) -> Scope:
-    """What anyone with the link sees: the run, without what can hold secrets unless it was ticked."""
+    """The run, without sections that can contain secrets unless the link includes them."""
     shown = {
         Section.LOGS: link.shows_logs,
         Section.CODE: link.shows_code,

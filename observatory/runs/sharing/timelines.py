@@ -1,4 +1,4 @@
-"""The timelines of a run and of a public link: the same URLs as a cluster's, below others."""
+"""Timeline APIs of runs and public links, with the same endpoints as that of a cluster."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def _argument(request: HttpRequest, name: str) -> Any:
     return request.resolver_match.kwargs[name]
 
 
-def run_asked_for(request: HttpRequest) -> Scope:
-    """Of the run that the URL names. Raises Http404 as get_run does."""
+def requested_run(request: HttpRequest) -> Scope:
+    """Scope of the run in the URL. Raises Http404 as get_run does."""
     assert request.user.is_authenticated
     return scope_of_run(get_run(request.user, _argument(request, "run_id")))
 
 
-def link_asked_for(request: HttpRequest) -> Scope:
-    """Of the public link whose token the URL has. Raises Http404 for one that isn't valid."""
+def requested_link(request: HttpRequest) -> Scope:
+    """Scope of the public link in the URL. Raises Http404 as find_public_link does."""
     return scope_of_link(find_public_link(_argument(request, "token")))
 
 
-runs = timeline_router("run", run_asked_for)
-links = timeline_router("link", link_asked_for, auth=None)
+runs = timeline_router("run", requested_run)
+links = timeline_router("link", requested_link, auth=None)

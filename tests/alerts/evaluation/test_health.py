@@ -1,4 +1,4 @@
-"""What `doctor` and our own metrics say of alerts."""
+"""The health of alerting, as `doctor` and Observatory's own metrics report it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from django.utils.timezone import now
 from observatory.alerts.evaluation.health import lag
 from observatory.alerts.models import Channel, Delivery, Progress
 from observatory.clusters.models import Cluster
-from observatory.runtime.health.checks import Finding, alerts
+from observatory.runtime.health.checks import CheckResult, alerts
 from observatory.runtime.health.own_metrics import alert_metrics
 from tests.alerts.evaluation.conftest import Observed, at, make_rule
 
 BUSY = [20.0] * 20
 
 
-def finding(component: str) -> Finding | None:
+def check_result(component: str) -> CheckResult | None:
     return next((each for each in alerts() if each.component == component), None)
 
 
@@ -25,15 +25,15 @@ def test_a_live_cluster_without_evaluation_is_reported(observed: Observed) -> No
     Progress.objects.create(cluster=observed.cluster, until=at(16), settled=at(16))
     Cluster.objects.update(agent_heard=now())
     assert lag() < 5
-    found = finding("alerts")
+    found = check_result("alerts")
     assert found is not None
-    assert found.fine
+    assert found.ok
     Cluster.objects.update(agent_heard=now() - timedelta(minutes=10))
     assert 580 < lag() < 640
-    found = finding("alerts")
+    found = check_result("alerts")
     assert found is not None
-    assert not found.fine
-    assert found.text.endswith("s behind what is recorded")
+    assert not found.ok
+    assert found.text.endswith("s behind the recorded data")
     Cluster.objects.update(ended=now())
     assert lag() == 0
 
@@ -43,24 +43,24 @@ def test_failing_rules_are_reported_with_the_reason(observed: Observed) -> None:
     make_rule("disabled", {"kind": "metric", "metric": "load", "labels": "nor this"}, enabled=False)
     observed.load(*BUSY, since=0)
     observed.evaluate(20)
-    found = finding("rule broken")
+    found = check_result("rule broken")
     assert found is not None
-    assert not found.fine
+    assert not found.ok
     assert "what is this?" in found.text
-    assert finding("rule disabled") is None
+    assert check_result("rule disabled") is None
 
 
 def test_failing_channels_are_reported_until_they_work_again(observed: Observed, channel: Channel) -> None:
     make_rule()
     observed.load(*BUSY, since=0)
     observed.evaluate(20)
-    assert finding("channel everybody") is None
+    assert check_result("channel everybody") is None
     Delivery.objects.update(attempts=3, last_error="it answers 500")
-    found = finding("channel everybody")
+    found = check_result("channel everybody")
     assert found is not None
     assert found.text == "it answers 500"
     Delivery.objects.update(state=Delivery.State.SENT, sent=now())
-    assert finding("channel everybody") is None
+    assert check_result("channel everybody") is None
 
 
 def test_lag_alerts_and_deliveries_are_exported_as_metrics(observed: Observed, channel: Channel) -> None:

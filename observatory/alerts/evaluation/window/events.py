@@ -7,7 +7,7 @@ effect, otherwise FALSE. Its text is the message of the newest event.
 
 - TASK_ERRED: tasks that failed for good. An agent reports each, a stock scheduler their number.
 - ENDED_WITH_ERRORS: the end of a cluster with failed tasks, or with unfinished tasks and no orderly shutdown.
-- RUN_SLOWER: the end of a run that took longer than earlier runs of its name (comparison/slower.py).
+- RUN_SLOWER: the end of a run that took longer than earlier runs of its name (comparison/slowdown.py).
 
 An event that belongs to a worker counts for that worker, any other for the cluster. Only the newest 20,000
 log lines and errors of a window are read. Patterns are RE2 expressions, which take linear time.
@@ -31,8 +31,8 @@ from observatory.alerts.rules.conditions import By, EventCondition
 from observatory.alerts.rules.events import ERRORS, LOGS, RULE_EVENTS
 from observatory.alerts.silences.matchers import pattern
 from observatory.clusters.formatting import format_duration
-from observatory.comparison.slower import slower_than_before
-from observatory.runs.discovery.finding import PLAIN_CLOSE, is_working
+from observatory.comparison.slowdown import find_slowdown
+from observatory.runs.discovery.discover import PLAIN_CLOSE, is_working
 from observatory.runs.models import Run
 from observatory.store.queries.alert_events import Occurrence, last_event, last_statuses
 from observatory.store.queries.extents import read_extent
@@ -208,7 +208,7 @@ def _slower_runs(data: WindowData, condition: EventCondition) -> Iterator[EventI
         outcome__in=(Run.Outcome.FINISHED, Run.Outcome.ERRED),
     )
     for run in runs.select_related("cluster").order_by("stop"):
-        slower = slower_than_before(run)
+        slower = find_slowdown(run)
         if slower is not None and run.stop is not None:
             stop = round(run.stop.timestamp() * SECOND)
             took, usual = format_duration(slower.seconds), format_duration(slower.usual)

@@ -15,8 +15,8 @@ from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import build_cluster_tiles, get_tile
 from observatory.replay.tiles.layers import layers_for
 from observatory.replay.tiles.levels import TileId
-from observatory.runs.keeping import kept_windows
 from observatory.runs.models import Permalink, Run
+from observatory.runs.retained_windows import retained_windows
 from observatory.runs.tasks import enforce_retention
 from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer
@@ -139,7 +139,7 @@ def test_a_shared_run_is_kept_until_its_last_link_is_revoked_or_has_expired(
     lasting = Permalink.objects.create(run=run, token="a")
     Permalink.objects.create(run=run, token="b", revoked=moment)
     Permalink.objects.create(run=run, token="c", expires=moment - timedelta(seconds=1))
-    [window] = kept_windows()
+    [window] = retained_windows()
     assert (window.cluster, window.start.timestamp(), window.stop.timestamp()) == (
         cluster.pk,
         noon - 60,
@@ -154,14 +154,14 @@ def test_a_shared_run_is_kept_until_its_last_link_is_revoked_or_has_expired(
         assert counts(connection, cluster) == each(3)
         lasting.expires = moment - timedelta(days=1)
         lasting.save()
-        assert kept_windows() == []
+        assert retained_windows() == []
         enforce_retention()
         assert counts(connection, cluster) == each(0)
 
 
 def test_a_run_that_goes_on_is_kept_up_to_now(cluster: Cluster, now: float) -> None:
     make_run(cluster, now - 50 * DAY, None, pinned=True)
-    [window] = kept_windows()
+    [window] = retained_windows()
     assert window.stop > our_now()
 
 

@@ -1,4 +1,4 @@
-"""What lists of the REST API share: a page of what was found, and fields of a query that are read."""
+"""Paging and validation that lists of the REST API share."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from django.db.models import QuerySet
 
 
 def page_of(
-    found: QuerySet[Any], page: int, page_size: int, told: Callable[[Any], dict[str, Any]]
+    found: QuerySet[Any], page: int, page_size: int, to_item: Callable[[Any], dict[str, Any]]
 ) -> dict[str, Any]:
-    """A page of it, each as `told` tells it; one beyond the last gives the last."""
+    """A page of `found` as items. A page beyond the last one returns the last one."""
     pages = Paginator(found, page_size)
     shown = pages.get_page(page)
     return {
-        "items": [told(each) for each in shown],
+        "items": [to_item(each) for each in shown],
         "count": pages.count,
         "page": shown.number,
         "pages": pages.num_pages,
@@ -25,7 +25,7 @@ def page_of(
 
 
 def read_field(name: str, read: Callable[[Any], Any], value: Any) -> Any:
-    """None stays None. Raises ValidationError, which names the field."""
+    """Applies `read` unless the value is None. Raises ValidationError with the name of the field."""
     try:
         return None if value is None else read(value)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What outlives its project's retention: the records of runs that are pinned, or shared by a valid link."""
+"""Windows that retention keeps: those of runs that are pinned or shared by a valid link."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from observatory.runs.models import Permalink, Run
 from observatory.store.maintenance.retained_windows import Window
 
 AROUND = timedelta(minutes=1)
-"""kept before and after a run too: rates and counts at its first moment are made of what was before"""
+"""kept before and after a run: rates and counts at its start are computed from earlier samples"""
 
 
-def kept_windows() -> list[Window]:
-    """One a run; of one that goes on up to now."""
-    moment = now()
+def retained_windows() -> list[Window]:
+    """One window for each such run; an open run's window ends now."""
+    current = now()
     links = Permalink.objects.filter(
-        Q(expires=None) | Q(expires__gt=moment), run=OuterRef("pk"), revoked=None
+        Q(expires=None) | Q(expires__gt=current), run=OuterRef("pk"), revoked=None
     )
     runs = Run.objects.filter(Q(pinned=True) | Exists(links))
     return [
-        Window(cluster, start - AROUND, (stop or moment) + AROUND)
+        Window(cluster, start - AROUND, (stop or current) + AROUND)
         for cluster, start, stop in runs.values_list("cluster", "start", "stop")
     ]

@@ -1,4 +1,4 @@
-"""Rows as CSV that a spreadsheet can open without running what is in it."""
+"""CSV lines that are safe to open in a spreadsheet: cells can't be formulas."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from datetime import datetime
 from typing import Any
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""what a spreadsheet takes for the beginning of a formula"""
+"""first characters of formulas in spreadsheets"""
 
 
 def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
-    """The rows as RFC 4180 has them. Times are ISO 8601 in UTC; None is empty."""
+    """Rows in RFC 4180 format. Times are in ISO 8601, UTC; None is empty."""
     text = io.StringIO()
     csv.writer(text).writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue()
 
 
 def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe before it; numbers don't."""
+    """Puts an apostrophe before texts that look like formulas; leaves numbers as they are."""
     if isinstance(value, str):
         return f"'{value}" if value.startswith(FORMULA) else value
     return value.isoformat() if isinstance(value, datetime) else value

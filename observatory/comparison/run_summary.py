@@ -1,4 +1,4 @@
-"""What a run is compared by: its figures and, for each prefix, how long its tasks took."""
+"""Summary of a run for comparison: its figures and the durations of each prefix's tasks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 import psycopg
 
 from observatory.comparison.significance import SHORTEST, Floats, block_medians
-from observatory.runs.figures import end_of
 from observatory.runs.models import Run
+from observatory.runs.refresh import end_of
 from observatory.store.queries.comparison import prefix_names, window_spans
 from observatory.store.queries.window_totals import WindowTotals, window_totals
 from observatory.wire.records import Action, Status
@@ -23,16 +23,16 @@ Array = npt.NDArray[Any]
 MOST_TASKS = 3_000_000
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 BINS_OF_OCTAVE = 8
-"""a histogram's bins are equally wide on a logarithmic axis, so that those of all runs are the same"""
+"""histograms have logarithmic bins, the same for all runs"""
 
 
 class TooLarge(ValueError):
-    """A run of more than MOST_TASKS tasks; the message names it."""
+    """A run has more than MOST_TASKS tasks; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The run's, on its scheduler's clock. One that goes on ends where the newest record is."""
+    """A run's window by the scheduler's clock; an open run ends at its newest record."""
 
     cluster: int
     start: datetime
@@ -52,9 +52,9 @@ class PrefixSummary:
     name: str
     color: str
     count: int
-    """tasks that were computed"""
+    """computed tasks"""
     seconds: float
-    """of their computation"""
+    """spent computing them"""
     quantiles: list[float]
     """QUANTILES of their durations, seconds"""
     histogram: dict[int, int]
@@ -62,9 +62,9 @@ class PrefixSummary:
     nbytes: int
     """of their results"""
     transfer_seconds: float
-    """how long they waited for what other workers had"""
+    """spent on transfers from other workers"""
     blocks: Floats
-    """for the test (significance.py)"""
+    """medians for the test in significance.py"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +80,18 @@ def summarize(connection: psycopg.Connection, run: Run) -> RunSummary:
     window = Window.of(run)
     counted = window_totals(connection, window.cluster, window.start, window.stop)
     if counted.tasks > MOST_TASKS:
-        raise TooLarge(
-            f"Run {run.pk} has {counted.tasks:,} tasks: runs of up to {MOST_TASKS:,} are compared."
-        )
+        raise TooLarge(f"Run {run.pk} has {counted.tasks:,} tasks; at most {MOST_TASKS:,} can be compared.")
     spans = window_spans(connection, window.cluster, window.start, window.stop)
     names = prefix_names(connection, window.cluster)
     return RunSummary(run, window, counted, by_prefix(spans, names))
 
 
 def by_prefix(spans: Mapping[str, Array], names: Mapping[int, tuple[str, str]]) -> dict[str, PrefixSummary]:
-    """The summary of each prefix that computed something, by its name."""
+    """Summaries of the prefixes with computed tasks, by name."""
     order = np.argsort(spans["prefix"], kind="stable")
     ids, firsts = np.unique(spans["prefix"][order], return_index=True)
     found = {}
-    # without any span there is no prefix, but split makes an empty part
+    # not strict: without spans there are no prefixes, but np.split returns one empty part
     for prefix, rows in zip(ids, np.split(order, firsts[1:]), strict=False):
         if np.any(spans["action"][rows] == Action.COMPUTE):
             summary = _summary(*names[int(prefix)], {name: column[rows] for name, column in spans.items()})
@@ -105,7 +103,7 @@ def _summary(name: str, color: str, spans: Mapping[str, Array]) -> PrefixSummary
     """`spans` of one prefix."""
     lengths = (spans["stop"] - spans["start"]) / 1e6
     tasks = spans["action"] == Action.COMPUTE
-    # a task that failed took as long as it took to fail
+    # the duration of a failed task says nothing about its work
     succeeded = tasks & (spans["status"] == Status.OK)
     seconds = lengths[tasks]
     return PrefixSummary(

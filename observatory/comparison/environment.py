@@ -1,4 +1,4 @@
-"""What two runs ran on and with: machines, versions, configuration, tags; and in what of it they differ."""
+"""The environment of runs (hardware, versions, configuration, tags) and the differences of two."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from observatory.comparison.summary import Window
+from observatory.comparison.run_summary import Window
 from observatory.runs.models import Run
 from observatory.store.queries.comparison import WorkerSpec, worker_specs
 
@@ -22,11 +22,11 @@ MACHINE = {
 }
 KINDS = {"versions": "version", "surroundings": "environment", "configuration": "configuration"}
 MOST_VALUES = 5
-"""of a fact are told; the workers of one run may differ, too"""
+"""shown for one fact, since workers of one run can differ, too"""
 LONGEST = 300
 
 Facts = dict[tuple[str, str], str]
-"""values in words by kind and name"""
+"""values as text, by kind and name"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Difference:
     name: str
     a: str
     b: str
-    """in words; "" where it isn't known"""
+    """as text; "" if unknown"""
 
 
 def facts(connection: psycopg.Connection, run: Run, window: Window) -> Facts:
-    """All that is known of what a run ran on and with."""
+    """All known facts about the environment of a run."""
     workers = worker_specs(connection, window.cluster, window.start, window.stop)
     found: Facts = {("tag", name): str(value)[:LONGEST] for name, value in run.tags.items()}
     found["run", "cluster"] = run.cluster.name
@@ -51,13 +51,13 @@ def facts(connection: psycopg.Connection, run: Run, window: Window) -> Facts:
     found["hardware", "hosts"] = f"{len(hosts):,}"
     values: dict[tuple[str, str], list[str]] = {}
     for worker in workers:
-        for kind, name, value in _told(worker):
+        for kind, name, value in _facts_of(worker):
             values.setdefault((kind, name), []).append(value[:LONGEST])
-    return found | {key: _in_words(values, len(workers)) for key, values in values.items()}
+    return found | {key: _summary(values, len(workers)) for key, values in values.items()}
 
 
 def differences(a: Facts, b: Facts) -> tuple[list[Difference], list[Difference]]:
-    """What differs, and what is the same, each in order of kind and name; tags come first."""
+    """The facts that differ and those that are the same, both sorted by kind and name."""
     order = ("tag", "hardware", "version", "configuration", "environment", "run")
     keys = sorted(a.keys() | b.keys(), key=lambda key: (order.index(key[0]), key[1]))
     found = [Difference(kind, name, a.get((kind, name), ""), b.get((kind, name), "")) for kind, name in keys]
@@ -66,11 +66,11 @@ def differences(a: Facts, b: Facts) -> tuple[list[Difference], list[Difference]]
 
 
 def _is_known(difference: Difference) -> bool:
-    """An agent is told of more packages than the scheduler: one that is missing isn't another one."""
+    """A version missing on one side is no difference: agents report more packages than schedulers."""
     return difference.kind != "version" or bool(difference.a and difference.b)
 
 
-def _told(worker: WorkerSpec) -> Iterator[tuple[str, str, str]]:
+def _facts_of(worker: WorkerSpec) -> Iterator[tuple[str, str, str]]:
     yield "hardware", "threads of a worker", str(worker.nthreads)
     yield (
         "hardware",
@@ -80,22 +80,22 @@ def _told(worker: WorkerSpec) -> Iterator[tuple[str, str, str]]:
     for name, amount in worker.resources.items():
         yield "hardware", f"resource {name}", str(amount)
     for name, label in MACHINE.items():
-        if told := _plain(worker.detail.get(name)):
-            yield "version" if name == "python" else "hardware", label, told
+        if text := _as_text(worker.detail.get(name)):
+            yield "version" if name == "python" else "hardware", label, text
     for name, kind in KINDS.items():
         group = worker.detail.get(name)
         group = group if isinstance(group, Mapping) else {}
-        # the scheduler tells a worker's versions as Dask does, the worker its own
+        # versions from the scheduler are nested as in Dask, those from the worker are flat
         for part, value in group.get("packages", group).items():
-            yield kind, str(part)[:100], _plain(value)
+            yield kind, str(part)[:100], _as_text(value)
 
 
-def _plain(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
 
 
-def _in_words(values: Iterable[str], workers: int) -> str:
-    """“4” where all workers say so, else “4 (3 workers), 8 (1 worker)”."""
+def _summary(values: Iterable[str], workers: int) -> str:
+    """“4” if all workers agree, otherwise “4 (3 workers), 8 (1 worker)”."""
     counts = Counter(values)
     if len(counts) == 1 and counts.total() == workers:
         return next(iter(counts))

@@ -72,7 +72,7 @@ def test_a_pause_shorter_than_the_projects_idle_time_is_part_of_a_run_and_a_long
     assert windows(cluster, now) == [(0, 14.5), (26, None)]
     # it is the same whether it is looked at at once or bit by bit
     Run.objects.all().delete()
-    cluster.search.delete()
+    cluster.run_discovery.delete()
     cluster.project.run_idle_seconds = 60
     cluster.project.save()
     find_runs()

@@ -1,4 +1,4 @@
-"""Which runs a run can be compared with."""
+"""Selects the runs that a run is compared with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from observatory.runs.access import get_run, visible_runs
 from observatory.runs.models import Run
 
 MOST_EARLIER = 20
-"""runs that one is compared with the median of"""
+"""earlier runs whose median a run is compared with"""
 
 
 def runs_of_name(user: Person, name: str, project: str) -> QuerySet[Run]:
@@ -21,22 +21,22 @@ def runs_of_name(user: Person, name: str, project: str) -> QuerySet[Run]:
 
 
 def earlier_runs(user: Person, run: Run, count: int) -> Sequence[Run]:
-    """The last `count` runs of its name and project that began before `run` and finished, newest first."""
+    """The last `count` finished runs of the same name and project before `run`, newest first."""
     return finished_before(runs_of_name(user, run.name, run.cluster.project.slug), run, count)
 
 
 def finished_before(runs: QuerySet[Run], run: Run, count: int) -> Sequence[Run]:
-    """The first `count` of `runs` that began before `run` and finished."""
+    """The first `count` of `runs` that finished and began before `run`."""
     finished = runs.filter(outcome=Run.Outcome.FINISHED, start__lt=run.start, stop__isnull=False)
     return list(finished.exclude(pk=run.pk)[:count])
 
 
 def runs_to_compare(user: Person, a: int, b: int | None, last: int | None) -> tuple[Run, Sequence[Run]]:
-    """The run `a` and those that it is compared with. Raises Http404 for what isn't there for `user`."""
+    """The run `a` and the runs to compare it with. Raises Http404 for runs that `user` may not see."""
     run = get_run(user, a)
     if b is not None:
         return run, [get_run(user, b)]
     others = earlier_runs(user, run, last or MOST_EARLIER)
     if not others:
-        raise Http404("No earlier run of this name has finished: there is nothing to compare with.")
+        raise Http404("No earlier run with this name has finished. Choose another run to compare with.")
     return run, others
