@@ -67,7 +67,8 @@ REPORT_READY = """() => {
 
 SETTLED = """() => {
   const { tiles, playheadState, timeline } = window.observatory.context;
-  return !tiles.loading && playheadState.state && Math.abs(playheadState.state.at - timeline.playhead) < 0.002;
+  return !tiles.loading && playheadState.state
+    && Math.abs(playheadState.state.at - timeline.playhead) < 0.002;
 }"""
 
 SEEK = """async at => {
