@@ -66,16 +66,17 @@ REPORT_READY = """() => {
 }"""
 
 SETTLED = """() => {
-  const { tiles, instant, timeline } = window.observatory.context;
-  return !tiles.loading && instant.state && Math.abs(instant.state.at - timeline.playhead) < 0.002;
+  const { tiles, playheadState, timeline } = window.observatory.context;
+  return !tiles.loading && playheadState.state
+    && Math.abs(playheadState.state.at - timeline.playhead) < 0.002;
 }"""
 
 SEEK = """async at => {
-  const { timeline, tiles, instant } = window.observatory.context;
+  const { timeline, tiles, playheadState } = window.observatory.context;
   const began = performance.now();
   timeline.jump(at);
-  const settled = () => tiles.settled && instant.state
-    && Math.abs(instant.state.at - timeline.playhead) < 0.002;
+  const settled = () => tiles.settled && playheadState.state
+    && Math.abs(playheadState.state.at - timeline.playhead) < 0.002;
   // the charts request their tiles within two frames
   for (let frame = 0; frame < 2; frame++) await new Promise(resolve => requestAnimationFrame(resolve));
   while (!settled()) await new Promise(resolve => requestAnimationFrame(resolve));
