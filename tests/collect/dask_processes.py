@@ -10,8 +10,9 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from distributed import Client
 
@@ -31,6 +32,8 @@ class Scheduler:
     port: int = field(default_factory=free_port)
     http_port: int = field(default_factory=free_port)
     config: dict[str, str] = field(default_factory=dict)
+    log: Path | None = None
+    """Where stderr is written; None: with that of the tests."""
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -74,7 +77,8 @@ class Scheduler:
 
     def _run(self, kind: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "dask", kind, *arguments]
-        return subprocess.Popen(command, env={**QUIET, **self.config}, start_new_session=True)
+        with open(self.log, "ab") if self.log else nullcontext() as log:
+            return subprocess.Popen(command, env={**QUIET, **self.config}, start_new_session=True, stderr=log)
 
     def kill(self) -> None:
         """kill -9 of the scheduler, as when its machine goes away."""
@@ -90,8 +94,10 @@ class Scheduler:
 
 
 @contextmanager
-def scheduler(workers: int = 0, threads: int = 2, **config: str) -> Iterator[Scheduler]:
-    running = Scheduler(config=config)
+def scheduler(
+    workers: int = 0, threads: int = 2, log: Path | None = None, **config: str
+) -> Iterator[Scheduler]:
+    running = Scheduler(config=config, log=log)
     try:
         if workers:
             running.start_workers(workers, threads)

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import pickle
+import re
 from collections.abc import Callable, Iterable, Mapping
 from time import time
 from typing import Any
@@ -18,6 +19,9 @@ MAXIMUM_REMEMBERED = 100_000
 """Most tasks whose earlier workers are remembered."""
 MAXIMUM_TEXT = 100_000
 ERROR = 1
+UNFINISHED = {"waiting", "no-worker", "queued", "processing"}
+SHORTENED = re.compile(r"'Long error message', (?:<class '([^']+)'>, )?")
+"""Start of the arguments of an exception whose message distributed.core.truncate_exception has cut."""
 MESSAGE = "task-erred"
 
 
@@ -94,7 +98,8 @@ class Errors:
         text = _str(error) if error is not None else _text(message.get("exception_text"))
         outcome = "killed" if kind == "KilledWorker" else "erred"
         workers = self._remember(key, worker)
-        self._append((now, key, worker, outcome, kind, text, "", 0, json.dumps(workers), 0))
+        dependents = _unfinished_dependents(self.scheduler.tasks.get(key))
+        self._append((now, key, worker, outcome, kind, text, "", 0, json.dumps(workers), dependents))
 
     def worker_died(self, keys: Iterable[Any], worker: str) -> None:
         """A worker left while it was processing these tasks."""
@@ -114,12 +119,26 @@ class Errors:
         self._workers.pop(key, None)
 
 
+def _unfinished_dependents(task: Any) -> int:
+    """Number of tasks that will err because `task` did, at most MAXIMUM_REMEMBERED."""
+    found: set[Any] = set()
+    remaining = [task] if task is not None else []
+    while remaining and len(found) < MAXIMUM_REMEMBERED:
+        new = [task for task in remaining.pop().dependents if task not in found and task.state in UNFINISHED]
+        found.update(new)
+        remaining += new
+    return len(found)
+
+
 def split(text: str) -> tuple[str, str]:
     """Splits the `repr` of an exception, ValueError('no'), into (type, message); type "" if unknown."""
     name, bracket, rest = text.partition("(")
     if not bracket or not all(part.isidentifier() for part in name.split(".")):
         return "", text
     message = rest.removesuffix(")")
+    if (shortened := SHORTENED.match(message)) is not None:
+        message = message[shortened.end() :]
+        name = shortened[1] or name
     if len(message) > 1 and message[0] in "'\"" and message[-1] == message[0]:
         message = message[1:-1].replace("\\n", "\n").replace("\\'", "'").replace('\\"', '"')
     return name, message

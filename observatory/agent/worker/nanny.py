@@ -69,12 +69,14 @@ class NannyAgent(NannyPlugin):
         """Samples the memory of the worker's process, more often than its heartbeats do."""
         try:
             process = self.nanny.process
-            if process is None or not process.pid or not process.worker_address:
+            if process is None or not process.pid:
                 return
-            self.address = process.worker_address
             if self._process is None or self._process.pid != process.pid:
                 self._process = psutil.Process(process.pid)
             self.memory = self._process.memory_info().rss
+            if process.status.name == "starting":
+                return  # the new process has no address yet; worker_address is that of the dead one
+            self.address = process.worker_address
         except (psutil.Error, OSError):
             return
         now, (last_time, last_memory) = time.time(), self._last_sample

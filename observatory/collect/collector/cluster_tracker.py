@@ -60,10 +60,6 @@ class ClusterTracker:
         self.has_ended_others = False
         """Whether clusters that an earlier collector left open were ended."""
 
-    def is_eager(self) -> bool:
-        """Whether the scheduler's id is needed at the next poll."""
-        return self.observation is None or not self.confirmed or is_unnamed(self.observation.cluster)
-
     async def follow(self, identity: Identity) -> None:
         """Observes the cluster of the answering scheduler: the current one or another.
 
@@ -88,7 +84,7 @@ class ClusterTracker:
     async def _follow_unnamed(self, identity: Identity) -> None:
         """Handles an answer without the scheduler's id: compares the start of its process instead."""
         known = self.observation
-        if (known is not None and self.confirmed) or self.identity_poller.failures < 2:
+        if (known is not None and self.confirmed) or not self.identity_poller.failures:
             return
         started = await self.process_start()
         if known is not None:
@@ -158,7 +154,7 @@ class ClusterTracker:
         observation.event("cluster-ended", ended, reason)
         self.observation = None
         self.confirmed = False
-        self.identity_poller.failures = 0
+        self.identity_poller.process_may_be_new()
         logger.info("%s: %s ended: %s", self.target.url, observation.cluster.scheduler_id, reason)
         await self._save_end(observation.cluster.pk, ended, reason)
 

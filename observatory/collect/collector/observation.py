@@ -143,10 +143,11 @@ class Observation:
             self.membership.suspicious(requested)
         self.suspicious = totals.suspicious
 
-    def add_worker_metrics(self, address: str, page: Page, now: float) -> None:
-        """Adds a scrape of a worker."""
+    def add_worker_metrics(self, address: str, page: Page, now: float, is_stored: bool) -> None:
+        """Adds a scrape of a worker. `is_stored`: not only what replaces its heartbeats is stored."""
         if address in self.membership.members:
-            self._samples(page, now)
+            if is_stored:
+                self._samples(page, now)
             self.heartbeats.add_worker_metrics(address, _values(page), now)
 
     def _samples(self, page: Page, now: float) -> None:

@@ -174,7 +174,7 @@ class Watcher:
     async def _poll_once(self) -> None:
         requested = time.monotonic()
         counts = await self._counts()
-        identity = await self.identity_poller.poll(counts, self.tracker.is_eager())
+        identity = await self.identity_poller.poll(counts)
         now = self.clock.now()
         previous = self.observation
         if identity is not None:
@@ -216,6 +216,8 @@ class Watcher:
         self.tracker.confirmed = False
         refused = error.failure is Failure.REFUSED
         self.refused_since = (self.refused_since or now) if refused else None
+        if refused:
+            self.identity_poller.process_may_be_new()
         silent = now - max(self.answered, self.started)
         try:
             if self.refused_since is not None:

@@ -133,12 +133,17 @@ class Heartbeats:
                 state.memory[name[2]] = value
             self._emit(worker.address, name, measured, value)
 
+    def needs_metrics(self, address: str) -> bool:
+        """Whether a worker's /metrics replaces its heartbeats now."""
+        state = self.states.get(address)
+        return state is not None and time.monotonic() - state.complete_at >= STALE
+
     def add_worker_metrics(self, address: str, samples: Iterable[tuple[Series, float]], now: float) -> None:
         """Adds a worker's /metrics, which replaces its heartbeats while they are not complete."""
         state = self.states.get(address)
         if state is None:
             return
-        is_used = time.monotonic() - state.complete_at >= STALE
+        is_used = self.needs_metrics(address)
         for series, value in samples:
             load = state.counters.load(series.metric, now, value)
             if not is_used:

@@ -1,8 +1,8 @@
 """Polls a scheduler's identity and workers without filling its log.
 
 Each failed request of identity.json (workers_page.py explains why it fails) leaves a traceback in the
-scheduler's log. After a failure it is requested again when the scheduler is idle, otherwise with growing
-pauses. Meanwhile the workers page is read instead.
+scheduler's log. So after a failure it is requested only while the scheduler is idle, when it succeeds.
+Meanwhile the workers page is read instead.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from observatory.collect.scheduler.identity import Counts, Identity, IdentityErr
 from observatory.collect.scheduler.workers_page import read_workers_page
 from observatory.collect.workers.membership import heartbeat_interval
 
-EAGER_FAILURES = 5
-"""Failures in a row after which even a scheduler with an unknown id is not requested at each poll."""
-FIRST_WAIT = 5.0
-LONGEST_WAIT = 60.0
-"""Seconds after a failure before identity.json is requested again."""
+FIRST_WAIT, LONGEST_WAIT = 5.0, 3600.0
+"""Seconds after a failure before an idle scheduler is requested again; doubled with each failure."""
 
 
 class IdentityPoller:
@@ -33,14 +30,15 @@ class IdentityPoller:
         self.failures = 0
         self.failed_at = 0.0
         self.idle_since: float | None = None
+        self.counts: Counts | None = None
+        """The counts of the poll before."""
 
-    async def poll(self, counts: Counts, eager: bool) -> Identity | None:
+    async def poll(self, counts: Counts) -> Identity | None:
         """The scheduler's identity; without its id from the workers page; None when neither can be read.
 
-        `eager`: the id is needed, so request identity.json at each of the first polls. Raises FetchError when
-        the scheduler cannot be reached.
+        Raises FetchError when the scheduler cannot be reached.
         """
-        if self._is_due(counts, eager):
+        if self._is_due(counts):
             try:
                 return await self._identity(counts)
             except FetchError as error:
@@ -50,19 +48,24 @@ class IdentityPoller:
                 self.failed_at = time.monotonic()
         return await self._workers()
 
-    def _is_due(self, counts: Counts, eager: bool) -> bool:
+    def process_may_be_new(self) -> None:
+        """Forgets the failures, because another process may answer now."""
+        self.failures = 0
+
+    def _is_due(self, counts: Counts) -> bool:
         now = time.monotonic()
-        if counts["processing"]:
+        # tasks may have run since the last poll even if none is being processed now
+        if counts["processing"] or counts != self.counts:
             self.idle_since = None
         elif self.idle_since is None:
             self.idle_since = now
-        if not self.failures or (eager and self.failures < EAGER_FAILURES):
+        self.counts = counts
+        if not self.failures:
             return True
         # the first heartbeat after the last task removes what made identity.json fail
-        if self.idle_since is not None and now - self.idle_since > 2 * heartbeat_interval(counts["workers"]):
-            return now - self.failed_at > FIRST_WAIT
+        settled = 2 * heartbeat_interval(counts["workers"])
         wait: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (self.failures - 1))
-        return now - self.failed_at > wait
+        return self.idle_since is not None and now - self.idle_since > settled and now - self.failed_at > wait
 
     async def _identity(self, counts: Counts) -> Identity:
         answer, page = await self.client.get_json(f"{self.target}/json/identity.json", IDENTITY_LIMIT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Callable
@@ -20,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0
 """Most seconds between two scrapes of a failing endpoint."""
+FALLBACK_RATE = 200
+"""Most scrapes a second that replace heartbeats, over all workers of a target."""
 WORKERS_CHECK = 0.5
 """Seconds between two looks at the list of workers."""
 
@@ -60,8 +63,7 @@ class Scraper:
                     scraped[address] = tasks.create_task(self._worker(address))
                 await asyncio.sleep(WORKERS_CHECK)
 
-    def _wait(self, failures: int, spent: float) -> float:
-        interval = self.target.metrics_interval
+    def _wait(self, failures: int, spent: float, interval: float) -> float:
         backoff: float = min(max(LONGEST_WAIT, interval), interval * 2 ** min(failures, 10))
         return max(0.05, backoff * random.uniform(0.95, 1.05) - spent)
 
@@ -74,7 +76,9 @@ class Scraper:
             if observation is not None:
                 failures = 0 if await self._scrape_scheduler(observation) else failures + 1
                 leaving = set(observation.membership.departures)
-            until = time.monotonic() + self._wait(failures, time.monotonic() - started)
+            until = time.monotonic() + self._wait(
+                failures, time.monotonic() - started, self.target.metrics_interval
+            )
             while time.monotonic() < until:
                 await asyncio.sleep(min(WORKERS_CHECK, until - time.monotonic()))
                 observation = self.current()
@@ -92,6 +96,7 @@ class Scraper:
     async def _worker(self, address: str) -> None:
         await asyncio.sleep(random.uniform(0, min(1.0, self.target.metrics_interval)))
         failures = 0
+        stored = -math.inf
         while True:
             started = time.monotonic()
             observation = self.current()
@@ -105,9 +110,19 @@ class Scraper:
                     async with self.slots:
                         page = await self._page(url, observation.parser(address))
                 if page is not None and self.current() is observation:
-                    observation.add_worker_metrics(address, page, self.clock.now())
+                    is_due = started - stored > 0.9 * self.target.metrics_interval
+                    stored = started if is_due else stored
+                    observation.add_worker_metrics(address, page, self.clock.now(), is_due)
                 failures = 0 if page is not None else failures + 1
-            await asyncio.sleep(self._wait(failures, time.monotonic() - started))
+            interval = self._interval(observation, address, failures)
+            await asyncio.sleep(self._wait(failures, time.monotonic() - started, interval))
+
+    def _interval(self, observation: Observation, address: str, failures: int) -> float:
+        """Seconds between two scrapes of a worker: that of the heartbeats which they replace, if they do."""
+        if failures or not observation.heartbeats.needs_metrics(address):
+            return self.target.metrics_interval
+        least = len(observation.membership.members) / FALLBACK_RATE
+        return min(self.target.metrics_interval, max(self.target.identity_interval, least))
 
     def _worker_url(self, host: str, port: int) -> str | None:
         try:

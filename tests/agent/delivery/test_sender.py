@@ -352,7 +352,7 @@ def test_the_spool_of_a_stopped_agent_is_sent_by_the_next_one(server: FaultyServ
     gone = sender_to(server, tmp_path, memory_limit=5000)
     for number in range(20_000):
         gone.buffer.appender("transition")(transition(number))
-    gone.close(0.2)
+    gone.close(3)  # long enough to encode all rows on a busy machine
     server.start()
     server.behaviours = ["failing", "well", "failing", "cutting-answers"]
     sender = sender_to(server, tmp_path)

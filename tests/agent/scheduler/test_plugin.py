@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -58,6 +59,11 @@ def fail_after(seconds: float) -> None:
     raise KeyError("no 2")
 
 
+def exit_process(seconds: float) -> None:
+    time.sleep(seconds)
+    os._exit(7)
+
+
 def increment(number: int) -> int:
     return number + 1
 
@@ -102,6 +108,42 @@ def test_tasks_that_fail_because_of_another_are_counted_not_recorded_as_errors(
     assert (error["key"], error["dependents"]) == (failing.key, 4)
     erred = [row for row in received.rows["transition"] if row["finish"] == "erred"]
     assert {row["key"] for row in erred} == {failing.key, *(future.key for future in dependents)}
+
+
+def test_the_dependents_of_a_task_whose_workers_died_are_counted(
+    client: Client, received: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
+    killed = client.submit(exit_process, 1.0, pure=False)
+    dependents = [client.submit(increment, killed, pure=False) for _ in range(3)]
+    last = client.submit(sum, dependents, pure=False)
+    wait(last)
+    [error] = eventually(lambda: received.rows["error"])
+    assert (error["key"], error["outcome"], error["exception_type"]) == (killed.key, "killed", "KilledWorker")
+    assert error["dependents"] == 4
+    client.wait_for_workers(2, timeout=30)
+
+
+class Strict(Exception):
+    """Cannot be created with other arguments, so Dask replaces it when it shortens its message."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__("number " + "7" * 20_000)
+        self.number = number + 0
+
+
+@pytest.mark.parametrize("kind", [ValueError, Strict])
+def test_a_message_that_dask_shortened_starts_as_the_exceptions_own(
+    client: Client, received: FakeServer, kind: type[Exception]
+) -> None:
+    def fail_at_length() -> None:
+        raise Strict(7) if kind is Strict else kind("number " + "7" * 20_000)
+
+    wait(client.submit(fail_at_length, pure=False))
+    [error] = eventually(lambda: received.rows["error"])
+    assert error["message"].startswith("number 777")
+    assert error["message"].endswith("777")
+    assert error["exception_type"].rpartition(".")[2] == kind.__name__
 
 
 def test_counts_by_state_and_memory_by_prefix_are_those_of_the_scheduler(

@@ -10,6 +10,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,6 +100,35 @@ def test_the_last_logs_of_a_killed_worker_are_recorded_with_how_it_ended(
         lambda: [r for r in received.rows["log"] if r["role"] == "nanny" and "Restarting" in r["message"]]
     )
     assert [row["worker"] for row in nannys] == [address]
+
+
+def test_a_starting_process_is_not_sampled_under_the_address_of_the_dead_one(tmp_path: Path) -> None:
+    slow_start = tmp_path / "slow_start.py"
+    slow_start.write_text("import time\ntime.sleep(2)\n")
+    workers = {"n_workers": 1, "threads_per_worker": 1, "preload": [str(slow_start)]}
+    with (
+        LocalCluster(**workers, silence_logs="CRITICAL", dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+        fake_server() as received,
+    ):
+        observatory.agent.register(client, url=received.url, token=TOKEN, flush_interval="100ms")
+        ((address, pid),) = client.run(os.getpid).items()
+        eventually(lambda: memory_samples(received, address))
+        os.kill(pid, signal.SIGKILL)
+        (exit,) = eventually(
+            lambda: [row for row in received.rows["event"] if row["kind"] == "worker-restarted"]
+        )
+        replaced = eventually(
+            lambda: {row["address"] for row in received.rows["worker"]} - {address}, seconds=60
+        )
+        eventually(lambda: memory_samples(received, *replaced))
+        assert [time for time in memory_samples(received, address) if time > exit["time"]] == []
+
+
+def memory_samples(received: FakeServer, address: str) -> list[float]:
+    """Times of the samples of the memory of a worker's process."""
+    series = ["observatory_worker_memory_bytes", {"type": "process"}, address]
+    return [row["time"] for row in received.rows["sample"] if json.loads(row["series"])[:3] == series]
 
 
 def test_the_users_own_loggers_are_recorded_when_configured(client: Client, received: FakeServer) -> None:

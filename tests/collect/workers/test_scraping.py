@@ -6,6 +6,8 @@ import asyncio
 import resource
 import socket
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,12 +144,49 @@ async def test_a_scheduler_too_busy_to_give_its_id_is_observed() -> None:
             await eventually(
                 lambda: has("SELECT 1 FROM series WHERE metric = 'observatory_worker_cpu_percent'", 1)
             )
-            assert watcher.identity_poller.failures < 6
+            assert watcher.identity_poller.failures == 1
             await busy
             await eventually(lambda: named(), 30)
         (cluster,) = await run_in_django_thread(lambda: list(Cluster.objects.all()))
         assert cluster.scheduler_id.startswith("Scheduler-")
         assert await read("SELECT name, nthreads FROM worker") == [("w0", 2)]
+
+
+async def test_a_busy_scheduler_logs_one_failed_request_and_its_workers_are_sampled_at_the_usual_rate(
+    tmp_path: Path,
+) -> None:
+    def work(dask: Scheduler) -> None:
+        with dask.client() as client:
+            for _ in range(6):
+                # short tasks with pauses: at most polls no task is being processed
+                client.gather(client.map(lambda x: time.sleep(0.02), range(40), pure=False))
+                time.sleep(0.7)
+            client.gather(client.map(lambda x: time.sleep(0.02), range(1_000), pure=False))
+
+    def loads() -> Any:
+        return read(
+            """SELECT count(*) FILTER (WHERE metric = 'observatory_worker_cpu_percent'),
+                      count(*) FILTER (WHERE metric = 'dask_worker_threads'),
+                      extract(epoch FROM max(time) - min(time))::float8
+               FROM sample JOIN series ON series.id = series_id
+               WHERE metric IN ('observatory_worker_cpu_percent', 'dask_worker_threads')
+               AND time > to_timestamp(%s)""",
+            busy,
+        )
+
+    log = tmp_path / "scheduler.log"
+    with scheduler(workers=1, log=log) as dask:
+        async with observed(dask.url, metrics_interval=5, identity_interval=0.5) as watcher:
+            await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.RECEIVING))
+            working = asyncio.create_task(asyncio.to_thread(work, dask))
+            await eventually(lambda: asyncio.sleep(0, watcher.identity_poller.failures), 30)
+            await asyncio.sleep(4)
+            busy = time.time()
+            await working
+            ((cpu, stored, seconds),) = await loads()
+            assert cpu > seconds / 0.5 * 0.6
+            assert stored <= seconds / 5 + 2
+    assert log.read_text().count("Uncaught exception GET /json/identity.json") == 1
 
 
 async def named() -> bool:
