@@ -47,8 +47,9 @@ from observatory.alerts.secrets import encrypt  # noqa: E402
 from observatory.alerts.tasks import ROUND, SHARDS, evaluate_shard  # noqa: E402
 from observatory.clusters.models import Cluster, Project  # noqa: E402
 from observatory.store.connection import close_readers, connect  # noqa: E402
+from observatory.store.ingest.batch import Batch  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
-from observatory.wire.records import Batch, MetricType, Sample, Series, WorkerSeen  # noqa: E402
+from observatory.wire.records import MetricType, Sample, Series, WorkerSeen  # noqa: E402
 from tests.alerts.evaluation.pipeline import pipeline  # noqa: E402
 from tests.alerts.notifying.receivers import WEBHOOK, Receiver, receiving  # noqa: E402
 
@@ -169,7 +170,7 @@ class Load:
             for place, (series, most) in enumerate(self.series)
         ]
         samples.append(Sample(Series(ALARM), now, self.alarms[cluster]))
-        return Batch(cluster, workers=seen if is_first else [], samples=samples, committed=now)
+        return Batch.of(cluster, workers=seen if is_first else [], samples=samples, committed=now)
 
     def _value(self, cluster: int, place: int, most: float, type: MetricType, now: float) -> float:
         if type == MetricType.COUNTER:

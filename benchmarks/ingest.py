@@ -1,23 +1,29 @@
 """How fast the writer stores real records: against a bare binary COPY of the same rows, and against Dask.
 
-Records a LocalCluster's event stream and /metrics, then stores the recorded batches round by round, each
-round also by psycopg's own `write_row` into the same tables (ids and times ready made, in as many
-transactions). Prints one JSON line; exit code 1 when a ratio is missed. DATABASE_URL names the server, else
-the embedded one is started: the rows go into a database of their own that is dropped in the end.
+Scraped: the spans of a LocalCluster's event stream and the samples of its /metrics, from single records to
+the commit. Agents': the records of a run with the agent, from the blocks to the commit, each kind against a
+COPY of its rows, and all of them together. The peer is psycopg's own `write_row` into the same tables: ids,
+times and JSON are ready made, in as many transactions. States the CPU time of the web process per span, too.
+
+Prints one JSON line; exit code 1 if a ratio is missed. DATABASE_URL names the server, else the embedded one
+is started. The rows go into a database of their own that is dropped in the end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import gzip
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 import distributed
@@ -35,33 +41,38 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 django.setup()
 
 from django.db import connection as django_connection  # noqa: E402
+from django.test import Client  # noqa: E402
 
+from benchmarks.ingesting.bare_copy import BareCopy  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
+from benchmarks.runs.recording import record_bodies  # noqa: E402
+from observatory.clusters import tokens  # noqa: E402
+from observatory.clusters.models import Project  # noqa: E402
+from observatory.collect.agents.batch import batch_of  # noqa: E402
 from observatory.collect.scheduler.identity import Problems  # noqa: E402
 from observatory.collect.stream.messages import read_message  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
 from observatory.store.engines import choose  # noqa: E402
+from observatory.store.ingest.batch import Batch, BatchBuilder  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.store.maintenance.retention import delete_cluster  # noqa: E402
-from observatory.wire.records import Batch, Sample, Series, Span, WorkerSeen  # noqa: E402
+from observatory.wire.batches import decode_batch, encode_head  # noqa: E402
+from observatory.wire.blocks import Block, encode  # noqa: E402
+from observatory.wire.head import Head  # noqa: E402
+from observatory.wire.kinds import KINDS  # noqa: E402
+from observatory.wire.records import Sample, Series, Span, WorkerSeen  # noqa: E402
 
 DATABASE = "observatory_benchmark"
 WRITTEN, BARE = 1, 2
 """clusters"""
 TASKS = 10_000
 SCRAPES = 40
-ROUNDS = 9
+ROUNDS, ROUNDS_OF_AGENT = 9, 5
 FLUSH = 1.0
 """seconds of recording in a batch of spans"""
-RATIO_TO_COPY = 0.6
+RATIO_TO_COPY = 0.8
+RATIO_OF_AGENT = 0.6
 RATIO_TO_DASK = 20.0
-
-SPAN_COLUMNS = (
-    "start, stop, nbytes, cluster_id, lane_id, prefix_id, group_id, typename_id, action, status, key_rest"
-)
-SPAN_TYPES = ["timestamptz", "timestamptz", "int8", *["int4"] * 5, "int2", "int2", "text"]
-SAMPLE_COLUMNS = "time, value, series_id, cluster_id"
-SAMPLE_TYPES = ["timestamptz", "float8", "int4", "int4"]
 
 
 def increment(number: int) -> int:
@@ -88,10 +99,10 @@ def seen(client: distributed.Client) -> list[WorkerSeen]:
 
 async def record(
     cluster: distributed.LocalCluster, client: distributed.Client
-) -> tuple[list[Batch], list[Batch]]:
-    """Batches of spans, a second each, and of samples, a scrape each."""
+) -> tuple[list[list[Span]], list[list[Sample]]]:
+    """Spans, a second each, and samples, a scrape each."""
     base = cluster.dashboard_link.removesuffix("/status")
-    spans: list[Batch] = []
+    spans: list[list[Span]] = []
     async with aiohttp.ClientSession() as session:
         async with session.ws_connect(base.replace("http", "ws") + "/eventstream", max_msg_size=0) as socket:
             working = asyncio.create_task(asyncio.to_thread(tasks_per_second, client))
@@ -100,25 +111,25 @@ async def record(
                 message = await asyncio.wait_for(socket.receive(), 30)
                 records = read_message(message.data, time.time(), Problems("benchmark"))
                 if time.monotonic() - flushed > FLUSH:
-                    spans.append(Batch(WRITTEN))
+                    spans.append([])
                     flushed = time.monotonic()
-                spans[-1].spans += [record for record in records if isinstance(record, Span)]
-                seen = sum(len(batch.spans) for batch in spans)
+                spans[-1] += [record for record in records if isinstance(record, Span)]
+                seen = sum(map(len, spans))
             await working
         samples = await scrape(session, base, client.scheduler_info(n_workers=-1)["workers"])
-    return [batch for batch in spans if batch.spans], samples
+    return [batch for batch in spans if batch], samples
 
 
-async def scrape(session: aiohttp.ClientSession, base: str, workers: dict[str, Any]) -> list[Batch]:
+async def scrape(session: aiohttp.ClientSession, base: str, workers: dict[str, Any]) -> list[list[Sample]]:
     """SCRAPES scrapes of the scheduler and every worker, stretched to a usual scrape's 5 s apart."""
     known: dict[tuple[Any, ...], Series] = {}
-    batches: list[Batch] = []
+    scrapes: list[list[Sample]] = []
     pages = {"": f"{base}/metrics"}
     for address, worker in workers.items():
         pages[address] = f"http://{worker['host']}:{worker['services']['dashboard']}/metrics"
     start = time.time() - 5.0 * SCRAPES
     for number in range(SCRAPES):
-        batch = Batch(WRITTEN)
+        samples: list[Sample] = []
         for worker, url in pages.items():
             async with session.get(url) as answer:
                 page = await answer.text()
@@ -126,26 +137,9 @@ async def scrape(session: aiohttp.ClientSession, base: str, workers: dict[str, A
                 for name, labels, value, *_ in family.samples:
                     identifier = (name, tuple(sorted(labels.items())), worker)
                     series = known.setdefault(identifier, Series(*identifier))
-                    batch.samples.append(Sample(series, start + 5.0 * number, value))
-        batches.append(batch)
-    return batches
-
-
-def stored_rows(query: str, cluster: int, sizes: list[int]) -> list[list[tuple[Any, ...]]]:
-    """The rows that the writer made of its batches, for the other cluster, batch by batch."""
-    with connect() as connection:
-        rows = iter(connection.execute(query, [cluster]).fetchall())
-    return [[next(rows) for _ in range(size)] for size in sizes]
-
-
-def copy_bare(
-    connection: psycopg.Connection, statement: str, types: list[str], batches: list[list[tuple[Any, ...]]]
-) -> None:
-    for rows in batches:
-        with connection.transaction(), connection.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.set_types(types)
-            for row in rows:
-                copy.write_row(row)
+                    samples.append(Sample(series, start + 5.0 * number, value))
+        scrapes.append(samples)
+    return scrapes
 
 
 def seconds(action: Callable[[], Any]) -> float:
@@ -154,47 +148,145 @@ def seconds(action: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def compare(
-    table: str, columns: str, types: list[str], workers: list[WorkerSeen], batches: list[Batch]
+def pairwise(
+    write: Callable[[], None], copy: Callable[[], None], rows: int, rounds: int = ROUNDS
 ) -> dict[str, Any]:
     """Rows per second of both ways, and the median of the rounds' ratios."""
-    delete_cluster(WRITTEN)
-    sizes = [len(batch) for batch in batches]
-    names = columns.replace("cluster_id", f"{BARE}")
-    statement = f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)"
     written: list[float] = []
     bare: list[float] = []
-    with Writer() as writer, connect() as connection:
-
-        def write() -> None:
-            for batch in batches:
-                writer.write(batch)
-
-        # the workers are seen first and the names interned, as they are but for a cluster's first seconds
-        writer.write(Batch(WRITTEN, workers=workers))
-        write()
-        rows = stored_rows(f"SELECT {names} FROM {table} WHERE cluster_id = %s", WRITTEN, sizes)
-        for number in range(ROUNDS):
-            both = [(written, write), (bare, lambda: copy_bare(connection, statement, types, rows))]
-            for times, action in both if number % 2 else reversed(both):
-                times.append(seconds(action))
-        connection.execute(f"DELETE FROM {table} WHERE cluster_id = {BARE}")
-    delete_cluster(WRITTEN)
-    total = sum(sizes)
+    for number in range(rounds):
+        both = [(written, write), (bare, copy)]
+        for times, action in both if number % 2 else reversed(both):
+            times.append(seconds(action))
     return {
-        "rows": total,
-        "batches": len(batches),
-        "written_per_second": round(total / statistics.median(written)),
-        "bare_copy_per_second": round(total / statistics.median(bare)),
+        "rows": rows,
+        "written_per_second": round(rows / statistics.median(written)),
+        "bare_copy_per_second": round(rows / statistics.median(bare)),
         "ratio_to_bare_copy": round(statistics.median(b / w for b, w in zip(bare, written, strict=True)), 2),
     }
 
 
-def merged(batches: list[Batch]) -> list[Batch]:
-    """All records in one batch: what a backlog is stored in."""
-    spans = [span for batch in batches for span in batch.spans]
-    samples = [sample for batch in batches for sample in batch.samples]
-    return [replace(batches[0], spans=spans, samples=samples)]
+def compare_scraped(
+    kind: str, workers: list[WorkerSeen], batches: Sequence[Sequence[Span | Sample]]
+) -> dict[str, Any]:
+    """Records of the collector: from single records, as its queue gets them, to the commit."""
+    delete_cluster(WRITTEN)
+    with Writer() as writer, connect() as connection:
+
+        def write() -> None:
+            for records in batches:
+                builder = BatchBuilder(WRITTEN)
+                for record in records:
+                    builder.add(record)
+                writer.write(builder.batch)
+
+        # the workers are seen first and the names interned, as they are but for a cluster's first seconds
+        writer.write(Batch.of(WRITTEN, workers=workers))
+        write()
+        bare = BareCopy(connection, kind, WRITTEN, BARE, [len(batch) for batch in batches])
+        found = pairwise(write, bare.copy, sum(map(len, batches)))
+    delete_cluster(WRITTEN)
+    delete_rows(kind)
+    return {**found, "batches": len(batches)}
+
+
+class AgentsBatches:
+    """An agent's batches, which can be stored again and again: each time under new numbers."""
+
+    def __init__(self, bodies: Sequence[bytes]) -> None:
+        self.bodies = [gzip.decompress(body) for body in bodies]
+        self.numbers = count(1)
+        self.agent = uuid4().hex
+
+    def decoded(self, kinds: Collection[str]) -> Iterator[tuple[Head, dict[str, Block]]]:
+        for body in self.bodies:
+            head, blocks = decode_batch(body)
+            found = {kind: block for kind, block in blocks.items() if kind in kinds}
+            if found:
+                yield replace(head, agent=self.agent, sequence=next(self.numbers), is_last=False), found
+
+    def write(self, writer: Writer, kinds: Collection[str]) -> None:
+        for head, blocks in self.decoded(kinds):
+            writer.write(batch_of(WRITTEN, head, blocks)[0])
+
+    def sizes(self, kind: str) -> list[int]:
+        return [block.rows for _, blocks in self.decoded([kind]) for block in blocks.values()]
+
+
+def compare_agents(bodies: Sequence[bytes], kinds: Sequence[str]) -> dict[str, Any]:
+    """Records of an agent: from the blocks to the commit."""
+    delete_cluster(WRITTEN)
+    batches = AgentsBatches(bodies)
+    with Writer() as writer, connect() as connection:
+        batches.write(writer, ["worker"])
+        batches.write(writer, kinds)
+        bare = [BareCopy(connection, kind, WRITTEN, BARE, batches.sizes(kind)) for kind in kinds]
+        rows = sum(map(len, chain.from_iterable(copy.batches for copy in bare)))
+        if len(kinds) == 1:
+            found = pairwise(lambda: batches.write(writer, kinds), bare[0].copy, rows, ROUNDS_OF_AGENT)
+        else:
+            # in as many transactions: a batch of all kinds in each
+            waiting = [list(copy.batches) for copy in bare]
+            of_batches = [
+                [(copy, left.pop(0)) for copy, left in zip(bare, waiting, strict=True) if copy.kind in blocks]
+                for _, blocks in batches.decoded(kinds)
+            ]
+            found = pairwise(
+                lambda: batches.write(writer, kinds), lambda: copy_together(connection, of_batches), rows
+            )
+    delete_cluster(WRITTEN)
+    for kind in kinds:
+        delete_rows(kind)
+    return found
+
+
+def copy_together(connection: psycopg.Connection, batches: Sequence[Sequence[tuple[BareCopy, Any]]]) -> None:
+    for batch in batches:
+        with connection.transaction():
+            for copy, rows in batch:
+                copy.copy_batch(rows)
+
+
+def processor_per_span(bodies: Sequence[bytes]) -> dict[str, float]:
+    """CPU time of the web process for an agent's batches: microseconds per span and per record."""
+    project = Project.objects.create(name="Benchmark", slug="benchmark")
+    client = Client(headers={"Authorization": f"Bearer {tokens.make(project, 'benchmark', None)[1]}"})
+    batches = AgentsBatches(bodies)
+    spans, records, used = 0, 0, 0.0
+    for number in range(ROUNDS_OF_AGENT):
+        batches.agent, batches.numbers = uuid4().hex, count(1)
+        for body in batches.bodies:
+            head, blocks = decode_batch(body)
+            of_round = replace(head, agent=batches.agent, sequence=next(batches.numbers), is_last=False)
+            data = encode_head(of_round) + b"".join(
+                encode(block.kind, block.rows, list(block.columns.values())) for block in blocks.values()
+            )
+            compressed = gzip.compress(data, 1)
+            start = time.process_time()
+            answer = client.post(
+                "/api/v1/ingest",
+                compressed,
+                content_type="application/octet-stream",
+                headers={"Content-Encoding": "gzip"},
+            )
+            if number:  # the first round makes the cluster known
+                used += time.process_time() - start
+                spans += blocks["span"].rows if "span" in blocks else 0
+                records += sum(block.rows for block in blocks.values())
+            assert answer.status_code == 200, answer.content
+    for cluster in project.clusters.all():
+        delete_cluster(cluster.pk)
+    return {
+        "per_span": round(used / spans * 1e6, 1),
+        "per_record": round(used / records * 1e6, 1),
+        "spans": spans,
+        "records": records,
+    }
+
+
+def delete_rows(kind: str) -> None:
+    with connect() as connection:
+        connection.execute(f"DELETE FROM {kind} WHERE cluster_id = {BARE}")
 
 
 def database() -> dict[str, str]:
@@ -221,12 +313,17 @@ def measure() -> tuple[list[Result], dict[str, Any]]:
         tasks_per_second(client)
         dask = max(tasks_per_second(client) for _ in range(2))
         spans, samples = asyncio.run(record(cluster, client))
+    bodies = record_bodies()
+    together = [list(chain.from_iterable(batches)) for batches in (spans, samples)]
     measured = {
-        "spans": compare("span", SPAN_COLUMNS, SPAN_TYPES, workers, spans),
-        "spans_in_one_batch": compare("span", SPAN_COLUMNS, SPAN_TYPES, workers, merged(spans)),
-        "samples": compare("sample", SAMPLE_COLUMNS, SAMPLE_TYPES, workers, samples),
-        "samples_in_one_batch": compare("sample", SAMPLE_COLUMNS, SAMPLE_TYPES, workers, merged(samples)),
+        "spans": compare_scraped("span", workers, spans),
+        "spans_in_one_batch": compare_scraped("span", workers, together[:1]),
+        "samples": compare_scraped("sample", workers, samples),
+        "samples_in_one_batch": compare_scraped("sample", workers, together[1:]),
     }
+    agents = {kind: compare_agents(bodies, [kind]) for kind in kinds_of(bodies)}
+    agents["together"] = compare_agents(bodies, list(agents))
+    processor = processor_per_span(bodies)
     ratio_to_dask = measured["spans"]["written_per_second"] / dask
     results = [
         Result(
@@ -246,8 +343,30 @@ def measure() -> tuple[list[Result], dict[str, Any]]:
             )
             for kind in ("spans", "samples")
         ),
+        *(
+            Result(
+                f"an agent's records stored a second: {kind}",
+                "a bare binary COPY of the same rows",
+                agents[kind]["ratio_to_bare_copy"],
+                RATIO_OF_AGENT if kind == "together" else None,
+                True,
+            )
+            for kind in agents
+        ),
+        Result(
+            "CPU time of the web process while it takes in an agent's batches (µs per span)",
+            "all records of these batches",
+            processor["per_span"],
+        ),
     ]
-    return results, {**measured, "dask_tasks_per_second": round(dask)}
+    details = {"agents": agents, "processor": processor, "dask_tasks_per_second": round(dask)}
+    return results, {**measured, **details}
+
+
+def kinds_of(bodies: Sequence[bytes]) -> list[str]:
+    """The kinds of records with a table in an agent's batches."""
+    found = {kind for _, blocks in AgentsBatches(bodies).decoded(KINDS) for kind in blocks}
+    return sorted(kind for kind in found if KINDS[kind].has_table)
 
 
 def main() -> int:

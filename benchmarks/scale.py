@@ -66,16 +66,17 @@ REPORT_READY = """() => {
 }"""
 
 SETTLED = """() => {
-  const { tiles, instant, timeline } = window.observatory.context;
-  return !tiles.loading && instant.state && Math.abs(instant.state.at - timeline.playhead) < 0.002;
+  const { tiles, playheadState, timeline } = window.observatory.context;
+  return !tiles.loading && playheadState.state
+    && Math.abs(playheadState.state.at - timeline.playhead) < 0.002;
 }"""
 
 SEEK = """async at => {
-  const { timeline, tiles, instant } = window.observatory.context;
+  const { timeline, tiles, playheadState } = window.observatory.context;
   const began = performance.now();
   timeline.jump(at);
-  const settled = () => tiles.settled && instant.state
-    && Math.abs(instant.state.at - timeline.playhead) < 0.002;
+  const settled = () => tiles.settled && playheadState.state
+    && Math.abs(playheadState.state.at - timeline.playhead) < 0.002;
   // the charts request their tiles within two frames
   for (let frame = 0; frame < 2; frame++) await new Promise(resolve => requestAnimationFrame(resolve));
   while (!settled()) await new Promise(resolve => requestAnimationFrame(resolve));
@@ -139,7 +140,7 @@ def store(server: Observatory) -> tuple[dict[int, int], dict[str, Any]]:
         spans = 0
         with Writer() as writer:
             for batch in multiplied(run, cluster.pk, tasks, start):
-                spans += len(batch.spans)
+                spans += batch.count("span")
                 committed = writer.write(batch)
         stored = time.perf_counter()
         Cluster.objects.filter(pk=cluster.pk).update(ended=from_seconds(committed.extent.last))

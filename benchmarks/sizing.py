@@ -36,8 +36,10 @@ from benchmarks.runs.recording import record  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
 from observatory.store.engines import choose  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
-from observatory.store.schema.time_series import RECORDED, TIME_SERIES  # noqa: E402
+from observatory.store.schema.time_series import time_series  # noqa: E402
+from observatory.wire.kinds import stored_kinds  # noqa: E402
 
+OF_AGENTS = [kind.name for kind in stored_kinds() if kind.name not in ("span", "sample", "event")]
 DATABASE = "observatory_sizing"
 CLUSTER = 1
 TASKS = int(os.environ.get("TASKS", "200000"))
@@ -50,9 +52,9 @@ def store() -> dict[str, Any]:
     start = float(int(time.time()) // 86_400 * 86_400 - 86_400)
     spans = samples = 0
     with Writer() as writer:
-        for batch in multiplied(run, CLUSTER, TASKS, start, kinds=tuple(RECORDED)):
-            spans += len(batch.spans)
-            samples += len(batch.samples)
+        for batch in multiplied(run, CLUSTER, TASKS, start, kinds=OF_AGENTS):
+            spans += batch.count("span")
+            samples += batch.count("sample")
             extent = writer.write(batch).extent
     hours = (extent.last - extent.first) / 3600
     return {
@@ -73,7 +75,7 @@ def sizes(connection: psycopg.Connection, engine: str) -> dict[str, int]:
                 FROM pg_inherits WHERE inhparent = %s::regclass"""
     )
     found = {}
-    for table in TIME_SERIES:
+    for table in time_series():
         if engine == "plain":
             connection.execute(f"VACUUM ANALYZE {table.name}")
         row = connection.execute(query, [table.name]).fetchone()
@@ -83,7 +85,7 @@ def sizes(connection: psycopg.Connection, engine: str) -> dict[str, int]:
 
 def compress(connection: psycopg.Connection) -> None:
     """Compress all chunks, as TimescaleDB's policy does after two days."""
-    for table in TIME_SERIES:
+    for table in time_series():
         connection.execute(f"SELECT compress_chunk(chunk) FROM show_chunks('{table.name}') chunk")
         connection.execute(f"VACUUM ANALYZE {table.name}")
 
@@ -91,7 +93,7 @@ def compress(connection: psycopg.Connection) -> None:
 def row_counts(connection: psycopg.Connection) -> dict[str, int]:
     """Return the number of rows of each time-series table."""
     counts = {}
-    for table in TIME_SERIES:
+    for table in time_series():
         row = connection.execute(f"SELECT count(*) FROM {table.name}").fetchone()
         counts[table.name] = row[0] if row else 0
     return counts

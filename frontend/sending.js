@@ -1,6 +1,6 @@
-// What the page sends to the server's API.
+// Sends requests that change something to the API.
 
-/** The server's no: `fields` are the messages of each field, "__all__" those of the whole. */
+/** A refusal of the server. `fields` has the messages by field, "__all__" those of the whole form. */
 export class Refused extends Error {
   /**
    * @param {string} message
@@ -20,14 +20,14 @@ export class Refused extends Error {
  * @returns {Promise<any>} what was answered
  */
 export async function send(method, url, body) {
-  // every page of somebody who is signed in has it in its form to sign out
+  // the form to sign out, which is on every page, has it
   const token = /** @type {HTMLInputElement|null} */ (document.querySelector("[name=csrfmiddlewaretoken]"));
   const headers = { "Content-Type": "application/json", "X-CSRFToken": token?.value ?? "" };
   let response;
   try {
     response = await fetch(url, { method, headers, body: body && JSON.stringify(body) });
   } catch {
-    throw new Refused("The server can't be reached. Nothing is lost here: try again.", {});
+    throw new Refused("The server can't be reached. Nothing is lost: try again.", {});
   }
   const answer = response.status === 204 ? null : await response.json().catch(() => ({}));
   if (response.ok) return answer;

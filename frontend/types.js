@@ -1,4 +1,4 @@
-// The types that timeline/, charts/ and pages/ share. Times are seconds since the epoch on the scheduler's clock.
+// Types that timeline/, charts/ and pages/ share. Times are seconds since the epoch on the scheduler's clock.
 
 /**
  * @typedef {Float64Array|Float32Array|Uint32Array|Int32Array|Uint8Array} Numbers
@@ -18,11 +18,11 @@
  * @typedef {Schemas["NoteOut"]} Note
  * @typedef {Schemas["TimelineAlert"]} Alert
  *
- * A tile draws only [start, stop); `blocks` holds what the server sent and what the socket appended.
+ * A tile draws only [start, stop). `blocks` has the server's blocks, and those that the socket appended.
  * @typedef {{layer: string, level: number, index: number, start: number, stop: number, closed: boolean,
  *   binWidth: number, blocks: Map<string, Block[]>}} Tile
  *
- * `source` is where the page's data comes from. Everything a chart may use. Each of these is an EventTarget that fires "change" when what it holds changed.
+ * Everything that a chart may use. Most are EventTargets that fire "change".
  * @typedef {{
  *   source: import("./timeline/sources/source.js").Source,
  *   info: ClusterInfo,
@@ -30,16 +30,15 @@
  *   timeline: import("./timeline/timeline.js").Timeline,
  *   tiles: import("./timeline/tiles/tiles.js").Tiles,
  *   selection: import("./timeline/selection.js").Selection,
- *   instant: import("./timeline/instant.js").Instant,
+ *   playheadState: import("./timeline/playhead_state.js").PlayheadState,
  *   events: import("./timeline/events.js").Events,
- *   arrangement: import("./timeline/arrangement.js").Arrangement,
+ *   laneOptions: import("./timeline/lane_options.js").LaneOptions,
  *   stacks: import("./timeline/tiles/stacks.js").Stacks,
  *   notes: import("./timeline/notes.js").Notes,
  *   alerts: import("./timeline/alerts.js").Alerts,
  * }} Context
  *
- * What is to be drawn. `tiles[layer]` are the tiles (best level that is there) that cover the window; the task stream adds
- * those of the bands that it draws.
+ * What to draw. `tiles[layer]` are the best available tiles that cover the window; the task stream adds those of its bands.
  * `state` is the newest state that has arrived for the playhead, or null before the first.
  * @typedef {{start: number, stop: number, playhead: number, live: boolean, width: number,
  *   hover: number|null, tiles: Record<string, Tile[]>, state: State|null}} View
@@ -47,9 +46,9 @@
  * One chart: a file in charts/ and a line in charts/registry.js. `timeline` charts share the time axis: they leave
  * LEFT_GUTTER px at the left for labels and RIGHT_GUTTER at the right, and the plot between is the window.
  * `side` charts show the playhead; `below` ones, as wide as the page, sum up the window.
- * `layers` may be a function: in a large cluster they are those of the workers that are shown. `hide` tells a chart that
- * it isn't in sight any more; one whose layers only it knows takes their tiles in `cover`, before any is drawn.
- * `part`: what has to be shared for it (Scope's Part on the server, or "notes").
+ * `layers` may be a function: in a large cluster they are those of the visible workers. `hide` is called when the chart
+ * is no longer visible. A chart that requests tiles itself does so in `cover`, before any chart draws.
+ * `part`: the part of the data that must be shared for it (`Section` on the server, or "notes").
  * @typedef {{name: string, title: string, place: "timeline"|"side"|"below", help: string, part?: string,
  *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
@@ -59,7 +58,7 @@
 
 export const LEFT_GUTTER = 120;
 export const RIGHT_GUTTER = 12;
-/** On a narrow (phone) page the gutter shrinks: charts ask this instead of the constant. */
+/** The gutter at the left, narrower on a phone. */
 export function leftGutter() {
   return window.innerWidth < 700 ? 48 : LEFT_GUTTER;
 }

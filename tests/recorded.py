@@ -12,15 +12,16 @@ from uuid import UUID, uuid4
 import psycopg
 
 from observatory.store.engines import choose
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import encode_keys
-from observatory.store.schema.time_series import RECORDED
+from observatory.store.schema.time_series import table_of
 from observatory.store.times import from_seconds
+from observatory.wire.kinds import KINDS
 from observatory.wire.records import (
     ROLES,
     TASK_STATES,
     Action,
-    Batch,
     Event,
     Sample,
     Series,
@@ -72,7 +73,7 @@ class Recorded:
             samples = [Sample(series, START + time, gib * GIB) for time, gib in (memory or {}).items()]
             happened = [Event(START + time, kind, address, detail) for time, kind, detail in events]
             gone = [WorkerGone(address, START + died, "lost")] if died is not None else []
-            writer.write(Batch(self.cluster, [seen], [], samples, happened, gone))
+            writer.write(Batch.of(self.cluster, [seen], [], samples, happened, gone))
         row = self.connection.execute(
             "SELECT id FROM worker WHERE cluster_id = %s AND address = %s ORDER BY started DESC LIMIT 1",
             [self.cluster, address],
@@ -84,7 +85,7 @@ class Recorded:
     def span(self, key: str, worker: str, start: float, stop: float, group: str = "load-1") -> None:
         span = Span(worker, 1, key, "load", group, Action.COMPUTE, START + start, START + stop, 10, "int")
         with Writer() as writer:
-            writer.write(Batch(self.cluster, [], [span], [], [], []))
+            writer.write(Batch.of(self.cluster, [], [span], [], [], []))
 
     def transition(
         self, time: float, key: str, start: str, finish: str, worker: str = "", group: str = "load-1"
@@ -199,8 +200,8 @@ class Recorded:
         return int(row[0])
 
     def _insert(self, table: str, **columns: Any) -> None:
-        if table in RECORDED:
-            choose(self.connection).prepare(self.connection, RECORDED[table], [at(0).date()])
+        if table in KINDS:
+            choose(self.connection).prepare(self.connection, table_of(table), [at(0).date()])
         names, places = ", ".join(columns), ", ".join(["%s"] * len(columns))
         statement = f"INSERT INTO {table} ({names}) VALUES ({places})"
         self.connection.execute(statement.encode(), list(columns.values()))

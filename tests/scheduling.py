@@ -53,6 +53,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 took[report.nodeid.split("::")[0]] += report.duration
-    kept = {**json.loads(DURATIONS.read_text()), **took}
+    known = json.loads(DURATIONS.read_text())
+    kept = {**{module: known[module] for module in known if (config.rootpath / module).exists()}, **took}
     listed = {module: round(float(seconds)) for module, seconds in sorted(kept.items()) if seconds >= SHORT}
     DURATIONS.write_text(json.dumps(listed, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Multiplies a recorded run: copies follow each other and run in parallel, with other keys and workers."""
+"""Multiplies a recorded run: copies one after the other and side by side; keys, workers and times shifted."""
 
 from __future__ import annotations
 
@@ -7,41 +7,52 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from observatory.store.ingest.batch import Batch
 from observatory.store.keys import split_key
-from observatory.wire.kinds import KINDS, Type
-from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerSeen
+from observatory.wire.kind import Type
+from observatory.wire.kinds import KINDS
+from observatory.wire.records import Action, Event, Sample, Series, Span, Status, WorkerSeen
 
 PAUSE = 1.0
 """seconds between two copies"""
 SLICE = 5.0
-"""seconds of the run per batch"""
+"""seconds of the run in a batch"""
 PORTS = 100
-"""distance between the ports of a worker's copies"""
+"""between the ports of a worker's copies"""
 ADDRESSES = ("worker", "peer", "victim", "thief")
-"""fields with a worker's address"""
+"""fields that hold a worker's address"""
 
 
 class Recording:
-    """The records of a run, by kind."""
+    """All records of a run; times are seconds since its start."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
-        self.spans = sorted((s for batch in batches for s in batch.spans), key=lambda span: span.stop)
+        self.spans = sorted(map(_span_of, _rows(batches, "span")), key=lambda span: span.stop)
         self.start = min(span.start for span in self.spans)
         self.length = self.spans[-1].stop - self.start + PAUSE
         inside = (self.start, self.start + self.length)
-        self.samples = [s for batch in batches for s in batch.samples if inside[0] <= s.time < inside[1]]
-        self.events = [e for batch in batches for e in batch.events if inside[0] <= e.time < inside[1]]
         self.rows = {
             kind: [
-                row
-                for batch in batches
-                for row in batch.rows.get(kind, ())
-                if inside[0] <= row[KINDS[kind].time_index] < inside[1]
+                row for row in _rows(batches, kind) if inside[0] <= row[KINDS[kind].time_index] < inside[1]
             ]
             for kind in KINDS
         }
+        self.samples = [Sample(series, time, value) for time, value, series in self.rows["sample"]]
+        self.events = [Event(*row) for row in self.rows["event"]]
         self.workers = list({w.address: w for batch in batches for w in batch.workers}.values())
         self.tasks = sum(span.action == Action.COMPUTE for span in self.spans)
+
+
+def _rows(batches: Sequence[Batch], kind: str) -> list[tuple[Any, ...]]:
+    return [row for batch in batches if kind in batch.records for row in batch.records[kind].rows()]
+
+
+def _span_of(row: tuple[Any, ...]) -> Span:
+    worker, thread, key, action, start, stop, nbytes, typename, status = row
+    prefix, group = split_key(key)
+    return Span(
+        worker, thread, key, prefix, group, Action(action), start, stop, nbytes, typename, Status(status)
+    )
 
 
 def multiplied(
@@ -49,25 +60,25 @@ def multiplied(
     cluster: int,
     tasks: int,
     start: float,
-    max_parallel: int = 4,
+    most_beside: int = 4,
     kinds: Sequence[str] = (),
 ) -> Iterator[Batch]:
-    """Yield batches with at least `tasks` tasks, from `start` (seconds) on, in order of time.
+    """Batches of at least `tasks` tasks from `start` (seconds) on, in order of time.
 
-    `kinds`: the record kinds to include besides workers, spans, samples and events.
+    `kinds`: what else than workers, spans, samples and events is to be in them.
     """
     copies = math.ceil(tasks / run.tasks)
-    parallel = min(max_parallel, copies)
-    yield Batch(
-        cluster, workers=[_worker(worker, copy, start) for copy in range(parallel) for worker in run.workers]
+    beside = min(most_beside, copies)
+    yield Batch.of(
+        cluster, workers=[_worker(worker, copy, start) for copy in range(beside) for worker in run.workers]
     )
-    for after in range(math.ceil(copies / parallel)):
+    for after in range(math.ceil(copies / beside)):
         shift = start - run.start + after * run.length
-        yield from _copies(run, cluster, shift, after, range(parallel), kinds)
+        yield from _copies(run, cluster, shift, after, range(beside), kinds)
 
 
 def _copies(
-    run: Recording, cluster: int, shift: float, after: int, parallel: range, kinds: Sequence[str]
+    run: Recording, cluster: int, shift: float, after: int, beside: range, kinds: Sequence[str]
 ) -> Iterator[Batch]:
     for number in range(math.ceil(run.length / SLICE)):
         first, last = run.start + number * SLICE, run.start + (number + 1) * SLICE
@@ -75,13 +86,13 @@ def _copies(
             _span(span, shift, after, copy)
             for span in run.spans
             if first <= span.stop < last
-            for copy in parallel
+            for copy in beside
         ]
         samples = [
             _sample(sample, shift, copy)
             for sample in run.samples
             if first <= sample.time < last
-            for copy in (parallel if sample.series.worker else parallel[:1])
+            for copy in (beside if sample.series.worker else beside[:1])
         ]
         events: list[Event] = [
             replace(event, time=event.time + shift) for event in run.events if first <= event.time < last
@@ -91,11 +102,11 @@ def _copies(
                 _row(kind, row, shift, after, copy)
                 for row in run.rows[kind]
                 if first <= row[KINDS[kind].time_index] < last
-                for copy in parallel
+                for copy in beside
             ]
             for kind in kinds
         }
-        yield Batch(cluster, [], spans, samples, events, committed=last + shift, rows=rows)
+        yield Batch.of(cluster, [], spans, samples, events, committed=last + shift, rows=rows)
 
 
 def _row(kind: str, row: tuple[Any, ...], shift: float, after: int, copy: int) -> tuple[Any, ...]:

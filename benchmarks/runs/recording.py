@@ -1,4 +1,4 @@
-"""Records a real run: a working LocalCluster with an agent, decoded as the server does it."""
+"""Records a real run: a LocalCluster at work, with the agent, read as the server reads it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from distributed import Client, LocalCluster
 
 import observatory.agent
 from observatory.collect.agents.batch import batch_of
+from observatory.store.ingest.batch import Batch
 from observatory.wire.batches import decode_batch
-from observatory.wire.records import Batch
 
 WORKERS, THREADS = 4, 2
 ARRAYS, CHUNKS = 3, 30
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """Stores batches in memory and acknowledges them."""
+    """Keeps the bodies of batches and acknowledges them."""
 
     protocol_version = "HTTP/1.1"
-    batches: list[Batch]
+    bodies: list[bytes]
 
     def do_POST(self) -> None:
-        head, blocks = decode_batch(gzip.decompress(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.batches.append(batch_of(0, head, blocks)[0])
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        head, _ = decode_batch(gzip.decompress(body))
+        self.bodies.append(body)
         answer = json.dumps({"sequence": head.sequence, "refused": 0, "already": False}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -44,17 +45,16 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def receiving() -> Iterator[tuple[str, list[Batch]]]:
-    """Run a receiver of batches; yields its URL and the list that it fills."""
-    handler = type("RunReceiver", (Receiver,), {"batches": []})
+def receiving() -> Iterator[tuple[str, list[bytes]]]:
+    handler = type("Kept", (Receiver,), {"bodies": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", handler.batches
+    yield f"http://127.0.0.1:{server.server_address[1]}", handler.bodies
     server.shutdown()
 
 
 def work(client: Client) -> None:
-    """Compute arrays and a shuffled dataframe: about ten thousand tasks of very different durations."""
+    """Arrays and a shuffled dataframe: some ten thousand tasks of very different lengths."""
     for _ in range(ARRAYS):
         array = dask.array.random.random((CHUNKS * 60, CHUNKS * 60), chunks=60)
         client.compute((array + array.T).std(axis=0).sum()).result()
@@ -62,13 +62,18 @@ def work(client: Client) -> None:
     client.compute(frame.shuffle("name").groupby("name").x.mean()).result()
 
 
-def record() -> list[Batch]:
-    """Return the agent's batches of one run, in order."""
+def record_bodies() -> list[bytes]:
+    """The bodies of the agent's batches of one such run, compressed with gzip, in order."""
     cluster = LocalCluster(
         n_workers=WORKERS, threads_per_worker=THREADS, silence_logs="ERROR", dashboard_address="127.0.0.1:0"
     )
-    with receiving() as (url, batches), cluster, Client(cluster) as client:
+    with receiving() as (url, bodies), cluster, Client(cluster) as client:
         observatory.agent.register(client, url=url, token="benchmark")
         work(client)
         observatory.agent.unregister(client)
-    return batches
+    return bodies
+
+
+def record() -> list[Batch]:
+    """The batches of one such run, in order."""
+    return [batch_of(0, *decode_batch(gzip.decompress(body)))[0] for body in record_bodies()]

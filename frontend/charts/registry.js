@@ -1,4 +1,4 @@
-// All charts, in the order in which a page shows them. Adding one is a file and a line here.
+// All charts in the order in which a page shows them. A new chart is one file, and one line here.
 
 import { alertsList } from "./alerts/list.js";
 import { alertsTrack } from "./alerts/track.js";

@@ -1,12 +1,12 @@
-// The page's address says what is on the screen: copied, it shows the same. What it can't mean is ignored.
+// Keeps the view in the page's address, so that a copied link shows the same. Invalid parts are ignored.
 
-import { ORDERS } from "./arrangement.js";
+import { ORDERS } from "./lane_options.js";
 import { SPEEDS } from "./timeline.js";
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */
 /** @typedef {import("./selection.js").Selection} Selection */
-/** @typedef {import("./arrangement.js").Arrangement} Arrangement */
-/** @typedef {import("./arrangement.js").Order} Order */
+/** @typedef {import("./lane_options.js").LaneOptions} LaneOptions */
+/** @typedef {import("./lane_options.js").Order} Order */
 
 const EARLIEST = 946_684_800; // 2000
 const LATEST = 4_102_444_800; // 2100
@@ -88,25 +88,25 @@ export class Address {
   #timer = 0;
   #timeline;
   #selection;
-  #arrangement;
+  #laneOptions;
 
   /**
    * @param {Timeline} timeline
    * @param {Selection} selection
-   * @param {Arrangement} arrangement
+   * @param {LaneOptions} laneOptions
    */
-  constructor(timeline, selection, arrangement) {
+  constructor(timeline, selection, laneOptions) {
     this.#timeline = timeline;
     this.#selection = selection;
-    this.#arrangement = arrangement;
+    this.#laneOptions = laneOptions;
   }
 
   /** Takes over what the address says, then follows the page. */
   open() {
     const place = parsePlace(location.search);
     this.charts = place.charts;
-    applyPlace(place, this.#timeline, this.#selection, this.#arrangement);
-    for (const source of [this.#timeline, this.#selection, this.#arrangement]) {
+    applyPlace(place, this.#timeline, this.#selection, this.#laneOptions);
+    for (const source of [this.#timeline, this.#selection, this.#laneOptions]) {
       source.addEventListener("change", () => this.changed());
     }
   }
@@ -117,7 +117,7 @@ export class Address {
 
   #write() {
     this.#timer = 0;
-    const query = formatPlace(currentPlace(this.#timeline, this.#selection, this.#arrangement, this.charts));
+    const query = formatPlace(currentPlace(this.#timeline, this.#selection, this.#laneOptions, this.charts));
     if (query !== location.search) history.replaceState(null, "", location.pathname + query);
   }
 }
@@ -126,25 +126,25 @@ export class Address {
  * @param {Place} place
  * @param {Timeline} timeline
  * @param {Selection} selection
- * @param {Arrangement} arrangement
+ * @param {LaneOptions} laneOptions
  */
-export function applyPlace(place, timeline, selection, arrangement) {
+export function applyPlace(place, timeline, selection, laneOptions) {
   if (place.speed !== undefined) timeline.setSpeed(place.speed);
   if (place.from !== undefined && place.to !== undefined) timeline.setWindow(place.from, place.to);
   if (place.at !== undefined) timeline.setPlayhead(place.at);
   if (place.live !== undefined) timeline.goLive(place.live);
   selection.set({ worker: place.worker ?? null, prefix: place.prefix ?? null, key: place.key ?? null });
-  arrangement.set({ order: place.sort ?? null, filter: place.rows ?? "", ofPrefix: place.only ?? false });
+  laneOptions.set({ order: place.sort ?? null, filter: place.rows ?? "", onlyPrefix: place.only ?? false });
 }
 
 /**
  * @param {Timeline} timeline
  * @param {Selection} selection
- * @param {Arrangement} arrangement
+ * @param {LaneOptions} laneOptions
  * @param {string[]|undefined} charts
  * @returns {Place}
  */
-export function currentPlace(timeline, selection, arrangement, charts) {
+export function currentPlace(timeline, selection, laneOptions, charts) {
   const when = timeline.live
     ? { live: timeline.length }
     : { from: timeline.start, to: timeline.stop, at: timeline.playhead };
@@ -155,8 +155,8 @@ export function currentPlace(timeline, selection, arrangement, charts) {
     worker: selection.worker ?? undefined,
     prefix: selection.prefix ?? undefined,
     key: selection.key ?? undefined,
-    sort: arrangement.order ?? undefined,
-    rows: arrangement.filter || undefined,
-    only: arrangement.ofPrefix || undefined,
+    sort: laneOptions.order ?? undefined,
+    rows: laneOptions.filter || undefined,
+    only: laneOptions.onlyPrefix || undefined,
   };
 }

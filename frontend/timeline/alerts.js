@@ -1,4 +1,4 @@
-// The alerts of the timeline, kept fresh, and the one that is selected.
+// The alerts of the timeline, refreshed regularly, and the selected one.
 
 import { getJson } from "./sources/source.js";
 
@@ -14,7 +14,7 @@ const [EVERY, EVERY_AFTER_ITS_END] = [5_000, 30_000]; // ms
 /** @type {Severity[]} */
 export const SEVERITIES = ["info", "warning", "critical"];
 
-/** Fires "change" when there are others than before, "select" when one is selected, or none any more. */
+/** Fires "change" when the alerts changed, and "select" when the selection changed. */
 export class Alerts extends EventTarget {
   /** @type {Alert[]} in order of time */
   list = [];
@@ -38,7 +38,7 @@ export class Alerts extends EventTarget {
     this.#timeline = timeline;
   }
 
-  /** Fetches them now and every few seconds while somebody looks. */
+  /** Fetches them now and every few seconds while the page is visible. */
   follow() {
     const again = () => setTimeout(next, this.#timeline.ended === null ? EVERY : EVERY_AFTER_ITS_END);
     const next = async () => {
@@ -49,24 +49,24 @@ export class Alerts extends EventTarget {
   }
 
   async load() {
-    let told;
+    let found;
     try {
-      told = await getJson(this.#source, "/alerts");
+      found = await getJson(this.#source, "/alerts");
     } catch {
       return; // the server is away, or a file has none: what is shown stays
     }
-    const text = JSON.stringify(told);
+    const text = JSON.stringify(found);
     if (text === this.#shown) return;
     this.#shown = text;
-    this.list = told.alerts;
-    this.#rules = told.rules;
+    this.list = found.alerts;
+    this.#rules = found.rules;
     this.flags = flagsOf(this.list);
     const { selected } = this;
     if (selected) this.select(this.list.find((alert) => isSame(alert, selected)) ?? selected);
     this.dispatchEvent(new Event("change"));
   }
 
-  /** @param {Alert} alert @returns {Meaning|null} null where it isn't told */
+  /** @param {Alert} alert @returns {Meaning|null} null where it isn't found */
   meaning(alert) {
     return this.#rules[alert.rule] ?? null;
   }
@@ -80,13 +80,13 @@ export class Alerts extends EventTarget {
   /**
    * @param {number} start
    * @param {number} stop
-   * @returns {Alert[]} those that were open at some time between
+   * @returns {Alert[]} those that were open in this time
    */
   between(start, stop) {
     return this.list.filter((alert) => alert.pending <= stop && (alert.resolved ?? Infinity) >= start);
   }
 
-  /** Until when there is a band of it. @param {Alert} alert */
+  /** The end of its band. @param {Alert} alert */
   endOf(alert) {
     return alert.resolved ?? Math.max(this.#timeline.end, alert.fired ?? alert.pending);
   }
@@ -98,7 +98,7 @@ export function stateOf(alert) {
   return alert.fired === null ? "pending" : "firing";
 }
 
-/** What of the cluster it is about: its worker, and its other labels as name=value. @param {Alert} alert */
+/** Its subject: the worker, and other labels as name=value. @param {Alert} alert */
 export function subjectOf({ labels = {} }) {
   const { worker = "", ...others } = labels;
   return [worker, ...Object.entries(others).map(([name, value]) => `${name}=${value}`)].filter(Boolean).join(" ");

@@ -1,9 +1,9 @@
-// What every chart of a timeline shares, made of what its source first tells.
+// The context that all charts of a timeline share.
 
 import { Alerts } from "./alerts.js";
-import { Arrangement } from "./arrangement.js";
+import { LaneOptions } from "./lane_options.js";
 import { Events } from "./events.js";
-import { Instant } from "./instant.js";
+import { PlayheadState } from "./playhead_state.js";
 import { Model } from "./model.js";
 import { Notes } from "./notes.js";
 import { Selection } from "./selection.js";
@@ -14,7 +14,7 @@ import { Timeline } from "./timeline.js";
 
 /**
  * @param {import("./sources/source.js").Source} source
- * @returns {Promise<import("../types.js").Context>} rejects when it can't be asked
+ * @returns {Promise<import("../types.js").Context>} rejects when the source can't be read
  */
 export async function loadContext(source) {
   const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);
@@ -29,9 +29,9 @@ export async function loadContext(source) {
     timeline,
     tiles: new Tiles(source, info),
     selection: new Selection(),
-    instant: new Instant(source),
+    playheadState: new PlayheadState(source),
     events: new Events(),
-    arrangement: new Arrangement(),
+    laneOptions: new LaneOptions(),
     stacks: new Stacks(source),
     notes: new Notes(source, timeline),
     alerts: new Alerts(source, timeline),

@@ -1,4 +1,4 @@
-// All events of the cluster in order of time, from the tiles of the layer "events", the gaps they tell of, and notes.
+// The events of the cluster in order of time, from the tiles of the layer "events", with gaps and notes.
 
 import { formatCount } from "../formatting.js";
 import { binWidth, tileWidth } from "./tiles/levels.js";
@@ -25,14 +25,14 @@ const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" }
 const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
 const LONGEST_NOTE = 200; // characters beside the mouse
-/** @type {Record<string, {words: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds.py) */
+/** @type {Record<string, {records: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds/dropped.py) */
 const DROPPED_KINDS = {
-  span: { words: "spans", concerns: "tasks" },
-  transition: { words: "transitions", concerns: "tasks" },
-  sample: { words: "samples", concerns: "samples" },
-  log: { words: "log lines", concerns: "other" },
-  error: { words: "errors", concerns: "tasks" },
-  event: { words: "events", concerns: "other" },
+  span: { records: "spans", concerns: "tasks" },
+  transition: { records: "transitions", concerns: "tasks" },
+  sample: { records: "samples", concerns: "samples" },
+  log: { records: "log lines", concerns: "other" },
+  error: { records: "errors", concerns: "tasks" },
+  event: { records: "events", concerns: "other" },
 };
 /** @type {Record<string, string>} */
 const DROPPED_REASONS = {
@@ -47,7 +47,7 @@ export class Events extends EventTarget {
   list = [];
   /** @type {Gap[]} */
   gaps = [];
-  /** of some kinds only the number in each bin is told: tiles of a part of the cluster tell more */
+  /** whether some kinds are only counted per bin: tiles of a shorter time have the events */
   areCounted = false;
   #rows = -1;
   /** @type {ClusterEvent[]} */
@@ -66,7 +66,7 @@ export class Events extends EventTarget {
     this.#join();
   }
 
-  /** @param {import("./notes.js").Note[]} notes what people wrote stands beside what happened */
+  /** @param {import("./notes.js").Note[]} notes shown among the events */
   setNotes(notes) {
     this.#notes = notes.map(({ time, stop, text, author }) => {
       const short = text.length > LONGEST_NOTE ? `${text.slice(0, LONGEST_NOTE)}…` : text;
@@ -150,7 +150,7 @@ function eventsOf(tiles) {
 }
 
 /**
- * Those that are told by their number alone, in the middles of their bins.
+ * Events that are only counted, at the middles of their bins.
  * @param {import("../types.js").Block} block
  * @param {Tile} tile
  * @returns {ClusterEvent[]}
@@ -206,14 +206,14 @@ export function findGaps(events) {
  */
 function droppedGap(event) {
   const { first, last, kind, count, reason } = parse(event.detail);
-  const { words, concerns } = DROPPED_KINDS[kind] ?? { words: `records (${kind})`, concerns: "other" };
+  const { records, concerns } = DROPPED_KINDS[kind] ?? { records: `records (${kind})`, concerns: "other" };
   const number = formatCount(Number(count));
   return {
     start: Number(first) || event.time,
     stop: Number(last) || event.time,
     kind: "dropped",
     concerns,
-    label: `${number} ${words} were dropped: ${DROPPED_REASONS[reason] ?? reason}`,
+    label: `${number} ${records} were dropped: ${DROPPED_REASONS[reason] ?? reason}`,
   };
 }
 

@@ -1,4 +1,4 @@
-// What mouse, fingers and keys do to the timeline.
+// Mouse, touch and keyboard on the timeline.
 
 /** @typedef {import("./timeline.js").Timeline} Timeline */
 /** @typedef {import("./events.js").Events} Events */
@@ -20,14 +20,14 @@ export const KEYS = [
   ["P / N", "previous and next event or note"],
   ["L", "live"],
   ["F", "show everything"],
-  ["Home / End", "to the beginning and the end"],
+  ["Home / End", "go to the beginning and the end"],
   ["click", "move the playhead, or select a task"],
   ["double click", "zoom in"],
   ["Esc", "clear the selection"],
   ["?", "these keys"],
 ];
 
-/** @type {[string, string][]} and those of people who may write */
+/** @type {[string, string][]} and those for users who may write */
 export const WRITING_KEYS = [
   ["R", "save the window as a run"],
   ["M", "write a note"],

@@ -1,4 +1,4 @@
-// The transport's signs, drawn instead of written: many fonts lack the letters for them.
+// Icons of the transport. They are drawn, because many fonts lack these characters.
 
 import { svgElement } from "../element.js";
 

@@ -1,4 +1,4 @@
-// What a cluster consists of: workers, their lanes, task prefixes and series. From /lanes, then from live blocks.
+// The workers, lanes, prefixes and series of a cluster, from /lanes and live blocks.
 
 import { bandLayer, layerName } from "./tiles/bands.js";
 
@@ -46,7 +46,7 @@ export class Model extends EventTarget {
   }
 
   /**
-   * Takes what a live block tells of workers, lanes, prefixes and series; the layer of a series is that of its samples.
+   * Applies a live block of workers, lanes, prefixes or series. The layer of a series is that of its samples.
    * @param {Block} block
    */
   apply(block) {
@@ -104,7 +104,7 @@ export class Model extends EventTarget {
     return peak;
   }
 
-  /** In how many bands the layers of workers come. */
+  /** Number of bands of workers. */
   get bands() {
     return Math.floor((this.workers.size - 1) / this.band) + 1 || 1;
   }

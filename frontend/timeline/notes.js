@@ -1,4 +1,4 @@
-// What people wrote on the cluster's timeline, kept fresh: others write, too.
+// The notes on the timeline, refreshed regularly.
 
 import { send } from "../sending.js";
 
@@ -6,7 +6,7 @@ import { send } from "../sending.js";
 
 const REFRESH = 15_000; // ms
 
-/** Fires "change" when there are others than before, and "edit" when somebody wants to change one. */
+/** Fires "change" when the notes changed, and "edit" to edit one. */
 export class Notes extends EventTarget {
   /** @type {Note[]} in order of time */
   list = [];
@@ -28,7 +28,7 @@ export class Notes extends EventTarget {
     return this.#source.notes ?? "";
   }
 
-  /** Fetches them now and every few seconds while somebody looks. */
+  /** Fetches them now and every few seconds while the page is visible. */
   follow() {
     if (!this.#url) return;
     void this.load();
@@ -38,7 +38,7 @@ export class Notes extends EventTarget {
   async load() {
     let text;
     try {
-      const response = await this.#source.ask(this.#url);
+      const response = await this.#source.fetch(this.#url);
       if (!response.ok) return;
       text = await response.text();
     } catch {
@@ -54,7 +54,7 @@ export class Notes extends EventTarget {
   /**
    * @param {number} start
    * @param {number} stop
-   * @returns {Note[]} those that have something to do with the time between
+   * @returns {Note[]} those that overlap this time
    */
   between(start, stop) {
     return within(this.list, start, stop);

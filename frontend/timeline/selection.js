@@ -1,4 +1,4 @@
-// What is selected (a worker, a prefix, a task's key) and the instant under the mouse; shared by all charts.
+// The selection (a worker, a prefix or a task's key) and the time under the mouse, shared by all charts.
 
 export class Selection extends EventTarget {
   /** @type {number|null} id */

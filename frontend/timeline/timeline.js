@@ -1,4 +1,4 @@
-// The one timeline of a page: its window, playhead and pace. Pure state; whoever draws calls advance().
+// The timeline of a page: window, playhead and speed. Pure state; the page calls advance().
 
 /** @typedef {import("../types.js").ClusterInfo} ClusterInfo */
 
@@ -54,13 +54,13 @@ export class Timeline extends EventTarget {
     return this.stop - this.start;
   }
 
-  /** @param {number} now the scheduler's clock at this moment */
+  /** @param {number} now the current time on the scheduler's clock */
   setClock(now) {
     this.#offset = now - this.#wallClock();
   }
 
   /**
-   * Takes the newest bounds of what is recorded.
+   * Sets the newest bounds of what is recorded.
    * @param {{first: number, last: number, ended: number|null}} extent
    */
   setBounds({ first, last, ended }) {
@@ -159,7 +159,7 @@ export class Timeline extends EventTarget {
     this.#changed();
   }
 
-  /** Stops time: also leaves live, at the instant that was shown. */
+  /** Pauses playing or live, at the time shown. */
   pause() {
     if (!this.playing && !this.live) return;
     this.playing = false;
@@ -180,7 +180,7 @@ export class Timeline extends EventTarget {
   }
 
   /**
-   * Pins the window's end and the playhead to now. A cluster that has ended has no now: goes to its end.
+   * Pins the window's end and the playhead to now. In a cluster that has ended, goes to its end.
    * @param {number} length of the window; by default as it is
    */
   goLive(length = this.length || DEFAULT_LENGTH) {
@@ -193,7 +193,7 @@ export class Timeline extends EventTarget {
   }
 
   /**
-   * Lets time go by; says whether anything moved.
+   * Advances time; returns whether anything moved.
    * @param {number} elapsed seconds of wall time since the call before
    * @returns {boolean}
    */

@@ -1,4 +1,4 @@
-// The bar below the overview: play, step, speed, the times shown, live.
+// The transport below the overview: play, step, speed, the times of window and playhead, live.
 
 import { formatDuration } from "../formatting.js";
 import { jumpTo } from "./gestures.js";
@@ -22,14 +22,14 @@ export function createTransport(element, { source, timeline, events, selection, 
   const play = button(icon("play"), "Play (space)", () => timeline.toggle());
   const forward = button(icon("forward"), "Step forward (.)", () => timeline.step(pixel()));
   const after = button(icon("next"), "Next event (N)", () => jumpTo(timeline, events.after(timeline.playhead)));
-  const live = button("", "Follow what happens now (L)", () => timeline.goLive());
+  const live = button("", "Follow live (L)", () => timeline.goLive());
   const everything = button("Fit", "Show everything (F)", () => timeline.fit());
   const speed = speedSelect(timeline);
-  const chosen = button("", "Show all alike again (Esc)", () => selection.clear());
+  const chosen = button("", "Clear the selection (Esc)", () => selection.clear());
   chosen.className = "transport-selection";
-  const story = document.createElement("a");
-  story.className = "transport-story";
-  story.textContent = "its story";
+  const taskHistory = document.createElement("a");
+  taskHistory.className = "transport-history";
+  taskHistory.textContent = "History";
   const playhead = span("transport-playhead");
   const times = span("transport-window");
   play.classList.add("transport-play");
@@ -40,7 +40,7 @@ export function createTransport(element, { source, timeline, events, selection, 
   const end = document.createElement("div");
   end.className = "transport-buttons";
   end.append(everything, live);
-  element.replaceChildren(buttons, playhead, times, chosen, story, end);
+  element.replaceChildren(buttons, playhead, times, chosen, taskHistory, end);
   const zone = zoneName();
   let wasMoving = false;
 
@@ -51,14 +51,14 @@ export function createTransport(element, { source, timeline, events, selection, 
     setTitle(play, moving ? "Pause (space)" : "Play (space)");
     chosen.hidden = selection.empty;
     setText(chosen, `✕ ${describeSelection(selection, model)}`);
-    story.hidden = selection.key === null || source.pages === null;
-    if (selection.key !== null) story.href = `${source.pages}tasks/?${new URLSearchParams({ key: selection.key })}`;
+    taskHistory.hidden = selection.key === null || source.pages === null;
+    if (selection.key !== null) taskHistory.href = `${source.pages}tasks/?${new URLSearchParams({ key: selection.key })}`;
     before.disabled = !events.before(timeline.playhead);
     after.disabled = !events.after(timeline.playhead);
     speed.value = String(timeline.speed);
     const ended = timeline.ended !== null;
     setText(live, ended ? "End" : "● Live");
-    setTitle(live, ended ? "To the cluster's end (L)" : "Follow what happens now (L)");
+    setTitle(live, ended ? "Go to the cluster's end (L)" : "Follow live (L)");
     live.setAttribute("aria-pressed", String(timeline.live));
     const digits = digitsFor(timeline.length);
     setText(playhead, `${formatTime(timeline.playhead, Math.max(digits, 1))} ${zone}`);

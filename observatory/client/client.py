@@ -14,7 +14,7 @@ from observatory.client.memory import MemorySamples
 from observatory.wire.blocks import Block, decode
 
 Run: TypeAlias = "int | Mapping[str, Any] | pd.Series"
-"""its number, or what `run` or a row of `runs` gave"""
+"""its number, or a result of `run`, or a row of `runs`"""
 
 PAGE_SIZE = 200
 CLUSTER_MEMORY = "observatory_cluster_memory_bytes"
@@ -48,7 +48,7 @@ class ObservatoryClient:
         return self.records(run, "worker")
 
     def spans(self, run: Run, prefix: str | None = None) -> pd.DataFrame:
-        """What each thread did; one row an action of a task."""
+        """The activity of each thread; one row for each action of a task."""
         return self.records(run, "span", column=None if prefix is None else "prefix", value=prefix)
 
     def samples(self, run: Run, metric: str) -> pd.DataFrame:
@@ -70,7 +70,7 @@ class ObservatoryClient:
         return self.records(run, "transfer")
 
     def profile(self, run: Run) -> pd.DataFrame:
-        """How often each stack was seen; `stack` gives their frames as `records(run, "stack")` does."""
+        """The number of samples of each stack; `records(run, "stack")` has the frames."""
         return self.records(run, "profile")
 
     def kinds(self, run: Run) -> dict[str, dict[str, str]]:
@@ -87,9 +87,9 @@ class ObservatoryClient:
         column: str | None = None,
         value: str | None = None,
     ) -> pd.DataFrame:
-        """The records of a kind in order of time; those of [start, stop) whose `column` has the `value`."""
-        asked = {"start": _seconds(start), "stop": _seconds(stop), "column": column, "value": value}
-        frames = [_frame(block) for block in self._blocks(f"/runs/{_number(run)}/records/{kind}", asked)]
+        """The records of a kind in order of time: in [start, stop), and with `value` in `column`."""
+        parameters = {"start": _seconds(start), "stop": _seconds(stop), "column": column, "value": value}
+        frames = [_frame(block) for block in self._blocks(f"/runs/{_number(run)}/records/{kind}", parameters)]
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
     def memory(self, runs: Run | Sequence[Run], measure: str = "process") -> MemorySamples:
@@ -122,10 +122,10 @@ class ObservatoryClient:
             frame[name] = _times(frame[name].to_numpy(np.float64))
         return frame
 
-    def _blocks(self, path: str, asked: Mapping[str, Any]) -> Iterator[Block]:
+    def _blocks(self, path: str, parameters: Mapping[str, Any]) -> Iterator[Block]:
         mark = None
         while True:
-            [block] = decode(self._connection.get(path, {**asked, "mark": mark}))
+            [block] = decode(self._connection.get(path, {**parameters, "mark": mark}))
             yield block
             mark = block.meta["next"]
             if mark is None:
@@ -159,8 +159,8 @@ def _frame(block: Block) -> pd.DataFrame:
 
 
 def _times(seconds: np.ndarray[Any, Any]) -> pd.DatetimeIndex:
-    """A NaN is none."""
+    """NaN becomes NaT."""
     known = ~np.isnan(seconds)
-    microseconds = np.full(len(seconds), np.iinfo(np.int64).min)  # numpy's own for no time
+    microseconds = np.full(len(seconds), np.iinfo(np.int64).min)  # numpy's NaT
     microseconds[known] = np.rint(seconds[known] * 1e6).astype(np.int64)
     return pd.DatetimeIndex(microseconds.view("M8[us]")).tz_localize("UTC")

@@ -1,4 +1,4 @@
-"""Asks an Observatory over HTTP, with a personal access token."""
+"""Requests to an Observatory over HTTP, with a personal access token."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_DETAIL = 500
 
 
 class ObservatoryError(Exception):
-    """What was asked for wasn't given. `status` is HTTP's, 0 where there was no answer."""
+    """A failed request. `status` is the HTTP status, 0 without an answer."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(f"{status}: {detail}" if status else detail)
@@ -24,7 +24,7 @@ class ObservatoryError(Exception):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A token isn't sent to where somebody else points."""
+    """Refuses redirects: the token is sent only to the given URL."""
 
     def redirect_request(self, *arguments: Any, **keywords: Any) -> None:
         return None

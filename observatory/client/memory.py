@@ -1,4 +1,4 @@
-"""The memory of clusters during runs, as distributed's MemorySampler gives that of its samples."""
+"""The memory of clusters during runs, with the interface of distributed's MemorySampler."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ GIB = 2**30
 
 
 class MemorySamples:
-    """By the name of each run a series of bytes. Times are in UTC without a zone, as MemorySampler's are."""
+    """A series of bytes for each run, by name. Times are UTC without a zone, as in MemorySampler."""
 
     def __init__(self, samples: Mapping[str, pd.Series]) -> None:
         self.samples = dict(samples)
 
     def to_pandas(self, *, align: bool = False) -> pd.DataFrame:
-        """A column a run. `align`: times are since the first sample of each, to lay runs over each other."""
+        """A column for each run. `align`: times are relative to the first sample of each run."""
         found = {}
         for name, series in self.samples.items():
             series = series[~series.index.duplicated()].sort_index()
@@ -25,7 +25,7 @@ class MemorySamples:
                 series.index = series.index - series.index[0]
             found[name] = series
         frame = pd.DataFrame(found)
-        # between two samples of a run its last one counts; after its end there is none
+        # between samples the last value holds; after the end of a run there is none
         return frame.ffill().where(frame.bfill().notna()) if len(found) > 1 else frame
 
     def plot(self, *, align: bool = False, **options: Any) -> Any:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from celery import shared_task
 
 from observatory.collect.collector import registry
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.publication import publish_sync
 from observatory.store.ingest.resumption import open_workers
 from observatory.store.ingest.writer import Writer
-from observatory.wire.records import Batch, Event, WorkerGone
+from observatory.wire.records import Event, WorkerGone
 
 SILENCE = 120.0
 """Seconds without a batch. A live agent sends about one a second."""
@@ -23,6 +24,6 @@ def end_silent_clusters() -> None:
             ended = cluster.last_seen.timestamp()
             gone = [WorkerGone(address, ended, "cluster-ended") for address in open_workers(cluster.pk)]
             event = Event(ended, "cluster-ended", "", {"message": REASON})
-            committed = writer.write(Batch(cluster.pk, events=[event], gone=gone))
+            committed = writer.write(Batch.of(cluster.pk, events=[event], gone=gone))
             registry.end_cluster(cluster.pk, ended, REASON)
             publish_sync(committed, {"ended": ended, "end_reason": REASON, "stream": "agent"})

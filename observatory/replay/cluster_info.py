@@ -15,7 +15,7 @@ from observatory.replay.tiles.extent_block import empty_extent, extent_meta
 from observatory.replay.tiles.layers import Layer, band_count
 from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
 from observatory.store.connection import read_connection
-from observatory.store.ingest.agents import reported
+from observatory.store.ingest import agents
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
 from observatory.store.queries.extents import read_extent
@@ -31,7 +31,7 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
     cluster = scope.cluster
     with read_connection() as connection:
         extent = read_extent(connection, cluster.pk) or empty_extent(cluster)
-        has_agent = reported(connection, cluster.pk)
+        has_agent = agents.has_agent(connection, cluster.pk)
     meta = extent_meta(extent, cluster)
     target = cluster.target
     info: dict[str, Any] = {

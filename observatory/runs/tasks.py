@@ -20,7 +20,7 @@ from observatory.runs.refresh import refresh_figures, refresh_name
 from observatory.runs.retained_windows import retained_windows
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
-from observatory.store.ingest.client_runs import noted
+from observatory.store.ingest.client_runs import clusters_with_client_runs
 from observatory.store.ingest.late import note_since
 from observatory.store.maintenance.retention import apply_retention, delete_cluster
 from observatory.store.queries.extents import extents, unknown_clusters
@@ -38,7 +38,7 @@ DEFAULT_DAYS = 30
 @shared_task  # type: ignore[untyped-decorator]
 def find_runs() -> None:
     """Searches the new records of all clusters for runs, then refreshes the runs that changed."""
-    reported = noted()
+    reported = clusters_with_client_runs()
     with_open_runs = Run.objects.filter(stop=None).values("cluster")
     searched = Q(ended=None) | Q(ended__gt=now() - RECENT) | Q(run_discovery=None) | Q(pk__in=with_open_runs)
     clusters = Cluster.objects.filter(searched | Q(pk__in=reported)).select_related("project")

@@ -21,23 +21,27 @@ class Stacks:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def intern(self, connection: psycopg.Connection, stacks: Iterable[str]) -> dict[str, int]:
-        """Return the id of each stack, storing the new ones."""
-        identities = {stack: identity(stack) for stack in stacks}
-        unknown = {found: stack for stack, found in identities.items() if found not in self._ids}
-        if unknown:
-            connection.execute(
-                """INSERT INTO stack (cluster_id, identity, frames)
-                   SELECT %s, * FROM unnest(%s::uuid[], %s::text[])
-                   ON CONFLICT (cluster_id, identity) DO NOTHING""",
-                [self.cluster, list(unknown), list(unknown.values())],
-            )
-            rows = connection.execute(
-                "SELECT identity, id FROM stack WHERE cluster_id = %s AND identity = ANY(%s)",
-                [self.cluster, list(unknown)],
-            )
-            self._ids.update(rows.fetchall())
-        return {stack: self._ids[found] for stack, found in identities.items()}
+    def intern(self, connection: psycopg.Connection, stacks: Iterable[str]) -> None:
+        """Makes the ids of the stacks known."""
+        identities = {identity(stack): stack for stack in stacks}
+        unknown = {found: stack for found, stack in identities.items() if found not in self._ids}
+        if not unknown:
+            return
+        connection.execute(
+            """INSERT INTO stack (cluster_id, identity, frames)
+               SELECT %s, * FROM unnest(%s::uuid[], %s::text[])
+               ON CONFLICT (cluster_id, identity) DO NOTHING""",
+            [self.cluster, list(unknown), list(unknown.values())],
+        )
+        rows = connection.execute(
+            "SELECT identity, id FROM stack WHERE cluster_id = %s AND identity = ANY(%s)",
+            [self.cluster, list(unknown)],
+        )
+        self._ids.update(rows.fetchall())
+
+    def id_of(self, stack: str) -> int:
+        """Of a stack that was interned."""
+        return self._ids[identity(stack)]
 
 
 def stack_frames(

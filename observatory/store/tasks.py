@@ -8,7 +8,7 @@ from celery import shared_task
 
 from observatory.store.connection import connect
 from observatory.store.engines import choose
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.time_series import time_series
 
 DAYS_AHEAD = 3
 
@@ -20,5 +20,5 @@ def make_partitions() -> None:
     days = [today + timedelta(days=ahead) for ahead in range(DAYS_AHEAD + 1)]
     with connect() as connection:
         engine = choose(connection)
-        for table in TIME_SERIES:
+        for table in time_series():
             engine.prepare(connection, table, days)

@@ -1,4 +1,4 @@
-"""An agent's batch: a head that says whose it is and which, and blocks of records.
+"""An agent's batch: a head with the agent's id and the batch's number, and blocks of records.
 
 The body of `POST /api/v1/ingest`: concatenated blocks, the first of kind `batch` with the head as its meta,
 compressed as the header `Content-Encoding` says (`deflate`, zlib, is what the agent uses).
@@ -7,32 +7,29 @@ compressed as the header `Content-Encoding` says (`deflate`, zlib, is what the a
 from __future__ import annotations
 
 import json
-import math
 import re
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from observatory.wire.blocks import TYPECODES, Block, BlockError, Buffer, Column, decode, encode
 from observatory.wire.head import VERSION, Head
-from observatory.wire.kinds import KINDS, MAXIMUM_NAME_LENGTH, Field, Kind, Type
-from observatory.wire.records import clean_key, clean_text, is_time
+from observatory.wire.kind import MAXIMUM_NAME_LENGTH, Field, Kind, Type
+from observatory.wire.records import clean_text, is_time
 
 HEAD = "batch"
 STEP = 2_000
 PAUSE = 5e-5
-"""seconds: before Python 3.11 who sleeps for none has the interpreter back before anybody else wakes up"""
-MAXIMUM_CONTAINERS = 100_000
-"""JSON objects and lists in a column: more take more memory and time than a batch may"""
+"""seconds; before Python 3.11 a thread that sleeps 0 s gets the interpreter back before any other wakes up"""
 AGENT = re.compile(r"[0-9a-f]{32}")
 
 Row = Sequence[Any]
 
 
 class BatchError(ValueError):
-    """A batch that can't be read; the message says what is wrong with it."""
+    """A batch that cannot be read; the message says why."""
 
 
 def encode_head(head: Head) -> bytes:
@@ -42,8 +39,8 @@ def encode_head(head: Head) -> bytes:
 def encode_rows(kind: Kind, rows: Sequence[Row]) -> bytes:
     """A block of `rows`, which are tuples in the order of the kind's fields.
 
-    It runs beside the scheduler's event loop: that gets the interpreter back every STEP rows, within a
-    millisecond rather than the 5 ms after which it is taken away. Raises ValueError, TypeError or
+    It runs beside the scheduler's event loop and releases the interpreter every STEP rows, within a
+    millisecond rather than the 5 ms of the interpreter's switch interval. Raises ValueError, TypeError or
     OverflowError for rows that don't fit the fields.
     """
     data = [array(TYPECODES.get(field.type.column, "I")) for field in kind.fields]
@@ -53,7 +50,7 @@ def encode_rows(kind: Kind, rows: Sequence[Row]) -> bytes:
     for start in range(0, len(rows), STEP):
         columns = zip(*rows[start : start + STEP], strict=True)
         for column, codes, values in zip(data, texts, columns, strict=True):
-            # one look-up a value where it repeats; nothing else is done with each
+            # one look-up for each value; nothing else is done with each row
             column.extend(
                 values if codes is None else [codes.setdefault(value, len(codes)) for value in values]
             )
@@ -86,7 +83,7 @@ def _shortened(value: Any, limit: int) -> str:
 
 
 def _shortened_json(value: str, limit: int) -> str:
-    """What is too long is left out whole: half of a JSON text is none."""
+    """A JSON text that is too long is replaced: a part of it would not be JSON."""
     if len(value) <= limit:
         return value
     return "[]" if value.startswith("[") else json.dumps({"cut": len(value)})
@@ -95,7 +92,7 @@ def _shortened_json(value: str, limit: int) -> str:
 def _shown(value: Any) -> str:
     try:
         return str(value)
-    except Exception:  # a key of somebody's own type
+    except Exception:  # a key of a user's own type
         return f"<{type(value).__name__}>"
 
 
@@ -148,66 +145,3 @@ def _head(meta: Mapping[str, Any]) -> Head:
         committed=float(times["committed"] or 0),
         is_last=meta.get("is_last") is True,
     )
-
-
-def decode_rows(block: Block) -> tuple[list[tuple[Any, ...]], int]:
-    """The rows of a block as tuples in the order of its kind's fields, and how many were refused.
-
-    Texts are clean, JSON is parsed, times are reasonable, numbers finite. Raises BatchError where the block
-    has no known kind or hasn't its columns.
-    """
-    kind = KINDS.get(block.kind)
-    if kind is None:
-        raise BatchError(f"there is no kind of record {block.kind[:50]!r}")
-    columns = [_read(kind, field, block) for field in kind.fields]
-    rows = list(zip(*columns, strict=True))
-    good = [row for row in rows if None not in row]
-    return good, len(rows) - len(good)
-
-
-def _read(kind: Kind, field: Field, block: Block) -> Iterator[Any]:
-    """The column's values, None for one that is refused."""
-    column = block.columns.get(field.name)
-    if column is None or column.type != field.type.column:
-        raise BatchError(f"{kind.name} has no column {field.name} of type {field.type.column}")
-    if column.values is not None:
-        clean = _CLEAN[field.type]
-        limit = field.type.limit
-        known = column.values if field.type is not Type.JSON else _bounded(column.values)
-        values = [clean(value, limit) for value in known]
-        indices = array("I")
-        indices.frombytes(bytes(memoryview(column.data).cast("B")))
-        return map(values.__getitem__, indices)
-    numbers = block.list(field.name)
-    if field.type is Type.TIME:
-        return (number if is_time(number) else None for number in numbers)
-    if field.type is Type.REAL:
-        return (number if math.isfinite(number) else None for number in numbers)
-    return iter(numbers)
-
-
-def _bounded(texts: Sequence[str]) -> Iterator[str]:
-    """JSON texts until they hold MAXIMUM_CONTAINERS objects and lists together; "" after that."""
-    containers = 0
-    for text in texts:
-        containers += text.count("[") + text.count("{")
-        yield text if containers <= MAXIMUM_CONTAINERS else ""
-
-
-def _json(text: str, limit: int) -> Any:
-    if len(text) > limit:
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict | list) else None
-
-
-_CLEAN: dict[Type, Callable[[str, int], Any]] = {
-    Type.KEY: lambda text, limit: clean_key(text),
-    Type.NAME: clean_text,
-    Type.TEXT: clean_text,
-    Type.LONG: clean_text,
-    Type.JSON: _json,
-}

@@ -1,4 +1,4 @@
-"""Blocks: batches of records of one kind as columns. The one encoding, for sockets, tiles and exports.
+"""Blocks: records of one kind as columns, the encoding of sockets, tiles and exports.
 
 Layout, little-endian, every part padded to 8 bytes:
 
@@ -37,7 +37,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class BlockError(ValueError):
-    """A block that can't be read; the message says what is wrong with it."""
+    """A block that cannot be read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def number_column(name: str, type: str, numbers: Iterable[Any]) -> Column:
 
 
 def encode(kind: str, rows: int, columns: Sequence[Column], meta: Mapping[str, Any] | None = None) -> bytes:
-    """The bytes of a block. Raises BlockError when a column hasn't `rows` items, ValueError on a NaN."""
+    """The bytes of a block. Raises BlockError if a column lacks `rows` items, ValueError on a NaN."""
     described: list[dict[str, Any]] = []
     parts: list[bytes] = []
     offset = 0
@@ -107,7 +107,7 @@ def encode(kind: str, rows: int, columns: Sequence[Column], meta: Mapping[str, A
 
 
 def decode(data: Buffer) -> Iterator[Block]:
-    """The blocks in `data`, their columns views of it. Raises BlockError where the bytes are no block."""
+    """The blocks in `data`; their columns are views of it. Raises BlockError if the bytes are no blocks."""
     view = memoryview(data).cast("B")
     position = 0
     while position < len(view):
@@ -147,7 +147,7 @@ def _check_header(header: bytes) -> None:
     """Bounds what parsing the header costs, before it is parsed. Raises BlockError."""
     if len(header) <= MAXIMUM_CONTAINERS or header.count(b"[") + header.count(b"{") <= MAXIMUM_CONTAINERS:
         return
-    # a column's texts may hold brackets: what lies between pairs of quotes doesn't count
+    # a column's texts may hold brackets: bytes between pairs of quotes do not count
     unescaped = header.replace(b"\\\\", b"").replace(b'\\"', b"")
     structure = b"".join(unescaped.split(b'"')[::2])
     if structure.count(b"[") + structure.count(b"{") > MAXIMUM_CONTAINERS:
@@ -155,7 +155,7 @@ def _check_header(header: bytes) -> None:
 
 
 def _check_sizes(described: Sequence[Mapping[str, Any]], rows: int, length: int) -> None:
-    """Columns don't share bytes, so that their cost is bounded by their block's length. Raises BlockError."""
+    """Columns do not share bytes, so their cost is bounded by the block's length. Raises BlockError."""
     sizes = sum(rows * WIDTHS.get(str(entry["type"]), 4) for entry in described)
     if sizes > length:
         raise BlockError(f"the block's columns need {sizes} bytes, and it has {length}")

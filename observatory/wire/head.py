@@ -9,23 +9,23 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Whose batch it is, and which of theirs."""
+    """The agent and the number of a batch."""
 
     agent: str
-    """32 hexadecimal digits: one agent in one scheduler process"""
+    """32 hexadecimal digits: one for each scheduler process"""
     sequence: int
-    """1, 2, 3 … The batches of one agent come in this order"""
+    """1, 2, 3 …: the order in which an agent sends its batches"""
     scheduler_id: str
     name: str
     """of the cluster"""
     address: str
     """of the scheduler: tcp://host:8786"""
     started: float
-    """when the scheduler started"""
+    """start of the scheduler"""
     since: float
-    """from when on the agent saw every task"""
+    """start of the agent, which reports every task since then"""
     committed: float
-    """the agent has told everything before this with this batch; 0: says nothing"""
+    """all records before this time are in this batch or an earlier one; 0: unknown"""
     is_last: bool = False
-    """the scheduler closes"""
+    """true in the last batch, when the scheduler closes"""
     version: int = VERSION

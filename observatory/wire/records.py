@@ -1,4 +1,4 @@
-"""The records that every source yields and the one writer stores.
+"""Values of records, and single records, as sources make them.
 
 Times are seconds since the epoch on the scheduler's clock. Durations are seconds, sizes bytes.
 """
@@ -9,11 +9,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
-
-if TYPE_CHECKING:
-    from observatory.wire.head import Head
 
 MAXIMUM_KEY_LENGTH = 2_000
 MAXIMUM_TEXT_LENGTH = 10_000
@@ -50,7 +47,7 @@ class Status(IntEnum):
 
 
 class MetricType(IntEnum):
-    """Prometheus' metric types, as far as they change how a series is drawn."""
+    """Prometheus' metric types that are drawn differently."""
 
     UNKNOWN = 0
     GAUGE = 1
@@ -59,6 +56,9 @@ class MetricType(IntEnum):
 
 TASK_STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
 """Task states on the scheduler (`distributed.scheduler.ALL_TASK_STATES`). The position is the stored code."""
+
+SOURCES = ("task", "event-loop")
+"""Sources of profiles. The position is the stored code."""
 
 ROLES = ("scheduler", "worker", "nanny")
 """Roles of the processes that log. The position is the stored code."""
@@ -108,7 +108,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened once. `kind` is one of EVENT_KINDS (event_kinds.py)."""
+    """An event of the cluster. `kind` is one of EVENT_KINDS (event_kinds.py)."""
 
     time: float
     kind: str
@@ -120,7 +120,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSeen:
-    """A worker as the scheduler's identity shows it; starts a lifetime when the address has none open."""
+    """A worker in the scheduler's list; starts a lifetime if the address has no open one."""
 
     address: str
     name: str
@@ -133,7 +133,7 @@ class WorkerSeen:
     status: str = "running"
     resources: Mapping[str, float] = field(default_factory=dict)
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """JSON-able: versions, process, instance type …, as far as they are told; added to what is known"""
+    """JSON-able: versions, process, instance type …; merged with the known details"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +147,12 @@ class WorkerGone:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedRun:
-    """A client opened a run, or ended it."""
+class ClientRun:
+    """The start or the end of a run in client code."""
 
     run: UUID
     time: float
-    """when the scheduler learned of it"""
+    """when the scheduler was informed"""
     start: float
     outcome: str
     """one of wire.runs.OUTCOMES"""
@@ -163,35 +163,6 @@ class OpenedRun:
     code: str
     exception_type: str
     """of what ended it, or "" """
-
-
-@dataclass(slots=True)
-class Batch:
-    """Records of one cluster that are committed together."""
-
-    cluster: int
-    """primary key of the cluster"""
-    workers: list[WorkerSeen] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
-    samples: list[Sample] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    gone: list[WorkerGone] = field(default_factory=list)
-    runs: list[OpenedRun] = field(default_factory=list)
-    committed: float = 0.0
-    """everything of this cluster before this time is in the store once this batch is; 0: says nothing"""
-
-    errors: int = 0
-    """tasks that erred since the batch before, as far as the source can tell"""
-
-    head: Head | None = None
-    """of an agent's batch; None: it was scraped"""
-
-    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
-    """by kind: what only an agent tells, in the order of the kind's fields (kinds.py)"""
-
-    def __len__(self) -> int:
-        known = len(self.workers) + len(self.spans) + len(self.samples) + len(self.events) + len(self.gone)
-        return known + len(self.runs) + sum(map(len, self.rows.values()))
 
 
 def clean_text(text: str, limit: int = MAXIMUM_TEXT_LENGTH) -> str:

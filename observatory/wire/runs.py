@@ -1,4 +1,4 @@
-"""What a client may say of a run that it opens: how long, how many, which characters."""
+"""Limits and cleaning of the values that client code gives for a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_CODE = 20_000
 
 RUNNING, FINISHED, ERRED = "running", "finished", "erred"
 OUTCOMES = (RUNNING, FINISHED, ERRED)
-"""what becomes of it: at its start, and at its end"""
+"""the first at its start, the others at its end"""
 
 
 def clean_line(value: Any, limit: int) -> str:
@@ -27,7 +27,7 @@ def clean_line(value: Any, limit: int) -> str:
 
 
 def clean_tags(tags: Any) -> dict[str, str]:
-    """At most MOST_TAGS texts by name; anything but a mapping is none."""
+    """At most MOST_TAGS texts by name; {} for anything but a mapping."""
     if not isinstance(tags, Mapping):
         return {}
     found = {
@@ -42,8 +42,8 @@ def clean_code(code: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """`str(value)`, whatever that does."""
+    """`str(value)`, or the type's name if that fails."""
     try:
         return str(value)
-    except Exception:  # somebody's own type
+    except Exception:  # a user's own type
         return f"<{type(value).__name__}>"

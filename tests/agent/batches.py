@@ -11,7 +11,7 @@ from observatory.agent.configuration import Configuration, read_configuration
 from observatory.agent.delivery.batch import Batch, BatchPart, divide, make_batch
 from observatory.agent.delivery.sender import ClusterInfo
 from observatory.wire.head import Head
-from observatory.wire.kinds import Importance
+from observatory.wire.kind import Importance
 from tests.agent.fake_server import TOKEN
 
 AGENT = "ab" * 16

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from observatory.wire.batches import decode_batch, decode_rows
+from observatory.store.ingest.reading_blocks import records_of_block
+from observatory.wire.batches import decode_batch
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 
@@ -38,10 +39,10 @@ class FakeServer:
                 self.heads.append(head)
                 self.bodies.append(body)
                 for name, block in blocks.items():
-                    rows, refused = decode_rows(block)
+                    records, refused = records_of_block(block)
                     self.refused += refused
                     names = KINDS[name].names
-                    self.rows[name] += [dict(zip(names, row, strict=True)) for row in rows]
+                    self.rows[name] += [dict(zip(names, row, strict=True)) for row in records.rows()]
         return head.sequence
 
 

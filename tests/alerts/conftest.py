@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from observatory.clusters.models import Cluster
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.wire.records import Batch, MetricType, Sample, Series, WorkerSeen
+from observatory.wire.records import MetricType, Sample, Series, WorkerSeen
 from tests.replay.conftest import cluster, direct, now, writer
 from tests.world import world
 
@@ -33,6 +34,6 @@ def tell(writer: Writer, cluster: Cluster, now: float) -> Tell:
         seen = [WorkerSeen(address, worker, worker, 2, 4 * GIB, now - 10)] if worker else []
         series = Series(metric, tuple(sorted(labels.items())), address, kind)
         samples = [Sample(series, now + start + step * place, value) for place, value in enumerate(values)]
-        writer.write(Batch(cluster.pk, workers=seen, samples=samples))
+        writer.write(Batch.of(cluster.pk, workers=seen, samples=samples))
 
     return tell

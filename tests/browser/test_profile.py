@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 SAMPLES = """name => {
   const row = [...document.querySelectorAll(".flame-table tbody tr:not([hidden])")]
     .find(row => row.cells[0].textContent === name);
-  const words = document.querySelector(".flame-words")?.textContent ?? "0";
+  const words = document.querySelector(".flame-heading")?.textContent ?? "0";
   return row && [Number.parseFloat(row.cells[3].textContent), Number.parseInt(words.replace(/,/g, ""), 10)];
 }"""
 # how many pixels of a canvas aren't empty

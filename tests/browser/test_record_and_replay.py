@@ -18,11 +18,11 @@ pytestmark = pytest.mark.browser
 SCRAPED = 5
 """seconds between two scrapes"""
 INSTANT = """async at => {
-  const { timeline, instant } = window.observatory.context;
+  const { timeline, playheadState } = window.observatory.context;
   timeline.setPlayhead(at);
   const deadline = Date.now() + 60000;
   while (Date.now() < deadline) {
-    const state = instant.state;
+    const state = playheadState.state;
     if (state && Math.abs(state.at - at) < 1e-3) return state;
     await new Promise(resolve => setTimeout(resolve, 50));
   }
@@ -104,7 +104,9 @@ def test_a_run_is_shown_live_and_replayed_exactly_after_cluster_and_server_are_g
     page.wait_for_function("() => window.observatory?.context?.timeline.live === true")
     moments = _work(client, seconds=2.5 * SCRAPED)
     time.sleep(2)
-    live_done = page.evaluate("() => window.observatory.context.instant.state.progress.map(row => row.done)")
+    live_done = page.evaluate(
+        "() => window.observatory.context.playheadState.state.progress.map(row => row.done)"
+    )
     assert sum(live_done) > 0
 
     address = page.url.split("?")[0]

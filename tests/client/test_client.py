@@ -172,7 +172,7 @@ print("django" in sys.modules)"""
         ("span?column=nbytes&value=1", "column is 'nbytes': of texts there are worker"),
         ("span?mark=[1]", "mark is '[1]'"),
         ("span?mark=[99999999999999999999,0]", "mark is"),
-        ("nothing", "kind is 'nothing': there are worker, span"),
+        ("nothing", "kind is 'nothing': there are computation, dependency"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(

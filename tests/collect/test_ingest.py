@@ -24,13 +24,14 @@ from observatory.clusters.models import Cluster, Project, Target
 from observatory.collect.agents.body import COMPRESSED, UNPACKED
 from observatory.collect.collector.registry import unnamed_cluster_of
 from observatory.store.connection import connect
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.batches import encode_head, encode_rows
 from observatory.wire.blocks import Column, encode
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
-from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerSeen
+from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerSeen
 
 WORKER = "tcp://10.0.0.1:4000"
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -461,6 +462,6 @@ def _scrape(cluster: int, agent: Agent, collector: Writer | None = None) -> None
     ]
     events = [Event(since + 1, "worker-added", WORKER, {})]
     seen = WorkerSeen(WORKER, "w0", "10.0.0.1", 2, 4_000_000_000, since - 40)
-    batch = Batch(cluster, [seen], spans, samples, events, committed=since + 10)
+    batch = Batch.of(cluster, [seen], spans, samples, events, committed=since + 10)
     with nullcontext(collector) if collector else Writer() as writer:
         writer.write(batch)

@@ -8,9 +8,10 @@ from typing import Any
 
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
-from observatory.wire.records import Action, Batch, Sample, Series, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import Action, Sample, Series, Span, WorkerGone, WorkerSeen
 
 START = 1_780_000_000.0
 GIB = 2**30
@@ -59,7 +60,7 @@ def make_run(
     seen = WorkerSeen(address, "w0", "10.0.0.1", THREADS, 4 * GIB, start, "running", {}, detail)
     gone = [WorkerGone(address, stop + 0.1, "removed")]
     with Writer() as writer:
-        writer.write(Batch(cluster.pk, [seen], spans, samples, [], gone))
+        writer.write(Batch.of(cluster.pk, [seen], spans, samples, [], gone))
     return Run.objects.create(
         cluster=cluster,
         name=name,

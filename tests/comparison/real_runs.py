@@ -13,9 +13,9 @@ import observatory.agent
 from benchmarks.runs.recording import receiving
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
-from observatory.wire.records import Batch
 
 SECONDS = {"load": 0.024, "clean": 0.030, "join": 0.040, "store": 0.028}
 """how long a task of each prefix sleeps: what else the machine does can only add to it"""

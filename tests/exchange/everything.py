@@ -5,11 +5,11 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from observatory.store.ingest.batch import BatchBuilder
 from observatory.store.ingest.writer import Writer
 from observatory.wire.head import Head
 from observatory.wire.records import (
     Action,
-    Batch,
     Event,
     MetricType,
     Sample,
@@ -32,7 +32,7 @@ def write_everything(cluster: int) -> None:
     head = Head(
         uuid.uuid4().hex, 1, "Scheduler-1", "etl", "tcp://10.0.0.9:8786", START - 100, START - 90, STOP + 300
     )
-    batch = Batch(cluster, head=head, committed=STOP + 300)
+    batch = BatchBuilder(cluster, head=head, committed=STOP + 300)
     batch.workers = [
         WorkerSeen(
             FIRST, "w0", "10.0.0.1", 2, HUGE, START - 80, "running", {"GPU": 1.0}, {"pid": 7, "ü": [1, None]}
@@ -48,7 +48,7 @@ def write_everything(cluster: int) -> None:
     )
     batch.errors = 4
     with Writer() as writer:
-        writer.write(batch)
+        writer.write(batch.batch)
 
 
 def _span(start: float, stop: float, worker: str = FIRST, **changes: Any) -> Span:
@@ -64,7 +64,7 @@ def _span(start: float, stop: float, worker: str = FIRST, **changes: Any) -> Spa
     )
 
 
-def _at(batch: Batch, time: float) -> None:
+def _at(batch: BatchBuilder, time: float) -> None:
     other = f"('load-{int(time)}', 1)"
     batch.spans += [
         _span(time, time + 0.000001),
@@ -73,11 +73,12 @@ def _at(batch: Batch, time: float) -> None:
     ]
     memory = Series("observatory_worker_memory_bytes", (("type", "process"),), FIRST)
     total = Series("dask_scheduler_tasks_total", (("a", "b"), ("c", "ö")), "", MetricType.COUNTER)
-    batch.samples += [
+    for sample in (
         Sample(memory, time, 0.1 + time),
         Sample(total, time, float("nan")),
         Sample(total, time + 1, 1e300),
-    ]
+    ):
+        batch.add(sample)
     batch.events += [
         Event(time, "worker-status", FIRST, {"message": "paused", "deep": {"a": [1, 2.5, None, "é"]}}),
         Event(time, "graph-updated"),
@@ -109,4 +110,4 @@ def _at(batch: Batch, time: float) -> None:
         "steal": [(time, "request", KEY, FIRST, SECOND, -1, 0.1, 1e-9, 2.5)],
     }
     for kind, made in rows.items():
-        batch.rows.setdefault(kind, []).extend(made)
+        batch.rows[kind] = [*batch.rows.get(kind, ()), *made]

@@ -11,9 +11,9 @@ from observatory.exchange.formats import FORMATS
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
 from observatory.store.schema.dimensions import DIMENSIONS
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.time_series import time_series
 
-TABLES = [*DIMENSIONS, *(table.name for table in TIME_SERIES)]
+TABLES = [*DIMENSIONS, *(table.name for table in time_series())]
 
 
 def export(run: Run, path: Path) -> Path:

@@ -19,13 +19,14 @@ from observatory.exchange.imports.import_file import import_file
 from observatory.exchange.imports.refusal import AlreadyHere
 from observatory.replay.scope import ALL_SECTIONS, Scope, Section
 from observatory.runs.models import Note, Run
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.window_totals import window_totals
+from observatory.store.schema.dimensions import Table
 from observatory.store.times import from_seconds
 from observatory.store.transfer import extracts
-from observatory.store.transfer.extract_tables import RECORDS, TABLES, Table
+from observatory.store.transfer.extract_tables import record_tables, tables
 from observatory.wire.blocks import BlockError, decode, encode, number_column
-from observatory.wire.records import Batch
 from tests.exchange.everything import START, STOP
 from tests.exchange.files import Store, export
 from tests.world import World
@@ -36,7 +37,7 @@ def rows_in(path: Path) -> dict[str, list[Any]]:
     named: dict[str, dict[int, Any]] = {}
     rows: dict[str, list[Any]] = {}
     with Bundle(path) as bundle:
-        for table in TABLES:
+        for table in tables():
             found = [row for block in bundle.read(table) for row in _rows(table, block, named)]
             if not table.time:
                 named[table.name] = {0: None, **{row[0]: row[1:] for row in found}}
@@ -65,14 +66,14 @@ def test_what_was_imported_is_exported_again_the_same_in_every_row_of_every_tabl
     imported = import_file(bundle, Destination(world.beta), nothing)
     again = export(imported, tmp_path / "again.zip")
     before, after = rows_in(bundle), rows_in(again)
-    for table in TABLES:
+    for table in tables():
         assert before[table.name], table.name
         assert after[table.name] == before[table.name], table.name
 
 
 def test_what_is_of_other_times_is_not_in_it(bundle: Path) -> None:
     rows = rows_in(bundle)
-    for table in RECORDS:
+    for table in record_tables():
         names = [column.name for column in table.columns]
         start, stop = names.index(table.time), names.index(table.stop or table.time)
         assert all(row[start] < STOP and row[stop] >= START for row in rows[table.name]), table.name
@@ -156,7 +157,7 @@ def test_many_rows_come_in_blocks_of_a_bounded_size(
     monkeypatch.setattr(extracts, "FETCHED_LONG", 1)
     path = export(run, tmp_path / "parts")
     with Bundle(path) as bundle:
-        sizes = {table.name: [block.rows for block in bundle.read(table)] for table in TABLES}
+        sizes = {table.name: [block.rows for block in bundle.read(table)] for table in tables()}
     assert sizes["span"] == [2, 2, 2, 1]
     assert rows_in(path) == whole
     import_file(path, Destination(world.beta), nothing)
@@ -191,7 +192,7 @@ def test_the_manifest_says_what_is_in_it_in_plain_words(bundle: Path) -> None:
     manifest = json.loads(zipfile.ZipFile(bundle).read("manifest.json"))
     assert (manifest["format"], manifest["version"]) == ("dask-observatory-bundle", 1)
     assert manifest["run"]["name"] == "nightly etl"
-    assert manifest["parts"].keys() == {table.name for table in TABLES}
+    assert manifest["parts"].keys() == {table.name for table in tables()}
     assert manifest["parts"]["span"]["rows"] == 7
     assert Cluster.objects.count() == 3
 
@@ -209,13 +210,13 @@ def test_long_texts_make_short_blocks_that_can_be_read_again(
     long = "🙂" * 100_000  # 12 bytes each in the block's header
     rows = [(START + index, "scheduler", "", 20, "x", str(index), long[index:], 1) for index in range(50)]
     with Writer() as writer:
-        writer.write(Batch(world.ended.pk, rows={"log": rows}))
+        writer.write(Batch.of(world.ended.pk, rows={"log": rows}))
     run = Run.objects.create(
         cluster=world.ended, name="long", start=from_seconds(START), stop=from_seconds(STOP)
     )
     path = export(run, tmp_path / "long")
     with Bundle(path) as bundle:
-        (log,) = (table for table in TABLES if table.name == "log")
+        (log,) = (table for table in tables() if table.name == "log")
         blocks = [block.rows for block in bundle.read(log)]
     assert sum(blocks) == 50
     assert max(blocks) <= 41

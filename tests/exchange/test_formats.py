@@ -19,7 +19,7 @@ import pytest
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.formats.base import Cancelled
 from observatory.replay.scope import Scope, Section
-from observatory.store.queries.record_kinds import RECORD_KINDS
+from observatory.store.queries.records import record_kinds
 from observatory.wire.records import Action
 from tests.observed import FORMULA, HOSTILE, Observed
 
@@ -50,7 +50,7 @@ def rows_of_csv(scope: Scope, kind: str) -> list[dict[str, str]]:
 
 def test_parquet_has_every_record_that_was_told_with_names_in_place_of_ids(observed: Observed) -> None:
     found = tables(observed.scope)
-    assert found.keys() == RECORD_KINDS.keys()
+    assert found.keys() == record_kinds().keys()
     for kind in KINDS_TOLD:
         assert len(found[kind]) == len(observed.told.rows[kind]) > 0, kind
     spans, told = found["span"], observed.told.rows["span"]

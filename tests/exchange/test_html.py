@@ -31,9 +31,9 @@ INK = """() => {
   return ink;
 }"""
 DONE = """at => new Promise((resolve) => {
-  const { timeline, instant } = window.observatory.context;
+  const { timeline, playheadState } = window.observatory.context;
   timeline.setPlayhead(at);
-  setTimeout(() => resolve(instant.state.progress.map(row => [row.name, row.done])), 1200);
+  setTimeout(() => resolve(playheadState.state.progress.map(row => [row.name, row.done])), 1200);
 })"""
 
 

@@ -64,7 +64,7 @@ export class Server {
    * @param {string} path
    * @param {{signal?: AbortSignal}} [options]
    */
-  ask = async (path, { signal } = {}) => {
+  fetch = async (path, { signal } = {}) => {
     this.requests.push(path);
     const wait = this.takes(path);
     const answered = wait ? new Promise((resolve) => setTimeout(() => resolve(this.answer(path)), wait)) : this.answer(path);

@@ -9,9 +9,10 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import Page
 
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.wire.records import Action, Batch, MetricType, Sample, Series, Span, WorkerSeen
+from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerSeen
 from tests.world import STARTED, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -38,7 +39,7 @@ def large(transactional_db: None, world: World) -> Iterator[str]:
         series = Series("observatory_worker_memory_bytes", (("type", "process"),), address, MetricType.GAUGE)
         samples += [Sample(series, START + second, 1e6 * (number + 1)) for second in range(40)]
     with Writer() as writer:
-        writer.write(Batch(world.ended.pk, workers, spans, samples, committed=START + 100))
+        writer.write(Batch.of(world.ended.pk, workers, spans, samples, committed=START + 100))
     yield f"/clusters/{world.ended.pk}/"
     delete_cluster(world.ended.pk)
 
@@ -82,7 +83,7 @@ def test_who_was_busiest_is_told_of_all_bands(page: Page, large: str, asked: lis
 def test_only_the_workers_at_work_on_the_selected_prefix_have_rows(page: Page, large: str) -> None:
     page.goto(large)
     page.wait_for_function(READY)
-    only = page.get_by_label("only those at work on")
+    only = page.get_by_label("only those that ran")
     assert not only.is_visible()
     page.evaluate(
         """() => {
@@ -90,7 +91,7 @@ def test_only_the_workers_at_work_on_the_selected_prefix_have_rows(page: Page, l
           selection.set({ prefix: [...model.prefixes.values()].find(prefix => prefix.name === "load").id });
         }"""
     )
-    page.get_by_label("only those at work on load").check()
+    page.get_by_label("only those that ran load").check()
     page.wait_for_function(f"() => ({SHOWN})() === {WORKERS // 10}")
     page.wait_for_url(re.compile("only=prefix"))
     page.get_by_role("searchbox", name="Workers").fill("worker-1")
@@ -135,8 +136,8 @@ def test_what_is_new_at_the_playhead_draws_the_rows_again_only_if_it_orders_them
       const canvas = CanvasRenderingContext2D.prototype;
       const put = canvas.putImageData;
       canvas.putImageData = function (...image) { drawn++; put.apply(this, image); };
-      context.instant.tell({ ...context.instant.state });
-      context.instant.request(context.info.first, { live: true, playing: false });
+      context.playheadState.receive({ ...context.playheadState.state });
+      context.playheadState.request(context.info.first, { live: true, playing: false });
       for (let frame = 0; frame < 3; frame++) await new Promise(resolve => requestAnimationFrame(resolve));
       canvas.putImageData = put;
       return drawn;

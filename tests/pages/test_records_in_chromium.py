@@ -78,6 +78,6 @@ def test_an_error_leads_to_its_task_its_logs_and_its_moment(page: Page, recorded
     page.go_back()
     page.get_by_role("link", name="Show on the timeline").click()
     page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
-    assert page.get_by_role("link", name="its story").is_visible()
-    page.get_by_role("link", name="its story").click()
+    assert page.get_by_role("link", name="History").is_visible()
+    page.get_by_role("link", name="History").click()
     assert page.locator("[data-transition]").count() == 1

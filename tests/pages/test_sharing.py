@@ -105,7 +105,7 @@ def test_an_open_run_shows_what_is_new_without_a_socket(page: Page, shared: Run,
     shared.cluster.save()
     page.goto(f"/runs/{shared.pk}/")
     page.wait_for_function(READY)
-    count = "() => window.observatory.context.instant.state?.totals.tasks ?? 0"
+    count = "() => window.observatory.context.playheadState.state?.totals.tasks ?? 0"
     before = page.evaluate(count)
     last = page.evaluate("() => window.observatory.context.info.last")
     for second in range(40, 60):

@@ -17,10 +17,11 @@ from observatory.replay.scope import Scope
 from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MINIMUM_LEVEL, TileId
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import MAXIMUM_TIME, from_seconds, seconds_to_microseconds
 from observatory.wire.blocks import Block, decode
-from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.replay.conftest import LEVEL
 
 A, B = "tcp://127.0.0.1:1", "tcp://127.0.0.1:2"
@@ -37,7 +38,7 @@ def _fill(writer: Writer, cluster: Cluster, now: float) -> None:
         "dask_scheduler_prefix_state_totals_total", (("state", "waiting"), ("task_prefix_name", "inc"))
     )
     writer.write(
-        Batch(
+        Batch.of(
             cluster.pk,
             workers=[
                 WorkerSeen(A, "a", "127.0.0.1", 2, 1000, now),
@@ -110,7 +111,7 @@ def test_an_open_tile_is_revalidated_and_a_closed_one_is_immutable(
     _fill(writer, cluster, now)
     url = _tile_url(cluster, "spans", now + 5, version=1)
     assert member.get(url)["Cache-Control"] == "private, no-cache"
-    writer.write(Batch(cluster.pk, committed=time.time() + 3600))
+    writer.write(Batch.of(cluster.pk, committed=time.time() + 3600))
     assert "immutable" in member.get(url)["Cache-Control"]
     assert "immutable" not in member.get(_tile_url(cluster, "spans", now + 5, version=7))["Cache-Control"]
 
@@ -122,11 +123,11 @@ def test_a_closed_tile_is_built_once_and_answered_304_for_its_etag(
     url = _tile_url(cluster, "spans", now + 5, version=1)
     member.get(url)
     assert _cached_tiles(direct, cluster) == 0
-    writer.write(Batch(cluster.pk, committed=now + 1500))
+    writer.write(Batch.of(cluster.pk, committed=now + 1500))
     closed = member.get(url)
     assert _cached_tiles(direct, cluster) == 1
     direct.execute("DELETE FROM span WHERE cluster_id = %s", [cluster.pk])
-    writer.write(Batch(cluster.pk, committed=now + 1600))
+    writer.write(Batch.of(cluster.pk, committed=now + 1600))
     again = member.get(url, headers={"If-None-Match": closed["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert "immutable" in again["Cache-Control"]
@@ -138,7 +139,7 @@ def test_nothing_is_stored_for_tiles_and_bands_that_do_not_exist(
     member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection, is_live: bool
 ) -> None:
     _fill(writer, cluster, now)
-    writer.write(Batch(cluster.pk, committed=now + 1_000_000))
+    writer.write(Batch.of(cluster.pk, committed=now + 1_000_000))
     if not is_live:
         Cluster.objects.update(ended=from_seconds(now + 20))
     for layer in ("spans", "prefixes", "events", "profile", "memory"):
@@ -178,7 +179,7 @@ def test_records_stored_after_the_end_of_a_cluster_are_in_its_last_tiles(
     assert "immutable" not in before["Cache-Control"]
     assert member.get(url, headers={"If-None-Match": before["ETag"]}).status_code == 304
     assert _cached_tiles(direct, cluster) == 1
-    writer.write(Batch(cluster.pk, spans=[_span("inc-3", now + 13, now + 19)]))
+    writer.write(Batch.of(cluster.pk, spans=[_span("inc-3", now + 13, now + 19)]))
     assert "inc-3" in _blocks(member, url)["span"].list("key")
 
 
@@ -190,8 +191,8 @@ def test_a_cluster_that_resumes_after_its_end_has_complete_closed_tiles(
     url = _tile_url(cluster, "spans", now + 5, version=1)
     _blocks(member, url)
     Cluster.objects.update(ended=None)
-    writer.write(Batch(cluster.pk, spans=[_span("inc-3", now + 30, now + 40)], committed=now + 45))
-    writer.write(Batch(cluster.pk, committed=now + 1500))
+    writer.write(Batch.of(cluster.pk, spans=[_span("inc-3", now + 30, now + 40)], committed=now + 45))
+    writer.write(Batch.of(cluster.pk, committed=now + 1500))
     assert "inc-3" in _blocks(member, url)["span"].list("key")
     assert "immutable" in member.get(url)["Cache-Control"]
 
@@ -200,10 +201,10 @@ def test_a_late_span_increments_the_version(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
     _fill(writer, cluster, now)
-    writer.write(Batch(cluster.pk, committed=time.time() + 3600))
+    writer.write(Batch.of(cluster.pk, committed=time.time() + 3600))
     url = _tile_url(cluster, "spans", now + 5, version=1)
     before = _blocks(member, url)["span"].rows
-    writer.write(Batch(cluster.pk, spans=[_span("inc-3", now + 1, now + 30, B)]))
+    writer.write(Batch.of(cluster.pk, spans=[_span("inc-3", now + 1, now + 30, B)]))
     assert _blocks(member, url)["span"].rows == before + 1
     assert "immutable" not in member.get(url)["Cache-Control"]
     assert "immutable" in member.get(_tile_url(cluster, "spans", now + 5, version=2))["Cache-Control"]
@@ -245,8 +246,8 @@ def test_the_state_at_any_time_equals_a_count_of_the_records(
         key = f"{random.choice(('inc', 'sum', 'mean'))}-{number}"
         spans.append(_span(key, start, stop, random.choice((A, B)), random.choice(actions)))
     seen = [WorkerSeen(A, "a", "h", 2, 1000, now), WorkerSeen(B, "b", "h", 3, 0, now)]
-    writer.write(Batch(cluster.pk, workers=seen, spans=spans, committed=now + 3600))
-    writer.write(Batch(cluster.pk, gone=[WorkerGone(B, now + 18, "removed")]))
+    writer.write(Batch.of(cluster.pk, workers=seen, spans=spans, committed=now + 3600))
+    writer.write(Batch.of(cluster.pk, gone=[WorkerGone(B, now + 18, "removed")]))
     for at in (now + 0.5, now + 9.123, spans[7].stop, now + 21, now + 30):
         computed = [span for span in spans if span.action == Action.COMPUTE]
         done = [span for span in computed if span.stop <= at]
@@ -275,7 +276,7 @@ def test_tasks_by_state_are_the_last_samples_unless_these_are_too_old(
         Sample(count("dask_scheduler_tasks", "memory"), now, 2),
         Sample(count("dask_scheduler_tasks", "queued"), now, 9),
     ]
-    writer.write(Batch(cluster.pk, samples=samples))
+    writer.write(Batch.of(cluster.pk, samples=samples))
     assert _at(member, cluster, now + 0.5)["tasks"] == {"memory": 3, "queued": 9}
     assert _at(member, cluster, now + 1)["tasks"] == {"memory": 4, "queued": 9}
     assert _at(member, cluster, now + 10)["tasks"] == {"memory": 2, "queued": 9}
@@ -289,10 +290,10 @@ def test_running_tasks_at_the_live_edge_are_those_that_workers_report(
     executing = Series("dask_worker_tasks", (("state", "executing"),), A)
     resting = Series("dask_worker_tasks", (("state", "memory"),), B)
     samples = [Sample(executing, now + 20, 2.0), Sample(resting, now + 20, 5.0)]
-    writer.write(Batch(cluster.pk, samples=samples, committed=now + 22))
+    writer.write(Batch.of(cluster.pk, samples=samples, committed=now + 22))
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [2, 0]
     assert [worker["running"] for worker in _at(member, cluster, now + 30)["workers"]] == [0, 0]
-    writer.write(Batch(cluster.pk, committed=now + 60))
+    writer.write(Batch.of(cluster.pk, committed=now + 60))
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [0, 0]
 
 
@@ -303,7 +304,7 @@ def test_a_worker_without_processing_tasks_runs_none_despite_an_older_heartbeat(
     executing = Series("observatory_worker_tasks", (("state", "executing"),), A)
     processing = Series("observatory_worker_processing_tasks", (), A)
     samples = [Sample(executing, now + 20, 2.0), Sample(processing, now + 21, 0.0)]
-    writer.write(Batch(cluster.pk, samples=samples, committed=now + 22))
+    writer.write(Batch.of(cluster.pk, samples=samples, committed=now + 22))
     assert [worker["running"] for worker in _at(member, cluster, now + 20.5)["workers"]] == [2, 0]
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [0, 0]
 

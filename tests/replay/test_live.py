@@ -27,10 +27,11 @@ from observatory.clusters.models import Cluster, Membership
 from observatory.config.asgi import application
 from observatory.replay.live import consumers, subscription
 from observatory.replay.live.consumers import MAXIMUM_PENDING, NOT_FOUND, SIGNED_OUT, TOO_SLOW, UNAVAILABLE
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.publication import group_of, publish
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode, encode
-from observatory.wire.records import Action, Batch, Span
+from observatory.wire.records import Action, Span
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -95,7 +96,7 @@ async def test_a_committed_batch_reaches_the_page_with_its_sequence(
 ) -> None:
     socket = await _opened(cluster, member)
     span = Span("tcp://127.0.0.1:1", 1, "inc-1", "inc", "inc", Action.COMPUTE, now, now + 1)
-    committed = await sync_to_async(writer.write)(Batch(cluster.pk, spans=[span]))
+    committed = await sync_to_async(writer.write)(Batch.of(cluster.pk, spans=[span]))
     await publish(committed)
     blocks = await _batch(socket)
     assert blocks["span"].list("key") == ["inc-1"]

@@ -10,11 +10,12 @@ from django.test import Client
 
 from observatory.clusters.models import Cluster
 from observatory.replay.api import MAXIMUM_STACKS
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publication import frames
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
-from observatory.wire.records import Batch, WorkerSeen
+from observatory.wire.records import WorkerSeen
 from tests.replay.conftest import LEVEL
 
 WORKER = "tcp://127.0.0.1:1"
@@ -30,7 +31,7 @@ def _write(writer: Writer, cluster: Cluster, now: float) -> list[Block]:
         (now + 2, "", "event-loop", "", "loop\tloop.py\t1", 1),
     ]
     seen = [WorkerSeen(WORKER, "a", "127.0.0.1", 2, 1000, now)]
-    committed = writer.write(Batch(cluster.pk, seen, committed=now + 3, rows={"profile": rows}))
+    committed = writer.write(Batch.of(cluster.pk, seen, committed=now + 3, rows={"profile": rows}))
     return [block for frame in frames(committed, {}, Intervals()) for block in decode(frame)]
 
 

@@ -19,15 +19,11 @@ from observatory.replay.tiles.from_rows import tile_from_rows
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import MAXIMUM_BINS
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
 from observatory.wire.blocks import decode
-from observatory.wire.records import (
-    Action,
-    Batch,
-    Event,
-    Span,
-)
+from observatory.wire.records import Action, Event, Span
 from tests.replay.tile_data import (
     PROFILE,
     SECONDS,
@@ -83,7 +79,7 @@ def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(builder, "MANY_SPANS", 100)
-    writer.write(Batch(cluster.pk, committed=now + 100_000))
+    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
     build_cluster(direct, cluster)
     rows = direct.execute(
         "SELECT level, index, body FROM tile WHERE cluster_id = %s AND layer = 'spans' AND level <= %s",
@@ -124,10 +120,10 @@ def test_the_state_is_the_same_with_keyframes_and_without(
 def test_a_late_span_changes_the_tiles_and_later_states(
     cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
-    writer.write(Batch(cluster.pk, committed=now + 100_000))
+    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
     build_cluster(direct, cluster)
     late = Span(WORKERS[0], 1, "late-1", "late", "late", Action.COMPUTE, now + 10, now + 12, 8, "int")
-    writer.write(Batch(cluster.pk, spans=[late]))
+    writer.write(Batch.of(cluster.pk, spans=[late]))
     build_cluster(direct, cluster)
     for layers in ([Layer("spans"), Layer("spans", 1)], [Layer("prefixes")]):
         for level in (BASE_LEVEL, BASE_LEVEL + 5):
@@ -151,11 +147,11 @@ def test_a_late_profile_row_is_in_its_tile(
         found = level_of(direct, cluster, PROFILE, level, now)
         return sum(count for _, blocks in found for (count,) in rows(blocks.get("profile"), "count"))
 
-    writer.write(Batch(cluster.pk, committed=now + 100_000))
+    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
     build_cluster(direct, cluster)
     before = seen(BASE_LEVEL)
     late = (now + 10, WORKERS[0], "task", "late", "late\tlate.py\t1", 1_000)
-    writer.write(Batch(cluster.pk, rows={"profile": [late]}))
+    writer.write(Batch.of(cluster.pk, rows={"profile": [late]}))
     build_cluster(direct, cluster)
     for level in (BASE_LEVEL, BASE_LEVEL + 5):
         assert seen(level) == before + 1_000
@@ -181,12 +177,12 @@ def test_building_a_cluster_without_changes_costs_one_query(
 
     build_cluster(direct, cluster)
     assert looks() == 1
-    writer.write(Batch(cluster.pk, committed=now + SECONDS + 40))
+    writer.write(Batch.of(cluster.pk, committed=now + SECONDS + 40))
     assert looks() > 1
     assert looks() == 1
     Cluster.objects.update(ended=cluster.started)
     cluster.refresh_from_db()
     assert looks() > 1
     assert looks() == 1
-    writer.write(Batch(cluster.pk, events=[Event(now + SECONDS, "topic", "", {})]))
+    writer.write(Batch.of(cluster.pk, events=[Event(now + SECONDS, "topic", "", {})]))
     assert looks() > 1

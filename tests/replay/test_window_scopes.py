@@ -14,11 +14,12 @@ from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import get_tile
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
 from observatory.store.times import seconds_to_microseconds
 from observatory.wire.blocks import decode
-from observatory.wire.records import Action, Batch, Sample, Series, Span, WorkerSeen
+from observatory.wire.records import Action, Sample, Series, Span, WorkerSeen
 
 WORKER = "tcp://127.0.0.1:1"
 MEMORY = Series("observatory_worker_memory_bytes", (("type", "process"),), WORKER)
@@ -54,7 +55,7 @@ def scope(cluster: Cluster, writer: Writer, start: float) -> Scope:
         Sample(CPU, stop, 100),
     ]
     workers = [WorkerSeen(WORKER, "a", "127.0.0.1", 3, 4 * 10**9, start - 5)]
-    writer.write(Batch(cluster.pk, workers, spans, samples, committed=stop + 100))
+    writer.write(Batch.of(cluster.pk, workers, spans, samples, committed=stop + 100))
     return Scope(
         cluster, seconds_to_microseconds(start), seconds_to_microseconds(stop), is_public=True, name="nightly"
     )
@@ -103,7 +104,7 @@ def test_a_workers_later_status_is_hidden(
     scope: Scope, start: float, writer: Writer, direct: psycopg.Connection
 ) -> None:
     paused = WorkerSeen(WORKER, "a", "127.0.0.1", 3, 4 * 10**9, start + LENGTH + 5, status="paused")
-    writer.write(Batch(scope.cluster.pk, [paused]))
+    writer.write(Batch.of(scope.cluster.pk, [paused]))
     assert [worker["status"] for worker in _state(direct, scope, start + 2)["workers"]] == ["running"]
     assert [worker["status"] for worker in lanes(scope)["workers"]] == ["running"]
     assert [worker["status"] for worker in _state(direct, Scope(scope.cluster), start + 2)["workers"]] == [

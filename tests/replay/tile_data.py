@@ -17,19 +17,11 @@ from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
 from observatory.replay.tiles.from_rows import tile_from_rows
 from observatory.replay.tiles.layers import Layer, layers_for
 from observatory.replay.tiles.levels import TileId
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import LAYERS, OF_WORKERS
-from observatory.wire.records import (
-    Action,
-    Batch,
-    Event,
-    MetricType,
-    Sample,
-    Series,
-    Span,
-    WorkerSeen,
-)
+from observatory.wire.records import Action, Event, MetricType, Sample, Series, Span, WorkerSeen
 
 WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
 """in two bands"""
@@ -73,7 +65,7 @@ def fill(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
     events += [Event(now + n * 0.4, "worker-lost", "", {}) for n in range(600)]
     seen = [WorkerSeen(worker, "w", "h", 2, 1000, now) for worker in WORKERS]
     rows = {"profile": list(profiles(random, now))}
-    writer.write(Batch(cluster.pk, seen, spans, samples, events, committed=now + SECONDS, rows=rows))
+    writer.write(Batch.of(cluster.pk, seen, spans, samples, events, committed=now + SECONDS, rows=rows))
     return spans
 
 
@@ -92,7 +84,7 @@ def profiles(random: Random, now: float) -> Iterator[tuple[Any, ...]]:
 def finish(state: str, cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float) -> Cluster:
     """The cluster with its tiles built: partly closed (`live`), all `closed`, or left open by its end."""
     if state == "closed":
-        writer.write(Batch(cluster.pk, committed=now + 100_000))
+        writer.write(Batch.of(cluster.pk, committed=now + 100_000))
     if state == "ended":
         Cluster.objects.update(ended=cluster.started)
         cluster.refresh_from_db()

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from observatory.clusters.models import Cluster
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.wire.records import Batch, Span
+from observatory.wire.records import Span
 from tests.replay.conftest import cluster, direct, member, now, stranger, writer
 from tests.store.conftest import Make
 from tests.world import world
@@ -37,6 +38,6 @@ def work(writer: Writer, cluster: Cluster, make: type[Make]) -> Work:
             key = f"{prefix}-{start}"
             spans.append(make.span(start, key=key, prefix=prefix, group=prefix, stop=min(start + 0.5, stop)))
             start += 1
-        writer.write(Batch(cluster.pk, spans=spans, committed=until or stop))
+        writer.write(Batch.of(cluster.pk, spans=spans, committed=until or stop))
 
     return work

@@ -10,9 +10,10 @@ import pytest
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
-from observatory.wire.records import Batch, OpenedRun
+from observatory.wire.records import ClientRun
 from tests.runs.conftest import Work
 
 
@@ -21,7 +22,7 @@ def id() -> UUID:
     return uuid4()
 
 
-def told(id: UUID, start: float, time: float | None = None, **changes: Any) -> OpenedRun:
+def told(id: UUID, start: float, time: float | None = None, **changes: Any) -> ClientRun:
     usual: dict[str, Any] = {
         "outcome": "running" if time is None else "finished",
         "name": "nightly etl",
@@ -30,11 +31,11 @@ def told(id: UUID, start: float, time: float | None = None, **changes: Any) -> O
         "code": "with observatory.run():",
         "exception_type": "",
     }
-    return OpenedRun(id, start if time is None else time, start, **{**usual, **changes})
+    return ClientRun(id, start if time is None else time, start, **{**usual, **changes})
 
 
-def tell(writer: Writer, cluster: Cluster, *runs: OpenedRun) -> None:
-    writer.write(Batch(cluster.pk, runs=list(runs)))
+def tell(writer: Writer, cluster: Cluster, *runs: ClientRun) -> None:
+    writer.write(Batch.of(cluster.pk, runs=list(runs)))
     find_runs()
 
 
@@ -110,7 +111,7 @@ def test_what_was_found_in_its_time_before_it_was_told_of_goes_unless_somebody_t
 def test_a_run_of_a_time_that_cannot_be_is_refused_and_counted(
     cluster: Cluster, writer: Writer, now: float, id: UUID
 ) -> None:
-    committed = writer.write(Batch(cluster.pk, runs=[told(id, 5.0), told(id, now + 10 * 86_400)]))
+    committed = writer.write(Batch.of(cluster.pk, runs=[told(id, 5.0), told(id, now + 10 * 86_400)]))
     assert committed.refused == 2
     find_runs()
     assert not cluster.runs.exists()

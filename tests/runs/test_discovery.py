@@ -15,9 +15,10 @@ from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.tasks import find_runs
 from observatory.store.connection import connect
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
-from observatory.wire.records import Batch, Sample, Series
+from observatory.wire.records import Sample, Series
 from tests.runs.conftest import Work
 
 PROCESSING = Series("observatory_cluster_tasks", (("state", "processing"),))
@@ -37,7 +38,7 @@ def only(cluster: Cluster) -> Run:
 
 def quiet(writer: Writer, cluster: Cluster, until: float, processing: int = 0) -> None:
     """Nothing more is done until then, as far as the scheduler tells."""
-    writer.write(Batch(cluster.pk, samples=[Sample(PROCESSING, until, processing)], committed=until))
+    writer.write(Batch.of(cluster.pk, samples=[Sample(PROCESSING, until, processing)], committed=until))
 
 
 def end(cluster: Cluster, time: float, reason: str = "the scheduler closed") -> None:
@@ -100,7 +101,7 @@ def test_a_run_goes_on_while_a_long_task_is_being_computed(
     quiet(writer, cluster, now + 100, processing=1)
     find_runs()
     assert windows(cluster, now) == [(0, None)]
-    writer.write(Batch(cluster.pk, spans=[make.span(now + 2, stop=now + 100)], committed=now + 101))
+    writer.write(Batch.of(cluster.pk, spans=[make.span(now + 2, stop=now + 100)], committed=now + 101))
     quiet(writer, cluster, now + 150)
     find_runs()
     assert windows(cluster, now) == [(0, 100)]
@@ -113,7 +114,7 @@ def test_a_late_record_that_lies_between_two_runs_makes_them_one(
     work(now + 15, now + 17)
     find_runs()
     assert windows(cluster, now) == [(0, 1.5), (15, None)]
-    writer.write(Batch(cluster.pk, spans=[make.span(now + 1, stop=now + 15)]))
+    writer.write(Batch.of(cluster.pk, spans=[make.span(now + 1, stop=now + 15)]))
     find_runs()
     assert windows(cluster, now) == [(0, None)]
 
@@ -136,7 +137,7 @@ def test_a_run_that_somebody_made_theirs_is_extended_but_never_joined_to_another
         case "shared":
             Permalink.objects.create(run=later, token="t")
     later.save()
-    writer.write(Batch(cluster.pk, spans=[make.span(now + 1, stop=now + 15, prefix="sum")]))
+    writer.write(Batch.of(cluster.pk, spans=[make.span(now + 1, stop=now + 15, prefix="sum")]))
     end(cluster, now + 60)
     find_runs()
     run = only(cluster)
@@ -166,11 +167,11 @@ def test_a_run_with_tasks_that_failed_says_so_but_not_for_an_attempt_that_anothe
         }
 
     work(now, now + 3)
-    writer.write(Batch(cluster.pk, rows=errors("retried")))
+    writer.write(Batch.of(cluster.pk, rows=errors("retried")))
     end(cluster, now + 20)
     find_runs()
     assert (only(cluster).outcome, only(cluster).errors) == (Run.Outcome.FINISHED, 0)
-    writer.write(Batch(cluster.pk, rows=errors("erred", "killed")))
+    writer.write(Batch.of(cluster.pk, rows=errors("erred", "killed")))
     Run.objects.update(counted=None)
     find_runs()
     assert (only(cluster).outcome, only(cluster).errors) == (Run.Outcome.ERRED, 2)
@@ -236,7 +237,7 @@ def test_a_run_that_is_opened_from_code_ends_the_one_that_was_found_before_it(
 
 
 def test_a_span_of_no_length_is_a_run_too(cluster: Cluster, writer: Writer, make: Any, now: float) -> None:
-    writer.write(Batch(cluster.pk, spans=[make.span(now, stop=now)], committed=now + 100))
+    writer.write(Batch.of(cluster.pk, spans=[make.span(now, stop=now)], committed=now + 100))
     find_runs()
     assert windows(cluster, now) == [(0, pytest.approx(0, abs=1e-5))]
 

@@ -20,10 +20,11 @@ from observatory.replay.tiles.layers import LAYER_NAMES
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link, revoke
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
 from observatory.wire.blocks import Block, decode
-from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.alerted import make_alert
 from tests.documented import assert_documented
 
@@ -58,12 +59,12 @@ def run(cluster: Cluster, writer: Writer, now: float) -> Run:
         WorkerSeen(f"tcp://{OUTSIDE}:1", OUTSIDE, OUTSIDE, 1, 10**9, now - 1),
         WorkerSeen(f"tcp://{INSIDE}:1", INSIDE, "host", 1, 10**9, start - 6),
     ]
-    writer.write(Batch(cluster.pk, workers, spans, samples, events, [], committed=now + 180))
+    writer.write(Batch.of(cluster.pk, workers, spans, samples, events, [], committed=now + 180))
     gone = [
         WorkerGone(f"tcp://{OUTSIDE}:1", start - 3, "lost"),
         WorkerGone(f"tcp://{INSIDE}:1", start + LENGTH + 9, "lost"),
     ]
-    writer.write(Batch(cluster.pk, [], [], [], [], gone, committed=now + 400))
+    writer.write(Batch.of(cluster.pk, [], [], [], [], gone, committed=now + 400))
     moments = (from_seconds(start), from_seconds(start + LENGTH))
     return Run.objects.create(
         cluster=cluster,

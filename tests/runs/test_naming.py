@@ -6,8 +6,8 @@ from observatory.clusters.models import Cluster
 from observatory.runs.discovery.naming import name_of
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.wire.records import Batch
 from tests.runs.conftest import Work
 
 
@@ -47,7 +47,7 @@ def test_the_code_is_that_of_the_computation_that_was_submitted_before_the_first
         (now - 2, "1", "client", "# /etl.py\nx", [], {}, []),
         (now + 3, "2", "client", "# /later.py\nx", [], {}, []),
     ]
-    writer.write(Batch(cluster.pk, rows={"computation": told}))
+    writer.write(Batch.of(cluster.pk, rows={"computation": told}))
     work(now, now + 5)
     find_runs()
     assert Run.objects.get().name == "etl.py"

@@ -19,14 +19,15 @@ from observatory.runs.models import Permalink, Run
 from observatory.runs.retained_windows import retained_windows
 from observatory.runs.tasks import enforce_retention
 from observatory.store.connection import connect
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries import timeline
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.time_series import time_series
 from observatory.store.times import from_seconds
 from observatory.wire.blocks import PREFIX
-from observatory.wire.records import Batch, Event, Sample, Series
+from observatory.wire.records import Event, Sample, Series
 from tests.store.test_retention import each, recorded
 
 DAY = 86_400.0
@@ -45,7 +46,7 @@ def record(writer: Writer, cluster: Cluster, start: float, seconds: int, make: A
     times = [start + second for second in range(seconds)]
     memory = Series(MEMORY, (("type", "process"),), make.address)
     writer.write(
-        Batch(
+        Batch.of(
             cluster.pk,
             spans=[make.span(time, key=f"inc-{time}") for time in times],
             samples=[Sample(memory, time, time % 97) for time in times],
@@ -65,7 +66,7 @@ def make_run(cluster: Cluster, start: float, stop: float | None, **fields: Any) 
 
 def counts(connection: psycopg.Connection, cluster: Cluster) -> dict[str, int]:
     found = {}
-    for table in TIME_SERIES:
+    for table in time_series():
         row = connection.execute(
             f"SELECT count(*) FROM {table.name} WHERE cluster_id = %s", [cluster.pk]
         ).fetchone()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import psycopg
 
-from observatory.store.schema.dimensions import DIMENSIONS
-from observatory.store.schema.time_series import TIME_SERIES
-from observatory.store.transfer.extract_tables import DIMENSIONS as EXTRACTED
-from observatory.store.transfer.extract_tables import RECORDS, TABLES
+from observatory.store.schema.dimensions import DIMENSIONS, REFERRED
+from observatory.store.schema.time_series import time_series
+from observatory.store.transfer.extract_tables import record_tables, tables
 
 MADE_ANEW = {
     "worker": {"position"},
@@ -21,7 +20,7 @@ COUNTED = {"agent", "extent", "keyframe", "tile", "hole", "opened_run", "late"}
 
 
 def test_every_column_of_every_table_is_in_an_extract(connection: psycopg.Connection) -> None:
-    for table in TABLES:
+    for table in tables():
         rows = connection.execute(
             "SELECT column_name FROM information_schema.columns WHERE table_name = %s", [table.name]
         ).fetchall()
@@ -30,12 +29,12 @@ def test_every_column_of_every_table_is_in_an_extract(connection: psycopg.Connec
 
 
 def test_every_table_that_holds_records_is_in_an_extract() -> None:
-    assert {table.name for table in RECORDS} == {table.name for table in TIME_SERIES}
-    assert {table.name for table in EXTRACTED} == DIMENSIONS.keys() - COUNTED
+    assert {table.name for table in record_tables()} == {table.name for table in time_series()}
+    assert {table.name for table in REFERRED} == set(DIMENSIONS) - COUNTED
 
 
 def test_each_table_comes_after_those_that_it_refers_to() -> None:
     seen: set[str] = set()
-    for table in TABLES:
+    for table in tables():
         assert {column.refers for column in table.columns} - {""} <= seen, table.name
         seen.add(table.name)

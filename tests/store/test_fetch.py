@@ -6,15 +6,17 @@ import numpy as np
 import psycopg
 import pytest
 
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.fetch import FetchError, fetch_columns
-from observatory.wire.records import Batch
 
 
 def test_columns_are_arrays_of_their_types(
     connection: psycopg.Connection, writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
-    writer.write(Batch(cluster, spans=[make.span(now + index / 8, nbytes=index) for index in range(1_000)]))
+    writer.write(
+        Batch.of(cluster, spans=[make.span(now + index / 8, nbytes=index) for index in range(1_000)])
+    )
     query = "SELECT start, stop, nbytes, lane_id, action, nbytes > 500, nbytes / 2.0::float8 FROM span"
     types = {
         "start": "time",

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.wire.records import Batch, WorkerGone
+from observatory.wire.records import WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 
@@ -19,11 +20,13 @@ LANES = """SELECT worker.name, lane.thread, lane.position, count(*) FROM span JO
 def test_a_worker_that_is_seen_again_goes_on_living(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
-    first = writer.write(Batch(cluster, workers=[make.worker(now)]))
+    first = writer.write(Batch.of(cluster, workers=[make.worker(now)]))
     assert [item["status"] for item in first.workers] == ["running"]
-    second = writer.write(Batch(cluster, workers=[make.worker(now, status="paused", nthreads=4)]))
+    second = writer.write(Batch.of(cluster, workers=[make.worker(now, status="paused", nthreads=4)]))
     assert [(item["status"], item["nthreads"]) for item in second.workers] == [("paused", 4)]
-    assert writer.write(Batch(cluster, workers=[make.worker(now, status="paused", nthreads=4)])).workers == []
+    assert (
+        writer.write(Batch.of(cluster, workers=[make.worker(now, status="paused", nthreads=4)])).workers == []
+    )
     assert rows(LIFETIMES, cluster) == [("w0", now, None, "", "paused")]
     assert second.extent.workers == 1
 
@@ -31,23 +34,23 @@ def test_a_worker_that_is_seen_again_goes_on_living(
 def test_an_address_that_is_used_again_is_another_worker(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
-    writer.write(Batch(cluster, workers=[make.worker(now, name="a")], spans=[make.span(now)]))
-    writer.write(Batch(cluster, gone=[WorkerGone(make.address, now + 10, "lost")]))
-    writer.write(Batch(cluster, workers=[make.worker(now + 20, name="b")], spans=[make.span(now + 21)]))
+    writer.write(Batch.of(cluster, workers=[make.worker(now, name="a")], spans=[make.span(now)]))
+    writer.write(Batch.of(cluster, gone=[WorkerGone(make.address, now + 10, "lost")]))
+    writer.write(Batch.of(cluster, workers=[make.worker(now + 20, name="b")], spans=[make.span(now + 21)]))
     assert rows(LIFETIMES, cluster) == [
         ("a", now, now + 10, "lost", "closed"),
         ("b", now + 20, None, "", "running"),
     ]
     late = make.span(now + 5)  # arrives after the address has a new worker
-    writer.write(Batch(cluster, spans=[late]))
+    writer.write(Batch.of(cluster, spans=[late]))
     assert rows(LANES, cluster) == [("a", 140_001, 0, 2), ("b", 140_001, 0, 1)]
 
 
 def test_a_worker_can_leave_and_another_take_its_address_in_one_batch(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
-    writer.write(Batch(cluster, workers=[make.worker(now, name="a")]))
-    batch = Batch(
+    writer.write(Batch.of(cluster, workers=[make.worker(now, name="a")]))
+    batch = Batch.of(
         cluster,
         workers=[make.worker(now + 5, name="b")],
         gone=[WorkerGone(make.address, now + 5, "removed")],
@@ -61,10 +64,10 @@ def test_a_worker_can_leave_and_another_take_its_address_in_one_batch(
 def test_a_span_that_arrives_after_its_worker_is_gone_belongs_to_it(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
-    writer.write(Batch(cluster, workers=[make.worker(now)]))
-    writer.write(Batch(cluster, gone=[WorkerGone(make.address, now + 10, "removed")]))
+    writer.write(Batch.of(cluster, workers=[make.worker(now)]))
+    writer.write(Batch.of(cluster, gone=[WorkerGone(make.address, now + 10, "removed")]))
     with Writer() as another:
-        another.write(Batch(cluster, spans=[make.span(now + 9)]))
+        another.write(Batch.of(cluster, spans=[make.span(now + 9)]))
     assert rows(LIFETIMES, cluster) == [("w0", now, now + 10, "removed", "closed")]
     assert rows(LANES, cluster) == [("w0", 140_001, 0, 1)]
 
@@ -73,11 +76,11 @@ def test_nothing_is_lost_of_a_worker_that_nobody_saw(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     committed = writer.write(
-        Batch(cluster, spans=[make.span(now)], samples=[make.sample(now, worker="tcp://other:1")])
+        Batch.of(cluster, spans=[make.span(now)], samples=[make.sample(now, worker="tcp://other:1")])
     )
     assert committed.extent.workers == 2
     assert [row[:3] for row in rows(LIFETIMES, cluster)] == [("", now, None), ("", now, None)]
-    writer.write(Batch(cluster, workers=[make.worker(now + 1, name="seen late")]))
+    writer.write(Batch.of(cluster, workers=[make.worker(now + 1, name="seen late")]))
     names = rows("SELECT name, count(*) FROM worker WHERE cluster_id = %s GROUP BY 1 ORDER BY 1", cluster)
     assert names == [("", 1), ("seen late", 1)]
 
@@ -85,8 +88,8 @@ def test_nothing_is_lost_of_a_worker_that_nobody_saw(
 def test_a_worker_started_no_later_than_its_first_span(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
-    writer.write(Batch(cluster, workers=[make.worker(now)]))
-    writer.write(Batch(cluster, spans=[make.span(now - 0.75)]))
+    writer.write(Batch.of(cluster, workers=[make.worker(now)]))
+    writer.write(Batch.of(cluster, spans=[make.span(now - 0.75)]))
     assert rows(LIFETIMES, cluster) == [("w0", now - 0.75, None, "", "running")]
 
 
@@ -94,7 +97,7 @@ def test_lanes_are_numbered_as_they_appear(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     for index, thread in enumerate([70, 50, 60, 50, -1]):
-        writer.write(Batch(cluster, spans=[make.span(now + index, thread=thread)]))
+        writer.write(Batch.of(cluster, spans=[make.span(now + index, thread=thread)]))
     assert rows("SELECT thread, position FROM lane WHERE cluster_id = %s ORDER BY position", cluster) == [
         (70, 0), (50, 1), (60, 2), (-1, 3)]  # fmt: skip
 
@@ -103,10 +106,12 @@ def test_a_series_of_a_new_lifetime_is_another_series(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     sample = make.sample(now, worker=make.address)
-    writer.write(Batch(cluster, workers=[make.worker(now)], samples=[sample]))
-    writer.write(Batch(cluster, gone=[WorkerGone(make.address, now + 10, "lost")]))
+    writer.write(Batch.of(cluster, workers=[make.worker(now)], samples=[sample]))
+    writer.write(Batch.of(cluster, gone=[WorkerGone(make.address, now + 10, "lost")]))
     writer.write(
-        Batch(cluster, workers=[make.worker(now + 20)], samples=[make.sample(now + 21, worker=make.address)])
+        Batch.of(
+            cluster, workers=[make.worker(now + 20)], samples=[make.sample(now + 21, worker=make.address)]
+        )
     )
     assert rows("SELECT count(DISTINCT worker_id), count(*) FROM series WHERE cluster_id = %s", cluster) == [
         (2, 2)
@@ -115,8 +120,8 @@ def test_a_series_of_a_new_lifetime_is_another_series(
 
 def test_another_writer_that_took_over_is_noticed(rows: Rows, cluster: int, now: float, make: Any) -> None:
     with Writer() as first, Writer() as second:
-        first.write(Batch(cluster, workers=[make.worker(now, name="a")], spans=[make.span(now)]))
-        second.write(Batch(cluster, gone=[WorkerGone(make.address, now + 10, "lost")]))
-        first.write(Batch(cluster, workers=[make.worker(now + 20, name="b")], spans=[make.span(now + 21)]))
+        first.write(Batch.of(cluster, workers=[make.worker(now, name="a")], spans=[make.span(now)]))
+        second.write(Batch.of(cluster, gone=[WorkerGone(make.address, now + 10, "lost")]))
+        first.write(Batch.of(cluster, workers=[make.worker(now + 20, name="b")], spans=[make.span(now + 21)]))
     assert [row[:3] for row in rows(LIFETIMES, cluster)] == [("a", now, now + 10), ("b", now + 20, None)]
     assert rows(LANES, cluster) == [("a", 140_001, 0, 1), ("b", 140_001, 0, 1)]

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 from channels.layers import get_channel_layer
 from django.test import override_settings
 
-from observatory.store.ingest.committed import LiveSample
+from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.committed import LiveSamples
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publication import (
     FRAME_BYTES,
@@ -17,11 +20,12 @@ from observatory.store.ingest.publication import (
     group_of,
     publish,
     publish_sync,
-    rate,
+    rates,
 )
+from observatory.store.ingest.records import Coded
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
-from observatory.wire.records import Batch, Event, MetricType
+from observatory.wire.records import Event, MetricType
 
 MEMORY = "observatory_worker_memory_bytes"
 GIL = "dask_worker_gil_contention_seconds_total"
@@ -35,7 +39,7 @@ def _blocks(data: list[bytes]) -> list[Block]:
 def test_a_frame_names_things_before_it_uses_them_and_ends_with_the_extent(
     writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
-    batch = Batch(
+    batch = Batch.of(
         cluster,
         workers=[make.worker(now)],
         spans=[make.span(now)],
@@ -107,7 +111,7 @@ def test_a_frame_names_things_before_it_uses_them_and_ends_with_the_extent(
 
 def test_what_is_known_is_not_named_again(writer: Writer, cluster: int, now: float, make: Any) -> None:
     for second in range(2):
-        committed = writer.write(Batch(cluster, spans=[make.span(now + second)]))
+        committed = writer.write(Batch.of(cluster, spans=[make.span(now + second)]))
     assert [block.kind for block in _blocks(list(frames(committed, ENDED, Intervals())))] == [
         "span",
         "extent",
@@ -117,7 +121,7 @@ def test_what_is_known_is_not_named_again(writer: Writer, cluster: int, now: flo
 def test_only_metrics_that_a_layer_draws_are_sent(
     writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
-    committed = writer.write(Batch(cluster, samples=[make.sample(now, 1.0, "python_info")]))
+    committed = writer.write(Batch.of(cluster, samples=[make.sample(now, 1.0, "python_info")]))
     assert [block.kind for block in _blocks(list(frames(committed, ENDED, Intervals())))] == ["extent"]
 
 
@@ -127,7 +131,7 @@ def test_a_counter_is_sent_as_a_rate(writer: Writer, cluster: int, now: float, m
 
     sent: list[float] = []
     for time, value in ((0, 10.0), (5, 11.0), (10, 13.5), (15, 0.5), (40, 9.0), (45, 9.0)):
-        committed = writer.write(Batch(cluster, samples=[gil(now + time, value)]))
+        committed = writer.write(Batch.of(cluster, samples=[gil(now + time, value)]))
         blocks = _blocks(list(frames(committed, ENDED, Intervals(metrics=5.0))))
         sent += [value for block in blocks if block.kind == "bin" for value in block.list("last")]
     # none for the first; 0.5 after a reset; none over the gap of 25 s
@@ -141,8 +145,20 @@ def test_a_counter_is_sent_as_a_rate(writer: Writer, cluster: int, now: float, m
 def test_a_rate_is_known_over_a_usual_interval_only(
     elapsed: float, grown: float, expected: float | None
 ) -> None:
-    sample = LiveSample(1, 1, 0, GIL, "gil", True, 100.0 + elapsed, 7.0 + grown, 100.0, 7.0)
-    assert rate(sample, 5.0) == expected
+    sample = LiveSamples(
+        series=np.array([1]),
+        first=np.array([1]),
+        band=np.array([0]),
+        metric=Coded.of([GIL]),
+        layer=Coded.of(["gil"]),
+        counter=np.array([True]),
+        time=np.array([100.0 + elapsed]),
+        value=np.array([7.0 + grown]),
+        previous_time=np.array([100.0]),
+        previous_value=np.array([7.0]),
+    )
+    [rate] = rates(sample, Intervals(metrics=5.0)).tolist()
+    assert (None if math.isnan(rate) else rate) == expected
 
 
 def test_what_many_workers_tell_is_sent_in_bands_and_all_together(
@@ -151,7 +167,7 @@ def test_what_many_workers_tell_is_sent_in_bands_and_all_together(
     addresses = [f"tcp://10.0.0.1:{number}" for number in range(1, 131)]
     memory = "observatory_worker_memory_bytes"
     committed = writer.write(
-        Batch(
+        Batch.of(
             cluster,
             spans=[make.span(now, worker=address) for address in addresses],
             samples=[
@@ -173,7 +189,7 @@ def test_what_many_workers_tell_is_sent_in_bands_and_all_together(
     together = bins["memory.all"]
     assert together.list("series") == [min(min(block.list("series")) for block in bins.values())]
     assert [together.list(name) for name in ("min", "mean", "max", "count")] == [[0], [64.5], [129], [130]]
-    later = writer.write(Batch(cluster, samples=[make.sample(now + 1, 7.0, memory, worker=addresses[-1])]))
+    later = writer.write(Batch.of(cluster, samples=[make.sample(now + 1, 7.0, memory, worker=addresses[-1])]))
     [again] = [
         block
         for block in _blocks(list(frames(later, ENDED, Intervals())))
@@ -188,7 +204,7 @@ def test_a_large_batch_is_sent_in_frames_of_bounded_size(
     spans = [
         make.span(now + index / 1e4, key=f"('inc-0a1b', {index}, '{'x' * 80}')") for index in range(20_000)
     ]
-    committed = writer.write(Batch(cluster, spans=spans, committed=now + 5))
+    committed = writer.write(Batch.of(cluster, spans=spans, committed=now + 5))
     sent = list(frames(committed, ENDED, Intervals()))
     assert len(sent) > 1
     assert max(map(len, sent)) < 1.5 * FRAME_BYTES
@@ -213,13 +229,13 @@ async def _received(cluster: int, send: Any) -> bytes:
 def test_an_open_page_gets_the_frame_by_way_of_channels(
     writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
-    committed = writer.write(Batch(cluster, spans=[make.span(now)]))
+    committed = writer.write(Batch.of(cluster, spans=[make.span(now)]))
     data = asyncio.run(_received(cluster, lambda: publish(committed, ENDED)))
     assert [block.kind for block in decode(data)] == ["worker", "lane", "prefix", "span", "extent"]
 
 
 def test_a_thread_without_a_loop_can_publish(writer: Writer, cluster: int, now: float, make: Any) -> None:
-    committed = writer.write(Batch(cluster, spans=[make.span(now)]))
+    committed = writer.write(Batch.of(cluster, spans=[make.span(now)]))
     data = asyncio.run(_received(cluster, lambda: asyncio.to_thread(publish_sync, committed, ENDED)))
     assert list(decode(data))[-1].kind == "extent"
 
@@ -236,8 +252,8 @@ def test_a_store_without_valkey_goes_on_and_says_so_once(
     before = LOST._value.get()
     with override_settings(CHANNEL_LAYERS=nobody), caplog.at_level(logging.WARNING):
         for second in range(3):
-            publish_sync(writer.write(Batch(cluster, spans=[make.span(now + second)])), ENDED)
+            publish_sync(writer.write(Batch.of(cluster, spans=[make.span(now + second)])), ENDED)
     assert LOST._value.get() - before == 3
     assert sum("live pages get nothing" in message for message in caplog.messages) == 1
-    publish_sync(writer.write(Batch(cluster, spans=[make.span(now + 3)])), ENDED)
+    publish_sync(writer.write(Batch.of(cluster, spans=[make.span(now + 3)])), ENDED)
     assert any("again" in message for message in caplog.messages)

@@ -8,12 +8,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retained_windows import Window, holes, merge_windows
 from observatory.store.maintenance.retention import apply_retention
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.time_series import time_series
 from observatory.store.times import from_seconds
-from observatory.wire.records import Batch, Event
+from observatory.wire.records import Event
 from tests.store.test_retention import DAY, each, recorded
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -34,7 +35,7 @@ def window(cluster: int, start: float, stop: float) -> Window:
 
 def write(writer: Writer, cluster: int, times: list[float], make: Any) -> None:
     writer.write(
-        Batch(
+        Batch.of(
             cluster,
             spans=[make.span(time, worker="tcp://w:1") for time in times],
             samples=[make.sample(time, value=time, worker="tcp://w:1") for time in times],
@@ -51,7 +52,7 @@ def stored(rows: Rows, cluster: int) -> dict[str, list[tuple[Any, ...]]]:
             rows(f"SELECT * FROM {table.name} WHERE cluster_id = %s", cluster),
             key=lambda row: (row[0], str(row)),
         )
-        for table in TIME_SERIES
+        for table in time_series()
     }
 
 
@@ -104,7 +105,7 @@ def test_spans_that_overlap_the_window_are_retained_even_if_they_started_days_be
         make.span(noon + 9, key="lasts beyond it", stop=noon + DAY),
         make.span(noon + 10, key="begins when it ends", stop=noon + 11),
     ]
-    writer.write(Batch(cluster, spans=spans))
+    writer.write(Batch.of(cluster, spans=spans))
     apply_retention({cluster: 30}, 30, from_seconds(now), [window(cluster, noon, noon + 10)])
     keys = rows("SELECT key_rest FROM span WHERE cluster_id = %s ORDER BY start", cluster)
     assert keys == [("lasts into it",), ("lasts beyond it",)]

@@ -10,13 +10,14 @@ import psycopg
 import pytest
 
 from observatory.store.engines import choose
-from observatory.store.ingest.client_runs import note
+from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.client_runs import store_client_runs
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import apply_retention, delete_cluster
 from observatory.store.schema.dimensions import DIMENSIONS
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.time_series import time_series
 from observatory.store.times import from_seconds
-from observatory.wire.records import Batch, Event, OpenedRun, WorkerGone
+from observatory.wire.records import ClientRun, Event, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 
@@ -24,7 +25,7 @@ DAY = 86_400.0
 
 
 def _batch(cluster: int, times: list[float], make: Any) -> Batch:
-    return Batch(
+    return Batch.of(
         cluster,
         spans=[make.span(time, worker="tcp://w:1") for time in times],
         samples=[make.sample(time, worker="tcp://w:1") for time in times],
@@ -53,13 +54,13 @@ def recorded(times: list[float]) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def each(count: int) -> dict[str, int]:
-    return {table.name: count for table in TIME_SERIES}
+    return {table.name: count for table in time_series()}
 
 
 def _counts(rows: Rows, cluster: int) -> dict[str, int]:
     return {
         table.name: rows(f"SELECT count(*) FROM {table.name} WHERE cluster_id = %s", cluster)[0][0]
-        for table in TIME_SERIES
+        for table in time_series()
     }
 
 
@@ -102,7 +103,7 @@ def test_partitions_are_created_ahead(connection: psycopg.Connection, rows: Rows
     make_partitions()
     if choose(connection).name == "plain":
         tomorrow = datetime.now(UTC).date() + timedelta(days=1)
-        for table in TIME_SERIES:
+        for table in time_series():
             assert rows("SELECT to_regclass(%s) IS NOT NULL", f"{table.name}_{tomorrow:%Y%m%d}") == [(True,)]
 
 
@@ -135,7 +136,7 @@ def test_a_shorter_retention_removes_only_the_projects_own_rows(
         for id in (cluster, other):
             writer.write(_batch(id, times, make))
         retained = apply_retention({cluster: 7, other: 30}, longest=30, now=from_seconds(now))
-        assert retained.deleted == 2 * len(TIME_SERIES)
+        assert retained.deleted == 2 * len(time_series())
         assert _counts(rows, cluster) == each(2)
         assert _counts(rows, other) == each(4)
     finally:
@@ -163,7 +164,7 @@ def test_compressed_rows_are_deleted(
         pytest.skip("this database has no TimescaleDB: nothing is compressed")
     times = [now - 10 * DAY - second for second in range(2_000)]
     writer.write(_batch(cluster, [*times, now - 1], make))
-    for table in TIME_SERIES:
+    for table in time_series():
         connection.execute(
             """SELECT compress_chunk(chunk)
                FROM show_chunks(%s::regclass, older_than => interval '5 days') chunk""",
@@ -172,7 +173,7 @@ def test_compressed_rows_are_deleted(
     compressed = rows("SELECT count(*) FROM timescaledb_information.chunks WHERE is_compressed")
     assert compressed[0][0] >= 3
     late = make.span(times[-1], key="late")
-    writer.write(Batch(cluster, spans=[late]))
+    writer.write(Batch.of(cluster, spans=[late]))
     assert _counts(rows, cluster) == {**each(2_001), "span": 2_002}
     apply_retention({cluster: 7}, longest=30, now=from_seconds(now))
     assert _counts(rows, cluster) == each(1)
@@ -192,9 +193,11 @@ def test_deleting_a_cluster_leaves_nothing_of_it(
             )
             connection.execute("INSERT INTO hole VALUES (%s, now(), now())", [id])
             connection.execute("INSERT INTO late VALUES (%s, now())", [id])
-            note(connection, id, [OpenedRun(uuid4(), now, now, "running", "etl", {}, "", "", "")])
+            store_client_runs(
+                connection, id, [ClientRun(uuid4(), now, now, "running", "etl", {}, "", "", "")]
+            )
         delete_cluster(cluster)
-        for table in (*DIMENSIONS, *(table.name for table in TIME_SERIES)):
+        for table in (*DIMENSIONS, *(table.name for table in time_series())):
             assert rows(f"SELECT count(*) FROM {table} WHERE cluster_id = %s", cluster) == [(0,)], table
             assert rows(f"SELECT count(*) > 0 FROM {table} WHERE cluster_id = %s", other) == [(True,)], table
         committed = writer.write(_batch(cluster, [now], make))
@@ -207,7 +210,7 @@ def test_a_cluster_without_records_can_be_deleted(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
     writer.write(
-        Batch(cluster, workers=[make.worker(now)], gone=[WorkerGone(make.address, now + 1, "removed")])
+        Batch.of(cluster, workers=[make.worker(now)], gone=[WorkerGone(make.address, now + 1, "removed")])
     )
     delete_cluster(cluster)
     delete_cluster(cluster)
@@ -231,5 +234,5 @@ def test_extents_are_returned_for_clusters_with_batches(
 ) -> None:
     from observatory.store.queries.extents import extents
 
-    committed = writer.write(Batch(cluster, spans=[make.span(now)], committed=now + 1, errors=2))
+    committed = writer.write(Batch.of(cluster, spans=[make.span(now)], committed=now + 1, errors=2))
     assert extents([cluster, cluster + 1]) == {cluster: committed.extent}

@@ -2,19 +2,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from django.core.management import call_command
 
+import observatory.store.migrations
 from observatory.store.engines import choose
-from observatory.store.schema.create import drop_key_hashes
 from observatory.store.schema.dimensions import DIMENSIONS
-from observatory.store.schema.time_series import RECORDED, TIME_SERIES
+from observatory.store.schema.time_series import table_of, time_series
+from observatory.wire.kind import Kind
+from observatory.wire.kinds import stored_kinds
+from tests.store.tables import columns_of, description_of, indexes_of
 
+MIGRATIONS = Path(observatory.store.migrations.__path__[0])
+EXPECTED = Path(__file__).with_name("tables.txt")
 Rows = Callable[..., list[tuple[Any, ...]]]
 
-NAMES = [*DIMENSIONS, *(table.name for table in TIME_SERIES)]
+NAMES = [*DIMENSIONS, *(table.name for table in time_series())]
 
 
 def _present(rows: Rows) -> list[str]:
@@ -36,43 +43,68 @@ def test_time_series_are_kept_by_the_engine_that_the_database_has(
 ) -> None:
     if choose(connection).name == "timescale":
         tables = {name for (name,) in rows("SELECT hypertable_name FROM timescaledb_information.hypertables")}
-        assert tables >= {table.name for table in TIME_SERIES}
+        assert tables >= {table.name for table in time_series()}
         settings = rows("SELECT current_setting('timescaledb.license')")
         policies = rows(
             """SELECT count(*) FROM timescaledb_information.jobs
                WHERE proc_name = 'policy_compression' AND hypertable_name = ANY(%s)""",
-            [table.name for table in TIME_SERIES],
+            [table.name for table in time_series()],
         )
-        assert policies == [(len(TIME_SERIES) if settings == [("timescale",)] else 0,)]
+        assert policies == [(len(time_series()) if settings == [("timescale",)] else 0,)]
     else:
         kinds = rows(
-            "SELECT relkind FROM pg_class WHERE relname = ANY(%s)", [table.name for table in TIME_SERIES]
+            "SELECT relkind FROM pg_class WHERE relname = ANY(%s)", [table.name for table in time_series()]
         )
         assert [bytes(kind, "ascii") if isinstance(kind, str) else kind for (kind,) in kinds] == [b"p"] * len(
-            TIME_SERIES
+            time_series()
         )
 
 
-def test_tables_of_an_earlier_version_lose_their_hashes_of_keys_and_keep_their_rows(
+def test_the_migrations_make_the_tables_that_they_always_made(connection: psycopg.Connection) -> None:
+    assert description_of(connection, NAMES) == EXPECTED.read_text()
+
+
+def test_a_database_of_the_first_migration_keeps_its_rows_and_gets_the_tables_of_today(
     connection: psycopg.Connection, rows: Rows
 ) -> None:
-    indexes = "SELECT count(*) FROM pg_index WHERE indrelid = 'steal'::regclass"
-    [(today,)] = rows(indexes)
-    choose(connection).prepare(connection, RECORDED["steal"], [date.today()])
-    connection.execute("ALTER TABLE steal ADD COLUMN key_hash integer NOT NULL DEFAULT 7")
-    connection.execute("CREATE INDEX ON steal USING btree (cluster_id, key_hash)")
-    connection.execute(
-        """INSERT INTO steal (time, cost, victim_occupancy, thief_occupancy, cluster_id, group_id, level,
-               outcome, key_rest, victim, thief)
-           VALUES (now(), 1, 1, 1, 999, 1, 1, 'request', 'x', 'a', 'b')"""
-    )
     try:
-        drop_key_hashes(connection)
-        assert rows("SELECT key_rest FROM steal WHERE cluster_id = 999") == [("x",)]
-        assert (
-            rows("SELECT 1 FROM pg_attribute WHERE attrelid = 'steal'::regclass AND attname = 'key_hash'")
-            == []
+        call_command("migrate", "store", "zero", verbosity=0)
+        call_command("migrate", "store", "0001", verbosity=0)
+        choose(connection).prepare(connection, table_of("steal"), [date.today()])
+        connection.execute(
+            """INSERT INTO steal (time, cost, victim_occupancy, thief_occupancy, cluster_id, group_id,
+                   key_hash, level, outcome, key_rest, victim, thief)
+               VALUES (now(), 1, 1, 1, 999, 1, 7, 1, 'request', 'x', 'a', 'b')"""
         )
-        assert rows(indexes) == [(today,)]
+        connection.execute(
+            """INSERT INTO worker (cluster_id, address, started)
+               VALUES (999, 'b', now()), (999, 'a', now()), (998, 'c', now())"""
+        )
     finally:
-        connection.execute("DELETE FROM steal WHERE cluster_id = 999")
+        call_command("migrate", "store", verbosity=0)
+    assert description_of(connection, NAMES) == EXPECTED.read_text()
+    assert rows("SELECT key_rest FROM steal WHERE cluster_id = 999") == [("x",)]
+    numbered = rows("SELECT address, position FROM worker ORDER BY cluster_id, position")
+    assert numbered == [("c", 0), ("b", 0), ("a", 1)]
+    connection.execute("TRUNCATE steal, worker")
+
+
+def test_no_migration_uses_the_stores_code_of_today() -> None:
+    for path in MIGRATIONS.rglob("*.py"):
+        for line in path.read_text().splitlines():
+            if line.startswith(("from observatory", "import observatory")):
+                assert line.startswith("from observatory.store.migrations.history."), path
+
+
+@pytest.mark.parametrize("kind", stored_kinds(), ids=lambda kind: kind.name)
+def test_each_kind_declares_the_table_that_the_migrations_made(
+    connection: psycopg.Connection, kind: Kind
+) -> None:
+    table = table_of(kind.name)
+    with connection.transaction(force_rollback=True):
+        connection.execute("CREATE SCHEMA declared")
+        connection.execute("SET LOCAL search_path TO declared, public")
+        choose(connection).create(connection, table)
+        for described in (columns_of, indexes_of):
+            declared = described(connection, f"declared.{kind.name}")
+            assert sorted(declared) == sorted(described(connection, f"public.{kind.name}"))

@@ -12,9 +12,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import decode_key
-from observatory.wire.records import Action, Batch, Event, MetricType, Series, Status, WorkerGone, clean_key
+from observatory.wire.records import Action, Event, MetricType, Series, Status, WorkerGone, clean_key
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 
@@ -41,7 +42,7 @@ def test_every_span_comes_back_as_it_was_written(
         )
         for index, action in enumerate(Action)
     ]
-    committed = writer.write(Batch(cluster, spans=spans))
+    committed = writer.write(Batch.of(cluster, spans=spans))
     stored = rows(SPANS, cluster)
     assert len(stored) == len(spans)
     for span, row in zip(spans, stored, strict=True):
@@ -60,9 +61,9 @@ def test_every_sample_comes_back_as_it_was_written(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, value: float
 ) -> None:
     series = Series("dask_m", (("a", "1"), ("b", 'x"y')), make.address, MetricType.COUNTER)
-    writer.write(Batch(cluster, workers=[make.worker(now)], samples=[make.sample(now + 0.25, value)]))
+    writer.write(Batch.of(cluster, workers=[make.worker(now)], samples=[make.sample(now + 0.25, value)]))
     writer.write(
-        Batch(
+        Batch.of(
             cluster,
             samples=[
                 make.sample(
@@ -98,7 +99,7 @@ def test_an_event_comes_back_with_its_worker(
         ),
         Event(now + 1, "restarted"),
     ]
-    writer.write(Batch(cluster, workers=[make.worker(now)], events=events))
+    writer.write(Batch.of(cluster, workers=[make.worker(now)], events=events))
     stored = rows(
         """SELECT extract(epoch FROM time)::float8, kind, address, event.detail FROM event
            LEFT JOIN worker ON worker.id = worker_id WHERE event.cluster_id = %s ORDER BY time""",
@@ -128,7 +129,7 @@ HOSTILE = [
 def test_hostile_text_breaks_no_batch(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, text: str
 ) -> None:
-    batch = Batch(
+    batch = Batch.of(
         cluster,
         workers=[make.worker(now, address=text, name=text, host=text, status=text)],
         spans=[make.span(now, worker=text, key=text, prefix=text, group=text, typename=text), make.span(now)],
@@ -149,7 +150,7 @@ def test_hostile_text_breaks_no_batch(
 def test_a_record_of_an_unreasonable_time_is_refused_and_the_others_are_stored(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, time: float
 ) -> None:
-    batch = Batch(
+    batch = Batch.of(
         cluster,
         workers=[make.worker(now), make.worker(time, address="tcp://b")],
         spans=[make.span(now), make.span(time), make.span(now, stop=time)],
@@ -168,7 +169,7 @@ def test_a_record_of_an_unreasonable_time_is_refused_and_the_others_are_stored(
 def test_a_record_of_more_than_a_day_ahead_is_refused(
     writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
-    committed = writer.write(Batch(cluster, spans=[make.span(now + 80_000), make.span(now + 90_000)]))
+    committed = writer.write(Batch.of(cluster, spans=[make.span(now + 80_000), make.span(now + 90_000)]))
     assert (committed.refused, committed.extent.spans) == (1, 1)
 
 
@@ -179,14 +180,16 @@ def test_numbers_beyond_64_bits_are_refused(writer: Writer, cluster: int, now: f
         make.span(now, nbytes=-1),
         make.span(now),
     ]
-    assert writer.write(Batch(cluster, spans=spans)).refused == 3
+    assert writer.write(Batch.of(cluster, spans=spans)).refused == 3
 
 
 def test_names_are_stored_once(writer: Writer, rows: Rows, cluster: int, now: float, make: Any) -> None:
     for round in range(3):
-        writer.write(Batch(cluster, spans=[make.span(now + round)], samples=[make.sample(now + round)]))
+        writer.write(Batch.of(cluster, spans=[make.span(now + round)], samples=[make.sample(now + round)]))
     with Writer() as another:
-        committed = another.write(Batch(cluster, spans=[make.span(now + 3)], samples=[make.sample(now + 3)]))
+        committed = another.write(
+            Batch.of(cluster, spans=[make.span(now + 3)], samples=[make.sample(now + 3)])
+        )
     assert (committed.prefixes, committed.lanes, committed.series, committed.workers) == ([], [], [], [])
     for table in ("worker", "lane", "prefix", "task_group", "typename", "series"):
         assert rows(f"SELECT count(*) FROM {table} WHERE cluster_id = %s", cluster) == [(1,)], table
@@ -201,7 +204,7 @@ def test_a_prefix_has_the_color_that_dask_gives_it(
     from distributed.diagnostics.task_stream import color_of
 
     prefixes = [f"prefix-{number}" for number in range(40)]
-    committed = writer.write(Batch(cluster, spans=[make.span(now, prefix=prefix) for prefix in prefixes]))
+    committed = writer.write(Batch.of(cluster, spans=[make.span(now, prefix=prefix) for prefix in prefixes]))
     colors = dict(rows("SELECT name, color FROM prefix WHERE cluster_id = %s", cluster))
     assert colors == {prefix: color_of(prefix) for prefix in prefixes}
     assert {item["name"]: item["color"] for item in committed.prefixes} == colors
@@ -234,7 +237,7 @@ def test_two_writers_at_once_store_every_record_and_every_name_once(
                     samples = [
                         make.sample(now + batch, float(part), name, worker=make.address) for name in order
                     ]
-                    writer.write(Batch(cluster, spans=spans, samples=samples))
+                    writer.write(Batch.of(cluster, spans=spans, samples=samples))
         except BaseException as error:
             failed.append(error)
 
@@ -268,7 +271,7 @@ def test_two_writers_at_once_store_every_record_and_every_name_once(
 def test_a_batch_that_fails_leaves_nothing_and_its_ids_are_not_used_again(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
 ) -> None:
-    batch = Batch(cluster, spans=[make.span(now)], samples=[make.sample(now)])
+    batch = Batch.of(cluster, spans=[make.span(now)], samples=[make.sample(now)])
     connection.execute(
         f"ALTER TABLE extent ADD CONSTRAINT no_spans CHECK (cluster_id <> {cluster} OR spans = 0)"
     )
@@ -295,17 +298,17 @@ def _backend(writer: Writer) -> int:
 def test_a_connection_that_broke_is_made_again(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
 ) -> None:
-    writer.write(Batch(cluster, spans=[make.span(now)]))
+    writer.write(Batch.of(cluster, spans=[make.span(now)]))
     connection.execute("SELECT pg_terminate_backend(%s, 5000)", [_backend(writer)])
-    writer.write(Batch(cluster, spans=[make.span(now + 1, key="('inc-0a1b', 1)")]))
+    writer.write(Batch.of(cluster, spans=[make.span(now + 1, key="('inc-0a1b', 1)")]))
     assert len(rows(SPANS, cluster)) == 2
 
 
 def test_a_connection_that_breaks_within_a_batch_stores_the_batch_once(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
 ) -> None:
-    writer.write(Batch(cluster, spans=[make.span(now)]))
-    batch = Batch(
+    writer.write(Batch.of(cluster, spans=[make.span(now)]))
+    batch = Batch.of(
         cluster, spans=[make.span(now + 1 + index / 100, prefix=f"p{index}") for index in range(100)]
     )
     with connection.transaction():
@@ -356,10 +359,10 @@ def test_a_batch_whose_commit_was_not_answered_is_stored_once(
     connection: psycopg.Connection,
     slow_commits: None,
 ) -> None:
-    writer.write(Batch(cluster, spans=[make.span(now)]))
+    writer.write(Batch.of(cluster, spans=[make.span(now)]))
     backend, assured = _backend(writer), writer._connection
     assert assured is not None
-    thread = threading.Thread(target=writer.write, args=[Batch(cluster, spans=[make.span(now + 1)])])
+    thread = threading.Thread(target=writer.write, args=[Batch.of(cluster, spans=[make.span(now + 1)])])
     thread.start()
     for _ in range(200):
         query = "SELECT query = 'COMMIT' AND wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = %s"
@@ -381,7 +384,7 @@ def test_a_batch_whose_commit_was_not_answered_is_stored_once(
 def test_a_record_of_the_settled_past_raises_the_version_and_drops_the_tiles_that_it_overlaps(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any, connection: psycopg.Connection
 ) -> None:
-    first = writer.write(Batch(cluster, spans=[make.span(now - 100)], committed=now))
+    first = writer.write(Batch.of(cluster, spans=[make.span(now - 100)], committed=now))
     level = 14  # 512 bins of 16 ms: 8.4 s a tile
     width = 512 * 2**level / 1e6
 
@@ -394,32 +397,33 @@ def test_a_record_of_the_settled_past_raises_the_version_and_drops_the_tiles_tha
         store_tile(layer, now - 60)
         store_tile(layer, now - 200)
 
-    recent = writer.write(Batch(cluster, spans=[make.span(now - 29)]))
+    recent = writer.write(Batch.of(cluster, spans=[make.span(now - 29)]))
     assert recent.extent.version == first.extent.version
     assert rows("SELECT count(*) FROM tile WHERE cluster_id = %s", cluster) == [(8,)]
 
-    late = writer.write(Batch(cluster, spans=[make.span(now - 62, stop=now - 58), make.span(now)]))
+    late = writer.write(Batch.of(cluster, spans=[make.span(now - 62, stop=now - 58), make.span(now)]))
     assert late.extent.version == first.extent.version + 1
     left = rows("SELECT layer, index FROM tile WHERE cluster_id = %s ORDER BY layer, index", cluster)
     old, young = int((now - 200) // width), int((now - 60) // width)
     assert left == [("events", old), ("events", young), ("memory", old), ("memory", young),
                     ("prefixes", old), ("spans", old)]  # fmt: skip
 
-    writer.write(Batch(cluster, samples=[make.sample(now - 60)], events=[Event(now - 60, "restarted")]))
+    writer.write(Batch.of(cluster, samples=[make.sample(now - 60)], events=[Event(now - 60, "restarted")]))
     left = rows("SELECT layer, index FROM tile WHERE cluster_id = %s ORDER BY layer, index", cluster)
     assert left == [("events", old), ("memory", old), ("prefixes", old), ("spans", old)]
 
 
 def test_committed_never_goes_back(writer: Writer, cluster: int, now: float, make: Any) -> None:
-    assert writer.write(Batch(cluster, committed=now)).extent.committed == now
-    assert writer.write(Batch(cluster, committed=now - 10)).extent.committed == now
-    assert writer.write(Batch(cluster, spans=[make.span(now)])).extent.committed == now
+    assert writer.write(Batch.of(cluster, committed=now)).extent.committed == now
+    assert writer.write(Batch.of(cluster, committed=now - 10)).extent.committed == now
+    assert writer.write(Batch.of(cluster, spans=[make.span(now)])).extent.committed == now
 
 
 def test_events_and_details_are_told_as_they_are_stored(writer: Writer, cluster: int, now: float) -> None:
     committed = writer.write(
-        Batch(cluster, events=[Event(now, "restarted", "", {"message": "a\x00b"})], errors=3)
+        Batch.of(cluster, events=[Event(now, "restarted", "", {"message": "a\x00b"})], errors=3)
     )
-    assert committed.events[0].message == "a�b"
-    assert json.loads(committed.events[0].detail) == {"message": "a�b"}
+    assert committed.events is not None
+    assert committed.events.message.per_row() == ["a�b"]
+    assert [json.loads(detail) for detail in committed.events.detail.per_row()] == [{"message": "a�b"}]
     assert committed.extent.errors == 3

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from observatory.wire.batches import STEP, BatchError, decode_batch, decode_rows, encode_head, encode_rows
+from observatory.store.ingest.reading_blocks import records_of_block
+from observatory.wire.batches import STEP, BatchError, decode_batch, encode_head, encode_rows
 from observatory.wire.blocks import decode, encode
 from observatory.wire.head import Head
-from observatory.wire.kinds import KINDS, Kind, Type
+from observatory.wire.kind import Kind, Type
+from observatory.wire.kinds import KINDS
 
 HEAD = Head("ab" * 16, 7, "Scheduler-1", "a cluster", "tcp://10.0.0.1:8786", 1.7e9, 1.7e9, 0.0)
 TRANSITION = KINDS["transition"]
@@ -38,7 +40,8 @@ def row_of(kind: Kind, **given: Any) -> tuple[Any, ...]:
 def read(kind: Kind, rows: list[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], int]:
     (block,) = decode(encode_rows(kind, rows))
     assert block.rows == len(rows)
-    return decode_rows(block)
+    records, refused = records_of_block(block)
+    return records.rows(), refused
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
@@ -176,9 +179,9 @@ def test_what_is_no_batch_is_refused() -> None:
 def test_a_block_without_its_columns_is_refused() -> None:
     (block,) = decode(encode_rows(KINDS["sample"], [row_of(KINDS["sample"])]))
     with pytest.raises(BatchError, match="transition has no column key of type text"):
-        decode_rows(replace(block, kind="transition"))
+        records_of_block(replace(block, kind="transition"))
     with pytest.raises(BatchError, match="no kind of record 'nonsense'"):
-        decode_rows(replace(block, kind="nonsense"))
+        records_of_block(replace(block, kind="nonsense"))
 
 
 TEXTS = st.text(max_size=30)

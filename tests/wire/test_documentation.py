@@ -8,7 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 from observatory.wire.head import Head
-from observatory.wire.kinds import KINDS, Type
+from observatory.wire.kind import Type
+from observatory.wire.kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,5 +1,5 @@
-// How long the tasks of a prefix took in two runs: histograms back to back on one logarithmic axis, A's above B's, and
-// between them boxes of the quartiles with their median and whiskers from 5 to 95 %.
+// The durations of a prefix's tasks in two runs: histograms back to back on one logarithmic axis, A above B. Between
+// them are box plots: quartiles, median, and whiskers from 5 to 95 %.
 
 import { formatDuration } from "../../formatting.js";
 import { svgElement } from "../../element.js";
@@ -8,7 +8,7 @@ import { runColors } from "../drawing/palette.js";
 /** @typedef {import("../../pages/comparison/compare.js").Side} Side */
 /** @typedef {import("../../types.js").Schemas["TestParameters"]} Bins */
 
-const [WIDTH, HEIGHT, BOX, WORDS] = [260, 74, 8, 12]; // px
+const [WIDTH, HEIGHT, BOX, LABEL_HEIGHT] = [260, 74, 8, 12]; // px
 const NARROWEST = 6; // bins: so that small differences don't look large
 
 /**
@@ -29,8 +29,8 @@ export function distribution(a, b, bins) {
     bins.bins_of_octave * Math.log2(Math.max(seconds, bins.shortest) / bins.shortest);
   const secondsOf = (/** @type {number} */ bin) => bins.shortest * 2 ** (bin / bins.bins_of_octave);
   const svg = svgElement("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img" });
-  svg.setAttribute("aria-label", [words("A", a), words("B", b)].join("; "));
-  const room = (HEIGHT - WORDS - 2 * BOX) / 2;
+  svg.setAttribute("aria-label", [describe("A", a), describe("B", b)].join("; "));
+  const room = (HEIGHT - LABEL_HEIGHT - 2 * BOX) / 2;
   if (a) svg.append(bars(a, x, room, -1, room, runColors.a), ...box(a, (s) => x(binOf(s)), room + BOX / 2, runColors.a));
   if (b) {
     const top = room + 2 * BOX;
@@ -44,7 +44,7 @@ export function distribution(a, b, bins) {
  * @param {string} name
  * @param {Side|null} side
  */
-function words(name, side) {
+function describe(name, side) {
   if (!side) return `${name}: none`;
   const [least, , middle, , most] = side.quantiles.map(formatDuration);
   return `${name}: median ${middle}, 90 % between ${least} and ${most}`;

@@ -1,4 +1,4 @@
-// The axis of what several runs did since their starts.
+// A time axis in seconds since the starts of runs.
 
 import { formatDuration } from "../../formatting.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";

@@ -1,4 +1,4 @@
-// A figure of the runs of one name over time, with the changes that last, drawn from the table that stands below it.
+// A figure of the runs of one name over time, with lasting changes. It is drawn from the table below it.
 
 import { formatDate } from "../../timeline/times.js";
 import { Surface } from "../drawing/surface.js";
@@ -116,7 +116,7 @@ export class History {
     }
   }
 
-  /** The median of each stretch, and a line with words where one ends. */
+  /** The median of each stretch, and a labelled line where one ends. */
   #drawMedians() {
     const { context, width } = this.#surface;
     const colors = theme();
@@ -192,7 +192,7 @@ export class History {
     const box = this.#element.getBoundingClientRect();
     /** @type {[string, string][]} */
     const lines = [["value", this.#unit.write(near.value)], ["outcome", near.outcome]];
-    if (near.change) lines.push(["from here on", near.change.words]);
+    if (near.change) lines.push(["since then", near.change.words]);
     this.#tooltip.show(event.clientX - box.left, event.clientY - box.top, formatDate(near.time), lines);
   }
 }

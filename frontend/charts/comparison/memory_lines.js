@@ -1,4 +1,4 @@
-// The memory of two runs, each since its start, on one axis.
+// The memory of two runs since their starts, on one axis.
 
 import { formatBytes, formatDuration } from "../../formatting.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
@@ -8,7 +8,7 @@ import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
 import { ticks, units } from "../series/value_axis.js";
 
-/** @typedef {{width: number, lines: (number|null)[][]}} Memory bins of `width` seconds; null where nobody told any */
+/** @typedef {{width: number, lines: (number|null)[][]}} Memory bins of `width` seconds; null without samples */
 
 const [HEIGHT, TOP, BOTTOM] = [160, 12, 8]; // px
 const NARROW = 70; // px: a gutter without room for values
@@ -27,13 +27,13 @@ export class MemoryLines {
    */
   constructor(element, memory) {
     this.#memory = memory;
-    this.#surface = new Surface(element, this.#words());
+    this.#surface = new Surface(element, this.#describe());
     this.#tooltip = new Tooltip(element);
     element.addEventListener("pointermove", (event) => this.#hover(event));
     element.addEventListener("pointerleave", () => this.#tooltip.hide());
   }
 
-  #words() {
+  #describe() {
     const peaks = this.#memory.lines.map((line) => formatBytes(peakOf(line)));
     return `Memory of all workers: at most ${peaks[0]} in A, ${peaks[1]} in B`;
   }

@@ -1,4 +1,4 @@
-// How many seconds of each pixel column were spent on what: the sum that charts of busy time are drawn from.
+// Seconds per pixel column and colour, from which charts of busy time are drawn.
 
 /** Sums by (slot, column). Slots are small numbers; only the ones used cost anything. */
 export class Coverage {

@@ -1,4 +1,4 @@
-// Hatching where something is missing.
+// Hatches times without data.
 
 import { hatching } from "./surface.js";
 import { theme } from "./theme.js";

@@ -1,6 +1,6 @@
-// Colours of what Dask gives none: workers, files, and kinds of memory and states in its dashboards' spirit.
+// Colours for what Dask has no colours for: workers, files, kinds of memory, and task states.
 
-// told apart by most people, on light and dark ground
+// distinguishable for most people, on light and dark backgrounds
 const WORKERS = [
   "#4477aa", "#ee6677", "#228833", "#ccaa33", "#66aacc", "#aa3377", "#997755", "#7766cc", "#44aa99", "#dd8844",
 ]; // prettier-ignore
@@ -13,7 +13,7 @@ export function workerColor(index) {
 /** Of two runs beside each other. */
 export const runColors = { a: "#4477aa", b: "#dd8844" };
 
-// light enough for dark words on them, on light and dark ground
+// light enough for dark text, on light and dark backgrounds
 const FILES = [
   "#8ec3a7", "#e9b872", "#8fb3e0", "#e59a86", "#bba4d6", "#a9c46c", "#74c0c4", "#e8a0b4", "#cfae8b", "#9aa6dd",
   "#d9c75c", "#a8bcc4",

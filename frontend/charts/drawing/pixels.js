@@ -1,4 +1,4 @@
-// An image that lanes are painted into, pixel by pixel: its cost is bound by the pixels, not by the marks.
+// An image that lanes are painted into. Its cost depends on the number of pixels, not on the number of marks.
 
 /** Colours are red, green, blue of 0 to 255; alpha is 0 to 1. The image is opaque. */
 export class Pixels {

@@ -1,6 +1,6 @@
 // A canvas as large as its element, sharp on any screen.
 
-const MAXIMUM_RATIO = 2; // more pixels than this cost time and show nothing
+const MAXIMUM_RATIO = 2; // more pixels cost time and aren't visible
 
 export class Surface {
   /** width and height in CSS px */
@@ -10,7 +10,7 @@ export class Surface {
 
   /**
    * @param {HTMLElement} parent
-   * @param {string} label for those who can't see it
+   * @param {string} label for screen readers
    */
   constructor(parent, label) {
     this.canvas = document.createElement("canvas");
@@ -21,7 +21,7 @@ export class Surface {
   }
 
   /**
-   * Takes a size in CSS px; the drawing is empty afterwards and its unit is CSS px.
+   * Sets the size in CSS px and clears the drawing; its unit is CSS px.
    * @param {number} width
    * @param {number} height
    */
@@ -73,8 +73,8 @@ export function hatching(context, color) {
  * @param {CanvasRenderingContext2D} context
  * @param {string} text
  * @param {number} width px
- * @param {boolean} end whether its end tells more than its beginning
- * @returns {string} as much of it as there is room for, or ""
+ * @param {boolean} end whether to keep the end of the text instead of its beginning
+ * @returns {string} shortened to fit, or ""
  */
 export function fitText(context, text, width, end = false) {
   if (context.measureText(text).width <= width) return text;

@@ -1,4 +1,4 @@
-// The colours of the theme, for canvases. They are CSS custom properties, read again when the theme changes.
+// The colours of the theme for canvases: CSS custom properties, read again when the theme changes.
 
 /** @typedef {{background: string, surface: string, border: string, text: string, muted: string, accent: string,
  *   danger: string, warning: string, ok: string, plot: string, hatch: string}} Theme

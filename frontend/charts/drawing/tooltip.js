@@ -1,4 +1,4 @@
-// The box beside the mouse that tells what is under it.
+// The tooltip beside the mouse.
 
 const DISTANCE = 14; // px from the mouse
 

@@ -1,4 +1,4 @@
-// The memory of a worker in its last minute against its limit, drawn from the table that stands below the chart.
+// The memory of a worker in its last minute, with its limit. It is drawn from the table below it.
 
 import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
 import { Surface } from "../drawing/surface.js";
@@ -154,7 +154,7 @@ export class LastMinute {
     context.fillText(`limit ${formatBytes(limit)}`, LEFT + 4, top - 1);
     context.textBaseline = "top";
     context.fillStyle = colors.danger;
-    context.fillText(`the nanny kills it from here (${formatPercent(terminate)})`, LEFT + 4, below + 3);
+    context.fillText(`the nanny terminates it above (${formatPercent(terminate)})`, LEFT + 4, below + 3);
   }
 
   /** @param {PointerEvent} event */

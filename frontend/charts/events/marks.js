@@ -1,46 +1,46 @@
-// How events are marked, on the overview and on the events' own track.
+// The marks of events, for the overview and for the track of events.
 
 import { theme } from "../drawing/theme.js";
 
 /** @typedef {import("../drawing/theme.js").Theme} Theme */
-/** @typedef {{symbol: "up"|"down"|"cross"|"diamond"|"square"|"bar"|"flag", color: keyof Theme, words: string, weight: number}} Mark */
+/** @typedef {{symbol: "up"|"down"|"cross"|"diamond"|"square"|"bar"|"flag", color: keyof Theme, label: string, weight: number}} Mark */
 
 /** @type {Record<string, Mark>} heavier ones are drawn over lighter ones */
 const MARKS = {
-  "graph-updated": { symbol: "diamond", color: "muted", words: "tasks submitted", weight: 0 },
-  "client-added": { symbol: "bar", color: "muted", words: "client connected", weight: 0 },
-  "client-removed": { symbol: "bar", color: "muted", words: "client left", weight: 0 },
-  "worker-added": { symbol: "up", color: "ok", words: "worker joined", weight: 1 },
-  "worker-removed": { symbol: "down", color: "muted", words: "worker left", weight: 1 },
-  "worker-status": { symbol: "diamond", color: "warning", words: "worker's status changed", weight: 1 },
-  restarted: { symbol: "square", color: "warning", words: "cluster restarted", weight: 2 },
-  "series-refused": { symbol: "square", color: "warning", words: "series refused", weight: 2 },
-  "stream-lost": { symbol: "bar", color: "warning", words: "task stream lost", weight: 2 },
-  "stream-resumed": { symbol: "bar", color: "ok", words: "task stream back", weight: 1 },
-  "scheduler-unreachable": { symbol: "bar", color: "danger", words: "scheduler did not answer", weight: 2 },
-  "scheduler-reachable": { symbol: "bar", color: "ok", words: "scheduler answers again", weight: 1 },
-  "agent-started": { symbol: "diamond", color: "accent", words: "the agent began to report", weight: 1 },
-  "adaptive-target": { symbol: "bar", color: "accent", words: "scaling asked for other workers", weight: 1 },
-  shuffle: { symbol: "diamond", color: "muted", words: "shuffle", weight: 0 },
-  topic: { symbol: "diamond", color: "muted", words: "logged to a topic", weight: 0 },
-  "worker-restarted": { symbol: "up", color: "danger", words: "nanny restarted its worker", weight: 3 },
-  "not-observed": { symbol: "bar", color: "warning", words: "not recorded", weight: 3 },
-  "records-dropped": { symbol: "bar", color: "warning", words: "records dropped", weight: 3 },
-  "worker-lost": { symbol: "down", color: "danger", words: "worker lost", weight: 3 },
-  "tasks-erred": { symbol: "cross", color: "danger", words: "tasks erred", weight: 3 },
-  note: { symbol: "flag", color: "accent", words: "note", weight: 4 },
-  "cluster-ended": { symbol: "square", color: "text", words: "cluster ended", weight: 3 },
+  "graph-updated": { symbol: "diamond", color: "muted", label: "tasks submitted", weight: 0 },
+  "client-added": { symbol: "bar", color: "muted", label: "client connected", weight: 0 },
+  "client-removed": { symbol: "bar", color: "muted", label: "client left", weight: 0 },
+  "worker-added": { symbol: "up", color: "ok", label: "worker joined", weight: 1 },
+  "worker-removed": { symbol: "down", color: "muted", label: "worker left", weight: 1 },
+  "worker-status": { symbol: "diamond", color: "warning", label: "worker's status changed", weight: 1 },
+  restarted: { symbol: "square", color: "warning", label: "cluster restarted", weight: 2 },
+  "series-refused": { symbol: "square", color: "warning", label: "series refused", weight: 2 },
+  "stream-lost": { symbol: "bar", color: "warning", label: "task stream lost", weight: 2 },
+  "stream-resumed": { symbol: "bar", color: "ok", label: "task stream back", weight: 1 },
+  "scheduler-unreachable": { symbol: "bar", color: "danger", label: "scheduler did not answer", weight: 2 },
+  "scheduler-reachable": { symbol: "bar", color: "ok", label: "scheduler answers again", weight: 1 },
+  "agent-started": { symbol: "diamond", color: "accent", label: "agent started", weight: 1 },
+  "adaptive-target": { symbol: "bar", color: "accent", label: "adaptive scaling changed its target", weight: 1 },
+  shuffle: { symbol: "diamond", color: "muted", label: "shuffle", weight: 0 },
+  topic: { symbol: "diamond", color: "muted", label: "event logged to a topic", weight: 0 },
+  "worker-restarted": { symbol: "up", color: "danger", label: "nanny restarted its worker", weight: 3 },
+  "not-observed": { symbol: "bar", color: "warning", label: "not recorded", weight: 3 },
+  "records-dropped": { symbol: "bar", color: "warning", label: "records dropped", weight: 3 },
+  "worker-lost": { symbol: "down", color: "danger", label: "worker lost", weight: 3 },
+  "tasks-erred": { symbol: "cross", color: "danger", label: "tasks erred", weight: 3 },
+  note: { symbol: "flag", color: "accent", label: "note", weight: 4 },
+  "cluster-ended": { symbol: "square", color: "text", label: "cluster ended", weight: 3 },
 };
 const STRETCH = 0.3; // how dark
 /** @type {Mark} */
-const UNKNOWN = { symbol: "diamond", color: "muted", words: "", weight: 0 };
+const UNKNOWN = { symbol: "diamond", color: "muted", label: "", weight: 0 };
 
 /**
  * @param {string} kind
  * @returns {Mark}
  */
 export function markOf(kind) {
-  return MARKS[kind] ?? { ...UNKNOWN, words: kind };
+  return MARKS[kind] ?? { ...UNKNOWN, label: kind };
 }
 
 /**

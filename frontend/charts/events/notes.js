@@ -1,4 +1,4 @@
-// The notes of the window as a list: to read, to go to, and to change one's own.
+// The notes of the window as a list. A note can be opened, and edited by its author.
 
 import { element } from "../../element.js";
 import { formatDate, formatTime } from "../../timeline/times.js";
@@ -15,7 +15,7 @@ export const notes = {
   place: "side",
   part: "notes",
   layers: [],
-  help: "What people wrote about the window. A click goes to the moment.",
+  help: "Notes on the window. Click one to go to its time.",
   create: (element, context) => new NotesList(element, context),
 };
 
@@ -60,7 +60,7 @@ class NotesList {
     time.type = "button";
     time.title = `Go to ${formatDate(note.time)}`;
     time.addEventListener("click", () => this.#context.timeline.jump(note.time));
-    const author = element("span", "note-author", note.author ?? "somebody who is gone");
+    const author = element("span", "note-author", note.author ?? "deleted account");
     const line = element("div", "note-head", time, author);
     if (note.edited !== null) line.append(element("span", "muted", "edited"));
     if (note.may_change) line.append(this.#changeButton(note));

@@ -1,4 +1,4 @@
-// A track of what happened: workers that came, left or were lost, errors, gaps.
+// The track of events: workers that joined, left or were lost, errors, and gaps.
 
 import { formatCount } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
@@ -115,13 +115,13 @@ class EventsTrack {
       const mark = markOf(one.kind);
       const worker = this.#context.model.workers.get(one.worker ?? -1);
       const times = one.count > 1 ? `${formatCount(one.count)}×` : "";
-      const words = [times, one.message || mark.words, worker ? workerLabel(worker) : ""].filter(Boolean).join(" · ");
-      return [formatTime(one.time, 1), words, colors[mark.color]];
+      const text = [times, one.message || mark.label, worker ? workerLabel(worker) : ""].filter(Boolean).join(" · ");
+      return [formatTime(one.time, 1), text, colors[mark.color]];
     });
     if (near.length > MOST_LINES) lines.push(["", `and ${near.length - MOST_LINES} more`]);
     for (const gap of gaps) lines.push(["gap", gap.label, colors.warning]);
     const count = formatCount(near.reduce((sum, event) => sum + event.count, 0));
-    const title = near.length === 1 ? markOf(near[0].kind).words : near.length ? `${count} events` : "Not recorded";
+    const title = near.length === 1 ? markOf(near[0].kind).label : near.length ? `${count} events` : "Not recorded";
     this.#tooltip.show(x, HEIGHT, title, lines);
   }
 

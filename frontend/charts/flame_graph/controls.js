@@ -1,4 +1,4 @@
-// What stands above a flame graph: which samples, the search, what is shown in words, the way out of a zoom.
+// The controls above a flame graph: source of the samples, search, heading, and the path to the zoomed frame.
 
 import { element } from "../../element.js";
 import { nameOf } from "./text.js";
@@ -17,7 +17,7 @@ const MOST_CRUMBS = 3;
 /** Fires "source", "search" and "zoom" (its detail the node) when the person wants something else. */
 export class FlameControls extends EventTarget {
   bar;
-  words = element("p", "flame-words");
+  heading = element("p", "flame-heading");
   crumbs = element("nav", "flame-crumbs");
   #source;
   #search = element("input", "");
@@ -51,9 +51,9 @@ export class FlameControls extends EventTarget {
     this.#search.value = "";
   }
 
-  /** @param {string} words what was found */
-  showMatched(words) {
-    this.#matched.textContent = words;
+  /** @param {string} text */
+  showMatched(text) {
+    this.#matched.textContent = text;
   }
 
   /**

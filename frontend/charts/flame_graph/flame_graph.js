@@ -1,4 +1,4 @@
-// The profile as a flame graph: what the samples of the window were in, called by what, the root at the top.
+// The profile of the window as a flame graph, with the root at the top.
 
 import { element } from "../../element.js";
 import { FlameControls } from "./controls.js";
@@ -21,7 +21,7 @@ import { Tooltip } from "../drawing/tooltip.js";
 
 const ROW = 18; // px
 const FONT = "11px system-ui, sans-serif";
-const WORDS = "#1b1f27"; // on the colours of files
+const TEXT_COLOR = "#1b1f27"; // on the colours of files
 const PAUSE = 300; // ms between two looks at the tiles
 const LONGER = 8; // than a look takes is the pause after it
 const FEW = 0.02; // of the samples: live, some are always new
@@ -36,9 +36,9 @@ export const flameGraph = {
   layers: ["profile"],
   part: "code",
   help:
-    "What the code was doing in the window, by the samples that Dask takes of its threads: a frame is as wide as its share " +
-    "of the samples, what it called is below it, and what is of one file has one colour. Click a frame to zoom into it. " +
-    "Dask takes one each 10 ms of a thread that computes (distributed.worker.profile.interval).",
+    "Where the code spent time in the window, from the samples that Dask takes of its threads. A frame is as wide as its share " +
+    "of the samples, its callees are below it, and functions of one file have one colour. Click a frame to zoom in. " +
+    "Dask samples computing threads every 10 ms (distributed.worker.profile.interval).",
   create: (element, context) => new FlameGraph(element, context),
 };
 
@@ -50,7 +50,7 @@ class FlameGraph {
   #surface;
   #tooltip;
   #empty = element("p", "chart-empty");
-  #told = element("p", "visually-hidden");
+  #announcement = element("p", "visually-hidden");
   #scroller = element("div", "flame-scroller");
   #stage = element("div", "flame-stage", this.#scroller);
   #graph = element("div", "flame-graph", this.#stage, this.#table.table);
@@ -75,11 +75,11 @@ class FlameGraph {
   constructor(parent, context) {
     this.#element = parent;
     this.#context = context;
-    const { bar, words, crumbs } = this.#controls;
-    parent.append(bar, words, crumbs, this.#empty, this.#graph, this.#told);
+    const { bar, heading: title, crumbs } = this.#controls;
+    parent.append(bar, title, crumbs, this.#empty, this.#graph, this.#announcement);
     this.#surface = new Surface(this.#scroller, "Flame graph");
     this.#tooltip = new Tooltip(this.#stage);
-    this.#told.setAttribute("role", "status");
+    this.#announcement.setAttribute("role", "status");
     this.#scroller.tabIndex = 0;
     this.#scroller.setAttribute("role", "application");
     this.#scroller.setAttribute("aria-label", "Flame graph: arrow keys go from frame to frame, Enter zooms, Escape resets");
@@ -132,8 +132,8 @@ class FlameGraph {
     void this.#context.stacks.want(missing);
     this.#root = root;
     this.#hovered = this.#hovered && follow(root, pathTo(this.#hovered));
-    const loading = unnamed > root.total * FEW ? ` · loading what ${share(unnamed, root.total)} of them were in` : "";
-    this.#controls.words.textContent = root.total ? heading(this.#context, view, wanted, root.total) + loading : "";
+    const loading = unnamed > root.total * FEW ? ` · loading the stacks of ${share(unnamed, root.total)} of them` : "";
+    this.#controls.heading.textContent = root.total ? heading(this.#context, view, wanted, root.total) + loading : "";
     this.#empty.textContent = root.total ? "" : emptiness(this.#context, view, wanted);
     this.#graph.hidden = !root.total;
     this.#tabulate();
@@ -226,7 +226,7 @@ class FlameGraph {
     context.fillRect(x, top, Math.max(width - (width > 3 ? 1 : 0), 0.5), ROW - 1);
     context.globalAlpha = 1;
     if (!node) return;
-    context.fillStyle = node.of && !isFaded ? WORDS : colors.text;
+    context.fillStyle = node.of && !isFaded ? TEXT_COLOR : colors.text;
     const left = Math.max(x, 0) + 4;
     const text = fitText(context, node.of ? nameOf(node) : samples(node.total), width - 8);
     if (text) context.fillText(text, left, top + ROW / 2);
@@ -307,7 +307,7 @@ class FlameGraph {
     if (!path) return;
     const node = follow(this.#root, path);
     const where = node.of ? `, ${placeOf(node)}` : "";
-    this.#told.textContent = `${nameOf(node)}${where}: ${samples(node.total)}, ${share(node.total, this.#root.total)}`;
+    this.#announcement.textContent = `${nameOf(node)}${where}: ${samples(node.total)}, ${share(node.total, this.#root.total)}`;
     const row = this.#rows.findIndex((boxes) => boxes.some((box) => box.node === node));
     const box = this.#rows[row]?.find((one) => one.node === node);
     if (!box) return this.#tooltip.hide();

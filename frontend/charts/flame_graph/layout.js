@@ -1,4 +1,4 @@
-// Where the boxes of a flame graph are: the root at the top, then the frame that is zoomed into, what it calls below.
+// The layout of a flame graph: the root at the top, then the frame that is zoomed in, and its callees below.
 
 import { ordered } from "./tree.js";
 

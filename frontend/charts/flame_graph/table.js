@@ -1,4 +1,4 @@
-// The functions of a profile as a table, by the samples that ended in them or passed through them.
+// The functions of a profile as a table, with their own and total samples.
 
 import { formatCount } from "../../formatting.js";
 import { element } from "../../element.js";
@@ -12,7 +12,7 @@ const MOST = 25;
 /** @type {{name: "own"|"total", title: string, help: string}[]} */
 const COLUMNS = [
   { name: "own", title: "Own", help: "Samples that ended in the function itself" },
-  { name: "total", title: "Total", help: "Samples in the function or in what it called" },
+  { name: "total", title: "Total", help: "Samples in the function or its callees" },
 ];
 
 /** Fires "choose" when a function is chosen, or no longer. */

@@ -1,4 +1,4 @@
-// What a flame graph says in words: which samples it shows, what a frame has of them, why there are none.
+// The texts of a flame graph: heading, tooltip of a frame, and why it is empty.
 
 import { formatCount, formatCountOf, formatDuration, formatPercent } from "../../formatting.js";
 import { digitsFor, formatTime } from "../../timeline/times.js";
@@ -33,7 +33,7 @@ export function shortFile(file) {
 
 /** @param {Node} node */
 export function nameOf(node) {
-  return node.of ? node.of.name || "a function without a name" : "all samples";
+  return node.of ? node.of.name || "unnamed function" : "all samples";
 }
 
 /**
@@ -108,12 +108,12 @@ export function heading(context, view, wanted, total) {
  */
 export function emptiness(context, view, wanted) {
   if (!context.info.has_agent) {
-    return "Profiles come from the agent, which this cluster has not: docs/agent.md says how to install it.";
+    return "Profiles need the agent, which isn't installed on this cluster: see docs/agent.md.";
   }
   if (context.tiles.loading && !view.tiles.profile?.length) return "Loading the profile …";
   const nothing = `No samples of ${subject(context, wanted)} in ${windowOf(view)}.`;
   if (wanted.source !== "tasks") {
-    return `${nothing} Dask takes about one a second of an event loop, and none on Python 3.11: choose a longer window.`;
+    return `${nothing} Dask takes about one sample a second of an event loop, and none on Python 3.11: choose a longer window.`;
   }
   const isSelected = wanted.worker !== null || wanted.prefix !== null;
   return `${nothing} Choose a window in which tasks ran${isSelected ? ", or clear the selection" : ""}.`;

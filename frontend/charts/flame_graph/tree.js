@@ -1,11 +1,11 @@
-// From a profile's tiles to the tree that a flame graph draws: samples by what called what.
+// Builds the call tree of a flame graph from the tiles of a profile.
 
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {import("../../timeline/tiles/stacks.js").Stacks} Stacks */
 /** @typedef {import("../../timeline/tiles/stacks.js").Code} Code */
 /**
  * Samples that were seen in a function called from where its parent is; `own` are those that ended in it. The root,
- * whose function is null, has all of them.
+ * whose function is null, has all samples.
  * @typedef {{of: Code|null, parent: Node|null, depth: number, own: number, total: number,
  *   lines: Map<number, number>, children: Map<number, Node>}} Node
  * Which samples are wanted; null: of all.

@@ -1,4 +1,4 @@
-// The window and the playhead on the overview: drag its edges or its middle, or click; by keys as sliders.
+// The window and the playhead on the overview. Its edges and its middle can be dragged; the keyboard uses sliders.
 
 import { formatTime, formatUtc } from "../../timeline/times.js";
 
@@ -107,7 +107,7 @@ export class Brush {
     return this.#start + (x / this.#width) * (this.#stop - this.#start);
   }
 
-  /** @param {PointerEvent} event; on nothing of ours: the window and the playhead come there */
+  /** @param {PointerEvent} event; on the background: moves the window and the playhead there */
   #down(event) {
     if (event.button !== 0) return;
     const timeline = this.#timeline;

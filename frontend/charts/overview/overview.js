@@ -1,4 +1,4 @@
-// The strip of the whole cluster: how busy with which prefix, the memory, the events, and the brush for the window.
+// The overview of the whole cluster: busy threads by prefix, memory, events, and the brush of the window.
 
 import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";

@@ -1,4 +1,4 @@
-// A list of names and counts, a bar each. It shows the state at the playhead.
+// A list of names and counts with a bar each, for the state at the playhead.
 
 import { element } from "../../element.js";
 

@@ -17,7 +17,7 @@ export const workersNow = {
   title: "Workers",
   place: "side",
   layers: [],
-  help: "Each worker at the playhead: its last heartbeat, and how many of its threads were at a task.",
+  help: "Workers at the playhead: the last heartbeat of each, and how many of its threads were busy.",
   create: (element, context) => new WorkersNow(element, context),
 };
 
@@ -52,7 +52,7 @@ class WorkersNow {
     if (content === this.#shown) return;
     this.#shown = content;
     const workers = view.state.workers;
-    this.#note.textContent = workers.length ? "" : "No worker was there at this instant.";
+    this.#note.textContent = workers.length ? "" : "There were no workers at this time.";
     if (workers.length > MOST) this.#note.textContent = `and ${workers.length - MOST} more`;
     this.#table.hidden = workers.length === 0;
     const rows = workers.slice(0, MOST).map((worker) => this.#row(worker));
@@ -61,7 +61,7 @@ class WorkersNow {
 
   /** @param {State["workers"][number]} worker */
   #row(worker) {
-    const { model, selection } = this.#context;
+    const { info, model, selection } = this.#context;
     const known = model.workers.get(worker.id);
     const isSelected = selection.worker === worker.id;
     const button = document.createElement("button");
@@ -74,15 +74,18 @@ class WorkersNow {
     return row("td", [
       button,
       worker.cpu === null ? "–" : formatPercent(worker.cpu / 100),
-      memory(worker),
+      memory(worker, info.thresholds),
       worker.gil === null ? "–" : formatPercent(worker.gil),
       worker.running === null ? "–" : `${worker.running}/${threads}`,
     ]);
   }
 }
 
-/** @param {State["workers"][number]} worker */
-function memory(worker) {
+/**
+ * @param {State["workers"][number]} worker
+ * @param {import("../../types.js").ClusterInfo["thresholds"]} thresholds
+ */
+function memory(worker, thresholds) {
   const box = document.createElement("span");
   if (worker.memory === null) {
     box.textContent = "–";
@@ -92,7 +95,7 @@ function memory(worker) {
   if (!worker.limit) return box;
   const meter = document.createElement("meter");
   meter.max = worker.limit;
-  [meter.low, meter.high, meter.optimum] = [worker.limit * 0.6, worker.limit * 0.8, 0];
+  [meter.low, meter.high, meter.optimum] = [worker.limit * thresholds.target, worker.limit * thresholds.pause, 0];
   meter.value = worker.memory;
   box.title = `${formatBytes(worker.memory)} of ${formatBytes(worker.limit)}`;
   box.append(meter);

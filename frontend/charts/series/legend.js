@@ -1,4 +1,4 @@
-// What the colours of a chart stand for. A worker's entry selects it.
+// The legend of a chart. A click on a worker selects it.
 
 /** @typedef {import("./series_chart.js").Line} Line */
 

@@ -1,4 +1,4 @@
-// Memory: of the whole cluster by kind, and of each worker against its limit.
+// Memory: of the cluster by kind, and of each worker with its limit.
 
 import { workerLabel } from "../task_stream/lane_rows.js";
 import { memoryColors } from "../drawing/palette.js";
@@ -19,7 +19,7 @@ export const clusterMemory = seriesChart({
   title: "Cluster memory",
   layers: ["cluster-memory"],
   help:
-    "Memory of all workers: what Dask manages, what else their processes use (unmanaged), and what was spilled to disk. " +
+    "Memory of all workers: managed by Dask, unmanaged (other memory of the processes), and spilled to disk. " +
     "From the workers' heartbeats (observatory_cluster_memory_bytes).",
   unit: units.bytes,
   stacked: true,

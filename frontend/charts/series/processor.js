@@ -1,4 +1,4 @@
-// CPU, GIL contention and event loops: of each worker, and of the scheduler where it tells.
+// CPU, GIL contention and event loops of the workers and the scheduler.
 
 import { theme } from "../drawing/theme.js";
 import { seriesChart } from "./series_chart.js";
@@ -34,7 +34,7 @@ export const gil = seriesChart({
     "the workers' heartbeats where those are missing.",
   unit: units.percent,
   empty:
-    "Nothing is known of the GIL in this window. To record it, install `gilknocker` on the scheduler and the workers " +
+    "There is no data on the GIL in this window. To record it, install `gilknocker` on the scheduler and the workers " +
     "(distributed.admin.system-monitor.gil.enabled is on by default).",
   lines: (context, view) => {
     const series = context.model.seriesOf("gil");
@@ -56,9 +56,9 @@ export const eventLoop = seriesChart({
   layers: workerLayers("event-loop"),
   help:
     "How long the event loops of the workers (observatory_worker_event_loop_interval_seconds) and of the scheduler " +
-    "(dask_scheduler_tick_duration_maximum_seconds) took for a turn: when it is long, they answer late.",
+    "(dask_scheduler_tick_duration_maximum_seconds) took for an iteration. When it is long, they respond late.",
   unit: units.seconds,
-  empty: "Nothing is known of the event loops in this window.",
+  empty: "There is no data on the event loops in this window.",
   lines: (context, view) => [
     ...workerLines(context, view, "event-loop", (one) => one.metric === "observatory_worker_event_loop_interval_seconds"),
     ...scheduler(context, "event-loop", "dask_scheduler_tick_duration_maximum_seconds", 1),
@@ -75,6 +75,6 @@ export const eventLoop = seriesChart({
 function scheduler(context, layer, metric, scale) {
   const series = context.model.seriesOf(layer).find((one) => one.metric === metric);
   if (!series) return [];
-  const told = context.model.bands === 1 ? series : together(series);
-  return [{ series: told, label: "scheduler", color: theme().text, worker: null, scale }];
+  const shown = context.model.bands === 1 ? series : together(series);
+  return [{ series: shown, label: "scheduler", color: theme().text, worker: null, scale }];
 }

@@ -1,4 +1,4 @@
-// A chart of series over the timeline: lines, or areas on top of each other. No line is drawn across a gap.
+// A chart of series over the timeline: lines or stacked areas, with gaps where samples are missing.
 
 import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { formatTime } from "../../timeline/times.js";
@@ -144,7 +144,7 @@ class SeriesChart {
     else for (const line of this.#lines) this.#line(line);
     this.#references(references, marks, left);
     context.restore();
-    this.#surface.canvas.setAttribute("aria-label", this.#words(view));
+    this.#surface.canvas.setAttribute("aria-label", this.#describe(view));
   }
 
   #scale() {
@@ -317,7 +317,7 @@ class SeriesChart {
   }
 
   /** @param {View} view; the chart for those who can't see it */
-  #words(view) {
+  #describe(view) {
     const { title, unit, empty } = this.#definition;
     const values = this.#lines.slice(0, MOST_LINES).map((line) => {
       const points = /** @type {Points} */ (this.#points.get(line.series.id));

@@ -1,4 +1,4 @@
-// The points of series, out of the tiles that cover a window.
+// The points of series, from the tiles that cover a window.
 
 import { isTogether } from "../../timeline/tiles/bands.js";
 
@@ -7,7 +7,7 @@ import { isTogether } from "../../timeline/tiles/bands.js";
 
 /**
  * What a series did, in order of time; one point a bin (or a sample, where bins are finer).
- * `hasBand` tells that some bin has several values. `gap` is the distance of two points, in seconds, beyond which nothing is known of what was between them.
+ * `hasBand`: some bin has several values. `gap`: seconds between two points beyond which the values between are unknown.
  * @typedef {{time: number[], mean: number[], min: number[], max: number[], gap: number,
  *   hasBand: boolean}} Points
  */

@@ -1,4 +1,4 @@
-// Tasks by state, and how large the cluster was, over time.
+// Tasks by state, and the size of the cluster, over time.
 
 import { seriesChart } from "./series_chart.js";
 import { stateColors } from "../drawing/palette.js";
@@ -18,7 +18,7 @@ export const states = seriesChart({
     "from dask_scheduler_tasks, which needs `prometheus_client` on the scheduler.",
   unit: units.count,
   stacked: true,
-  empty: "The scheduler's counts aren't known in this window.",
+  empty: "The scheduler's task counts in this window are unknown.",
   lines: ({ model }) => {
     const series = model.seriesOf("states");
     return Object.entries(stateColors).flatMap(([state, color]) => {
@@ -32,9 +32,9 @@ export const clusterSize = seriesChart({
   name: "cluster-size",
   title: "Workers and threads",
   layers: ["cluster"],
-  help: "How many workers and threads there were, from the scheduler's identity.",
+  help: "Number of workers and threads, from the scheduler's identity.",
   unit: units.count,
-  empty: "The number of workers isn't known in this window.",
+  empty: "The number of workers in this window is unknown.",
   lines: ({ model }) =>
     model.seriesOf("cluster").flatMap((series) => {
       if (series.metric === "observatory_cluster_threads") return [line(series, "threads", theme().muted)];

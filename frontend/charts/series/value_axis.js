@@ -1,4 +1,4 @@
-// The axis of values: round ticks from zero, and how values are written.
+// The value axis: round ticks from zero, and the format of values.
 
 import { formatBytes, formatDuration } from "../../formatting.js";
 

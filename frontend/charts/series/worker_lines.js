@@ -1,5 +1,5 @@
-// Lines of workers: a series of each that was there in the window, in the worker's colour. Where they are too many to be
-// told apart, one of all together, from the least to the most of them, and the selected worker's.
+// A line for each worker of the window, in the worker's colour. Where there are too many workers, it is one band from
+// the least to the greatest value of all, and the line of the selected worker.
 
 import { formatCount } from "../../formatting.js";
 import { bandLayer, togetherLayer } from "../../timeline/tiles/bands.js";

@@ -1,4 +1,4 @@
-// The actions of spans (observatory/wire/records.py) and the colours that Dask gives them.
+// The actions of spans and the colours that Dask gives them.
 
 import { ACTIONS, STATUSES } from "../../contract.js";
 

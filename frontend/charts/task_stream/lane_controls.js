@@ -1,7 +1,7 @@
-// The bar above the task stream: how its rows are sorted, which of them are shown, and what is unfolded.
+// The controls above the task stream: order and filter of its rows, and which of them are unfolded.
 
 import { element } from "../../element.js";
-import { ORDERS } from "../../timeline/arrangement.js";
+import { ORDERS } from "../../timeline/lane_options.js";
 import { COMPUTE } from "./actions.js";
 import { visitBusy, visitSpans } from "./lane_index.js";
 
@@ -9,7 +9,7 @@ import { visitBusy, visitSpans } from "./lane_index.js";
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").Worker} Worker */
-/** @typedef {import("../../timeline/arrangement.js").Order} Order */
+/** @typedef {import("../../timeline/lane_options.js").Order} Order */
 /** @typedef {import("./lane_rows.js").Wishes} Wishes */
 /** @typedef {import("./lane_rows.js").Layout} Layout */
 
@@ -36,29 +36,29 @@ export class LaneControls extends EventTarget {
   constructor(context) {
     super();
     this.#context = context;
-    const { arrangement } = context;
+    const { laneOptions } = context;
     this.#order = element("select", "", ...ORDERS.map((order) => element("option", "", order)));
     this.#filter = element("input", "");
     this.#filter.type = "search";
     this.#filter.placeholder = "name, host, status";
     this.#filter.maxLength = 100;
-    this.#filter.value = arrangement.filter;
+    this.#filter.value = laneOptions.filter;
     this.#only = element("input", "");
     this.#only.type = "checkbox";
     this.#fold = element("button", "", "Unfold all");
     this.#fold.type = "button";
     this.#prefix = element("span", "");
-    this.#onlyLabel = element("label", "", this.#only, " only those at work on ", this.#prefix);
+    this.#onlyLabel = element("label", "", this.#only, " only those that ran ", this.#prefix);
     const [order, filter] = [element("label", "", "Sort ", this.#order), element("label", "", "Workers ", this.#filter)];
     this.bar = element("div", "lane-controls", order, filter, this.#onlyLabel, this.#fold);
-    this.#order.addEventListener("change", () => arrangement.set({ order: /** @type {Order} */ (this.#order.value) }));
-    this.#filter.addEventListener("input", () => arrangement.set({ filter: this.#filter.value.trim() }));
-    this.#only.addEventListener("change", () => arrangement.set({ ofPrefix: this.#only.checked }));
+    this.#order.addEventListener("change", () => laneOptions.set({ order: /** @type {Order} */ (this.#order.value) }));
+    this.#filter.addEventListener("input", () => laneOptions.set({ filter: this.#filter.value.trim() }));
+    this.#only.addEventListener("change", () => laneOptions.set({ onlyPrefix: this.#only.checked }));
   }
 
-  /** In a large cluster neighbours come in one band if they are in the order in which they came. */
+  /** In a large cluster, workers in the order in which they joined share bands. */
   get #chosen() {
-    return this.#context.arrangement.order ?? (this.#context.model.bands > 1 ? "first seen" : "name");
+    return this.#context.laneOptions.order ?? (this.#context.model.bands > 1 ? "first seen" : "name");
   }
 
   /** Whether every worker's tiles have to be there to say which rows there are. */
@@ -72,7 +72,7 @@ export class LaneControls extends EventTarget {
   }
 
   get #isOfPrefix() {
-    return this.#context.arrangement.ofPrefix && this.#context.selection.prefix !== null;
+    return this.#context.laneOptions.onlyPrefix && this.#context.selection.prefix !== null;
   }
 
   /**
@@ -81,7 +81,7 @@ export class LaneControls extends EventTarget {
    * @returns {Wishes}
    */
   wishes(view, tiles) {
-    const { filter } = this.#context.arrangement;
+    const { filter } = this.#context.laneOptions;
     const busy = this.needsAll ? this.#look(view, tiles) : new Map();
     const keep = this.#isOfPrefix ? (/** @type {Worker} */ worker) => (busy.get(worker.id) ?? 0) > 0 : null;
     return { filter, open: this.#open, rank: this.#rank(view, busy), keep };
@@ -103,11 +103,11 @@ export class LaneControls extends EventTarget {
 
   /** @param {Layout} layout what came of the wishes */
   update(layout) {
-    const { model, selection, arrangement } = this.#context;
-    this.bar.hidden = model.workers.size < FEW && !arrangement.filter && !arrangement.ofPrefix;
+    const { model, selection, laneOptions } = this.#context;
+    this.bar.hidden = model.workers.size < FEW && !laneOptions.filter && !laneOptions.onlyPrefix;
     this.#order.value = this.#chosen;
-    if (this.#filter.value.trim() !== arrangement.filter) this.#filter.value = arrangement.filter;
-    this.#only.checked = arrangement.ofPrefix;
+    if (this.#filter.value.trim() !== laneOptions.filter) this.#filter.value = laneOptions.filter;
+    this.#only.checked = laneOptions.onlyPrefix;
     this.#onlyLabel.hidden = selection.prefix === null;
     this.#prefix.textContent = selection.prefix === null ? "" : model.prefixName(selection.prefix);
     const folded = layout.groups.filter((group) => group.folds && !group.isOpen);

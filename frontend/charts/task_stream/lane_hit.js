@@ -1,4 +1,4 @@
-// What is under the mouse on a lane: one span, or what a pixel column holds of many.
+// Finds what is under the mouse on a lane: one span, or the sum of many in a pixel column.
 
 import { COMPUTE } from "./actions.js";
 import { visitBusy, visitSpans } from "./lane_index.js";

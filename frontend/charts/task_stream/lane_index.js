@@ -1,4 +1,4 @@
-// The rows of a span or busy block by lane. Made once a block: drawing then touches only the lanes in sight.
+// Index of a block's rows by lane. It is made once per block, so that drawing reads only the visible lanes.
 
 import { slotOf } from "./actions.js";
 

@@ -1,4 +1,4 @@
-// Where the task stream's lanes lie: a row for each thread of each worker; where those don't fit, rows of several.
+// The rows of the task stream: one for each thread of each worker, or for several where they don't fit.
 
 /** @typedef {import("../../timeline/model.js").Model} Model */
 /** @typedef {import("../../types.js").Worker} Worker */
@@ -10,7 +10,7 @@
  * @typedef {{label: string, workers: Worker[], first: number, count: number, depth: number,
  *   folds: string|null, isOpen: boolean}} Group
  * @typedef {{groups: Group[], rows: Row[], height: number}} Layout
- * How people want the rows: `open` holds the `folds` of what is unfolded, `rank` what workers are sorted by, `keep` says
+ * Options of the rows: `open` has the `folds` of unfolded rows, `rank` sorts workers, `keep` says
  * who has rows.
  * @typedef {{filter: string, open: Set<string>, rank: ((worker: Worker) => number)|null,
  *   keep?: ((worker: Worker) => boolean)|null}} Wishes
@@ -142,7 +142,7 @@ function byHost(workers) {
 
 /**
  * @param {Worker} worker
- * @param {string} filter words that all have to be in its name, address, host or status
+ * @param {string} filter words that must all occur in its name, address, host or status
  */
 function matches(worker, filter) {
   const status = worker.ended === null ? worker.status : `ended ${worker.end_reason}`;

@@ -1,4 +1,4 @@
-// What the task stream's tooltip says.
+// The tooltip of the task stream.
 
 import { ACTIONS } from "../../contract.js";
 import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
@@ -75,7 +75,7 @@ const answers = new Map();
 const MOST_ANSWERS = 200;
 
 /**
- * The key of the one task that a bin holds; "" where there are more, or it can't be told.
+ * The key of the only task in a bin; "" if there are several or it is unknown.
  * @param {Hit} hit
  * @param {Source} source
  * @param {Row} row
@@ -97,7 +97,7 @@ export async function askForKey(hit, source, row) {
  */
 async function fetchKey(source, url) {
   try {
-    const response = await source.ask(url);
+    const response = await source.fetch(url);
     return response.ok ? String((await response.json()).key ?? "") : "";
   } catch {
     return "";

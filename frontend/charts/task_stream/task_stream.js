@@ -1,4 +1,4 @@
-// The task stream: lanes × time, in Dask's colours. Zoomed out it shows how busy each lane really was.
+// The task stream: lanes × time, in Dask's colours. Zoomed out, it shows how busy each lane was.
 
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { bandLayer } from "../../timeline/tiles/bands.js";
@@ -35,9 +35,9 @@ export const taskStream = {
   place: "timeline",
   layers: [], // the rows in sight decide which: see cover
   help:
-    "A row for each thread of each worker. Computing has the task prefix's colour, transfers are red, disk is " +
-    "orange, serialization gray, erred tasks black. Zoomed out, a row is filled to the share of time that it was busy. " +
-    "Where there are too many threads a row is a worker's, or a host's, and is full when all its threads are busy.",
+    "A row for each thread of each worker. Compute has the task prefix's colour, transfers are red, disk is " +
+    "orange, serialization gray, erred tasks black. Zoomed out, a row is filled by the share of time that it was busy. " +
+    "With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
 
@@ -157,7 +157,7 @@ class TaskStream {
   cover(view) {
     const { model, tiles } = this.#context;
     const layers = new Set(this.#rowsInSight().flatMap((row) => row.lanes.map((lane) => model.spansLayer(lane))));
-    // one band alone is wanted before it has a lane, so that the first tasks come as they are
+    // a single band is requested before it has a lane, so that the first tasks appear at once
     const needsAll = this.#controls.needsAll || model.bands === 1;
     if (needsAll) for (let band = 0; band < model.bands; band++) layers.add(bandLayer("spans", band));
     for (const layer of this.#layers) if (!layers.has(layer)) tiles.release(VIEWER, layer);

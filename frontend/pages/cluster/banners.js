@@ -1,4 +1,4 @@
-// What the person at the page should know: nothing recorded yet, connection lost, stream stolen, data missing.
+// Banners: nothing recorded yet, connection lost, event stream stolen, data missing.
 
 import { formatDate, zoneName } from "../../timeline/times.js";
 import { element } from "../../element.js";
@@ -10,15 +10,15 @@ import { element } from "../../element.js";
 const STREAM = {
   stolen:
     "Another subscriber took the scheduler's event stream, so no tasks are recorded. Observatory takes it back as " +
-    "soon as it can; close other listeners of /eventstream on this scheduler.",
-  closed: "The scheduler's event stream is closed: no tasks are recorded until it is open again.",
+    "soon as possible; close other listeners of /eventstream on this scheduler.",
+  closed: "The scheduler's event stream is closed. No tasks are recorded until it is open again.",
 };
 
 export class Banners {
   /** whether the socket is connected; null: it never was */
   /** @type {boolean|null} */
   connected = null;
-  /** what the server told about the socket */
+  /** the server's reason for closing the socket */
   refused = "";
   #element;
   #context;
@@ -49,11 +49,11 @@ export class Banners {
     const banners = [];
     if (!live && info.is_whole) {
       const when = `${formatDate(info.ended ?? 0)} ${zoneName()}`;
-      banners.push({ kind: "info", text: `This cluster ended at ${when}. All that was recorded is here to replay.` });
+      banners.push({ kind: "info", text: `This cluster ended at ${when}. Everything that was recorded can be replayed.` });
     }
     if (live && this.refused) banners.push({ kind: "danger", text: `Live updates were refused: ${this.refused}` });
     else if (live && this.connected === false) {
-      banners.push({ kind: "warning", text: "The connection to Observatory is lost; trying again. What is shown is not live." });
+      banners.push({ kind: "warning", text: "The connection to Observatory is lost; reconnecting. The page is not live." });
     }
     if (live && info.target && STREAM[info.target.stream]) {
       banners.push({ kind: "warning", text: STREAM[info.target.stream] });
@@ -69,9 +69,9 @@ export class Banners {
   /** @param {boolean} live */
   #empty(live) {
     const { info, model } = this.#context;
-    if (!live) return `No task was recorded of this ${info.is_whole ? "cluster" : "run"}.`;
+    if (!live) return `No tasks were recorded in this ${info.is_whole ? "cluster" : "run"}.`;
     const { workers } = model;
     if (!workers.size) return "Connected to the scheduler; waiting for its first worker.";
-    return "Connected to the scheduler; waiting for its first task. Compute something and it appears here within a second.";
+    return "Connected to the scheduler; waiting for its first task. Tasks appear here within a second.";
   }
 }

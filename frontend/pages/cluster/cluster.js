@@ -42,7 +42,7 @@ export async function open(main, source) {
       new Page(layout, context, main.dataset.mayWrite !== undefined).start();
       return;
     } catch (error) {
-      layout.loading.textContent = `This can't be loaded (${/** @type {Error} */ (error).message}); trying again.`;
+      layout.loading.textContent = `The timeline can't be loaded (${/** @type {Error} */ (error).message}); trying again.`;
       await new Promise((resolve) => setTimeout(resolve, RETRY));
     }
   }
@@ -65,7 +65,7 @@ class Page {
     const { source, info, timeline } = context;
     this.layout = layout;
     this.context = context;
-    this.address = new Address(timeline, this.context.selection, this.context.arrangement);
+    this.address = new Address(timeline, this.context.selection, this.context.laneOptions);
     this.address.open();
     this.overview = new Overview(layout.overview, this.context);
     this.transport = createTransport(layout.transport, this.context);
@@ -81,11 +81,11 @@ class Page {
   }
 
   start() {
-    const { timeline, tiles, model, selection, instant, events, arrangement, stacks, notes, alerts } = this.context;
+    const { timeline, tiles, model, selection, playheadState, events, laneOptions, stacks, notes, alerts } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
     tiles.addEventListener("change", () => this.#mark("tiles"));
-    instant.addEventListener("change", () => this.#mark("state"));
-    for (const source of [model, selection, events, arrangement, stacks]) {
+    playheadState.addEventListener("change", () => this.#mark("state"));
+    for (const source of [model, selection, events, laneOptions, stacks]) {
       source.addEventListener("change", () => this.#mark("data"));
     }
     notes.addEventListener("change", () => events.setNotes(notes.list));
@@ -142,20 +142,20 @@ class Page {
 
   /** @param {Set<string>} dirty what changed since the frame before */
   #draw(dirty) {
-    const { timeline, tiles, instant, selection } = this.context;
+    const { timeline, tiles, playheadState, selection } = this.context;
     if (!this.view || dirty.has("window") || dirty.has("tiles") || dirty.has("data")) {
-      instant.request(timeline.playhead, timeline);
-      if (this.frames) instant.ask(); // before the tiles: it takes the server longest; but rows are looked for first
+      playheadState.request(timeline.playhead, timeline);
+      if (this.frames) playheadState.sendDue(); // before the tiles: it takes the server longest; but rows are looked for first
       const isNew = dirty.has("data") || timeline.live;
       this.overview.draw(this.#width, isNew, dirty.has("tiles")); // its few tiles tell most
       this.view = this.#makeView();
       this.panels.cover(this.view);
-      tiles.ask();
+      tiles.sendDue();
       this.transport();
       this.header();
       this.banners.draw();
     }
-    this.view = { ...this.view, hover: selection.hover, state: instant.state };
+    this.view = { ...this.view, hover: selection.hover, state: playheadState.state };
     this.panels.draw(this.view);
     this.layout.drawLines(this.view, leftGutter());
     this.frames += 1;
@@ -167,13 +167,13 @@ class Page {
 
   /** @returns {View} */
   #makeView() {
-    const { timeline, tiles, selection, instant } = this.context;
+    const { timeline, tiles, selection, playheadState } = this.context;
     const width = this.#width;
     timeline.width = width;
     const { start, stop, playhead, live } = timeline;
     /** @type {View["tiles"]} */
     const found = {};
     for (const layer of this.panels.layers()) found[layer] = tiles.cover("page", layer, start, stop, width);
-    return { start, stop, playhead, live, width, hover: selection.hover, tiles: found, state: instant.state };
+    return { start, stop, playhead, live, width, hover: selection.hover, tiles: found, state: playheadState.state };
   }
 }

@@ -1,4 +1,4 @@
-// A dialog with a form. What the server refuses is told at its field, and nothing that was typed is lost.
+// A dialog with a form. Errors appear at their fields, and what was typed is kept.
 
 import { element } from "../../element.js";
 import { Refused } from "../../sending.js";
@@ -45,7 +45,7 @@ export class FormDialog {
   /** @param {string} title */
   open(title) {
     this.#heading.textContent = title;
-    this.#tell({});
+    this.#showProblems({});
     this.#form.hidden = false;
     this.#dialog.querySelector(".form-dialog-result")?.remove();
     this.#dialog.showModal();
@@ -88,26 +88,26 @@ export class FormDialog {
   }
 
   /**
-   * Does something once at a time, and tells what is refused.
+   * Runs an action, one at a time, and shows its errors.
    * @param {() => Promise<void>} action
    */
   async #during(action) {
     if (this.#save.disabled) return;
     this.#save.disabled = true;
-    this.#tell({});
+    this.#showProblems({});
     try {
       await action();
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       const known = this.#fields.some(({ name }) => error.fields[name]);
-      this.#tell(known ? error.fields : { __all__: [error.message] });
+      this.#showProblems(known ? error.fields : { __all__: [error.message] });
     } finally {
       this.#save.disabled = false;
     }
   }
 
   /** @param {Record<string, string[]>} problems by field */
-  #tell(problems) {
+  #showProblems(problems) {
     const names = this.#fields.map(({ name }) => name);
     for (const { name, control } of this.#fields) {
       const messages = problems[name] ?? [];
@@ -124,9 +124,9 @@ export class FormDialog {
 /** @param {Field} field */
 function fieldElement({ name, label, control, help }) {
   control.id = `${name}-${++count}`;
-  const words = element("label", "", label);
-  words.htmlFor = control.id;
+  const heading = element("label", "", label);
+  heading.htmlFor = control.id;
   const problem = element("p", "error");
   problem.setAttribute("role", "alert");
-  return element("div", "field", words, control, ...(help ? [element("small", "", help)] : []), problem);
+  return element("div", "field", heading, control, ...(help ? [element("small", "", help)] : []), problem);
 }

@@ -1,4 +1,4 @@
-// The line that says which cluster this is and how it fares.
+// The header of the cluster: name, status, facts and alerts.
 
 import { formatCount, formatCountOf, formatDuration } from "../../formatting.js";
 import { formatDate, formatTime, formatUtc, zoneName } from "../../timeline/times.js";
@@ -26,7 +26,7 @@ export function createHeader(parent, context) {
     const { info, timeline, alerts } = context;
     const ended = info.ended !== null;
     const length = Math.max(timeline.end - timeline.first, 0);
-    const words = [
+    const texts = [
       `${formatDate(timeline.first)} ${zone}`,
       formatDuration(ended ? length : Math.floor(length)), // a live one changes once a second
       formatCountOf(info.worker_count ?? 0, "worker"),
@@ -35,14 +35,14 @@ export function createHeader(parent, context) {
     const state = ended
       ? `ended ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`
       : "live";
-    const text = JSON.stringify([info.name, state, words, info.error_count, alerts.flags]);
+    const text = JSON.stringify([info.name, state, texts, info.error_count, alerts.flags]);
     if (text === shown) return;
     shown = text;
     name.textContent = info.name;
     status.textContent = state;
     status.classList.toggle("is-live", !ended);
     status.title = ended ? formatUtc(info.ended ?? 0) : "The cluster is being recorded";
-    facts.replaceChildren(...words.map((word) => element("span", "", word)));
+    facts.replaceChildren(...texts.map((text) => element("span", "", text)));
     facts.title = `Recorded since ${formatUtc(timeline.first)}`;
     if (info.error_count) facts.append(element("span", "danger", formatCountOf(info.error_count, "error")));
     showErrorCount(info.error_count ?? 0);

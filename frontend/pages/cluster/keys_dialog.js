@@ -1,4 +1,4 @@
-// The dialog that tells the keys.
+// The dialog that lists the keys.
 
 import { element } from "../../element.js";
 

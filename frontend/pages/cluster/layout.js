@@ -1,4 +1,4 @@
-// The page's places: header, overview, transport, the charts on the timeline, the column beside them, what is below.
+// The layout of the page: header, overview, transport, timeline charts, side column, and charts below.
 
 import { element } from "../../element.js";
 
@@ -15,7 +15,7 @@ export function buildLayout(main) {
   const plots = element("div", "plots");
   const side = element("aside", "side");
   side.setAttribute("aria-label", "At the playhead");
-  const loading = element("p", "cluster-loading", "Loading what was recorded …");
+  const loading = element("p", "cluster-loading", "Loading …");
   loading.setAttribute("role", "status");
   const columns = element("div", "cluster-columns", plots, side);
   const playhead = element("div", "line-playhead");

@@ -1,4 +1,4 @@
-// Takes what the socket brings into the page's context, and catches up after it was away.
+// Applies live frames to the page's context, and catches up after the connection was lost.
 
 import { getJson } from "../../timeline/sources/source.js";
 
@@ -15,7 +15,7 @@ const ASK_EVERY = 5000; // ms
  * @param {Banners} banners
  */
 export function followLive(live, context, banners) {
-  const { model, tiles, instant } = context;
+  const { model, tiles, playheadState } = context;
   let catchingUp = false;
 
   live.addEventListener("begin", (event) => {
@@ -45,7 +45,7 @@ export function followLive(live, context, banners) {
   });
 
   live.addEventListener("state", (event) => {
-    instant.tell(/** @type {CustomEvent<import("../../types.js").State>} */ (event).detail);
+    playheadState.receive(/** @type {CustomEvent<import("../../types.js").State>} */ (event).detail);
   });
 
   async function catchUp() {
@@ -62,7 +62,7 @@ export function followLive(live, context, banners) {
 }
 
 /**
- * A run has no socket, which tells of its whole cluster: what is open is asked for anew, until the run is over.
+ * A run has no socket, as that would send its whole cluster: open tiles are fetched again until the run is over.
  * @param {Context} context
  * @param {Banners} banners
  */
@@ -76,21 +76,21 @@ export function followByAsking(context, banners) {
       if (context.info.ended !== null) clearInterval(timer);
     } catch (error) {
       banners.connected = false;
-      console.warn("asking for what is new failed", error);
+      console.warn("refresh failed", error);
     }
   }, ASK_EVERY);
 }
 
-/** Takes over what is known by now. @param {Context} context */
+/** Applies the current info and lanes. @param {Context} context */
 async function learn(context) {
-  const { source, model, instant, timeline } = context;
+  const { source, model, playheadState, timeline } = context;
   const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);
   timeline.setClock(info.now);
   info.worker_count ??= lanes.workers.length;
   Object.assign(context.info, info);
   model.load(lanes);
   takeExtent(context, info);
-  instant.forget();
+  playheadState.forget();
 }
 
 /**
@@ -98,7 +98,7 @@ async function learn(context) {
  * @param {Record<string, any>} extent
  */
 function takeExtent(context, extent) {
-  const { info, tiles, timeline, instant } = context;
+  const { info, tiles, timeline, playheadState } = context;
   const versionBefore = info.version;
   for (const name of /** @type {const} */ (["committed", "first", "last", "version", "ended", "end_reason"])) {
     if (extent[name] !== undefined) /** @type {any} */ (info)[name] = extent[name];
@@ -109,5 +109,5 @@ function takeExtent(context, extent) {
   if (info.target && typeof extent.stream === "string") info.target.stream = extent.stream;
   tiles.setExtent(info);
   timeline.setBounds(info);
-  if (info.version !== versionBefore) instant.forget();
+  if (info.version !== versionBefore) playheadState.forget();
 }

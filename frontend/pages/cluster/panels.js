@@ -1,4 +1,4 @@
-// The charts of the page: a panel each, a menu to choose them, and drawing of those that are in sight.
+// The panels of the charts: a menu to choose them; only visible ones are drawn.
 
 import { element } from "../../element.js";
 

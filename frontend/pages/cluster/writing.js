@@ -1,4 +1,4 @@
-// What people write from the timeline: a run cut out of it, and notes on it.
+// Dialogs that write: save the window as a run, and add or edit notes.
 
 import { LONGEST_NOTE, LONGEST_RUN_NAME } from "../../contract.js";
 import { element } from "../../element.js";
@@ -57,7 +57,7 @@ function createRunDialog(parent, { info, timeline }) {
   return () => {
     window = recordedWindow(timeline);
     name.value = `${info.name} ${formatDate(window.start)}`.slice(-LONGEST_RUN_NAME);
-    dialog.open(`Save ${words(window)} as a run`);
+    dialog.open(`Save ${describeWindow(window)} as a run`);
   };
 }
 
@@ -100,7 +100,7 @@ function createNoteDialog(parent, { notes, timeline }) {
     place.disabled = note !== null;
     const at = note ? note.time : playhead;
     place.replaceChildren(new Option(`at ${formatTime(at, 1)}`, "playhead"));
-    if (!note) place.append(new Option(words(window), "window"));
+    if (!note) place.append(new Option(describeWindow(window), "window"));
     dialog.open(note ? "Change the note" : "Write a note");
   };
   notes.addEventListener("edit", (event) => open(/** @type {CustomEvent<Note>} */ (event).detail));
@@ -116,7 +116,7 @@ function recordedWindow(timeline) {
 }
 
 /** @param {Stretch} stretch */
-function words({ start, stop }) {
+function describeWindow({ start, stop }) {
   return `${formatTime(start, 1)} – ${formatTime(stop, 1)} (${formatDuration(stop - start)})`;
 }
 

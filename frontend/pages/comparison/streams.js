@@ -144,8 +144,8 @@ class Stream {
   async #load(place) {
     try {
       const context = await loadContext(serverSource(`/api/v1/runs/${this.#run.id}/timeline`));
-      const { tiles, selection, arrangement } = context;
-      for (const each of [tiles, selection, arrangement]) each.addEventListener("change", this.#onChange);
+      const { tiles, selection, laneOptions } = context;
+      for (const each of [tiles, selection, laneOptions]) each.addEventListener("change", this.#onChange);
       this.#loaded = { context, chart: taskStream.create(place, context) };
       this.#onChange();
     } catch (error) {

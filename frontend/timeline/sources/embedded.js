@@ -1,5 +1,5 @@
-// A run that came with the page, in a file of its own: what a server would be asked for is in its script elements,
-// each gzip in base64 under its path (observatory/exchange/formats/report.py).
+// The source of a run that is embedded in the page, an exported HTML file. Its script elements hold the responses of
+// the API by path, gzipped and in base64 (observatory/exchange/formats/report.py).
 
 /** @typedef {import("./source.js").Source} Source */
 /** @typedef {{instants: number[], states: import("../../types.js").State[]}} States in order of time */
@@ -11,7 +11,7 @@ const NOTHING = "/tiles"; // a tile that has nothing in it
  * @returns {Source}
  */
 export function embeddedSource(main) {
-  return { url: "", live: null, pages: null, notes: main.dataset.notes ?? null, ask };
+  return { url: "", live: null, pages: null, notes: main.dataset.notes ?? null, fetch: readScript };
 }
 
 /** @type {Promise<States>|null} */
@@ -21,7 +21,7 @@ let states = null;
  * @param {string} url
  * @returns {Promise<Response>}
  */
-async function ask(url) {
+async function readScript(url) {
   const [path, query = ""] = url.split("?");
   if (path === "/state") return stateAt(Number(new URLSearchParams(query).get("at")));
   const content = (await find(path)) ?? (path.startsWith(NOTHING) ? await find(NOTHING) : null);

@@ -1,5 +1,5 @@
-// The socket of what was just committed, and of the state now. Reconnects by itself; whoever listens catches up when
-// frames were missed.
+// The live socket: blocks of what was just committed, and the current state. It reconnects by itself, and its listeners
+// catch up when frames were missed.
 
 import { decode } from "../tiles/blocks.js";
 
@@ -55,12 +55,12 @@ export class Live extends EventTarget {
         for (const block of decode(data)) this.#take(block);
       }
     } catch (error) {
-      console.error("a live frame can't be read", error);
+      console.error("can't read a live frame", error);
       this.#socket?.close();
     }
   }
 
-  /** @param {Block} block a batch ends with its extent: it may come in several messages, or with others in one */
+  /** @param {Block} block a batch ends with its extent; it may span several messages, or share one */
   #take(block) {
     if (block.kind === "state") {
       this.dispatchEvent(new CustomEvent("state", { detail: block.meta }));

@@ -1,12 +1,12 @@
-// Where a timeline's data comes from: a server, of a cluster or of a run or of a link to one. Whoever shows a run from
-// elsewhere (a file) makes a Source of its own.
+// Where the data of a timeline comes from: a server's cluster, run or public link. An exported file has a source of
+// its own (embedded.js).
 
 /**
- * `url` is what information, /lanes, /tiles, /state, /span and /stacks are below; `ask` answers as fetch does; `live`:
+ * `url` is what information, /lanes, /tiles, /state, /span and /stacks are below; `fetch` is like the browser's; `live`:
  * where the socket of what is committed is, null where there is none. `pages` is what the pages of records are below
  * (errors, logs, tasks), `notes` where notes are; null where there are none.
  * @typedef {{url: string, live: string|null, pages: string|null, notes: string|null,
- *   ask: (url: string, options?: RequestInit) => Promise<Response>}} Source
+ *   fetch: (url: string, options?: RequestInit) => Promise<Response>}} Source
  */
 
 /**
@@ -30,7 +30,7 @@ export function sourceOf(main) {
  * @returns {Source}
  */
 export function serverSource(url) {
-  return { url, live: null, pages: null, notes: null, ask: (path, options) => fetch(path, options) };
+  return { url, live: null, pages: null, notes: null, fetch: (path, options) => fetch(path, options) };
 }
 
 /**
@@ -46,7 +46,7 @@ export function serverSource(url) {
  * @returns {Promise<Documents[Path]>} rejects when the server can't be reached or refuses
  */
 export async function getJson(source, path) {
-  const response = await source.ask(`${source.url}${path}`);
+  const response = await source.fetch(`${source.url}${path}`);
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   return response.json();
 }

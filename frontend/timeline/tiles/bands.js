@@ -1,4 +1,4 @@
-// The names of a layer's bands: what is told of each worker comes in bands of some workers (docs/architecture/replay.md).
+// Names of layers' bands. Layers about workers are split into bands of workers (docs/architecture/replay.md).
 
 import { ALL_WORKERS } from "../../contract.js";
 

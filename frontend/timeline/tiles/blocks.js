@@ -1,4 +1,4 @@
-// Decodes blocks: batches of records of one kind as columns (the layout is told in observatory/wire/blocks.py).
+// Decodes blocks: batches of records of one kind as columns. observatory/wire/blocks.py describes the layout.
 
 import { MAXIMUM_ROWS } from "../../contract.js";
 
@@ -12,7 +12,7 @@ const PREFIX_BYTES = 16;
 /** @type {Record<string, {new (buffer: ArrayBuffer, offset: number, length: number): Numbers, BYTES_PER_ELEMENT: number}>} */
 const ARRAYS = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, i32: Int32Array, u8: Uint8Array };
 
-/** Bytes that are no block, or a block without what is asked of it. */
+/** Invalid bytes, or a block without the requested column. */
 export class BlockError extends Error {}
 
 /**

@@ -1,4 +1,4 @@
-// The newest live frames, and what of each belongs to which tile.
+// The newest live frames, and which tiles their rows belong to.
 
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("./tile_store.js").Entry} Entry */
@@ -37,7 +37,7 @@ const PLACES = {
   }),
 };
 
-/** Keeps the frames that a tile on its way may not hold yet. */
+/** Keeps the frames that tiles in transit may lack. */
 export class FrameLog {
   /** @type {Frame[]} */
   #frames = [];
@@ -45,11 +45,11 @@ export class FrameLog {
   #sequence = 0;
   /** all batches after this number are kept */
   start = 0;
-  /** so all that is later than this is in them; Infinity: nothing comes */
+  /** all records later than this are in them; Infinity: the socket is disconnected */
   last = Infinity;
 
   /**
-   * What comes from now on begins after this number.
+   * The next frames begin after this number.
    * @param {number} sequence
    * @param {number} last the time of the newest record up to it
    */
@@ -59,7 +59,7 @@ export class FrameLog {
     this.last = last;
   }
 
-  /** Nothing comes until the next `begin`. */
+  /** There are no frames until the next `begin`. */
   end() {
     this.last = Infinity;
   }
@@ -96,7 +96,7 @@ export class FrameLog {
 }
 
 /**
- * Adds to a tile what a frame brings for it, unless the tile holds it already: it was read after the frame was stored.
+ * Adds the rows of a frame to a tile, unless the tile was read after the frame was stored and has them.
  * A closed tile may have been read long ago; what it lacks has made the past's version greater than its own. An open
  * one that lacks the frames before this one is stale.
  * @param {Entry} entry

@@ -1,4 +1,4 @@
-// The stacks of profiles by their ids: each is fetched once, for it never changes.
+// The stacks of profiles by id. They never change, so each is fetched once.
 
 import { MAXIMUM_STACKS } from "../../contract.js";
 import { decode } from "./blocks.js";
@@ -10,14 +10,14 @@ import { decode } from "./blocks.js";
 
 const MOST_FRAMES = 3_000_000; // of all stacks: then what is kept is forgotten
 const RETRY = 3000; // ms
-const UNKNOWN = "a stack that isn't stored\t\t0";
+const UNKNOWN = "unknown stack\t\t0";
 
-/** Fires "change" when stacks have arrived, or can't be had for now. */
+/** Fires "change" when stacks have arrived, or a request failed. */
 export class Stacks extends EventTarget {
   #source;
   /** @type {Map<number, Frame[]>} */
   #known = new Map();
-  /** @type {Map<string, Frame>} by the line that tells it */
+  /** @type {Map<string, Frame>} by its line of text */
   #frames = new Map();
   /** @type {Map<string, Code>} */
   #functions = new Map();
@@ -40,7 +40,7 @@ export class Stacks extends EventTarget {
   }
 
   /**
-   * Fetches those that aren't there, some at a time: who wants more asks again at the "change".
+   * Fetches missing ones, some at a time: call it again at "change".
    * @param {number[]} ids the most wanted first
    */
   async want(ids) {
@@ -61,7 +61,7 @@ export class Stacks extends EventTarget {
 
   /** @param {number[]} ids */
   async #fetch(ids) {
-    const response = await this.#source.ask(`${this.#source.url}/stacks?ids=${ids.join(",")}`);
+    const response = await this.#source.fetch(`${this.#source.url}/stacks?ids=${ids.join(",")}`);
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     for (const block of decode(await response.arrayBuffer())) {
       const [id, frames] = [block.numbers("id"), block.texts("frames")];
@@ -96,7 +96,7 @@ export class Stacks extends EventTarget {
     return frame;
   }
 
-  /** All but the functions, whose ids are in use. */
+  /** Clears everything but the functions, as their ids are in use. */
   #forget() {
     this.#known.clear();
     this.#frames.clear();

@@ -1,4 +1,4 @@
-// The tiles that are in memory, bounded by bytes, and the best ones among them for a place on the timeline.
+// The tiles in memory, bounded by bytes; finds the best ones for a part of the timeline.
 
 import { COARSEST_LEVEL } from "../../contract.js";
 import { binWidth, tileIndex, tileWidth } from "./levels.js";
@@ -7,7 +7,7 @@ import { binWidth, tileIndex, tileWidth } from "./levels.js";
 /** @typedef {import("../../types.js").Block} Block */
 
 /**
- * A tile with what is needed to keep it up to date. `sequence` and `version` say what it holds (docs/architecture/replay.md);
+ * A tile and its version. `sequence` and `version` say which records it has (docs/architecture/replay.md);
  * `appended` counts the rows that the socket added; a stale one is shown until its successor has arrived.
  * @typedef {{tile: Tile, key: string, bytes: number, sequence: number, version: number, appended: number,
  *   stale: boolean}} Entry

@@ -1,4 +1,4 @@
-// The tiles that the charts draw: fetched as they are needed, kept up to date by what the socket brings.
+// The tiles of the charts: fetched when they are needed, and updated by live frames.
 
 import { BINS_PER_INTERVAL, FINEST_LEVEL, FINEST_PROFILE_LEVEL, SETTLING } from "../../contract.js";
 import { layerName } from "./bands.js";
@@ -20,17 +20,17 @@ import { TileStore, makeTile, tileKey } from "./tile_store.js";
 
 const EXACT_LAYERS = new Set(["spans", "prefixes", "events"]);
 const CONCURRENCY = 12;
-const GATHER = 120; // ms: at most so long what has come isn't drawn while more is to come
-const SETTLE = 40; // ms between two moves that are one: what is only passed while zooming isn't fetched
+const GATHER = 120; // ms that drawing waits for further tiles, at most
+const SETTLE = 40; // ms without movement before tiles are fetched
 const PREFETCH = 0.1; // tiles beyond the window
 const FIRST_WAIT = 1; // seconds before a failed tile is tried again
 const LONGEST_WAIT = 30;
 const MOST_APPENDED = 20_000; // rows: then the server's bins are lighter
 const MOST_KEPT = 5_000; // rows of a tile that is over: fewer are light enough
 
-/** Fires "change" when there is something better to draw than before, or a problem came or went. */
+/** Fires "change" when there are better tiles to draw, or `problem` changed. */
 export class Tiles extends EventTarget {
-  /** @type {string|null} why data is missing, in words */
+  /** @type {string|null} message about missing data */
   problem = null;
   #source;
   #info;
@@ -47,8 +47,8 @@ export class Tiles extends EventTarget {
   #timer = 0;
   #deadline = Infinity;
   #moved = -Infinity; // ms: when other tiles were wanted than before
-  #hasBegun = false; // the rows that are looked for first were there
-  #telling = 0;
+  #hasBegun = false; // the first rows have arrived
+  #notifying = 0;
 
   /**
    * @param {Source} source
@@ -61,12 +61,12 @@ export class Tiles extends EventTarget {
     this.#extent = info;
   }
 
-  /** True while something that is wanted is on its way, or about to be. */
+  /** True while requested tiles are missing. */
   get loading() {
     return this.#inFlight.size > 0 || this.#lacks(() => true);
   }
 
-  /** True when all that the windows show is there; what lies beside them may be on its way. */
+  /** True when all tiles in the windows have arrived; those beside them may be missing. */
   get settled() {
     return !this.#lacks((place) => place.near);
   }
@@ -79,7 +79,7 @@ export class Tiles extends EventTarget {
 
   /**
    * The best tiles there are for a window, and the wish for better ones.
-   * @param {string} viewer who asks; replaces what it asked of this layer before
+   * @param {string} viewer replaces the viewer's previous request for this layer
    * @param {string} layer
    * @param {number} start
    * @param {number} stop
@@ -123,13 +123,13 @@ export class Tiles extends EventTarget {
     this.#distrust(sequence);
   }
 
-  /** Says that the socket is away. */
+  /** Notes that the socket is disconnected. */
   end() {
     this.#log.end();
   }
 
   /**
-   * Takes one live batch; its last block is the extent, which setExtent has been told.
+   * Takes one live batch; its last block is the extent, which setExtent has been extent.
    * @param {Block[]} blocks
    * @returns {boolean} whether batches before this one were missed
    */
@@ -146,7 +146,7 @@ export class Tiles extends EventTarget {
   }
 
   /**
-   * What lacks a batch up to this number is fetched again; closed tiles tell by the version of the past.
+   * Marks tiles that lack a batch up to this number as stale; for closed tiles the version of the past decides.
    * @param {number} sequence
    */
   #distrust(sequence) {
@@ -204,7 +204,7 @@ export class Tiles extends EventTarget {
   }
 
   /**
-   * A tile that is over, and holds all up to a frame, changes no more unless the past does.
+   * Closes a tile whose time is over and that has all records up to a frame.
    * @param {Entry} entry
    * @param {import("./frames.js").Frame} frame
    */
@@ -219,8 +219,8 @@ export class Tiles extends EventTarget {
     }
   }
 
-  /** Sends for what is due: an answer takes less time than the drawing that is to follow. */
-  ask() {
+  /** Sends requests that are due, before the page draws. */
+  sendDue() {
     if (this.#deadline <= performance.now()) this.#pump();
   }
 
@@ -233,7 +233,7 @@ export class Tiles extends EventTarget {
     this.#timer = window.setTimeout(() => this.#pump(), delay);
   }
 
-  /** Aborts what nobody wants any more, and starts what is wanted most. */
+  /** Aborts requests that are no longer needed, and starts the most important ones. */
   #pump() {
     clearTimeout(this.#timer);
     this.#deadline = Infinity;
@@ -295,17 +295,17 @@ export class Tiles extends EventTarget {
     this.#arrived();
   }
 
-  /** Drawing takes longer than an answer: what comes together is drawn together, but the first rows at once. */
+  /** Drawing takes longer than a response, so tiles that arrive together are drawn together. The first rows are drawn at once. */
   #arrived() {
     const begins = !this.#hasBegun && !this.#lacks((place) => place.near && isUrgent(place));
     this.#hasBegun ||= begins;
-    if (begins || this.settled) this.#tell();
-    else this.#telling ||= window.setTimeout(() => this.#tell(), GATHER);
+    if (begins || this.settled) this.#notify();
+    else this.#notifying ||= window.setTimeout(() => this.#notify(), GATHER);
   }
 
-  #tell() {
-    clearTimeout(this.#telling);
-    this.#telling = 0;
+  #notify() {
+    clearTimeout(this.#notifying);
+    this.#notifying = 0;
     this.dispatchEvent(new Event("change"));
   }
 
@@ -316,23 +316,23 @@ export class Tiles extends EventTarget {
    */
   async #download(place, signal) {
     const version = this.#extent.version;
-    const response = await this.#source.ask(`${this.#source.url}/tiles/${place.key}?version=${version}`, { signal });
+    const response = await this.#source.fetch(`${this.#source.url}/tiles/${place.key}?version=${version}`, { signal });
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     const buffer = await response.arrayBuffer();
     const blocks = decode(buffer);
-    const told = blocks.find((block) => block.kind === "extent")?.meta;
-    if (!told) throw new Error("the server sent a tile without its extent");
-    const closed = isClosed((place.index + 1) * tileWidth(place.level), /** @type {Extent} */ (told));
+    const extent = blocks.find((block) => block.kind === "extent")?.meta;
+    if (!extent) throw new Error("the server sent a tile without its extent");
+    const closed = isClosed((place.index + 1) * tileWidth(place.level), /** @type {Extent} */ (extent));
     const tile = makeTile(place.layer, place.level, place.index, closed, blocks);
     /** @type {Entry} */
     const entry = {
       tile,
       key: place.key,
       bytes: buffer.byteLength,
-      sequence: told.sequence,
-      version: Math.max(version, told.version),
+      sequence: extent.sequence,
+      version: Math.max(version, extent.version),
       appended: 0,
-      stale: !closed && told.sequence < this.#log.start,
+      stale: !closed && extent.sequence < this.#log.start,
     };
     for (const frame of this.#log.frames) this.#extend(entry, frame);
     return entry;
@@ -362,7 +362,7 @@ export class Tiles extends EventTarget {
   }
 }
 
-/** @param {Place} place; the task stream is what people look for first */
+/** @param {Place} place; the task stream is loaded first */
 function isUrgent(place) {
   return layerName(place.layer) === "spans";
 }

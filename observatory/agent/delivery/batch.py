@@ -11,7 +11,8 @@ from typing import Any
 
 from observatory.wire.batches import encode_head, encode_rows
 from observatory.wire.head import Head
-from observatory.wire.kinds import KINDS, MAXIMUM_LONG_LENGTH, Importance, Kind
+from observatory.wire.kind import MAXIMUM_LONG_LENGTH, Importance, Kind
+from observatory.wire.kinds import KINDS
 from observatory.wire.records import is_time
 
 Row = tuple[Any, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 
-from observatory.wire.kinds import Importance
+from observatory.wire.kind import Importance
 
 
 class DropPolicy:

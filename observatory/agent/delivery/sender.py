@@ -20,7 +20,8 @@ from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.ingest_client import IngestClient, Outcome
 from observatory.agent.delivery.spool import Spool, abandoned_spools, owner_of
 from observatory.wire.head import Head
-from observatory.wire.kinds import KINDS, Importance
+from observatory.wire.kind import Importance
+from observatory.wire.kinds import KINDS
 
 log = logging.getLogger("distributed.observatory")
 

@@ -21,7 +21,7 @@ from typing import IO, Any
 from observatory.agent.delivery.batch import Batch, BatchPart
 from observatory.agent.delivery.drop_policy import DropPolicy
 from observatory.wire.head import Head
-from observatory.wire.kinds import Importance
+from observatory.wire.kind import Importance
 
 try:
     import fcntl

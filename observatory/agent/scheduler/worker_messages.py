@@ -8,7 +8,8 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
-from observatory.wire.kinds import KINDS, Field, Type
+from observatory.wire.kind import Field, Type
+from observatory.wire.kinds import KINDS
 
 HANDLER = "observatory_records"
 MAXIMUM_ORIGINS = 100_000

@@ -1,29 +1,28 @@
-"""An agent's batch as a batch of records: what it says is taken for text from outside, like anything else."""
+"""Makes a batch of records of an agent's blocks. Their contents are not trusted."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from observatory.store.keys import split_key
-from observatory.store.schema.time_series import RECORDED
-from observatory.wire.batches import decode_rows
+import numpy as np
+
+from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.reading_blocks import records_of_block
+from observatory.store.ingest.records import Array, Coded, Records, Values, records_of_rows
 from observatory.wire.blocks import Block
 from observatory.wire.event_kinds import EVENT_KINDS
 from observatory.wire.head import Head
+from observatory.wire.kinds import KINDS
 from observatory.wire.records import (
     Action,
-    Batch,
-    Event,
+    ClientRun,
     MetricType,
-    OpenedRun,
-    Sample,
     Series,
-    Span,
     Status,
     WorkerGone,
     WorkerSeen,
@@ -42,75 +41,88 @@ RUN = re.compile(r"[0-9a-f]{32}")
 MAXIMUM_LABELS = 50
 MAXIMUM_LABEL = 500
 REASONS = {
-    "buffer-full": "they came faster than the agent could take them",
-    "spool-full": "the agent had no room to keep them",
-    "damaged": "what the agent had kept of them on disk was damaged",
-    "refused": "the server didn't take them",
-    "broken": "they couldn't be read",
+    "buffer-full": "they arrived faster than the agent could encode them",
+    "spool-full": "the agent's memory and disk space for records were full",
+    "damaged": "the agent's file of them was damaged",
+    "refused": "the server refused them",
+    "broken": "they could not be read",
 }
-
-Row = tuple[Any, ...]
 
 
 def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Batch, int]:
-    """The records, and how many were refused. Raises BatchError."""
-    batch = Batch(cluster, committed=head.committed, head=head)
-    refused = 0
-    for name, block in blocks.items():
-        rows, unreadable = decode_rows(block)
-        refused += unreadable
-        if name in RECORDED:
-            batch.rows[name] = rows
-        else:
-            made = [record for row in rows if (record := READERS[name](row)) is not None]
-            refused += len(rows) - len(made)
-            _list_of(batch, name).extend(made)
-    batch.errors = sum(row[3] != "retried" for row in batch.rows.get("error", ()))
-    return batch, refused
-
-
-def _list_of(batch: Batch, kind: str) -> list[Any]:
-    lists: dict[str, list[Any]] = {
-        "span": batch.spans,
-        "sample": batch.samples,
-        "event": batch.events,
-        "dropped": batch.events,
-        "worker": batch.workers,
-        "gone": batch.gone,
-        "run": batch.runs,
-    }
-    return lists[kind]
-
-
-def _span(row: Row) -> Span | None:
-    worker, thread, key, action, start, stop, nbytes, typename, status = row
-    if not worker or action >= len(Action) or status >= len(Status) or stop < start or thread < 0:
-        return None
-    prefix, group = split_key(key)
-    return Span(
-        worker,
-        int(thread),
-        key,
-        prefix,
-        group,
-        Action(action),
-        start,
-        stop,
-        int(nbytes),
-        typename,
-        Status(status),
+    """The batch, and how many records were refused. Raises BatchError."""
+    read = {name: records_of_block(block) for name, block in blocks.items()}
+    refused = sum(count for _, count in read.values())
+    found = {name: some for name, (some, _) in read.items() if len(some)}
+    before = sum(map(len, found.values()))
+    workers = _workers(found.pop("worker", None))
+    gone = _gone(found.pop("gone", None))
+    runs = _runs(found.pop("run", None))
+    drops = _drops(found.pop("dropped", None))
+    for name, valid in (("span", _valid_spans), ("event", _valid_events)):
+        if name in found:
+            found[name] = valid(found[name])
+    if "sample" in found:
+        found["sample"] = _with_series(found["sample"])
+    after = len(workers) + len(gone) + len(runs) + len(drops) + sum(map(len, found.values()))
+    if len(drops):
+        found["event"] = joined(found["event"], drops) if "event" in found else drops
+    return (
+        Batch(
+            cluster,
+            {name: some for name, some in found.items() if len(some)},
+            workers,
+            gone,
+            runs,
+            committed=head.committed,
+            errors=_errors(found.get("error")),
+            head=head,
+        ),
+        refused + before - after,
     )
 
 
-def _sample(row: Row) -> Sample | None:
-    time, value, text = row
-    series = read_series(text)
-    return None if series is None else Sample(series, time, value)
+def _errors(errors: Records | None) -> int:
+    """The number of tasks that erred for good."""
+    if errors is None:
+        return 0
+    return int(np.count_nonzero(errors.coded("outcome").numbers(lambda outcome: outcome != "retried")))
+
+
+def _valid_spans(spans: Records) -> Records:
+    threads, sizes = spans.numbers("thread"), spans.numbers("nbytes")
+    good: Array = (
+        spans.coded("worker").numbers(bool, np.bool_)
+        & (spans.numbers("action") < len(Action))
+        & (spans.numbers("status") < len(Status))
+        & (spans.stops >= spans.times)
+        & (threads >= 0)
+        & (threads < 2.0**63)
+        & (sizes > -1)
+        & (sizes < 2.0**63)
+    )
+    valid = spans.where(good)
+    return valid.changed(
+        thread=valid.numbers("thread").astype(np.int64), nbytes=valid.numbers("nbytes").astype(np.int64)
+    )
+
+
+def _valid_events(events: Records) -> Records:
+    known = events.coded("kind").numbers(lambda kind: kind in EVENT_KINDS, np.bool_)
+    objects = events.coded("detail").numbers(lambda detail: isinstance(detail, dict), np.bool_)
+    return events.where(known & objects)
+
+
+def _with_series(samples: Records) -> Records:
+    """The samples whose series can be read, with that in place of its text."""
+    series = samples.coded("series").map(read_series)
+    read = samples.changed(series=series)
+    return read.where(series.numbers(lambda one: one is not None, np.bool_))
 
 
 @lru_cache(200_000)
 def read_series(text: str) -> Series | None:
-    """JSON [metric, {label: value}, worker, type] as a series; None when it is none."""
+    """JSON [metric, {label: value}, worker, type] as a series; None if it is none."""
     try:
         metric, labels, worker, type = json.loads(text)
         known = MetricType(type)
@@ -130,62 +142,66 @@ def read_series(text: str) -> Series | None:
     return Series(metric, tuple(sorted(labels.items())), worker, known)
 
 
-def _event(row: Row) -> Event | None:
-    time, kind, worker, detail = row
-    return Event(time, kind, worker, detail) if kind in EVENT_KINDS and isinstance(detail, dict) else None
+def _drops(dropped: Records | None) -> Records:
+    """An event for each."""
+    rows = []
+    for first, last, kind, count, reason in dropped.rows() if dropped is not None else ():
+        message = f"{count:,} records of kind {kind} are missing: {REASONS.get(reason, reason)}"
+        detail = {
+            "message": message,
+            "first": first,
+            "last": last,
+            "kind": kind,
+            "count": count,
+            "reason": reason,
+        }
+        rows.append((first, "records-dropped", "", detail))
+    return records_of_rows(KINDS["event"], rows)
 
 
-def _dropped(row: Row) -> Event:
-    first, last, kind, count, reason = row
-    why = REASONS.get(reason, reason)
-    message = f"{count:,} records of kind {kind} are missing: {why}"
-    detail = {
-        "message": message,
-        "first": first,
-        "last": last,
-        "kind": kind,
-        "count": count,
-        "reason": reason,
-    }
-    return Event(first, "records-dropped", "", detail)
+def joined(first: Records, second: Records) -> Records:
+    """The records of both, which are of the same kind and have no keys."""
+    columns: dict[str, Values] = {}
+    for name, values in first.columns.items():
+        others = second.columns[name]
+        if isinstance(values, Coded):
+            assert isinstance(others, Coded)
+            codes = np.concatenate([values.codes, others.codes + len(values.values)])
+            columns[name] = Coded([*values.values, *others.values], codes)
+        else:
+            columns[name] = np.concatenate([values, others])
+    return first.changed(**columns)
 
 
-def _worker(row: Row) -> WorkerSeen | None:
-    time, address, name, host, nthreads, memory_limit, status, resources, detail = row
-    if not address or not isinstance(resources, dict) or not isinstance(detail, dict):
-        return None
-    limit = max(0, int(memory_limit))
-    return WorkerSeen(address, name, host, nthreads, limit, time, status, resources, detail)
+def _workers(workers: Records | None) -> list[WorkerSeen]:
+    return [
+        WorkerSeen(address, name, host, nthreads, max(0, int(memory_limit)), time, status, resources, detail)
+        for time, address, name, host, nthreads, memory_limit, status, resources, detail in _rows(workers)
+        if address and isinstance(resources, dict) and isinstance(detail, dict)
+    ]
 
 
-def _gone(row: Row) -> WorkerGone | None:
-    time, address, reason = row
-    return WorkerGone(address, time, reason) if address else None
+def _gone(gone: Records | None) -> list[WorkerGone]:
+    return [WorkerGone(address, time, reason) for time, address, reason in _rows(gone) if address]
 
 
-def _run(row: Row) -> OpenedRun | None:
-    time, start, run, outcome, name, tags, user, code, exception_type = row
-    if not RUN.fullmatch(run) or outcome not in OUTCOMES or start > time:
-        return None
-    return OpenedRun(
-        UUID(run),
-        time,
-        start,
-        outcome,
-        clean_line(name, LONGEST_NAME),
-        clean_tags(tags),
-        clean_line(user, LONGEST_USER),
-        clean_code(code),
-        clean_line(exception_type, LONGEST_TAG),
-    )
+def _runs(runs: Records | None) -> list[ClientRun]:
+    return [
+        ClientRun(
+            UUID(run),
+            time,
+            start,
+            outcome,
+            clean_line(name, LONGEST_NAME),
+            clean_tags(tags),
+            clean_line(user, LONGEST_USER),
+            clean_code(code),
+            clean_line(exception_type, LONGEST_TAG),
+        )
+        for time, start, run, outcome, name, tags, user, code, exception_type in _rows(runs)
+        if RUN.fullmatch(run) and outcome in OUTCOMES and start <= time
+    ]
 
 
-READERS: dict[str, Callable[[Row], Any]] = {
-    "span": _span,
-    "sample": _sample,
-    "event": _event,
-    "dropped": _dropped,
-    "worker": _worker,
-    "gone": _gone,
-    "run": _run,
-}
+def _rows(records: Records | None) -> list[tuple[Any, ...]]:
+    return [] if records is None else records.rows()

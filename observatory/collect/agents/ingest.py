@@ -1,4 +1,4 @@
-"""`POST /api/v1/ingest`: where agents report to. Acknowledged is what is committed."""
+"""`POST /api/v1/ingest`: stores the batches of agents. A batch is acknowledged after its commit."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import queue
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import psycopg
 from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -18,19 +20,21 @@ from ninja.security import HttpBearer
 
 from observatory.clusters import tokens
 from observatory.clusters.models import Cluster, IngestToken
-from observatory.collect.agents.batch import batch_of
+from observatory.collect.agents.batch import batch_of, joined
 from observatory.collect.agents.body import Body, BodyError, read_body
 from observatory.collect.collector import registry
 from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publication import publish_sync
+from observatory.store.ingest.records import records_of_rows
 from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.writer import Writer
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
 from observatory.wire.head import Head
-from observatory.wire.records import Batch, Event
+from observatory.wire.kinds import KINDS
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +58,7 @@ _decoding = threading.BoundedSemaphore(DECODED_AT_ONCE)
 class Answer(Schema):
     sequence: int
     refused: int
-    """records that can't be stored, whatever is done"""
+    """records that cannot be stored"""
     already: bool
     """the batch was stored before"""
 
@@ -90,8 +94,8 @@ def ingest(request: HttpRequest) -> HttpResponse:
     except (BatchError, ValueError) as error:
         return _refusal(422, str(error))
     except (DatabaseError, psycopg.OperationalError) as error:
-        log.warning("a batch waits for the database: %s", str(error).strip()[:200])
-        answer = _refusal(503, "the database is away: send it again")
+        log.warning("a batch is not stored, the database is unavailable: %s", str(error).strip()[:200])
+        answer = _refusal(503, "the database is unavailable: send the batch again")
         answer["Retry-After"] = RETRY_AFTER
         return answer
     return JsonResponse(
@@ -104,7 +108,7 @@ def ingest(request: HttpRequest) -> HttpResponse:
 
 
 def _decode(body: Body) -> tuple[Head, dict[str, Block]]:
-    """Raises BatchError, BodyError where a small body holds more records than storing it may cost."""
+    """Raises BatchError, and BodyError for a small body with more records than storing it may cost."""
     head, blocks = decode_batch(body.data)
     rows = sum(block.rows for block in blocks.values())
     if rows > FREE_ROWS + ROWS_PER_BYTE * body.sent:
@@ -113,18 +117,18 @@ def _decode(body: Body) -> tuple[Head, dict[str, Block]]:
 
 
 def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
-    """Writes the batch, tells open pages; how many samples were over the limit on series."""
+    """Writes and publishes the batch; returns also how many samples were over the limit on series."""
     head = batch.head
     assert head is not None
-    refused = _limit_series(batch)
+    batch, refused = _limit_series(batch)
     with _writer() as writer:
         committed = writer.write(batch)
     if not committed.already:
-        _heard(cluster, head, committed)
+        _report(cluster, head, committed)
     return committed, refused
 
 
-def _heard(cluster: Cluster, head: Head, committed: Committed) -> None:
+def _report(cluster: Cluster, head: Head, committed: Committed) -> None:
     registry.update_from_agent(cluster, max(committed.extent.last, head.since), head.is_last)
     status: dict[str, Any] = {"stream": "agent"}
     if cluster.ended is not None:
@@ -132,28 +136,33 @@ def _heard(cluster: Cluster, head: Head, committed: Committed) -> None:
     publish_sync(committed, status, Intervals(cluster.identity_interval, cluster.metrics_interval))
 
 
-def _limit_series(batch: Batch) -> int:
-    """Leaves out samples of series over the limit, and says so once."""
+def _limit_series(batch: Batch) -> tuple[Batch, int]:
+    """The batch without samples of series over the limit, and their number. Adds an event the first time."""
     limit = _limits.get(batch.cluster)
     if limit is None:
         if len(_limits) >= MAXIMUM_CLUSTERS:
             _limits.clear()
         limit = _limits[batch.cluster] = SeriesLimit(SERIES, known_series(batch.cluster))
     before = bool(limit.refused)
-    admitted = [sample for sample in batch.samples if limit.admits(sample.series)]
-    refused = len(batch.samples) - len(admitted)
-    if refused and not before:
-        message = f"the limit of {SERIES} series is reached: new ones are refused"
-        batch.events.append(Event(batch.samples[-1].time, "series-refused", "", {"message": message}))
-    batch.samples = admitted
+    records = dict(batch.records)
+    refused = 0
+    if "sample" in records:
+        samples = records["sample"]
+        records["sample"] = samples.where(samples.coded("series").numbers(limit.admits, np.bool_))
+        refused = len(samples) - len(records["sample"])
+        if refused and not before:
+            detail = {"message": f"the limit of {SERIES} series is reached: new ones are refused"}
+            row = (float(samples.times[-1]), "series-refused", "", detail)
+            event = records_of_rows(KINDS["event"], [row])
+            records["event"] = joined(records["event"], event) if "event" in records else event
     for gone in batch.gone:
         limit.forget(gone.address)
-    return refused
+    return replace(batch, records=records), refused
 
 
 @contextmanager
 def _writer() -> Iterator[Writer]:
-    """The one that was used last: it remembers most."""
+    """The writer that was used last: it remembers most."""
     writer = _writers.get()
     try:
         yield writer

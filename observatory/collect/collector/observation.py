@@ -17,7 +17,7 @@ from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Counts, Identity
 from observatory.collect.stream.stolen_stream import StolenStreamDetector
 from observatory.collect.workers.membership import Membership, Record
-from observatory.wire.records import Event, Sample, Series, Span, WorkerGone, clean_text, is_time
+from observatory.wire.records import Event, Series, Span, WorkerGone, clean_text, is_time
 
 MAXIMUM_DESCRIBED = 2_000
 """Most metrics of a cluster whose help text is kept."""
@@ -72,7 +72,7 @@ class Observation:
 
     def sample(self, series: Series, time: float, value: float) -> None:
         if self.series_limit.admits(series):
-            self.outbox.add(Sample(series, time, value))
+            self.outbox.add_sample(series, time, value)
         elif not self.has_refused:
             self.has_refused = True
             message = f"the limit of {self.series_limit.limit} series is reached: new series are refused"

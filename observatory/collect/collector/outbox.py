@@ -18,9 +18,10 @@ import psycopg
 
 from observatory.collect.collector.cancellation import raise_if_cancelled
 from observatory.collect.collector.counters import Counters
+from observatory.store.ingest.batch import Batch, BatchBuilder, Record
 from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.writer import Writer
-from observatory.wire.records import Batch, Event, Sample, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import Series, WorkerGone, WorkerSeen
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +33,6 @@ QUIET_INTERVAL = 1.0
 """Seconds between two batches without records, which only advance `committed`."""
 LONGEST_WAIT = 5.0
 
-Record = Span | Sample | Event | WorkerSeen | WorkerGone
-
 
 class Outbox:
     """The queue of one target. Not thread-safe."""
@@ -42,7 +41,7 @@ class Outbox:
         self.counters = counters
         self.capacity = capacity
         self.cluster: int | None = None
-        self.batches: deque[Batch] = deque()
+        self.batches: deque[BatchBuilder] = deque()
         self.length = 0
         self.gone: set[str] = set()
         """Addresses of the workers whose end is in the newest batch."""
@@ -58,35 +57,36 @@ class Outbox:
 
     def _next(self) -> None:
         if self.cluster is not None:
-            self.batches.append(Batch(self.cluster))
+            self.batches.append(BatchBuilder(self.cluster))
             self.gone.clear()
 
     def add(self, record: Record) -> None:
         """Adds a record to the newest batch; drops records over the capacity."""
         if self.cluster is None:
             return
-        if not self.batches or len(self.batches[-1]) >= LARGEST_BATCH:
-            self._next()
         if isinstance(record, WorkerSeen) and record.address in self.gone:
             # a batch cannot end one lifetime of an address and start the next
             self._next()
-        self._append(self.batches[-1], record)
+        self._newest().add(record)
+        if isinstance(record, WorkerGone):
+            self.gone.add(record.address)
+        self._count_added()
+
+    def add_sample(self, series: Series, time: float, value: float) -> None:
+        """Adds a sample, as `add` does."""
+        if self.cluster is not None:
+            self._newest().samples.add(series, time, value)
+            self._count_added()
+
+    def _newest(self) -> BatchBuilder:
+        if not self.batches or len(self.batches[-1]) >= LARGEST_BATCH:
+            self._next()
+        return self.batches[-1]
+
+    def _count_added(self) -> None:
         self.length += 1
         if self.length > self.capacity:
             self._drop_oldest()
-
-    def _append(self, batch: Batch, record: Record) -> None:
-        if isinstance(record, Span):
-            batch.spans.append(record)
-        elif isinstance(record, Sample):
-            batch.samples.append(record)
-        elif isinstance(record, Event):
-            batch.events.append(record)
-        elif isinstance(record, WorkerSeen):
-            batch.workers.append(record)
-        else:
-            batch.gone.append(record)
-            self.gone.add(record.address)
 
     def add_errors(self, count: int) -> None:
         """Adds a number of erred tasks to the newest batch."""
@@ -95,12 +95,12 @@ class Outbox:
                 self._next()
             self.batches[-1].errors += count
 
-    def take(self, committed: float) -> Batch | None:
+    def take(self, committed: float) -> BatchBuilder | None:
         """Takes out the oldest batch. The newest is given `committed`: all records before it were added."""
         if not self.batches:
             if self.cluster is None or not committed:
                 return None
-            return Batch(self.cluster, committed=committed)
+            return BatchBuilder(self.cluster, committed)
         batch = self.batches.popleft()
         self.length -= len(batch)
         if not self.batches:
@@ -145,7 +145,7 @@ class Flusher:
         self.publish = publish
         self.writer = Writer()
         self.thread = ThreadPoolExecutor(1, "writer")
-        self.unwritten: Batch | None = None
+        self.unwritten: BatchBuilder | None = None
         """The batch whose write failed; exactly this one has to be retried."""
         self.wrote_at = 0.0
 
@@ -174,18 +174,18 @@ class Flusher:
             self.unwritten = None
         return True
 
-    def _take(self) -> Batch | None:
+    def _take(self) -> BatchBuilder | None:
         batch = self.outbox.take(self.committed_until())
         is_empty = batch is not None and not len(batch) and not batch.errors
         if is_empty and time.monotonic() - self.wrote_at < QUIET_INTERVAL:
             return None
         return batch
 
-    async def _write(self, batch: Batch) -> bool:
+    async def _write(self, batch: BatchBuilder) -> bool:
         counters = self.outbox.counters
         try:
             loop = asyncio.get_running_loop()
-            committed = await loop.run_in_executor(self.thread, self.writer.write, batch)
+            committed = await loop.run_in_executor(self.thread, lambda: self.writer.write(batch.batch))
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             # SQLSTATE class 54: the data exceeds a limit of the database, so a retry would fail too
             if not (error.sqlstate or "").startswith("54"):
@@ -198,22 +198,21 @@ class Flusher:
             self._count_refused(batch, error)
             return True
         self.wrote_at = time.monotonic()
-        self._count(batch)
+        self._count(batch.batch)
         await self.publish(batch.cluster, committed)
         return True
 
-    def _count_refused(self, batch: Batch, error: Exception) -> None:
+    def _count_refused(self, batch: BatchBuilder, error: Exception) -> None:
         self.outbox.counters.batches_refused += 1
         logger.error("dropped a batch of %d records that the database refused", len(batch), exc_info=error)
 
     def _count(self, batch: Batch) -> None:
         rows = self.outbox.counters.rows
-        rows["span"] += len(batch.spans)
-        rows["sample"] += len(batch.samples)
-        rows["event"] += len(batch.events)
+        for kind in ("span", "sample", "event"):
+            rows[kind] += batch.count(kind)
         rows["worker"] += len(batch.workers)
-        if batch.spans:
-            self.outbox.counters.add_lag(self.now() - min(span.stop for span in batch.spans))
+        if "span" in batch.records:
+            self.outbox.counters.add_lag(self.now() - float(batch.records["span"].stops.min()))
 
     def close(self) -> None:
         """Waits for the current write and closes the connection."""

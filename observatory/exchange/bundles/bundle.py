@@ -1,7 +1,7 @@
-"""A bundle: one run as one file that another Observatory imports whole. A zip of blocks and a manifest.
+"""A bundle: a run in one file that another Observatory can import. A zip of blocks and a manifest.
 
-`<table>.blocks` holds the rows of one table (`extract_tables.py`) as blocks one behind the other, the
-encoding of sockets and tiles. Written and read a block at a time, whatever the run's size.
+`<table>.blocks` has the rows of one table (`extract_tables.py`) as concatenated blocks, the encoding of
+sockets and tiles. It is written and read one block at a time, whatever the size of the run.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from observatory.exchange.bundles.manifest import (
     ClusterFacts,
     Manifest,
     NoteFacts,
-    Part,
     RunFacts,
+    TableFile,
     read_manifest,
 )
-from observatory.exchange.formats.base import Progress
 from observatory.exchange.imports.refusal import Refused
-from observatory.store.transfer.extract_tables import Table
+from observatory.store.schema.dimensions import Table
 from observatory.store.transfer.extracts import MOST_ROWS, Extract
 from observatory.wire.blocks import PREFIX, Block, BlockError, decode, encode
+
+if TYPE_CHECKING:  # the formats import this module
+    from observatory.exchange.formats.base import Progress
 
 MANIFEST = "manifest.json"
 SUFFIX = ".blocks"
@@ -35,7 +37,7 @@ LONGEST_MANIFEST = 32 * 2**20
 LONGEST_BLOCK = 64 * 2**20
 MOST_UNPACKED = 64 * 2**30
 MOST_RATIO, FREE = 250, 64 * 2**20
-"""a file that unpacks to more than so many times its size is no run of ours; small ones may"""
+"""greatest ratio of unpacked to packed size, and the unpacked size below which any ratio is accepted"""
 PIECE = 1 << 20
 UNREADABLE = (
     zipfile.BadZipFile,
@@ -45,7 +47,7 @@ UNREADABLE = (
     NotImplementedError,
     RuntimeError,
 )
-"""what zipfile raises on broken, encrypted and strange files"""
+"""errors of zipfile on broken, encrypted and unsupported files"""
 
 
 def write_bundle(
@@ -56,9 +58,9 @@ def write_bundle(
     file: IO[bytes],
     progress: Progress,
 ) -> None:
-    """Writes every table of the extract, and the manifest at last, which holds their checksums."""
+    """Writes the tables of the extract, then the manifest with their checksums."""
     tables = extract.tables()
-    parts: dict[str, Part] = {}
+    parts: dict[str, TableFile] = {}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
         for index, table in enumerate(tables):
             parts[table.name] = _write_part(extract, table, archive, _share(progress, index, len(tables)))
@@ -67,11 +69,11 @@ def write_bundle(
 
 
 def _share(progress: Progress, index: int, of: int) -> Progress:
-    """Tells what is done of one of several pieces of work as what is done of all."""
+    """Reports the progress of one step of `of` as the progress of all."""
     return lambda done: progress((index + done) / of)
 
 
-def _write_part(extract: Extract, table: Table, archive: zipfile.ZipFile, progress: Progress) -> Part:
+def _write_part(extract: Extract, table: Table, archive: zipfile.ZipFile, progress: Progress) -> TableFile:
     digest, length, rows = hashlib.sha256(), 0, 0
     with archive.open(table.name + SUFFIX, "w", force_zip64=True) as part:
         for block in extract.read(table):
@@ -82,11 +84,11 @@ def _write_part(extract: Extract, table: Table, archive: zipfile.ZipFile, progre
             rows += block.rows
             progress(_how_far(extract, table, block))
     progress(1.0)
-    return Part(rows=rows, bytes=length, sha256=digest.hexdigest())
+    return TableFile(rows=rows, bytes=length, sha256=digest.hexdigest())
 
 
 def _how_far(extract: Extract, table: Table, block: Block) -> float:
-    """Which part of its table is read with a block: rows come in order of time."""
+    """The share of the table that has been read after a block; rows are in order of time."""
     if not table.time:
         return 0.5
     newest: float = block.list(table.time)[-1]
@@ -95,10 +97,10 @@ def _how_far(extract: Extract, table: Table, block: Block) -> float:
 
 
 class Bundle:
-    """A bundle that is read; use it in a `with`. Whatever is wrong with the file raises Refused."""
+    """Reads a bundle; use it in a `with`. Raises Refused for an invalid file."""
 
     def __init__(self, path: Path) -> None:
-        self._file = _Careful(path.open("rb", buffering=0))
+        self._file = _LimitedReader(path.open("rb", buffering=0))
         try:
             self._archive = zipfile.ZipFile(self._file)
             self._check(path.stat().st_size)
@@ -121,17 +123,17 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        """The same for the same records, however they were packed."""
+        """A hash of the records, independent of their compression."""
         parts = sorted((name, part.sha256) for name, part in self.manifest.parts.items())
-        told = [*parts, self.manifest.cluster.scheduler_id, self.manifest.run.start, self.manifest.run.stop]
-        return hashlib.sha256(repr(told).encode()).hexdigest()
+        values = [*parts, self.manifest.cluster.scheduler_id, self.manifest.run.start, self.manifest.run.stop]
+        return hashlib.sha256(repr(values).encode()).hexdigest()
 
     @property
     def rows(self) -> int:
         return sum(part.rows for part in self.manifest.parts.values())
 
     def read(self, table: Table) -> Iterator[Block]:
-        """The table's blocks. Raises Refused, at the end too where they aren't those that were written."""
+        """The table's blocks. Raises Refused; a wrong checksum is found at the end."""
         part = self.manifest.parts.get(table.name)
         if part is None:
             return
@@ -169,19 +171,19 @@ class Bundle:
             raise Refused(f"Its files aren't those that the manifest names: {', '.join(different)[:200]!r}.")
 
 
-class _Careful(io.BufferedReader):
-    """zipfile reads a zip's whole list of files at once, however long it says it is."""
+class _LimitedReader(io.BufferedReader):
+    """Limits single reads: zipfile reads a zip's list of files at once, whatever its length."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        asked = 2 * PIECE + 1 if size is None or size < 0 else size
-        data = super().read(min(asked, 2 * PIECE + 1))
+        wanted = 2 * PIECE + 1 if size is None or size < 0 else size
+        data = super().read(min(wanted, 2 * PIECE + 1))
         if len(data) > 2 * PIECE:
             raise Refused("Its list of files is too long for a bundle.")
         return data
 
 
 def _next_block(member: IO[bytes]) -> bytes:
-    """The bytes of the next block; none at the end."""
+    """The bytes of the next block; b"" at the end."""
     start = _exactly(member, PREFIX.size)
     if not start:
         return b""
@@ -197,7 +199,7 @@ def _next_block(member: IO[bytes]) -> bytes:
 
 
 def _exactly(member: IO[bytes], length: int) -> bytes:
-    """So many bytes, or those that are left."""
+    """`length` bytes, or those that are left."""
     data = bytearray()
     while len(data) < length and (piece := member.read(min(length - len(data), PIECE))):
         data += piece

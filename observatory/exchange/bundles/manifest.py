@@ -1,4 +1,4 @@
-"""What a bundle says of itself: the manifest, a JSON file in it."""
+"""The manifest of a bundle: a JSON file that describes its contents."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from observatory.exchange.imports.refusal import Refused
 from observatory.runs.models import LONGEST_NAME
 from observatory.runs.tags import clean_tags
-from observatory.store.transfer.extract_tables import TABLES
-from observatory.wire.kinds import MAXIMUM_LONG_LENGTH
+from observatory.store.transfer.extract_tables import tables
+from observatory.wire.kind import MAXIMUM_LONG_LENGTH
 
 FORMAT = "dask-observatory-bundle"
 VERSION = 1
@@ -23,7 +23,7 @@ Seconds = Annotated[float, Field(gt=EARLIEST, lt=LATEST, allow_inf_nan=False)]
 Interval = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 
 
-class Part(Schema):
+class TableFile(Schema):
     """One table's rows, as the file `<table>.blocks`."""
 
     rows: Annotated[int, Field(ge=0, lt=2**40)]
@@ -63,8 +63,8 @@ class Manifest(Schema):
     run: RunFacts
     cluster: ClusterFacts
     notes: Annotated[list[NoteFacts], Field(max_length=MOST_NOTES)] = []
-    parts: dict[str, Part]
-    """by table; those that aren't there were left out by who shared the run"""
+    parts: dict[str, TableFile]
+    """by table; tables that were not shared are missing"""
 
 
 def read_manifest(text: bytes) -> Manifest:
@@ -79,7 +79,7 @@ def read_manifest(text: bytes) -> Manifest:
         raise Refused(f"This reads bundles of version {VERSION}, and the file is of {manifest.version}.")
     if manifest.run.stop <= manifest.run.start:
         raise Refused("The bundle's run stops before its start.")
-    if unknown := manifest.parts.keys() - {table.name for table in TABLES}:
+    if unknown := manifest.parts.keys() - {table.name for table in tables()}:
         raise Refused(f"The bundle has parts that aren't known: {', '.join(sorted(unknown))[:200]}.")
     try:
         manifest.run.tags = clean_tags(manifest.run.tags)

@@ -12,17 +12,11 @@ from observatory.exchange.formats.base import Progress
 from observatory.replay.scope import Scope, Section
 from observatory.runs.models import Note, Run
 from observatory.store.connection import connect
-from observatory.store.ingest.agents import reported
+from observatory.store.ingest.agents import has_agent
 from observatory.store.queries.timeline import snapshot
 from observatory.store.times import from_microseconds
 from observatory.store.transfer.extracts import Extract
-
-WITHOUT = {Section.LOGS: {"log"}, Section.CODE: {"profile"}}
-"""tables with a section that a scope may hide"""
-EMPTIED = {
-    Section.CODE: {("computation", "code")},
-    Section.TRACEBACKS: {("error", "message"), ("error", "traceback")},
-}
+from observatory.wire.kinds import stored_kinds
 
 
 class BundleFormat:
@@ -32,17 +26,22 @@ class BundleFormat:
     content_type = "application/zip"
 
     def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
-        hidden = [section for section in Section if section not in scope.sections]
+        hidden = {str(section) for section in Section if section not in scope.sections}
         with connect() as connection, snapshot(connection):
             extract = Extract(
                 connection,
                 scope.cluster.pk,
                 from_microseconds(scope.start),
                 from_microseconds(scope.stop),
-                without=frozenset().union(*(WITHOUT.get(part, ()) for part in hidden)),
-                emptied=frozenset().union(*(EMPTIED.get(part, ()) for part in hidden)),
+                without=frozenset(kind.name for kind in stored_kinds() if kind.part in hidden),
+                emptied=frozenset(
+                    (kind.name, column.name)
+                    for kind in stored_kinds()
+                    for column in kind.columns
+                    if column.part in hidden
+                ),
             )
-            cluster = _cluster_facts(scope.cluster, reported(connection, scope.cluster.pk))
+            cluster = _cluster_facts(scope.cluster, has_agent(connection, scope.cluster.pk))
             write_bundle(extract, _run_facts(scope, title), cluster, _notes(scope), file, progress)
 
 

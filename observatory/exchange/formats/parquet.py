@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.records.records import Reader, Shown, write_zip
 from observatory.replay.scope import Scope
-from observatory.store.queries.record_kinds import ColumnType
+from observatory.wire.columns import ValueType
 
 TYPES = {
-    ColumnType.TIME: pa.timestamp("us", "UTC"),
-    ColumnType.INTEGER: pa.int64(),
-    ColumnType.REAL: pa.float64(),
-    ColumnType.TEXT: pa.string(),
-    ColumnType.JSON: pa.string(),
+    ValueType.TIME: pa.timestamp("us", "UTC"),
+    ValueType.INTEGER: pa.int64(),
+    ValueType.REAL: pa.float64(),
+    ValueType.TEXT: pa.string(),
+    ValueType.JSON: pa.string(),
 }
 ROWS_OF_A_GROUP = 100_000
 

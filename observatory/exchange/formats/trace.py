@@ -11,8 +11,7 @@ from typing import IO, Any
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.records.records import Reader, Shown, part_of, reader
 from observatory.replay.scope import Scope
-from observatory.store.queries.record_kinds import RECORD_KINDS
-from observatory.store.queries.records import Wanted
+from observatory.store.queries.records import Wanted, record_kinds
 from observatory.store.times import from_microseconds, to_microseconds
 
 Event = dict[str, Any]
@@ -25,7 +24,7 @@ COUNTERS = {
 }
 """name and unit of each metric's counter"""
 SPANS = Shown(
-    RECORD_KINDS["span"],
+    record_kinds()["span"],
     [
         "worker",
         "worker_name",
@@ -40,8 +39,8 @@ SPANS = Shown(
         "typename",
     ],
 )
-SAMPLES = Shown(RECORD_KINDS["sample"], ["worker", "worker_name", "metric", "labels", "value"])
-EVENTS = Shown(RECORD_KINDS["event"], ["worker", "worker_name", "kind", "message", "detail"])
+SAMPLES = Shown(record_kinds()["sample"], ["worker", "worker_name", "metric", "labels", "value"])
+EVENTS = Shown(record_kinds()["event"], ["worker", "worker_name", "kind", "message", "detail"])
 CLUSTER = 0
 """process id of records without a worker"""
 ROWS_OF_A_LANE = 1_000

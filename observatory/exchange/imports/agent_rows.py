@@ -1,7 +1,6 @@
-"""What a dump or a list tells, as an agent would have told it: rows of the kinds in wire/kinds.py.
+"""Stores the contents of a dump or a list as if an agent had sent them: rows of the kinds in wire/kinds/.
 
-They take the way of an agent's batch, so that each is checked and cleaned as that is, and stored in one
-transaction: all of it or nothing.
+They are validated, cleaned and stored like an agent's batch, in one transaction.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from observatory.wire.kinds import KINDS
 from observatory.wire.records import is_time
 
 AFTER = 1.0
-"""seconds that a run goes on after the last that is told, so that the last state is in it"""
+"""seconds that a run lasts beyond its last record, so that it includes the last state"""
 
 
-class Told:
+class AgentRows:
     """Rows by kind."""
 
     def __init__(self) -> None:
@@ -43,7 +42,7 @@ class Told:
         self.rows.setdefault(kind, []).append(row)
 
     def times(self, *kinds: str) -> list[float]:
-        """Of the rows of the kinds, those that are times, the ends of what lasts too."""
+        """The valid times of the rows of the kinds, including their ends."""
         found: list[float] = []
         for kind in kinds:
             names = KINDS[kind].names
@@ -53,8 +52,10 @@ class Told:
         return [time for time in found if is_time(time)]
 
 
-def store(told: Told, digest: str, run: RunFacts, cluster: ClusterFacts, destination: Destination) -> Run:
-    """Makes the cluster and its run, and stores what was told of it. Raises Refused, and psycopg.Error."""
+def store(
+    rows: AgentRows, digest: str, run: RunFacts, cluster: ClusterFacts, destination: Destination
+) -> Run:
+    """Makes the cluster and its run, and stores the rows. Raises Refused, and psycopg.Error."""
     head = Head(
         agent=uuid.uuid4().hex,
         sequence=1,
@@ -67,9 +68,9 @@ def store(told: Told, digest: str, run: RunFacts, cluster: ClusterFacts, destina
         is_last=True,
     )
     try:
-        blocks = {kind: next(decode(encode_rows(KINDS[kind], rows))) for kind, rows in told.rows.items()}
+        blocks = {kind: next(decode(encode_rows(KINDS[kind], some))) for kind, some in rows.rows.items()}
     except (TypeError, OverflowError, ValueError) as error:
-        raise Refused(f"It holds what its kind never does: {str(error)[:200]}.") from None
+        raise Refused(f"It has values that its kind cannot have: {str(error)[:200]}.") from None
     made: Run | None = None
     try:
         with transaction.atomic(), Writer() as writer:
@@ -84,7 +85,7 @@ def store(told: Told, digest: str, run: RunFacts, cluster: ClusterFacts, destina
 
 
 def as_text(value: Any) -> str:
-    """What should be a text and may be anything."""
+    """A value of any type as text; "" for anything but texts and numbers."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
@@ -99,7 +100,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def as_number(value: Any) -> float:
-    """Finite; 0 where there is none."""
+    """A finite number; 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0.0
     try:
@@ -110,10 +111,10 @@ def as_number(value: Any) -> float:
 
 
 def as_count(value: Any) -> int:
-    """As a column of counts holds it."""
+    """A number within the limits of a count."""
     return int(min(max(as_number(value), 0), 2**32 - 1))
 
 
 def as_json(value: Any) -> str:
-    """Of an object or a list."""
+    """JSON of an object or a list; of {} for anything else."""
     return json.dumps(value if isinstance(value, dict | list) else {}, default=str, skipkeys=True)

@@ -1,4 +1,4 @@
-"""A cluster dump of Dask as the records of a cluster: its last state, stories of tasks, errors and logs."""
+"""Turns a cluster dump of Dask into records: last state, histories of tasks, errors and logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from observatory.exchange.bundles.manifest import ClusterFacts, RunFacts
 from observatory.exchange.imports.agent_rows import (
     AFTER,
-    Told,
+    AgentRows,
     as_count,
     as_json,
     as_list,
@@ -33,21 +33,21 @@ STATUS = re.compile(r"'(\w+)'")
 LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) - (\S+) - \w+ - (.*)", re.DOTALL)
 """Dask's format of log lines"""
 QUARTER = 900
-"""seconds; clocks differ from UTC by so many, or a multiple of it"""
+"""seconds; time zones differ from UTC by multiples of this"""
 FARTHEST = 14 * 4
 GAUGE = 1
 TIMED = ("transition", "span", "transfer", "event")
 
 
-def records_of(dump: Dump) -> tuple[Told, RunFacts, ClusterFacts]:
-    """What the dump tells. Raises Refused where it tells of no time at all."""
+def records_of(dump: Dump) -> tuple[AgentRows, RunFacts, ClusterFacts]:
+    """The records of the dump, its run and cluster. Raises Refused if the dump has no times."""
     reader = _Reader(dump)
-    return reader.told, reader.run(), reader.cluster()
+    return reader.rows, reader.run(), reader.cluster()
 
 
 class _Reader:
     def __init__(self, dump: Dump) -> None:
-        self.told = Told()
+        self.rows = AgentRows()
         self.scheduler = as_mapping(dump.get("scheduler"))
         self.tasks = {
             as_text(key): as_mapping(task) for key, task in as_mapping(self.scheduler.get("tasks")).items()
@@ -56,7 +56,7 @@ class _Reader:
             as_text(address): as_mapping(worker)
             for address, worker in as_mapping(self.scheduler.get("workers")).items()
         }
-        self.told_by_workers = {
+        self.rows_by_workers = {
             as_text(address): as_mapping(worker)
             for address, worker in as_mapping(dump.get("workers")).items()
         }
@@ -94,7 +94,7 @@ class _Reader:
         )
 
     def _window(self) -> tuple[float, float]:
-        times = self.told.times(*TIMED)
+        times = self.rows.times(*TIMED)
         seen = [as_number(worker.get("last_seen")) for worker in self.workers.values()]
         ends = [*times, *filter(is_time, seen)]
         started = as_number(self.scheduler.get("started"))
@@ -108,13 +108,13 @@ class _Reader:
             if isinstance(entry, list) and len(entry) >= 5 and is_time(as_number(entry[-1])):
                 stimulus = as_text(entry[-2]) if len(entry) > 5 else ""
                 key, start, finish = map(as_text, entry[:3])
-                self.told.add("transition", as_number(entry[-1]), key, start, finish, "", stimulus)
+                self.rows.add("transition", as_number(entry[-1]), key, start, finish, "", stimulus)
 
     def _spans_and_transfers(self) -> None:
-        for address, worker in self.told_by_workers.items():
+        for address, worker in self.rows_by_workers.items():
             spans = sorted(_spans(as_mapping(worker.get("tasks"))), key=lambda span: span[2:4])
             for lane, (key, action, start, stop, nbytes, status) in _on_lanes(spans):
-                self.told.add("span", address, lane, key, action, start, stop, nbytes, "", status)
+                self.rows.add("span", address, lane, key, action, start, stop, nbytes, "", status)
             for direction, name in enumerate(("incoming", "outgoing")):
                 # before distributed 2022.12 it was incoming_transfer_log
                 log = worker.get(f"transfer_{name}_log", worker.get(f"{name}_transfer_log"))
@@ -128,10 +128,10 @@ class _Reader:
         first = dict(list(keys.items())[:100])
         peer = as_text(entry.get("who"))
         row = (start, stop, address, peer, direction, *amounts, as_json(first), len(keys))
-        self.told.add("transfer", *row)
+        self.rows.add("transfer", *row)
 
     def _events(self) -> None:
-        """Newer versions of Dask show a topic's events as no more than that they are there."""
+        """Newer versions of Dask dump only the number of a topic's events."""
         for topic, entries in as_mapping(self.scheduler.get("events")).items():
             name = as_text(topic)
             for entry in as_list(entries):
@@ -139,12 +139,12 @@ class _Reader:
                     worker = name if name in self.workers else ""
                     action = as_text(as_mapping(entry[1]).get("action")) or str(entry[1])[:200]
                     detail = {"message": f"{name}: {action}", "topic": name, "event": entry[1]}
-                    self.told.add("event", as_number(entry[0]), "topic", worker, as_json(detail))
+                    self.rows.add("event", as_number(entry[0]), "topic", worker, as_json(detail))
 
     def _workers(self) -> None:
-        """As they were: none is told to have ended, so that each keeps its status."""
+        """Workers in their last status: no end is recorded, so that each keeps it."""
         firsts: dict[str, float] = {}
-        for row in self.told.rows.get("span", ()):
+        for row in self.rows.rows.get("span", ()):
             firsts[row[0]] = min(firsts.get(row[0], self.end), row[4])
         for address, worker in self.workers.items():
             status = STATUS.search(as_text(worker.get("status")))
@@ -153,7 +153,7 @@ class _Reader:
                 "directory": worker.get("local_directory"),
                 "versions": self.versions.get(address),
             }
-            self.told.add(
+            self.rows.add(
                 "worker",
                 min(firsts.get(address, self.start), self.start),
                 address,
@@ -183,10 +183,10 @@ class _Reader:
         self._sample("observatory_worker_processing_tasks", len(as_list(worker.get("processing"))), address)
 
     def _sample(self, metric: str, value: Any, worker: str = "", **labels: str) -> None:
-        self.told.add("sample", self.end, as_number(value), json.dumps([metric, labels, worker, GAUGE]))
+        self.rows.add("sample", self.end, as_number(value), json.dumps([metric, labels, worker, GAUGE]))
 
     def _states(self) -> None:
-        """How many tasks are in each state, and what the cluster has, at the end."""
+        """The number of tasks in each state and the resources of the cluster, at the end."""
         states = Counter(as_text(task.get("state")) for task in self.tasks.values())
         for state in TASK_STATES[:-1]:
             self._sample("observatory_cluster_tasks", states[state], state=state)
@@ -195,10 +195,10 @@ class _Reader:
         self._sample("observatory_cluster_threads", threads)
 
     def _tasks(self) -> None:
-        """What was asked for, what each needs, and why those that erred did."""
+        """Settings, dependencies and errors of the tasks."""
         first: dict[str, float] = {}
         erred: dict[str, float] = {}
-        for moment, key, _, finish, *_ in self.told.rows.get("transition", ()):
+        for moment, key, _, finish, *_ in self.rows.rows.get("transition", ()):
             first.setdefault(key, moment)
             if finish == "erred":
                 erred[key] = moment
@@ -208,9 +208,9 @@ class _Reader:
             asked = as_json(task.get("annotations")), as_json(task.get("resource_restrictions"))
             priority = as_list(task.get("priority"))
             shown = f"({', '.join(map(as_text, priority))})" if priority else ""
-            self.told.add("task", moment, "", key, shown, as_count(task.get("retries")), *asked)
+            self.rows.add("task", moment, "", key, shown, as_count(task.get("retries")), *asked)
             for needed in as_list(task.get("dependencies")):
-                self.told.add("dependency", moment, "", key, _shown(needed))
+                self.rows.add("dependency", moment, "", key, _shown(needed))
             if task.get("state") == "erred" and _shown(task.get("exception_blame")) in ("", key):
                 self._error(erred.get(key, self.end), key, task, max(blamed[key] - 1, 0))
 
@@ -219,7 +219,7 @@ class _Reader:
         name, bracket, rest = said.partition("(")
         is_call = bracket and name.replace(".", "").isidentifier() and rest.endswith(")")
         workers = [as_text(address) for address in as_list(task.get("erred_on"))]
-        self.told.add(
+        self.rows.add(
             "error",
             moment,
             key,
@@ -235,16 +235,16 @@ class _Reader:
 
     def _logs(self) -> None:
         lines = list(_lines("scheduler", "", self.scheduler.get("logs")))
-        for address, worker in self.told_by_workers.items():
+        for address, worker in self.rows_by_workers.items():
             lines += _lines("worker", address, worker.get("logs"))
         shift = self._shift([line[0] for line in lines if line[0]])
         for moment, role, address, level, logger, message in lines:
             when = moment + shift if moment else self.end
             when = when if self.started - QUARTER <= when <= self.end + AFTER else self.end
-            self.told.add("log", when, role, address, level, logger, message, "", 0)
+            self.rows.add("log", when, role, address, level, logger, message, "", 0)
 
     def _shift(self, moments: list[float]) -> float:
-        """What brings the lines' times, which are local ones, into the time that the dump tells of."""
+        """The offset in seconds from the lines' local times to the dump's UTC."""
         for quarters in sorted(range(-FARTHEST, FARTHEST + 1), key=abs):
             shift = quarters * QUARTER
             if (
@@ -258,20 +258,20 @@ class _Reader:
 
 def _spans(tasks: Mapping[Any, Any]) -> Iterator[tuple[str, int, float, float, float, int]]:
     for key, task in tasks.items():
-        told = as_mapping(task)
-        status = Status.ERROR if told.get("state") == "error" else Status.OK
-        for part in map(as_mapping, as_list(told.get("startstops"))):
+        item = as_mapping(task)
+        status = Status.ERROR if item.get("state") == "error" else Status.OK
+        for part in map(as_mapping, as_list(item.get("startstops"))):
             start, stop = as_number(part.get("start")), as_number(part.get("stop"))
             try:
                 action = Action.of(as_text(part.get("action")))
             except ValueError:
                 continue
             if is_time(start) and is_time(stop) and start <= stop:
-                yield as_text(key), int(action), start, stop, as_number(told.get("nbytes")), int(status)
+                yield as_text(key), int(action), start, stop, as_number(item.get("nbytes")), int(status)
 
 
 def _on_lanes(spans: list[Any]) -> Iterator[tuple[int, Any]]:
-    """Each with a lane that is free: a dump tells no threads. `spans` are in order of their start."""
+    """Assigns each span to a free lane, as a dump has no threads. `spans` are in order of their start."""
     busy: list[tuple[float, int]] = []
     for span in spans:
         lane = heapq.heappop(busy)[1] if busy and busy[0][0] <= span[2] else len(busy)
@@ -301,6 +301,6 @@ def _local(text: str) -> float:
 
 
 def _shown(value: Any) -> str:
-    """The key in what Dask shows of a task."""
+    """The key in the `repr` of a task."""
     found = SHOWN.match(as_text(value))
     return found[1] if found else ""

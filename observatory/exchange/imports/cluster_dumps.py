@@ -1,4 +1,4 @@
-"""Reads Dask's cluster dumps (`Client.dump_cluster_state`): data and nothing else, and no more than fits."""
+"""Reads Dask's cluster dumps (`Client.dump_cluster_state`): plain data within limits of size and depth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST_YAML = 128 * 2**20
 """bytes, unpacked"""
 MOST_ITEMS, MOST_YAML_ITEMS = 30_000_000, 5_000_000
 EACH = 8
-"""items that an empty list or object counts as: what it takes in memory beside what is in it"""
+"""items that a list or object counts as, for the memory that it takes itself"""
 LONGEST_TEXT = 16 * 2**20
 DEEPEST = 100
 PLAIN = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map")}
@@ -78,14 +78,14 @@ def read_yaml(path: Path) -> Dump:
             return _checked(yaml.load(file, Loader=yaml.CSafeLoader))
     except (yaml.YAMLError, RecursionError, TypeError, UnicodeDecodeError, OverflowError) as error:
         raise Refused(f"It can't be read as YAML: {_short(error)}.") from None
-    except ValueError as error:  # a date that is none
+    except ValueError as error:  # an invalid date
         raise (
             error if isinstance(error, Refused) else Refused(f"It can't be read as YAML: {_short(error)}.")
         ) from None
 
 
 def _check_events(file: BinaryIO) -> None:
-    """Before anything is made of it: no aliases, which grow without end, no types, not too deep or much."""
+    """Checks the events before anything is built: no aliases, no tags, limited depth and size."""
     depth = items = 0
     for event in yaml.parse(file, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):

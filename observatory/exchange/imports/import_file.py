@@ -1,4 +1,4 @@
-"""Imports a file, whichever of those that are known it is: told by what is in it, not by its name."""
+"""Imports a file. Its format is recognised by its content, not by its name."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from django.db import Error as DatabaseError
 
 from observatory.exchange.bundles.bundle import Bundle
 from observatory.exchange.formats.base import Progress
-from observatory.exchange.imports import agent_rows as told
+from observatory.exchange.imports import agent_rows, task_streams
 from observatory.exchange.imports import cluster_dump_records as dump_records
 from observatory.exchange.imports import cluster_dumps as dumps
-from observatory.exchange.imports import task_streams
 from observatory.exchange.imports.destination import Destination, make_run, refuse_known
 from observatory.exchange.imports.refusal import Refused
 from observatory.exchange.imports.unpacking import head_of
 from observatory.runs.models import Run
 from observatory.runs.refresh import refresh_figures
 from observatory.store.connection import connect
-from observatory.store.transfer.extract_tables import TABLES
+from observatory.store.transfer.extract_tables import tables
 from observatory.store.transfer.loading import Loader, LoadError, new_cluster_id
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ log = logging.getLogger(__name__)
 ZIP = b"PK\x03\x04"
 PICKLE = re.compile(rb"\x80[\x02-\x05]")
 MSGPACK = re.compile(rb"(?:[\x81-\x8f]|\xde..|\xdf....)[\xa0-\xbf\xd9-\xdb]", re.DOTALL)
-"""an object whose first key is a text"""
+"""a map whose first key is a text"""
 YAML = re.compile(rb"(?:#[^\n]*\n|---[^\n]*\n|\s)*(?:scheduler|versions|workers):\s")
 LIST = re.compile(rb"\s*\[")
 KNOWN = (
@@ -44,11 +43,11 @@ KNOWN = (
     "or a list of get_task_stream as JSON"
 )
 
-Read = Callable[[Path], "tuple[told.Told, RunFacts, ClusterFacts]"]
+Read = Callable[[Path], "tuple[agent_rows.AgentRows, RunFacts, ClusterFacts]"]
 
 
 def import_file(path: Path, destination: Destination, progress: Progress) -> Run:
-    """The run that the file became. Whatever is raised, nothing of it is left.
+    """Imports a file and returns its run. After an error nothing of it is stored.
 
     Raises Refused with the reason, AlreadyHere, Cancelled, and psycopg.Error.
     """
@@ -69,7 +68,7 @@ def import_file(path: Path, destination: Destination, progress: Progress) -> Run
 
 
 def _reader_of(head: bytes) -> Read:
-    """What reads a file that begins so. Raises Refused."""
+    """The reader of a file with this beginning. Raises Refused."""
     for pattern, read in READERS:
         if pattern.match(head):
             return read
@@ -91,20 +90,20 @@ def _import_bundle(path: Path, destination: Destination, progress: Progress) -> 
             with connection.transaction():
                 loader = Loader(connection, preparing, cluster)
                 rows = 0
-                for table in TABLES:
+                for table in tables():
                     for block in bundle.read(table):
                         loader.load(table, block)
                         rows += block.rows
                         progress(rows / max(bundle.rows, 1))
                 loader.close(manifest.run.stop, manifest.cluster.has_agent)
-                # the cluster is there a moment before its records: without one they would be left over
+                # the cluster is made before its records: records without a cluster would never be deleted
                 run = make_run(
                     destination, bundle.digest, manifest.run, manifest.cluster, manifest.notes, cluster
                 )
     except LoadError as error:
         raise Refused(f"The bundle isn't whole: {error}.") from None
     except psycopg.Error:
-        if run is not None:  # the records' transaction failed at its very end
+        if run is not None:  # the commit of the records failed
             run.cluster.delete()
         raise
     return run
@@ -117,7 +116,7 @@ def _import_told(path: Path, read: Read, destination: Destination, progress: Pro
     progress(0.1)
     records, run, cluster = read(path)
     progress(0.5)
-    return told.store(records, digest, run, cluster, destination)
+    return agent_rows.store(records, digest, run, cluster, destination)
 
 
 READERS: tuple[tuple[re.Pattern[bytes], Read], ...] = (

@@ -1,10 +1,10 @@
-"""Why a file isn't taken."""
+"""Errors of imports."""
 
 from __future__ import annotations
 
 
 class Refused(ValueError):
-    """A file that can't be imported; the message says what is wrong with it, for people."""
+    """A file that cannot be imported; the message explains why to people."""
 
 
 class AlreadyHere(Refused):

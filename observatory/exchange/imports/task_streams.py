@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from observatory.exchange.bundles.manifest import ClusterFacts, RunFacts
-from observatory.exchange.imports.agent_rows import Told, as_list, as_mapping, as_number, as_text
+from observatory.exchange.imports.agent_rows import AgentRows, as_list, as_mapping, as_number, as_text
 from observatory.exchange.imports.refusal import Refused
 from observatory.exchange.imports.unpacking import opened
 from observatory.wire.records import Action, Status, is_time
@@ -32,9 +32,9 @@ def read_list(path: Path) -> list[Any]:
     return tasks
 
 
-def records_of(tasks: list[Any]) -> tuple[Told, RunFacts, ClusterFacts]:
-    """The spans of the tasks. Raises Refused where one is none, or there are none at all."""
-    told = Told()
+def records_of(tasks: list[Any]) -> tuple[AgentRows, RunFacts, ClusterFacts]:
+    """The spans of the tasks. Raises Refused if an item is no task, or there is none."""
+    rows = AgentRows()
     threads: dict[str, set[int]] = {}
     for number, entry in enumerate(tasks, 1):
         task = as_mapping(entry)
@@ -51,30 +51,30 @@ def records_of(tasks: list[Any]) -> tuple[Told, RunFacts, ClusterFacts]:
             action, start, stop = _part(part, number)
             nbytes = as_number(task.get("nbytes"))
             typename = as_text(task.get("typename"))
-            told.add("span", worker, thread, key, int(action), start, stop, nbytes, typename, int(status))
-    times = told.times("span")
+            rows.add("span", worker, thread, key, int(action), start, stop, nbytes, typename, int(status))
+    times = rows.times("span")
     if not times:
         raise Refused("The list has no task in it.")
     start, stop = min(times), max(times) + 1e-3
     for worker, seen in threads.items():
-        told.add("worker", start, worker, "", "", len(seen), 0, "running", "{}", "{}")
-        told.add("gone", stop, worker, "cluster-ended")
+        rows.add("worker", start, worker, "", "", len(seen), 0, "running", "{}", "{}")
+        rows.add("gone", stop, worker, "cluster-ended")
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(start))
-    erred = any(row[-1] == Status.ERROR for row in told.rows["span"])
+    erred = any(row[-1] == Status.ERROR for row in rows.rows["span"])
     run = RunFacts(
         name=f"Task stream of {when} UTC", start=start, stop=stop, outcome="erred" if erred else "finished"
     )
-    return told, run, ClusterFacts(name="task stream", scheduler_id="task-stream", started=start)
+    return rows, run, ClusterFacts(name="task stream", scheduler_id="task-stream", started=start)
 
 
 def _part(part: Any, number: int) -> tuple[Action, float, float]:
     """Of an object; before distributed 2.24 it was a list."""
     if isinstance(part, list) and len(part) == 3:
         part = dict(zip(("action", "start", "stop"), part, strict=True))
-    told: Mapping[Any, Any] = as_mapping(part)
-    start, stop = as_number(told.get("start")), as_number(told.get("stop"))
+    item: Mapping[Any, Any] = as_mapping(part)
+    start, stop = as_number(item.get("start")), as_number(item.get("stop"))
     try:
-        action = Action.of(as_text(told.get("action")))
+        action = Action.of(as_text(item.get("action")))
     except ValueError as error:
         raise Refused(f"Entry {number} of the list has an {error}.") from None
     if not (is_time(start) and is_time(stop) and start <= stop):

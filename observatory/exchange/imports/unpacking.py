@@ -1,4 +1,4 @@
-"""A file from outside as plain bytes: unpacked where it is compressed, and never more than it may have."""
+"""Opens a file of a user, unpacked if it is compressed, with a limit on its unpacked size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def opened(path: Path, limit: int) -> Iterator[BinaryIO]:
 
 
 def head_of(path: Path) -> bytes:
-    """How the file begins, unpacked if it is gzip. Raises Refused."""
+    """The first bytes of the file, unpacked if it is gzip. Raises Refused."""
     with opened(path, 1 << 20) as file:
         return file.read(HEAD)
 

@@ -1,4 +1,4 @@
-"""The records of runs for programs: `GET /api/v1/runs/{id}/records/{kind}`, as blocks, a page at a time."""
+"""The API of records: `GET /api/v1/runs/{id}/records/{kind}` gives a page of them as a block."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from observatory.replay.scope import Scope
 from observatory.runs.access import get_run
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
-from observatory.store.queries.record_kinds import ColumnType
 from observatory.store.queries.records import Mark, Row, Wanted, page
 from observatory.store.times import MAXIMUM_TIME, from_microseconds, to_microseconds
 from observatory.wire.blocks import Column, encode, number_column, text_column
+from observatory.wire.columns import ValueType
 
 MOST_ROWS = 50_000
 LONGEST_MARK, LARGEST_SKIP = 40, 10**9
@@ -90,10 +90,10 @@ def _scope(request: HttpRequest, run_id: int) -> Scope:
 
 
 def _wanted(found: Shown, column: str, value: str) -> Wanted | None:
-    """Raises HttpError (422) for what is no column of texts."""
+    """Raises HttpError (422) for anything but a column of texts."""
     if not column:
         return None
-    texts = [name for name, type in found.types.items() if type is ColumnType.TEXT]
+    texts = [name for name, type in found.types.items() if type is ValueType.TEXT]
     if column not in texts:
         raise HttpError(422, f"column is {column[:50]!r}: of texts there are {', '.join(texts)}")
     return Wanted(column, [value])
@@ -104,7 +104,7 @@ def _text(mark: Mark | None) -> str | None:
 
 
 def _mark(text: str) -> Mark | None:
-    """Raises HttpError (422) for what `_text` didn't write."""
+    """Raises HttpError (422) for a mark that `_text` did not write."""
     if not text:
         return None
     try:
@@ -125,10 +125,10 @@ def _columns(found: Shown, rows: list[Row]) -> list[Column]:
     ]
 
 
-def _column(name: str, type: ColumnType, values: Any) -> Column:
-    """A number that isn't there is a NaN, a text that isn't there empty."""
-    if type in (ColumnType.TEXT, ColumnType.JSON):
+def _column(name: str, type: ValueType, values: Any) -> Column:
+    """A missing number is NaN, a missing text empty."""
+    if type in (ValueType.TEXT, ValueType.JSON):
         return text_column(name, (value or "" for value in values))
-    if type is ColumnType.TIME:
+    if type is ValueType.TIME:
         values = (None if value is None else value.timestamp() for value in values)
     return number_column(name, "f64", (float("nan") if value is None else value for value in values))

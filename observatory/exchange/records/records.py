@@ -1,4 +1,4 @@
-"""Which records a scope shows, and reading them for an export: one kind after the other, of one moment."""
+"""The records that a scope shows, and reading them for an export: all kinds in one snapshot."""
 
 from __future__ import annotations
 
@@ -10,23 +10,16 @@ from typing import IO, TYPE_CHECKING
 
 import psycopg
 
-from observatory.replay.scope import Scope, Section
+from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.queries import timeline
 from observatory.store.queries.extents import read_extent
-from observatory.store.queries.record_kinds import RECORD_KINDS, ColumnType, RecordKind
-from observatory.store.queries.records import Row, Wanted, read
+from observatory.store.queries.records import RecordKind, Row, Wanted, read, record_kinds
 from observatory.store.times import to_microseconds
+from observatory.wire.columns import ValueType
 
 if TYPE_CHECKING:  # the formats import this module
     from observatory.exchange.formats.base import Progress
-
-KINDS_OF_PART = {"log": Section.LOGS, "profile": Section.CODE, "stack": Section.CODE}
-COLUMNS_OF_PART = {
-    ("computation", "code"): Section.CODE,
-    ("error", "message"): Section.TRACEBACKS,
-    ("error", "traceback"): Section.TRACEBACKS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +30,26 @@ class Shown:
     columns: list[str]
 
     @property
-    def types(self) -> dict[str, ColumnType]:
+    def types(self) -> dict[str, ValueType]:
         return self.kind.types(self.columns)
 
 
 def shown(scope: Scope) -> list[Shown]:
-    """What the scope shows of each kind of records."""
+    """The kinds of records that the scope shows, with the columns that it shows of each."""
     return [
-        Shown(kind, [name for name in kind.columns if _shows(scope, COLUMNS_OF_PART.get((kind.name, name)))])
-        for kind in RECORD_KINDS.values()
-        if _shows(scope, KINDS_OF_PART.get(kind.name))
+        Shown(kind, [name for name, column in kind.columns.items() if _shows(scope, column.part)])
+        for kind in record_kinds().values()
+        if _shows(scope, kind.part)
     ]
 
 
 def shown_kind(scope: Scope, name: str) -> Shown | None:
-    """None for a kind that there isn't, or that the scope doesn't show."""
+    """None for an unknown kind, and for one that the scope doesn't show."""
     return next((found for found in shown(scope) if found.kind.name == name), None)
 
 
-def _shows(scope: Scope, part: Section | None) -> bool:
-    return part is None or part in scope.sections
+def _shows(scope: Scope, part: str) -> bool:
+    return not part or part in scope.sections
 
 
 class Reader:
@@ -68,7 +61,7 @@ class Reader:
         extent = read_extent(connection, scope.cluster.pk)
         first, last = (round(extent.first * 1e6), round(extent.last * 1e6)) if extent else (0, 0)
         self.start, self.stop = max(scope.start, first), min(scope.stop, last + 1)
-        """what there is of the window, in microseconds"""
+        """the part of the window with records, in microseconds"""
 
     def rows(self, found: Shown, progress: Progress, wanted: Wanted | None = None) -> Iterator[list[Row]]:
         """The rows of one kind, some thousands at once, each with its time before its columns."""
@@ -106,5 +99,5 @@ def write_zip(
 
 
 def part_of(progress: Progress, index: int, count: int) -> Progress:
-    """The progress of one of `count` pieces of work, as the progress of all."""
+    """The progress of one of `count` steps, as the progress of all."""
     return lambda done: progress((index + done) / count)

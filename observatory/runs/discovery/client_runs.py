@@ -5,9 +5,9 @@ from __future__ import annotations
 from observatory.clusters.models import Cluster
 from observatory.runs.discovery.discover import SHORTEST_RUN, drop_found_runs
 from observatory.runs.models import Run
-from observatory.store.ingest.client_runs import taken
+from observatory.store.ingest.client_runs import take_client_runs
 from observatory.store.times import from_seconds
-from observatory.wire.records import OpenedRun
+from observatory.wire.records import ClientRun
 from observatory.wire.runs import RUNNING
 
 EXCEPTION = "exception"
@@ -16,11 +16,11 @@ EXCEPTION = "exception"
 
 def apply_client_runs(cluster: Cluster) -> None:
     """Creates and ends runs from the reports since the last call. Needs a transaction."""
-    for report in taken(cluster.pk):
+    for report in take_client_runs(cluster.pk):
         drop_found_runs(_apply(cluster, report))
 
 
-def _apply(cluster: Cluster, report: OpenedRun) -> Run:
+def _apply(cluster: Cluster, report: ClientRun) -> Run:
     run, _ = Run.objects.get_or_create(
         cluster=cluster,
         code_id=report.run,

@@ -1,4 +1,4 @@
-"""How time-series tables are kept: by TimescaleDB where the database has it, else by PostgreSQL alone."""
+"""Engines of the time-series tables: TimescaleDB if the database has it, otherwise plain PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine does for the store."""
+"""The interface of an engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from observatory.store.schema.time_series import TimeSeries
 
 
 class Engine(Protocol):
-    """Keeps the time-series tables; queries are the same on all of them."""
+    """Makes and partitions the time-series tables. Queries are the same with every engine."""
 
     name: str
 
@@ -21,21 +21,21 @@ class Engine(Protocol):
         """Makes the table and its indexes."""
 
     def prepare(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> None:
-        """Makes room for records of these days (UTC). Call it outside of a transaction."""
+        """Makes the partitions of these days (UTC). Call it outside of a transaction."""
 
     def forget(self) -> None:
-        """Drops what is remembered of the database: somebody else changed it."""
+        """Forgets what is cached of the database, after another process changed it."""
 
     def drop_before(
         self, connection: psycopg.Connection, table: TimeSeries, time: datetime, kept: Sequence[Window]
     ) -> int:
-        """Drops the days that end before `time`, but for the rows in the windows that are kept.
+        """Drops the days that end before `time`, except for the rows in the retained windows.
 
-        Returns how many partitions or chunks went, or were made anew of what is kept of them.
+        Returns the number of partitions or chunks that were dropped, or rewritten with the retained rows.
         """
 
     def allow_deletes(self, connection: psycopg.Connection) -> None:
-        """Lets the transaction at hand delete any number of old rows."""
+        """Lets the current transaction delete any number of old rows."""
 
     def estimate(self, connection: psycopg.Connection, table: TimeSeries) -> int:
-        """About how many rows the table holds, cheaply."""
+        """An estimate of the number of rows, from statistics."""

@@ -1,4 +1,4 @@
-"""PostgreSQL alone: a range partition a day, made ahead and dropped when it is old."""
+"""Plain PostgreSQL: a range partition per day, made in advance and dropped when it is old."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Plain:
         if not missing:
             return
         with connection.transaction():
-            # one maker at a time; attaching (unlike PARTITION OF) leaves readers and writers alone
+            # one process at a time; attaching (unlike PARTITION OF) does not block readers and writers
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
             existing = self._partitions(connection, table)
             for day in missing:
@@ -51,21 +51,21 @@ class Plain:
         for day, name in self._partitions(connection, table).items():
             if _start(day + timedelta(days=1)) > time:
                 continue
-            # a span that began on this day may last into any later window
+            # a span that started on this day may last into any later window
             windows = [window for window in kept if window.stop > _start(day)]
             try:
                 with connection.transaction():
                     connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
                     dropped += self._drop(connection, table, day, name, overlaps_any(table, windows))
             except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
-                continue  # somebody reads or writes it: the next round drops it
+                continue  # it is being read or written: the next run drops it
         self.forget()
         return dropped
 
     def _drop(
         self, connection: psycopg.Connection, table: TimeSeries, day: date, name: str, kept: sql.Composable
     ) -> bool:
-        """Drops a partition, or makes it anew of its rows that are kept; False where all of them are."""
+        """Drops a partition, or rewrites it with its retained rows; False if all rows are retained."""
         names = {"old": sql.Identifier(name), "new": sql.Identifier(f"{name}_kept"), "kept": kept}
         has_kept, has_others = (
             connection.execute(sql.SQL(query).format(**names)).fetchone() == (True,)
@@ -82,7 +82,7 @@ class Plain:
         for statement in (
             "LOCK TABLE {old} IN SHARE MODE",
             "CREATE TABLE {new} (LIKE {old} INCLUDING DEFAULTS)",
-            # in the order in which they came: what is built of them stays the same
+            # in their order: tiles that are built of them stay the same
             "INSERT INTO {new} SELECT * FROM {old} WHERE {kept} ORDER BY ctid",
             "DROP TABLE {old}",
             "ALTER TABLE {new} RENAME TO {old}",

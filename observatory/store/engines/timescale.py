@@ -1,4 +1,4 @@
-"""TimescaleDB: a hypertable with a chunk a day, compressed by its columnstore when two days old."""
+"""TimescaleDB: a hypertable with a chunk per day, compressed by its columnstore after two days."""
 
 from __future__ import annotations
 
@@ -18,23 +18,6 @@ CHUNK = "1 day"
 COMPRESS_AFTER = "2 days"
 
 
-def install(connection: psycopg.Connection) -> bool:
-    """Adds the extension to the database where the server has it loaded and allows it."""
-    row = connection.execute(
-        """SELECT current_setting('timescaledb.disable_load', true) IS NOT NULL
-                  AND EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'timescaledb')"""
-    ).fetchone()
-    if not row or not row[0]:
-        return False
-    try:
-        with connection.transaction():
-            connection.execute("CREATE EXTENSION IF NOT EXISTS timescaledb")
-    except psycopg.errors.DatabaseError as error:
-        log.warning("TimescaleDB is there but can't be used, going on without it: %s", error)
-        return False
-    return True
-
-
 class Timescale:
     name = "timescale"
 
@@ -50,7 +33,7 @@ class Timescale:
         self._compress(connection, table)
 
     def prepare(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> None:
-        pass  # TimescaleDB makes its chunks itself
+        pass  # TimescaleDB makes its chunks
 
     def forget(self) -> None:
         pass
@@ -65,7 +48,7 @@ class Timescale:
         ).fetchall()
         dropped = 0
         for start, stop in chunks:
-            # a span that began in this chunk may last into any later window
+            # a span that started in this chunk may last into any later window
             windows = [window for window in kept if window.stop > start]
             with connection.transaction():
                 dropped += self._drop(connection, table, start, stop, overlaps_any(table, windows))
@@ -79,7 +62,7 @@ class Timescale:
         stop: datetime,
         kept: sql.Composable,
     ) -> bool:
-        """Drops a chunk, and puts its rows that are kept into a new one; False where all of them are."""
+        """Drops a chunk and inserts its retained rows again; False if all rows are retained."""
         names = {
             "table": sql.Identifier(table.name),
             "time": sql.Identifier(table.time),

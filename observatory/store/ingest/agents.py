@@ -1,13 +1,15 @@
-"""Agents: which batch of theirs was stored last, and that one of them rules its cluster.
+"""Agents: the last batch that was stored of each, and its precedence over scraped records.
 
-From an agent's first batch on, what it tells is left out of what is scraped (`Accepted.by_stock`); what was
-scraped of the time that it tells of itself, before its first batch came, is deleted with that batch.
+From an agent's first batch on, what it reports is left out of scraped batches
+(`ValidatedBatch.without_agents_records`). What was scraped since the agent started, before its first batch
+arrived, is deleted with that batch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 
@@ -19,27 +21,24 @@ from observatory.wire.head import Head
 from observatory.wire.records import Action
 
 LONGEST_SPAN = timedelta(days=7)
-"""how much earlier a span may have begun that ended after an agent came"""
+"""the most by which a span that ended after the agent's start may have started before it"""
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    """What became of an agent's batch, before its records are looked at."""
+class Registered:
+    """The result of registering an agent's batch."""
 
     already: bool
     """it was stored before"""
     is_first: bool = False
     """of this agent"""
     is_joint: bool = False
-    """records of the same cluster were scraped before the agent came"""
+    """records of the same cluster were scraped before"""
 
 
-def arrive(connection: psycopg.Connection, cluster: int, head: Head, newest: float) -> Arrival:
-    """Takes the batch's number, once; `newest` is the time of its newest record.
-
-    Raises ValueError when the agent reported of another cluster before.
-    """
-    row = connection.execute(
+def registration(cluster: int, head: Head, newest: float) -> tuple[str, dict[str, Any]]:
+    """The statement that registers the number of a batch; `newest` is the time of its newest record."""
+    return (
         """INSERT INTO agent (id, cluster_id, sequence, since, last, is_joint)
            SELECT %(id)s, %(cluster)s, %(sequence)s, to_timestamp(%(since)s), to_timestamp(%(last)s),
                   EXISTS (SELECT FROM extent WHERE cluster_id = %(cluster)s AND sequence > 0)
@@ -55,36 +54,39 @@ def arrive(connection: psycopg.Connection, cluster: int, head: Head, newest: flo
             "since": head.since,
             "last": max(newest, head.since),
         },
-    ).fetchone()
+    )
+
+
+def registered(cursor: psycopg.Cursor, cluster: int, head: Head) -> Registered:
+    """The result of a registration. Raises ValueError if the agent reported of another cluster before."""
+    row = cursor.fetchone()
     if row is not None:
-        return Arrival(False, *row)
-    found = connection.execute("SELECT cluster_id FROM agent WHERE id = %s", [head.agent]).fetchone()
+        return Registered(False, *row)
+    found = cursor.execute("SELECT cluster_id FROM agent WHERE id = %s", [head.agent]).fetchone()
     if found is not None and found[0] != cluster:
         raise ValueError("this agent reported of another cluster")
-    return Arrival(True)
+    return Registered(True)
 
 
-def rules(connection: psycopg.Connection, cluster: int) -> bool:
-    """Whether an agent reports of the cluster; locks the extent until the transaction ends."""
-    connection.execute("SELECT FROM extent WHERE cluster_id = %s FOR UPDATE", [cluster])
-    return reported(connection, cluster)
+LOCK = "SELECT FROM extent WHERE cluster_id = %s FOR UPDATE"
+"""locks the extent until the transaction ends"""
 
 
-def reported(connection: psycopg.Connection, cluster: int) -> bool:
-    """Whether an agent ever reported of the cluster."""
+def has_agent(connection: psycopg.Connection, cluster: int) -> bool:
+    """Whether an agent reported of the cluster."""
     found = connection.execute("SELECT FROM agent WHERE cluster_id = %s LIMIT 1", [cluster])
     return found.fetchone() is not None
 
 
-def take_over(connection: psycopg.Connection, engine: Engine, cluster: int, since: float) -> None:
-    """Deletes what was scraped of the time from `since` on and comes from the agent now; locks the extent."""
-    connection.execute("SELECT FROM extent WHERE cluster_id = %s FOR UPDATE", [cluster])
+def delete_scraped(connection: psycopg.Connection, engine: Engine, cluster: int, since: float) -> None:
+    """Deletes what was scraped since `since` (seconds) and is now reported by the agent; locks the extent."""
+    connection.execute(LOCK, [cluster])
     engine.allow_deletes(connection)
-    moment = from_seconds(since)
+    time = from_seconds(since)
     parameters = {
         "cluster": cluster,
-        "since": moment,
-        "earliest": moment - LONGEST_SPAN,
+        "since": time,
+        "earliest": time - LONGEST_SPAN,
         "compute": int(Action.COMPUTE),
         "kept": list(FROM_COLLECTOR),
         "microseconds": int(since * 1e6),
@@ -124,7 +126,7 @@ def take_over(connection: psycopg.Connection, engine: Engine, cluster: int, sinc
 
 
 def silent(connection: psycopg.Connection, seconds: float) -> dict[int, float]:
-    """The time of the newest record of each cluster whose agents weren't heard for so long."""
+    """The time of the newest record of each cluster whose agents sent nothing for `seconds`."""
     rows = connection.execute(
         """SELECT cluster_id, extract(epoch FROM max(last))::float8 FROM agent
            GROUP BY cluster_id HAVING max(heard) < now() - make_interval(secs => %s)""",

@@ -1,4 +1,4 @@
-"""Runs that clients open: stored with a batch; runs/discovery/client_runs.py makes runs of them, once."""
+"""Runs in client code: stored with a batch until runs/discovery/client_runs.py makes runs of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from django.db import connection as django_connection
 
 from observatory.store.texts import clean_json
 from observatory.store.times import from_seconds
-from observatory.wire.records import OpenedRun
+from observatory.wire.records import ClientRun
 
 COLUMNS = "run, time, start, outcome, name, tags, client_user, code, exception_type"
 
 
-def note(connection: psycopg.Connection, cluster: int, runs: Sequence[OpenedRun]) -> None:
+def store_client_runs(connection: psycopg.Connection, cluster: int, runs: Sequence[ClientRun]) -> None:
     """Part of the writer's transaction."""
     if runs:
         connection.cursor().executemany(
@@ -40,21 +40,21 @@ def note(connection: psycopg.Connection, cluster: int, runs: Sequence[OpenedRun]
         )
 
 
-def noted() -> list[int]:
-    """The clusters of which something was told since it was last taken up."""
+def clusters_with_client_runs() -> list[int]:
+    """The clusters with client runs since the last `take_client_runs`."""
     with django_connection.cursor() as cursor:
         cursor.execute("SELECT DISTINCT cluster_id FROM opened_run")
         return [cluster for (cluster,) in cursor.fetchall()]
 
 
-def taken(cluster: int) -> list[OpenedRun]:
-    """What was told of a cluster, in order; it is gone when Django's transaction at hand is committed."""
+def take_client_runs(cluster: int) -> list[ClientRun]:
+    """The client runs of a cluster in order; they are deleted with Django's current transaction."""
     with django_connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM opened_run WHERE cluster_id = %s RETURNING id, {COLUMNS}", [cluster])
-        return [_opened(*row) for _, *row in sorted(cursor.fetchall(), key=lambda row: row[0])]
+        return [_client_run(*row) for _, *row in sorted(cursor.fetchall(), key=lambda row: row[0])]
 
 
-def _opened(
+def _client_run(
     run: UUID,
     time: datetime,
     start: datetime,
@@ -64,9 +64,9 @@ def _opened(
     user: str,
     code: str,
     exception_type: str,
-) -> OpenedRun:
-    # Django's connections leave JSON as it is written
-    told = json.loads(tags) if isinstance(tags, str) else tags
-    return OpenedRun(
-        run, time.timestamp(), start.timestamp(), outcome, name, told, user, code, exception_type
+) -> ClientRun:
+    # Django's connections return JSON as text
+    read = json.loads(tags) if isinstance(tags, str) else tags
+    return ClientRun(
+        run, time.timestamp(), start.timestamp(), outcome, name, read, user, code, exception_type
     )

@@ -1,23 +1,22 @@
-"""What a committed batch added to the store: enough to tell open pages about it."""
+"""What a committed batch added to the store, as columns: enough to update open pages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from observatory.store.ingest.records import Array, Coded
 from observatory.store.queries.extents import Extent
 
-Array = npt.NDArray[Any]
 Item = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSpans:
-    """Spans as columns, in the types of their block. Times are seconds, nbytes bytes."""
+    """Spans in the types of their block. Times are seconds, nbytes bytes."""
 
     lane: npt.NDArray[np.uint32]
     prefix: npt.NDArray[np.uint32]
@@ -26,59 +25,68 @@ class StoredSpans:
     start: npt.NDArray[np.float64]
     stop: npt.NDArray[np.float64]
     nbytes: npt.NDArray[np.float64]
-    keys: Sequence[str]
-    typenames: list[str]
-    band: npt.NDArray[np.int64] | None
-    """of the worker (wire/layers.py); None: all are of the first"""
+    key: Coded
+    typename: Coded
+    band: Array
+    """of the worker (wire/layers.py)"""
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self.start)
 
 
 @dataclass(frozen=True, slots=True)
-class LiveSample:
-    """A sample of a metric that a layer draws."""
+class LiveSamples:
+    """Samples of metrics that a layer draws."""
 
-    series: int
-    first: int
-    """the first series of the cluster with the same metric and labels, whichever worker's"""
-    band: int
+    series: Array
+    first: Array
+    """the first series of the cluster with the same metric and labels, of any worker"""
+    band: Array
     """of the worker (wire/layers.py)"""
-    metric: str
-    layer: str
-    counter: bool
-    time: float
-    value: float
-    previous_time: float
-    previous_value: float
-    """the sample before of the same series; nan when there was none"""
+    metric: Coded
+    layer: Coded
+    counter: npt.NDArray[np.bool_]
+    time: npt.NDArray[np.float64]
+    value: npt.NDArray[np.float64]
+    previous_time: npt.NDArray[np.float64]
+    previous_value: npt.NDArray[np.float64]
+    """the sample before of the same series; nan where there was none"""
+
+    def __len__(self) -> int:
+        return len(self.time)
 
 
 @dataclass(frozen=True, slots=True)
-class StoredEvent:
-    time: float
-    worker: int
+class StoredEvents:
+    time: npt.NDArray[np.float64]
+    worker: npt.NDArray[np.int32]
     """-1: none"""
-    kind: str
-    message: str
+    kind: Coded
+    message: Coded
     """shown to people"""
-    detail: str
+    detail: Coded
     """JSON"""
 
+    def __len__(self) -> int:
+        return len(self.time)
+
 
 @dataclass(frozen=True, slots=True)
-class StoredProfile:
-    """How often a stack was seen."""
+class StoredProfiles:
+    """The number of samples of stacks."""
 
-    time: float
-    worker: int
+    time: npt.NDArray[np.float64]
+    worker: npt.NDArray[np.int32]
     """-1: the scheduler"""
-    prefix: int
+    prefix: npt.NDArray[np.uint32]
     """0: none"""
-    source: int
+    source: npt.NDArray[np.uint8]
     """0: task, 1: event loop"""
-    stack: int
-    count: int
+    stack: npt.NDArray[np.uint32]
+    count: npt.NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +96,16 @@ class Committed:
     already: bool = False
     """an agent's batch that was stored before: nothing is new"""
     agent_rules: bool = False
-    """an agent reports of the cluster: what it tells isn't taken from scraping"""
+    """an agent reports of the cluster: what it reports is left out of scraped batches"""
     refused: int = 0
-    """records whose times or numbers no table can hold"""
+    """records with times or numbers that no table can hold"""
     workers: list[Item] = field(default_factory=list)
-    """new or changed, as docs/architecture/http.md shows a worker; so are the next three, which are new"""
+    """new or changed, as docs/architecture/http.md shows a worker; the next three are new"""
     lanes: list[Item] = field(default_factory=list)
     prefixes: list[Item] = field(default_factory=list)
     series: list[Item] = field(default_factory=list)
     """without their interval, which is the target's"""
     spans: StoredSpans | None = None
-    samples: list[LiveSample] = field(default_factory=list)
-    events: list[StoredEvent] = field(default_factory=list)
-    profile: list[StoredProfile] = field(default_factory=list)
+    samples: LiveSamples | None = None
+    events: StoredEvents | None = None
+    profiles: StoredProfiles | None = None

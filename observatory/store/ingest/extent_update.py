@@ -1,4 +1,4 @@
-"""How a batch changes the extent of its cluster, and which cached tiles it makes wrong."""
+"""Updates the extent of a cluster for a batch, and deletes the cached tiles that late records change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.validated import Accepted, Times
+from observatory.store.ingest.records import Times
+from observatory.store.ingest.validated import ValidatedBatch
 from observatory.store.maintenance.keyframes import drop_keyframes
 from observatory.store.queries.extents import EXTENT_COLUMNS, Extent
 from observatory.wire.layers import LAYERS
@@ -18,9 +19,9 @@ from observatory.wire.records import Action
 SETTLING = 30.0
 """seconds before `committed` from which on the past is taken for closed (docs/architecture/replay.md)"""
 
-# xmin is the transaction that wrote the extent last: another than ours, and another writer was there
-GROW = f"""
-    WITH before AS (SELECT *, xmin::text AS stamp FROM extent WHERE cluster_id = %(cluster)s FOR UPDATE)
+# xmin is the transaction that wrote the extent last: it changes when there is another writer
+UPDATE = f"""
+    WITH before AS (SELECT *, xmin::text AS written_by FROM extent WHERE cluster_id = %(cluster)s FOR UPDATE)
     UPDATE extent SET
         first = CASE WHEN before.first = 'epoch' THEN coalesce(to_timestamp(%(first)s), 'epoch')
                      ELSE least(before.first, to_timestamp(%(first)s)) END,
@@ -34,83 +35,88 @@ GROW = f"""
         errors = before.errors + %(errors)s
     FROM before WHERE extent.cluster_id = before.cluster_id
     RETURNING {", ".join(f"extent.{column}" for column in EXTENT_COLUMNS.split(", "))},
-        extract(epoch FROM before.committed)::float8, before.version, before.stamp,
+        extract(epoch FROM before.committed)::float8, before.version, before.written_by,
         extent.xmin::text, pg_current_xact_id()::text"""
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
-    """What became of the extent; it is locked until the transaction ends: one writer at a time."""
+class ExtentUpdate:
+    """The extent is locked until the transaction ends: a cluster has one writer at a time."""
 
     extent: Extent
     late_before: float | None
-    """seconds: some of the batch is older than this, where the past was closed; None: nothing is"""
+    """seconds: records before this changed the closed past; None: the batch has none"""
     committed_before: float
     """seconds"""
-    stamp_before: str
-    """the transaction that wrote it before"""
-    stamp: str
+    written_by_before: str
+    """the transaction that wrote the extent before"""
+    written_by: str
     transaction: str
-    """what pg_xact_status knows ours by"""
+    """this transaction's id for pg_xact_status"""
 
 
-def grow(connection: psycopg.Connection, accepted: Accepted) -> Growth:
-    """Adds the batch to its cluster's extent, but for the workers: see `add_workers`."""
-    times = [times for times in _times(accepted) if len(times)]
-    parameters: dict[str, Any] = {
-        "cluster": accepted.cluster,
+def statement(batch: ValidatedBatch) -> tuple[str, dict[str, Any]]:
+    """The statement that adds the batch to its cluster's extent, but for the workers: see `add_workers`."""
+    times = _times(batch)
+    spans = batch.records.get("span")
+    return UPDATE, {
+        "cluster": batch.cluster,
         "first": float(min(time.min() for time in times)) if times else None,
         "last": float(max(time.max() for time in times)) if times else None,
-        "committed": accepted.committed,
+        "committed": batch.committed,
         "settling": timedelta(seconds=SETTLING),
-        "spans": len(accepted.spans),
-        "tasks": int(np.count_nonzero(accepted.spans.actions == Action.COMPUTE)),
-        "errors": accepted.errors,
+        "spans": batch.count("span"),
+        "tasks": int(np.count_nonzero(spans.numbers("action") == Action.COMPUTE)) if spans else 0,
+        "errors": batch.errors,
     }
-    row = connection.execute(GROW, parameters).fetchone()
+
+
+def update_extent(cursor: psycopg.Cursor, batch: ValidatedBatch) -> ExtentUpdate:
+    """The result of the statement, which `cursor` has executed. Makes the extent if there is none."""
+    row = cursor.fetchone()
     if row is None:
         insert = "INSERT INTO extent (cluster_id) VALUES (%s) ON CONFLICT DO NOTHING"
-        connection.execute(insert, [accepted.cluster])
-        row = connection.execute(GROW, parameters).fetchone()
+        cursor.execute(insert, [batch.cluster])
+        row = cursor.execute(*statement(batch)).fetchone()
         assert row is not None
-    *columns, committed_before, version_before, stamp_before, stamp, transaction = row
+    *columns, committed_before, version_before, written_by_before, written_by, transaction = row
     extent = Extent.of(columns)
     closed = committed_before - SETTLING if extent.version != version_before else None
-    return Growth(extent, closed, committed_before, stamp_before, stamp, transaction)
+    return ExtentUpdate(extent, closed, committed_before, written_by_before, written_by, transaction)
 
 
-def add_workers(connection: psycopg.Connection, cluster: int, opened: int) -> Extent:
-    """Counts lifetimes that the batch opened."""
+def add_workers(connection: psycopg.Connection, cluster: int, count: int) -> Extent:
+    """Counts new lifetimes of workers."""
     query = f"UPDATE extent SET workers = workers + %s WHERE cluster_id = %s RETURNING {EXTENT_COLUMNS}"
-    return Extent.of(connection.execute(query, [opened, cluster]).fetchone() or ())
+    return Extent.of(connection.execute(query, [count, cluster]).fetchone() or ())
 
 
-def drop_built(connection: psycopg.Connection, accepted: Accepted, closed: float) -> None:
-    """Drops tiles and keyframes that records before `closed` (seconds) belong to."""
-    if (accepted.spans.stops < closed).any():
-        drop_keyframes(connection, accepted.cluster, float(accepted.spans.stops.min()))
-    profiled = accepted.times_of("profile")
-    for layers, starts, stops in (
-        (["spans", "prefixes"], accepted.spans.starts, accepted.spans.stops),
-        (list(LAYERS), accepted.samples.times, accepted.samples.times),
-        (["events"], accepted.happened, accepted.happened),
-        (["profile"], profiled, profiled),
+def delete_changed_tiles(connection: psycopg.Connection, batch: ValidatedBatch, closed: float) -> None:
+    """Deletes the tiles and keyframes that records before `closed` (seconds) belong to."""
+    if (batch.stops("span") < closed).any():
+        drop_keyframes(connection, batch.cluster, float(batch.stops("span").min()))
+    for layers, kind in (
+        (["spans", "prefixes"], "span"),
+        (list(LAYERS), "sample"),
+        (["events"], "event"),
+        (["profile"], "profile"),
     ):
+        starts, stops = batch.times(kind), batch.stops(kind)
         late = starts < closed
         if late.any():
             window = (int(starts[late].min() * 1e6) - 1, int(stops[late].max() * 1e6) + 1)
             connection.execute(
                 """DELETE FROM tile WHERE cluster_id = %s AND split_part(layer, '.', 1) = ANY(%s)
                    AND (index + 1) << (level + 9) > %s AND index << (level + 9) <= %s""",
-                [accepted.cluster, layers, *window],
+                [batch.cluster, layers, *window],
             )
 
 
-def newest(accepted: Accepted) -> float:
+def newest(batch: ValidatedBatch) -> float:
     """The time of the batch's newest record; 0: it has none."""
-    return max((float(times.max()) for times in _times(accepted) if len(times)), default=0.0)
+    return max((float(times.max()) for times in _times(batch)), default=0.0)
 
 
-def _times(accepted: Accepted) -> tuple[Times, ...]:
-    told = (accepted.times_of(kind) for kind in accepted.rows)
-    return accepted.spans.starts, accepted.spans.stops, accepted.samples.times, accepted.happened, *told
+def _times(batch: ValidatedBatch) -> list[Times]:
+    found = [records.times for records in batch.records.values()]
+    return [*found, batch.stops("span")] if "span" in batch.records else found

@@ -1,4 +1,4 @@
-"""How often a series is sampled."""
+"""The intervals between the samples of series."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SCRAPED = frozenset(metric.name for metric in METRICS.values() if metric.is_scra
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """The usual seconds between two samples: a cluster's, as its target set them."""
+    """Seconds between two samples, from the settings of the cluster's target."""
 
     identity: float = 1.0
-    """of what is read of the cluster as a whole: observatory_cluster_*"""
+    """of metrics of the cluster: observatory_cluster_*"""
     metrics: float = 5.0
-    """of what is scraped from /metrics, which stands in for the heartbeats of a busy scheduler"""
+    """of metrics from /metrics, which replace the heartbeats of a busy scheduler"""
 
     def of(self, metric: str) -> float:
         if metric.startswith("observatory_cluster_") and metric not in SCRAPED:

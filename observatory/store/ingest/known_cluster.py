@@ -1,41 +1,45 @@
-"""What the writer remembers of one cluster, so that a batch of known things is stored without a look-up."""
+"""What the writer remembers of one cluster, so that a batch of known names is stored without look-ups."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
+import numpy as np
 import psycopg
 
 from observatory.store.ingest.lifetimes import Lane, Workers, all_alive
 from observatory.store.ingest.names import Names
+from observatory.store.ingest.records import Coded, Records
 from observatory.store.ingest.series import SeriesTable
-from observatory.store.ingest.validated import Accepted, Spans
 from observatory.store.stacks import Stacks
 from observatory.store.texts import clean_name
 from observatory.wire.records import WorkerGone, WorkerSeen
 
 
-class Cluster:
-    """Valid as long as its extent's stamp is the one that the writer left."""
+class KnownCluster:
+    """Valid while the cluster's extent was last written by the transaction `written_by`."""
 
     def __init__(self, id: int) -> None:
+        self.id = id
         self.workers = Workers(id)
         self.names = Names(id)
         self.series = SeriesTable(id)
         self.stacks = Stacks(id)
-        self.stamp = ""
+        self.written_by = ""
         """the transaction that last wrote the extent"""
-        self.is_stock = False
-        """no agent told of it by then"""
+        self.is_scraped = False
+        """no agent reported of it by then"""
         self._lanes: dict[tuple[str, int], Lane] = {}
-        """by address, as it came in, and thread: of the lifetime that was met last"""
+        """by address and thread: of the lifetime that was seen last"""
 
     def __len__(self) -> int:
         return len(self.workers) + len(self.names) + len(self.series) + len(self.stacks) + len(self._lanes)
 
-    def live_and_die(self, connection: psycopg.Connection, accepted: Accepted) -> None:
+    def update_lifetimes(
+        self, connection: psycopg.Connection, seen: Iterable[WorkerSeen], gone: Iterable[WorkerGone]
+    ) -> None:
         """Opens and closes lifetimes, in order of time; one that ends as another starts ends first."""
-        changes: list[WorkerSeen | WorkerGone] = [*accepted.gone, *accepted.workers]
+        changes: list[WorkerSeen | WorkerGone] = [*gone, *seen]
         self.workers.load(connection, (clean_name(change.address) for change in changes))
         for change in sorted(changes, key=lambda change: (change.time, isinstance(change, WorkerSeen))):
             if isinstance(change, WorkerSeen):
@@ -43,23 +47,29 @@ class Cluster:
             else:
                 self.workers.gone(change)
 
-    def lanes_of(self, connection: psycopg.Connection, spans: Spans) -> Sequence[Lane]:
-        """The lane of each span. New ones get their ids when the workers are saved."""
-        if not len(spans):
-            return []
-        known = list(map(self._lanes.get, zip(spans.workers, spans.threads, strict=True)))
-        lanes = set(known)
-        if None not in lanes and all_alive((lane.lifetime for lane in lanes if lane), spans.starts):
-            return known  # type: ignore[return-value]  # there is no None in it
-        self.workers.load(connection, map(clean_name, set(spans.workers)))
-        return [
-            self._lane((worker, thread), start)
-            for worker, thread, start in zip(spans.workers, spans.threads, spans.starts.tolist(), strict=True)
+    def lanes_of(self, connection: psycopg.Connection, records: Records, worker: str) -> Coded:
+        """The lane of each record: the field named by `worker` holds the address, `thread` the thread.
+
+        New lanes get their ids when the workers are saved.
+        """
+        addresses, threads = records.coded(worker), records.numbers("thread")
+        known_threads, thread_codes = np.unique(threads, return_inverse=True)
+        places, codes = np.unique(addresses.codes * len(known_threads) + thread_codes, return_inverse=True)
+        keys = [
+            (addresses.values[place // len(known_threads)], int(known_threads[place % len(known_threads)]))
+            for place in places.tolist()
         ]
+        lanes = [self._lanes.get(key) for key in keys]
+        lifetimes = {lane.lifetime for lane in lanes if lane is not None}
+        if None not in lanes and all_alive(lifetimes, records.times):
+            return Coded(lanes, codes)
+        self.workers.load(connection, (address for address, _ in keys))
+        rows = zip(codes.tolist(), records.times.tolist(), strict=True)
+        return Coded.of_rows([self._lane(keys[code], start) for code, start in rows])
 
     def _lane(self, place: tuple[str, int], start: float) -> Lane:
         lane = self._lanes.get(place)
         if lane is None or not lane.lifetime.started <= start < lane.lifetime.ended:
-            lifetime = self.workers.at(clean_name(place[0]), start)
+            lifetime = self.workers.at(place[0], start)
             lane = self._lanes[place] = self.workers.lane(lifetime, place[1])
         return lane

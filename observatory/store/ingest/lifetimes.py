@@ -1,4 +1,4 @@
-"""The workers of a cluster: which lifetime of an address a record belongs to, and its lanes."""
+"""The lifetimes of a cluster's workers, and their lanes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+import numpy as np
 import psycopg
 
-from observatory.store.ingest.validated import Times
+from observatory.store.ingest.records import Array, Coded, Times
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
 from observatory.store.times import from_seconds
 from observatory.wire.records import WorkerGone, WorkerSeen
 
 GRACE = 5.0
-"""seconds after its end that a worker's last records may be of: its end is seen from afar"""
+"""seconds after a worker's end in which records still belong to it: its end is observed with a delay"""
 LARGEST_INT4 = 2**31 - 1
 
 
@@ -72,9 +74,9 @@ class Lifetime:
             "position": self.position,
         }
 
-    def take(self, seen: WorkerSeen) -> bool:
-        """Takes over what was seen; returns whether it is news."""
-        before = self._told()
+    def update(self, seen: WorkerSeen) -> bool:
+        """Updates it; returns whether anything changed."""
+        before = self._state()
         self.name, self.host = clean_name(seen.name), clean_name(seen.host)
         self.nthreads = min(max(seen.nthreads, 0), LARGEST_INT4)
         self.memory_limit = min(max(seen.memory_limit, 0), LARGEST_INTEGER)
@@ -82,10 +84,10 @@ class Lifetime:
         if seen.detail:
             self.detail = clean_json({**json.loads(self.detail), **seen.detail})
         self.started = min(self.started, seen.time)
-        after = self._told()
+        after = self._state()
         return before != after
 
-    def _told(self) -> tuple[Any, ...]:
+    def _state(self) -> tuple[Any, ...]:
         return (
             self.name,
             self.host,
@@ -99,7 +101,7 @@ class Lifetime:
 
 
 class Workers:
-    """The lifetimes of one cluster's workers, by address. Addresses are cleaned ones."""
+    """The lifetimes of one cluster's workers, by clean address."""
 
     def __init__(self, cluster: int) -> None:
         self.cluster = cluster
@@ -112,7 +114,7 @@ class Workers:
         return len(self._by_address)
 
     def load(self, connection: psycopg.Connection, addresses: Iterable[str]) -> None:
-        """Reads the lifetimes and lanes of the addresses that aren't known yet."""
+        """Reads the lifetimes and lanes of unknown addresses."""
         unknown = sorted({address for address in addresses if address not in self._by_address})
         if not unknown:
             return
@@ -134,10 +136,10 @@ class Workers:
     def seen(self, seen: WorkerSeen) -> None:
         lifetimes = self._by_address[clean_name(seen.address)]
         if lifetimes and math.isinf(lifetimes[-1].ended):
-            if lifetimes[-1].take(seen):
+            if lifetimes[-1].update(seen):
                 self._change(lifetimes[-1])
         else:
-            self._open(clean_name(seen.address), seen.time).take(seen)
+            self._open(clean_name(seen.address), seen.time).update(seen)
 
     def gone(self, gone: WorkerGone) -> None:
         for lifetime in self._by_address[clean_name(gone.address)][-1:]:
@@ -160,11 +162,24 @@ class Workers:
                 return lifetime
         return None
 
+    def ids_at(self, addresses: Coded, times: Times) -> Array:
+        """The id of the lifetime that each record belongs to; 0: none."""
+        found = [self._by_address[address] if address else [] for address in addresses.values]
+        if any(len(lifetimes) > 1 for lifetimes in found):
+            return np.fromiter(map(self._id_at, addresses.per_row(), times.tolist()), np.int32, len(times))
+        ids = np.array([lifetimes[0].id if lifetimes else 0 for lifetimes in found], np.int32)
+        ends = np.array([lifetimes[0].ended + GRACE if lifetimes else 0.0 for lifetimes in found])
+        return np.where(times < ends[addresses.codes], ids[addresses.codes], 0)
+
+    def _id_at(self, address: str, time: float) -> int:
+        lifetime = self.find(address, time) if address else None
+        return lifetime.id if lifetime is not None else 0
+
     def at(self, address: str, time: float) -> Lifetime:
-        """The lifetime that a record of `time` belongs to; opens one where there is none."""
+        """The lifetime that a record of `time` belongs to. Opens one if there is none."""
         lifetime = self.find(address, time) or self._open(address, time)
         if time < lifetime.started and lifetime is self._by_address[address][0]:
-            # a worker is first seen a little after it started
+            # a worker is seen shortly after its start
             lifetime.started = time
             self._change(lifetime)
         return lifetime
@@ -258,7 +273,7 @@ class Saved:
 
 
 def all_alive(lifetimes: Iterable[Lifetime], times: Times) -> bool:
-    """Whether each of the lifetimes holds each of the times: that is quickly seen, and usual."""
+    """Whether all of the times lie within each of the lifetimes, which is the rule."""
     if not len(times):
         return True
     first, last = times.min(), times.max()
@@ -267,7 +282,7 @@ def all_alive(lifetimes: Iterable[Lifetime], times: Times) -> bool:
 
 def _values(lifetime: Lifetime) -> tuple[Any, ...]:
     return (
-        from_seconds(lifetime.started),
+        _time(lifetime.started),
         lifetime.name,
         lifetime.host,
         lifetime.nthreads,
@@ -275,6 +290,10 @@ def _values(lifetime: Lifetime) -> tuple[Any, ...]:
         lifetime.resources,
         lifetime.detail,
         lifetime.status,
-        None if math.isinf(lifetime.ended) else from_seconds(lifetime.ended),
+        None if math.isinf(lifetime.ended) else _time(lifetime.ended),
         lifetime.end_reason,
     )
+
+
+def _time(seconds: float) -> datetime:
+    return from_seconds(seconds)

@@ -1,17 +1,16 @@
-"""Interns the names of prefixes, groups and types: each is stored once a cluster, and referred to by id."""
+"""Interns names of prefixes, groups and types: each is stored once per cluster and referred to by id."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Any, LiteralString
+from dataclasses import dataclass, field
+from typing import Any
 
 import psycopg
 from distributed.utils import color_of
 from psycopg import sql
 
-from observatory.store.ingest.validated import Spans
 from observatory.store.texts import clean_name
 
 
@@ -29,8 +28,18 @@ class Prefix(Name):
         return {"id": self.id, "name": self.text, "color": color_of(self.text)}
 
 
+@dataclass(slots=True)
+class NewNames:
+    """Names of a batch, as their source wrote them."""
+
+    prefixes: set[str] = field(default_factory=set)
+    groups: dict[str, str] = field(default_factory=dict)
+    """with their prefixes"""
+    typenames: set[str] = field(default_factory=set)
+
+
 class Names:
-    """The interned names of one cluster, by the text that came in."""
+    """The interned names of one cluster, by the text that their source wrote."""
 
     def __init__(self, cluster: int) -> None:
         self.cluster = cluster
@@ -41,20 +50,21 @@ class Names:
     def __len__(self) -> int:
         return len(self.prefixes) + len(self.groups) + len(self.typenames)
 
-    def intern(self, connection: psycopg.Connection, spans: Spans) -> list[Prefix]:
-        """Makes every name of `spans` known; returns the prefixes that are new to the store."""
-        if not len(spans):
-            return []
-        new_prefixes = self.intern_prefixes(connection, set(spans.prefixes))
-        self.intern_groups(connection, dict(zip(spans.groups, spans.prefixes, strict=True)))
-        typenames = set(spans.typenames) - self.typenames.keys()
+    def table(self, name: str) -> Mapping[str, Name]:
+        """The known names of task_group, prefix or typename."""
+        return {"task_group": self.groups, "prefix": self.prefixes, "typename": self.typenames}[name]
+
+    def intern(self, connection: psycopg.Connection, new: NewNames) -> list[Prefix]:
+        """Makes the names known; returns the prefixes that are new to the store."""
+        added = self._intern_prefixes(connection, new.prefixes | set(new.groups.values()))
+        self._intern_groups(connection, new.groups)
+        typenames = new.typenames - self.typenames.keys()
         if typenames:
             columns: dict[str, dict[str, Any]] = {name: {} for name in map(clean_name, typenames)}
             self._intern(connection, "typename", self.typenames, typenames, columns)
-        return new_prefixes
+        return added
 
-    def intern_prefixes(self, connection: psycopg.Connection, wanted: AbstractSet[str]) -> list[Prefix]:
-        """Makes the prefixes known; returns those that are new to the store."""
+    def _intern_prefixes(self, connection: psycopg.Connection, wanted: AbstractSet[str]) -> list[Prefix]:
         prefixes = wanted - self.prefixes.keys()
         if not prefixes:
             return []
@@ -62,8 +72,8 @@ class Names:
         new = self._intern(connection, "prefix", self.prefixes, prefixes, columns)
         return [Prefix(name.id, name.text) for name in new]
 
-    def intern_groups(self, connection: psycopg.Connection, prefix_of: Mapping[str, str]) -> None:
-        """Makes groups known, whose prefixes are."""
+    def _intern_groups(self, connection: psycopg.Connection, prefix_of: Mapping[str, str]) -> None:
+        """Groups whose prefixes are known."""
         groups = prefix_of.keys() - self.groups.keys()
         if groups:
             columns = {
@@ -74,7 +84,7 @@ class Names:
     def _intern(
         self,
         connection: psycopg.Connection,
-        table: LiteralString,
+        table: str,
         known: dict[str, Name],
         wanted: Iterable[str],
         columns: Mapping[str, Mapping[str, Any]],

@@ -1,4 +1,4 @@
-"""Tells open pages what was committed: the blocks of docs/blocks.md, over Channels."""
+"""Publishes what was committed to open pages: the blocks of docs/blocks.md, over Channels."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from channels.layers import get_channel_layer
 from prometheus_client import Counter
 
 from observatory.store.ingest.committed import (
-    Array,
     Committed,
     Item,
-    LiveSample,
-    StoredEvent,
-    StoredProfile,
+    LiveSamples,
+    StoredEvents,
+    StoredProfiles,
     StoredSpans,
 )
 from observatory.store.ingest.intervals import Intervals
-from observatory.wire.blocks import Column, encode, number_column, text_column
+from observatory.store.ingest.records import Array
+from observatory.wire.blocks import Column, encode
 from observatory.wire.layers import ALL, BAND, OF_WORKERS, SPANS, band_layer
 
 log = logging.getLogger(__name__)
@@ -33,10 +33,20 @@ SPANS_PER_BLOCK = 5_000
 STACKS_PER_BLOCK = 30_000
 """of 25 bytes"""
 GAP = 3.0
-"""usual intervals between two samples of a counter, beyond which its rate is unknown"""
+"""intervals between two samples of a counter beyond which its rate is unknown"""
 
-Bin = tuple[int, float, float, float, float, float, int]
+Bins = dict[str, Array]
 """the columns of a block of kind bin"""
+BIN_TYPES = {
+    "series": "u32",
+    "time": "f64",
+    "min": "f64",
+    "max": "f64",
+    "mean": "f64",
+    "last": "f64",
+    "count": "u32",
+}
+NUMPY = {"u32": np.uint32, "i32": np.int32, "u8": np.uint8, "f64": np.float64}
 
 LOST = Counter("observatory_live_frames_lost_total", "Frames of live blocks that open pages didn't get")
 
@@ -49,16 +59,16 @@ def group_of(cluster: int) -> str:
 async def publish(
     committed: Committed, status: Mapping[str, Any] | None = None, intervals: Intervals | None = None
 ) -> None:
-    """Sends the frames of a committed batch; what can't be sent is logged and counted in LOST.
+    """Sends the frames of a committed batch. Errors are logged, and the lost frames counted in LOST.
 
-    `status` is what Django knows for the extent's block: ended (seconds or None), end_reason, stream.
+    `status` has the values of the extent's block from Django: ended (seconds or None), end_reason, stream.
     """
     sent = list(frames(committed, status or {}, intervals or Intervals()))
     layer = get_channel_layer()
     for number, data in enumerate(sent):
         try:
             await layer.group_send(group_of(committed.extent.cluster), {"type": "live.frame", "data": data})
-        except Exception as error:  # whatever the broker's client raises: what is stored stays stored
+        except Exception as error:  # whatever the broker's client raises: the batch is stored
             LOST.inc(len(sent) - number)
             _delivery.failed(error)
             return
@@ -91,16 +101,18 @@ def joined(parts: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(frame)
 
 
-def rate(sample: LiveSample, interval: float) -> float | None:
-    """A counter's growth per second since the sample before; None where that isn't known.
+def rates(samples: LiveSamples, intervals: Intervals) -> Array:
+    """The values to draw. Of a counter: its growth per second since the sample before, nan if unknown.
 
     A counter that fell was reset (its process restarted) and has grown from 0.
     """
-    elapsed = sample.time - sample.previous_time
-    if not 0 < elapsed <= GAP * interval:
-        return None
-    grown = sample.value - sample.previous_value
-    return (grown if grown >= 0 else sample.value) / elapsed
+    elapsed = samples.time - samples.previous_time
+    grown = samples.value - samples.previous_value
+    gap = GAP * samples.metric.numbers(intervals.of, np.float64)  # type: ignore[arg-type]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.where(grown >= 0, grown, samples.value) / elapsed
+        rate[~((elapsed > 0) & (elapsed <= gap))] = np.nan
+    return np.where(samples.counter, rate, samples.value)
 
 
 def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Intervals) -> Iterator[bytes]:
@@ -118,11 +130,13 @@ def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Interval
         for band, rows in _by_band(committed.spans):
             for start in range(0, len(rows), SPANS_PER_BLOCK):
                 yield _span_block(committed.spans, rows[start : start + SPANS_PER_BLOCK], band)
-    yield from _bin_blocks(committed, intervals)
-    if committed.events:
+    if committed.samples is not None:
+        yield from _bin_blocks(committed.samples, committed.extent.workers > BAND, intervals)
+    if committed.events is not None:
         yield _event_block(committed.events)
-    for start in range(0, len(committed.profile), STACKS_PER_BLOCK):
-        yield _profile_block(committed.profile[start : start + STACKS_PER_BLOCK])
+    if committed.profiles is not None:
+        for start in range(0, len(committed.profiles), STACKS_PER_BLOCK):
+            yield _profile_block(committed.profiles, slice(start, start + STACKS_PER_BLOCK))
     extent = committed.extent
     known = {"ended": None, "end_reason": "", "stream": "unknown", **status}
     yield encode(
@@ -144,10 +158,7 @@ def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Interval
 
 
 def _by_band(spans: StoredSpans) -> Iterator[tuple[int, Array]]:
-    """Each band of workers that is in it, with its rows."""
-    if spans.band is None:
-        yield 0, np.arange(len(spans))
-        return
+    """Each band of workers with spans, and the positions of these."""
     for band in np.unique(spans.band).tolist():
         yield band, np.flatnonzero(spans.band == band)
 
@@ -161,78 +172,91 @@ def _span_block(spans: StoredSpans, rows: Array, band: int) -> bytes:
         Column("start", "f64", spans.start[rows]),
         Column("stop", "f64", spans.stop[rows]),
         Column("nbytes", "f64", spans.nbytes[rows]),
-        text_column("key", [spans.keys[row] for row in rows.tolist()]),
-        text_column("typename", [spans.typenames[row] for row in rows.tolist()]),
+        spans.key.block_column("key", rows),
+        spans.typename.block_column("typename", rows),
     ]
     return encode("span", len(rows), columns, {"layer": band_layer(SPANS, band)})
 
 
-def _bin_blocks(committed: Committed, intervals: Intervals) -> Iterator[bytes]:
-    """Of each band of each layer; where there are several bands, of all workers together too."""
-    layers: dict[str, list[Bin]] = {}
-    together: dict[str, dict[int, list[Bin]]] = {}
-    is_large = committed.extent.workers > BAND
-    for sample in committed.samples:
-        value = rate(sample, intervals.of(sample.metric)) if sample.counter else sample.value
-        if value is None:
-            continue
-        drawn = (sample.series, sample.time, value, value, value, value, 1)
-        layers.setdefault(band_layer(sample.layer, sample.band), []).append(drawn)
-        if is_large and sample.layer in OF_WORKERS:
-            together.setdefault(f"{sample.layer}.{ALL}", {}).setdefault(sample.first, []).append(drawn)
-    for layer, bins in layers.items():
-        yield _bin_block(layer, bins)
-    for layer, by_series in together.items():
-        yield _bin_block(layer, [_sum(series, bins) for series, bins in by_series.items()])
+def _bin_blocks(samples: LiveSamples, is_large: bool, intervals: Intervals) -> Iterator[bytes]:
+    """Of each band of each layer; of a large cluster, of all workers together too."""
+    values = rates(samples, intervals)
+    known = ~samples.counter | ~np.isnan(values)
+    for number, layer in enumerate(samples.layer.values):
+        of_layer = known & (samples.layer.codes == number)
+        for band in np.unique(samples.band[of_layer]).tolist():
+            rows = np.flatnonzero(of_layer & (samples.band == band))
+            yield _bin_block(band_layer(layer, band), _bins(samples, values, rows))
+    for layer in OF_WORKERS if is_large else ():
+        of_layer = known & samples.layer.numbers(lambda name: name == layer, np.bool_)  # noqa: B023
+        if of_layer.any():
+            yield _bin_block(f"{layer}.{ALL}", _sums(samples, values, np.flatnonzero(of_layer)))
 
 
-def _sum(series: int, bins: list[Bin]) -> Bin:
-    """What several workers told in one batch, as one bin."""
-    _, time, least, most, mean, last, count = zip(*bins, strict=True)
-    newest = time.index(max(time))
-    return series, time[newest], min(least), max(most), sum(mean) / len(bins), last[newest], sum(count)
+def _bins(samples: LiveSamples, values: Array, rows: Array) -> Bins:
+    """Each sample as a bin of its own."""
+    drawn = values[rows]
+    return {
+        "series": samples.series[rows],
+        "time": samples.time[rows],
+        **dict.fromkeys(("min", "max", "mean", "last"), drawn),
+        "count": np.ones(len(rows)),
+    }
 
 
-def _bin_block(layer: str, bins: list[Bin]) -> bytes:
-    series, time, least, most, mean, last, count = zip(*bins, strict=True)
+def _sums(samples: LiveSamples, values: Array, rows: Array) -> Bins:
+    """The samples of the same metric and labels of all workers as one bin."""
+    order = rows[np.lexsort((-rows, samples.time[rows], samples.first[rows]))]
+    series, starts, counts = np.unique(samples.first[order], return_index=True, return_counts=True)
+    newest = order[starts + counts - 1]
+    drawn = values[order]
+    return {
+        "series": series,
+        "time": samples.time[newest],
+        "min": np.minimum.reduceat(drawn, starts),
+        "max": np.maximum.reduceat(drawn, starts),
+        "mean": np.add.reduceat(drawn, starts) / counts,
+        "last": values[newest],
+        "count": counts,
+    }
+
+
+def _bin_block(layer: str, bins: Bins) -> bytes:
+    columns = [_column(name, type, bins[name]) for name, type in BIN_TYPES.items()]
+    return encode("bin", len(bins["time"]), columns, {"layer": layer})
+
+
+def _event_block(events: StoredEvents) -> bytes:
+    every = np.arange(len(events))
     columns = [
-        number_column("series", "u32", series),
-        number_column("time", "f64", time),
-        number_column("min", "f64", least),
-        number_column("max", "f64", most),
-        number_column("mean", "f64", mean),
-        number_column("last", "f64", last),
-        number_column("count", "u32", count),
-    ]
-    return encode("bin", len(bins), columns, {"layer": layer})
-
-
-def _event_block(events: list[StoredEvent]) -> bytes:
-    columns = [
-        number_column("time", "f64", [event.time for event in events]),
-        number_column("worker", "i32", [event.worker for event in events]),
-        text_column("kind", [event.kind for event in events]),
-        text_column("message", [event.message for event in events]),
-        text_column("detail", [event.detail for event in events]),
+        _column("time", "f64", events.time),
+        _column("worker", "i32", events.worker),
+        events.kind.block_column("kind", every),
+        events.message.block_column("message", every),
+        events.detail.block_column("detail", every),
     ]
     return encode("event", len(events), columns)
 
 
-def _profile_block(rows: list[StoredProfile]) -> bytes:
+def _profile_block(profiles: StoredProfiles, rows: slice) -> bytes:
     columns = [
-        number_column("time", "f64", [row.time for row in rows]),
-        number_column("worker", "i32", [row.worker for row in rows]),
-        number_column("prefix", "u32", [row.prefix for row in rows]),
-        number_column("source", "u8", [row.source for row in rows]),
-        number_column("stack", "u32", [row.stack for row in rows]),
-        number_column("count", "u32", [row.count for row in rows]),
+        _column("time", "f64", profiles.time[rows]),
+        _column("worker", "i32", profiles.worker[rows]),
+        _column("prefix", "u32", profiles.prefix[rows]),
+        _column("source", "u8", profiles.source[rows]),
+        _column("stack", "u32", profiles.stack[rows]),
+        _column("count", "u32", profiles.count[rows]),
     ]
-    return encode("profile", len(rows), columns)
+    return encode("profile", len(profiles.time[rows]), columns)
+
+
+def _column(name: str, type: str, values: Array) -> Column:
+    return Column(name, type, np.ascontiguousarray(values, NUMPY[type]))
 
 
 @dataclass(slots=True)
 class _Delivery:
-    """Says once that the broker went away, and once that it is back."""
+    """Logs once that the broker is unreachable, and once that it is back."""
 
     broken: bool = False
 

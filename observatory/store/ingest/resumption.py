@@ -1,4 +1,4 @@
-"""What a collector has to know of a cluster that another one observed before."""
+"""Reads the state of a cluster that another collector observed before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from observatory.wire.records import MetricType, Series
 
 
 def open_workers(cluster: int) -> list[str]:
-    """The addresses of workers whose lifetimes nobody has ended. Raises psycopg.OperationalError."""
+    """The addresses of workers whose lifetimes are open. Raises psycopg.OperationalError."""
     with connect() as connection:
         query = "SELECT address FROM worker WHERE cluster_id = %s AND ended IS NULL"
         return [address for (address,) in connection.execute(query, [cluster])]

@@ -13,7 +13,7 @@ from uuid import UUID
 import psycopg
 
 from observatory.store.ingest.lifetimes import Lifetime, Workers, all_alive
-from observatory.store.ingest.validated import Samples
+from observatory.store.ingest.records import Coded, Times
 from observatory.store.texts import clean_json, clean_name
 from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import MetricType, Series
@@ -22,8 +22,8 @@ LIFETIME = attrgetter("lifetime")
 
 
 @dataclass(slots=True, eq=False)
-class Known:
-    """A series that the writer met."""
+class KnownSeries:
+    """A series that the writer knows."""
 
     series: Series
     lifetime: Lifetime | None
@@ -44,7 +44,7 @@ class Known:
 
     @property
     def identity(self) -> UUID:
-        """Stands for metric, labels and worker in the table's key, whatever their length."""
+        """A hash of metric, labels and worker, the unique key of the table."""
         return series_identity(self.lifetime.id if self.lifetime else 0, self.metric, self.labels)
 
     @property
@@ -70,35 +70,32 @@ class SeriesTable:
 
     def __init__(self, cluster: int) -> None:
         self.cluster = cluster
-        self._by_object: dict[int, Known] = {}
-        """by id() of the Series: a source that keeps its Series makes their lookup cheap"""
-        self._by_value: dict[Series, Known] = {}
-        self._new: list[Known] = []
+        self._by_object: dict[int, KnownSeries] = {}
+        """by id() of the Series, which is cheaper to look up than its value"""
+        self._by_value: dict[Series, KnownSeries] = {}
+        self._new: list[KnownSeries] = []
         self._firsts: dict[tuple[str, str], int] = {}
         """by metric and labels, of series that layers draw"""
 
     def __len__(self) -> int:
         return len(self._by_value)
 
-    def find(self, connection: psycopg.Connection, samples: Samples, workers: Workers) -> list[Known]:
-        """The series of each sample. Those that are new get their ids from `save`."""
-        # a Known keeps its Series: no other object has that id
-        known = list(map(self._by_object.get, map(id, samples.series)))
+    def find(self, connection: psycopg.Connection, series: Coded, times: Times, workers: Workers) -> Coded:
+        """The KnownSeries of each sample. New ones get their ids from `save`."""
+        # a KnownSeries keeps its Series: no other object has that id
+        known = list(map(self._by_object.get, map(id, series.values)))
         if None not in known:
-            found: list[Known] = known  # type: ignore[assignment]  # there is no None in it
-            lifetimes = set(map(LIFETIME, found)) - {None}
-            if all_alive(lifetimes, samples.times):
-                return found
-        workers.load(connection, map(clean_name, {series.worker for series in samples.series} - {""}))
-        return [
-            self._find(series, time, workers)
-            for series, time in zip(samples.series, samples.times.tolist(), strict=True)
-        ]
+            lifetimes = set(map(LIFETIME, known)) - {None}
+            if all_alive(lifetimes, times):
+                return Coded(known, series.codes)
+        workers.load(connection, map(clean_name, {one.worker for one in series.values} - {""}))
+        rows = zip(series.per_row(), times.tolist(), strict=True)
+        return Coded.of_rows([self._find(one, time, workers) for one, time in rows])
 
-    def save(self, connection: psycopg.Connection) -> list[Known]:
-        """Stores the new series (their lifetimes have to be stored); returns those that the store had not."""
+    def save(self, connection: psycopg.Connection) -> list[KnownSeries]:
+        """Stores the new series, whose lifetimes are stored; returns those that are new to the store."""
         new, self._new = self._new, []
-        by_identity: dict[UUID, list[Known]] = {}
+        by_identity: dict[UUID, list[KnownSeries]] = {}
         for known in new:
             by_identity.setdefault(known.identity, []).append(known)
         ids = self._read(connection, list(by_identity))
@@ -125,7 +122,7 @@ class SeriesTable:
                 known.first = self._first(connection, known) if known.layer else known.id
         return [by_identity[identity][0] for identity in missing]
 
-    def _first(self, connection: psycopg.Connection, known: Known) -> int:
+    def _first(self, connection: psycopg.Connection, known: KnownSeries) -> int:
         if known.lifetime is None:
             return known.id
         kind = (known.metric, known.labels)
@@ -138,13 +135,13 @@ class SeriesTable:
             self._firsts[kind] = row[0] if row else known.id
         return self._firsts[kind]
 
-    def _find(self, series: Series, time: float, workers: Workers) -> Known:
+    def _find(self, series: Series, time: float, workers: Workers) -> KnownSeries:
         lifetime = workers.at(clean_name(series.worker), time) if series.worker else None
         known = self._by_value.get(series)
         if known is None or known.lifetime is not lifetime:
             if known is not None:
                 self._by_object.pop(id(known.series), None)
-            known = self._by_value[series] = Known(series, lifetime, LAYER_OF_METRIC.get(series.metric))
+            known = self._by_value[series] = KnownSeries(series, lifetime, LAYER_OF_METRIC.get(series.metric))
             self._new.append(known)
         elif known.series is not series:
             self._by_object.pop(id(known.series), None)
@@ -160,6 +157,6 @@ class SeriesTable:
 
 
 def series_identity(worker: int, metric: str, labels: str) -> UUID:
-    """Of cleaned ones; worker 0: the scheduler or the cluster."""
+    """Of a clean metric and labels; worker 0: the scheduler or the cluster."""
     text = json.dumps([worker, metric, labels], separators=(",", ":"))
     return UUID(bytes=hashlib.blake2b(text.encode(), digest_size=16).digest())

@@ -1,216 +1,117 @@
-"""What of a batch the tables can hold, as columns: most of the writer's work is done a column at a time."""
+"""Validates a batch: what is left are records that the tables can hold."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from observatory.store.schema.time_series import EVENT, RECORDED, SAMPLE, SPAN, TimeSeries
-from observatory.store.texts import LARGEST_INTEGER
+from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.reading_blocks import EARLIEST
+from observatory.store.ingest.records import Array, Records, Times
+from observatory.store.schema.time_series import TimeSeries, table_of
 from observatory.store.times import from_seconds
 from observatory.wire.event_kinds import FROM_COLLECTOR
 from observatory.wire.head import Head
-from observatory.wire.kinds import KINDS
-from observatory.wire.records import (
-    Batch,
-    Event,
-    OpenedRun,
-    Sample,
-    Series,
-    Span,
-    WorkerGone,
-    WorkerSeen,
-    is_time,
-)
+from observatory.wire.records import ClientRun, Series, WorkerGone, WorkerSeen, is_time
 
-Times = npt.NDArray[np.float64]
-Timed = TypeVar("Timed", Sample, Event, WorkerSeen, WorkerGone, OpenedRun)
+Timed = TypeVar("Timed", WorkerSeen, WorkerGone, ClientRun)
 
-OURS = "observatory_"
-"""what the names of metrics begin with that an agent and the collector both tell"""
-EARLIEST = 946_684_800.0
-"""as wire.records.is_time"""
+AGENTS_METRICS = "observatory_"
+"""the prefix of the metrics that agents and the collector both report"""
 DAY = 86_400
+NO_TIMES: Times = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
-    """Times are seconds."""
-
-    workers: Sequence[str]
-    threads: Sequence[int]
-    keys: Sequence[str]
-    prefixes: Sequence[str]
-    groups: Sequence[str]
-    typenames: Sequence[str]
-    actions: npt.NDArray[np.uint8]
-    statuses: npt.NDArray[np.uint8]
-    nbytes: npt.NDArray[np.int64]
-    starts: Times
-    stops: Times
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-
-@dataclass(frozen=True, slots=True)
-class Samples:
-    series: Sequence[Series]
-    times: Times
-    values: npt.NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.series)
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The records of a batch whose times and numbers are reasonable."""
+class ValidatedBatch:
+    """The records of a batch with valid times and numbers. No kind is empty."""
 
     cluster: int
+    records: Mapping[str, Records]
+    """by kind"""
+    workers: Sequence[WorkerSeen]
+    gone: Sequence[WorkerGone]
+    runs: Sequence[ClientRun]
     committed: float
     errors: int
-    workers: list[WorkerSeen]
-    gone: list[WorkerGone]
-    spans: Spans
-    samples: Samples
-    events: list[Event]
-    happened: Times
-    """of the events"""
-    rows: dict[str, list[tuple[Any, ...]]]
-    """by kind"""
-    runs: list[OpenedRun]
     head: Head | None
     refused: int
 
     def days(self) -> Iterator[tuple[TimeSeries, list[date]]]:
         """The days (UTC) that each table gets records of."""
-        tables = [(SPAN, self.spans.starts), (SAMPLE, self.samples.times), (EVENT, self.happened)]
-        tables += [(RECORDED[kind], self.times_of(kind)) for kind in self.rows]
-        for table, times in tables:
-            if len(times):
-                yield table, [from_seconds(day * DAY).date() for day in _days(times)]
+        for kind, records in self.records.items():
+            days = [from_seconds(day * DAY).date() for day in _days(records.times)]
+            yield table_of(kind), days
 
-    def times_of(self, kind: str) -> Times:
-        """Of the rows of a kind."""
-        index = KINDS[kind].time_index
-        return np.array([row[index] for row in self.rows.get(kind, ())], np.float64)
+    def count(self, kind: str) -> int:
+        return len(self.records[kind]) if kind in self.records else 0
 
-    def by_stock(self) -> Accepted:
-        """What of a scraped batch no agent tells: what the collector alone sees, Prometheus' own metrics."""
-        kept = [event for event in self.events if event.kind in FROM_COLLECTOR]
-        series, times, values = self.samples.series, self.samples.times, self.samples.values
-        scraped = [index for index, known in enumerate(series) if not known.metric.startswith(OURS)]
-        return replace(
-            self,
-            workers=[],
-            gone=[],
-            spans=NO_SPANS,
-            errors=0,
-            samples=Samples([series[index] for index in scraped], times[scraped], values[scraped]),
-            events=kept,
-            happened=np.array([event.time for event in kept], np.float64),
-        )
+    def times(self, kind: str) -> Times:
+        """Of the records of a kind."""
+        return self.records[kind].times if kind in self.records else NO_TIMES
 
-    def after_stock(self, since: float) -> Accepted:
-        """What of an agent's batch the stock event stream, which was there before it, hasn't told."""
-        spans = self.spans
-        if not len(spans) or spans.stops.min() >= since:
+    def stops(self, kind: str) -> Times:
+        return self.records[kind].stops if kind in self.records else NO_TIMES
+
+    def without_agents_records(self) -> ValidatedBatch:
+        """The part of a scraped batch that agents don't report: own events, Prometheus' own metrics."""
+        kept: dict[str, Records] = {}
+        if "event" in self.records:
+            events = self.records["event"]
+            own = events.coded("kind").numbers(lambda kind: kind in FROM_COLLECTOR, np.bool_)
+            kept["event"] = events.where(own)
+        if "sample" in self.records:
+            samples = self.records["sample"]
+            kept["sample"] = samples.where(samples.coded("series").numbers(_is_prometheus, np.bool_))
+        return replace(self, records=_not_empty(kept), workers=(), gone=(), errors=0)
+
+    def without_earlier_spans(self, since: float) -> ValidatedBatch:
+        """Without the spans that ended before `since`: the event stream has reported them."""
+        if not (self.stops("span") < since).any():
             return self
-        keep = np.flatnonzero(spans.stops >= since)
-
-        def chosen(column: Any) -> Any:
-            return column[keep] if isinstance(column, np.ndarray) else [column[index] for index in keep]
-
-        return replace(self, spans=Spans(*(chosen(getattr(spans, found.name)) for found in fields(Spans))))
+        spans = self.records["span"]
+        return replace(self, records=_not_empty({**self.records, "span": spans.where(spans.stops >= since)}))
 
 
-def accept(batch: Batch, latest: float) -> Accepted:
+def validate(batch: Batch, latest: float) -> ValidatedBatch:
     """Leaves out records before 2000 or after `latest` (seconds), and those with numbers beyond 64 bits."""
-    spans, samples = _spans(batch.spans, latest), _samples(batch.samples, latest)
-    events = _in_time(batch.events, latest)
-    rows = {kind: found for kind in batch.rows if (found := _rows_in_time(kind, batch.rows[kind], latest))}
+    records = _not_empty({kind: _valid(some, latest) for kind, some in batch.records.items()})
     workers, gone = _in_time(batch.workers, latest), _in_time(batch.gone, latest)
     runs = _in_time(batch.runs, latest)
-    return Accepted(
+    valid = len(workers) + len(gone) + len(runs) + sum(map(len, records.values()))
+    return ValidatedBatch(
         cluster=batch.cluster,
-        committed=batch.committed if is_time(batch.committed) and batch.committed < latest else 0.0,
-        errors=max(batch.errors, 0),
+        records=records,
         workers=workers,
         gone=gone,
-        spans=spans,
-        samples=samples,
-        events=events,
-        happened=np.array([event.time for event in events], np.float64),
-        rows=rows,
         runs=runs,
+        committed=batch.committed if is_time(batch.committed) and batch.committed < latest else 0.0,
+        errors=max(batch.errors, 0),
         head=batch.head,
-        refused=len(batch)
-        - (len(spans) + len(samples) + len(events) + len(workers) + len(gone) + len(runs))
-        - sum(map(len, rows.values())),
+        refused=len(batch) - valid,
     )
 
 
-def _spans(records: Sequence[Span], latest: float) -> Spans:
-    if not records:
-        return NO_SPANS
-    try:
-        found = _span_columns(records)
-        # a thread is an int8 in the store
-        np.array(found.threads, np.int64)
-        good = (found.starts > EARLIEST) & (found.starts <= found.stops) & (found.stops < latest)
-        if np.all(good & (found.nbytes >= 0)):
-            return found
-    except OverflowError:
-        pass
-    return _span_columns(
-        [
-            span
-            for span in records
-            if EARLIEST < span.start <= span.stop < latest
-            and -LARGEST_INTEGER <= span.thread <= LARGEST_INTEGER
-            and 0 <= span.nbytes <= LARGEST_INTEGER
-        ]
-    )
+def _valid(records: Records, latest: float) -> Records:
+    kind = records.kind
+    times = records.times
+    good: Array = (times > EARLIEST) & (times < latest)
+    if kind.stop and kind.clips_stop:
+        records = records.changed(**{kind.stop: np.maximum(times, records.stops)})
+    elif kind.stop:
+        good &= (times <= records.stops) & (records.stops < latest)
+    if kind.name == "span":
+        sizes = records.numbers("nbytes")
+        good &= (sizes >= 0) & (sizes < 2**63)
+    return records.where(good)
 
 
-def _span_columns(records: Sequence[Span]) -> Spans:
-    # a list of each field, as a tuple of each record would wake the garbage collector
-    return Spans(
-        workers=[span.worker for span in records],
-        threads=[span.thread for span in records],
-        keys=[span.key for span in records],
-        prefixes=[span.prefix for span in records],
-        groups=[span.group for span in records],
-        typenames=[span.typename for span in records],
-        actions=np.frombuffer(bytes([span.action for span in records]), np.uint8),
-        statuses=np.frombuffer(bytes([span.status for span in records]), np.uint8),
-        nbytes=np.array([span.nbytes for span in records], np.int64),
-        starts=np.array([span.start for span in records], np.float64),
-        stops=np.array([span.stop for span in records], np.float64),
-    )
-
-
-def _samples(records: Sequence[Sample], latest: float) -> Samples:
-    if not records:
-        return NO_SAMPLES
-    found = _sample_columns(records)
-    if np.all((found.times > EARLIEST) & (found.times < latest)):
-        return found
-    return _sample_columns(_in_time(records, latest))
-
-
-def _sample_columns(records: Sequence[Sample]) -> Samples:
-    return Samples(
-        series=[sample.series for sample in records],
-        times=np.array([sample.time for sample in records], np.float64),
-        values=np.array([sample.value for sample in records], np.float64),
-    )
+def _not_empty(records: Mapping[str, Records]) -> dict[str, Records]:
+    return {kind: some for kind, some in records.items() if len(some)}
 
 
 def _days(times: Times) -> set[int]:
@@ -219,13 +120,9 @@ def _days(times: Times) -> set[int]:
     return {first} if first == last else set((times // DAY).astype(np.int64).tolist())
 
 
-def _in_time(records: Collection[Timed], latest: float) -> list[Timed]:
+def _in_time(records: Sequence[Timed], latest: float) -> list[Timed]:
     return [record for record in records if EARLIEST < record.time < latest]
 
 
-def _rows_in_time(kind: str, rows: list[tuple[Any, ...]], latest: float) -> list[tuple[Any, ...]]:
-    index = KINDS[kind].time_index
-    return [row for row in rows if EARLIEST < row[index] < latest]
-
-
-NO_SPANS, NO_SAMPLES = _span_columns([]), _sample_columns([])
+def _is_prometheus(series: Series) -> bool:
+    return not series.metric.startswith(AGENTS_METRICS)

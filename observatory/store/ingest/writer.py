@@ -3,42 +3,49 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import psycopg
 
-from observatory.store.connection import connect
+from observatory.store.connection import connect, transaction_with
 from observatory.store.engines import Engine, choose
-from observatory.store.ingest.agent_rows import Recorder
-from observatory.store.ingest.agents import arrive, rules, take_over
-from observatory.store.ingest.client_runs import note
+from observatory.store.ingest import extent_update
+from observatory.store.ingest.agents import LOCK, delete_scraped, has_agent, registered, registration
+from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.client_runs import store_client_runs
 from observatory.store.ingest.committed import Committed
-from observatory.store.ingest.extent_update import add_workers, drop_built, grow, newest
-from observatory.store.ingest.known_cluster import Cluster
+from observatory.store.ingest.extent_update import (
+    ExtentUpdate,
+    add_workers,
+    delete_changed_tiles,
+    newest,
+    update_extent,
+)
+from observatory.store.ingest.known_cluster import KnownCluster
 from observatory.store.ingest.late import note_late
-from observatory.store.ingest.rows import copy_events, copy_samples, copy_spans
-from observatory.store.ingest.validated import Accepted, accept
+from observatory.store.ingest.live import live_events, live_profiles, live_samples, live_spans
+from observatory.store.ingest.references import References
+from observatory.store.ingest.validated import ValidatedBatch, validate
 from observatory.store.queries.extents import read_extent
-from observatory.wire.records import Batch
 
 FUTURE = 86_400.0
 """seconds ahead of our clock at which a record's time is taken for a mistake"""
 MAXIMUM_KNOWN = 500_000
-"""interned things of one cluster that are remembered; beyond it they are read from the store again"""
+"""names and references of one cluster that are remembered; beyond it they are read from the store again"""
 MAXIMUM_CLUSTERS = 1_000
 OUTCOME_TIMEOUT = 5.0
-"""seconds that a transaction whose connection broke may go on"""
+"""seconds to wait for the end of a transaction whose connection broke"""
 
 
 class Overtaken(Exception):
-    """Another writer was there since, so that what was remembered of the cluster may not hold."""
+    """Another writer wrote since: what was remembered of the cluster may be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """A batch whose transaction may be committed: the connection broke before the answer came."""
+class UnknownOutcome:
+    """A batch whose transaction may be committed: the connection broke before the answer arrived."""
 
     batch: Batch
     committed: Committed
@@ -46,13 +53,13 @@ class Doubt:
 
 
 class Writer:
-    """Stores batches. For one thread; use it in a `with`. Connects when it is needed, again when it broke."""
+    """Stores batches. For one thread; use it in a `with`. Connects when needed, and again after an error."""
 
     def __init__(self) -> None:
         self._connection: psycopg.Connection | None = None
         self._engine: Engine | None = None
-        self._clusters: dict[int, Cluster] = {}
-        self._doubts: dict[int, Doubt] = {}
+        self._clusters: dict[int, KnownCluster] = {}
+        self._unknown: dict[int, UnknownOutcome] = {}
         """by cluster"""
 
     def __enter__(self) -> Self:
@@ -77,14 +84,14 @@ class Writer:
         try:
             return self._write_twice(batch)
         except Overtaken:
-            # the cluster is forgotten: nothing is taken for known this time
+            # the cluster was forgotten: everything is read from the store this time
             return self._write_twice(batch)
 
     def _write_twice(self, batch: Batch) -> Committed:
         try:
             return self._write(batch)
         except psycopg.errors.CheckViolation:
-            # retention dropped a partition that we had made ready
+            # retention dropped a partition that was prepared
             self._ready().forget()
         except psycopg.OperationalError:
             if self._connection is None or not self._connection.closed:
@@ -97,18 +104,18 @@ class Writer:
         assert connection is not None
         if (settled := self._settle(connection, batch)) is not None:
             return settled
-        accepted = accept(batch, time.time() + FUTURE)
-        for table, days in accepted.days():
+        validated = validate(batch, time.time() + FUTURE)
+        for table, days in validated.days():
             engine.prepare(connection, table, days)
         outcome: tuple[Committed, str] | None = None
         try:
-            with connection.transaction():
-                outcome = self._store(connection, accepted)
+            with transaction_with(connection, *self._first_statement(validated)) as cursor:
+                outcome = self._store(connection, validated, cursor)
         except BaseException:
-            # ids that were given in a transaction that is rolled back don't exist
+            # the ids of a transaction that is rolled back don't exist
             self._clusters.pop(batch.cluster, None)
             if outcome is not None:
-                self._doubts[batch.cluster] = Doubt(batch, *outcome)
+                self._unknown[batch.cluster] = UnknownOutcome(batch, *outcome)
             raise
         return outcome[0]
 
@@ -120,86 +127,103 @@ class Writer:
         return self._engine
 
     def _settle(self, connection: psycopg.Connection, batch: Batch) -> Committed | None:
-        """What the batch's broken commit stored, if it did."""
-        doubt = self._doubts.get(batch.cluster)
-        if doubt is None:
+        """What the batch's broken commit stored, if it was committed."""
+        unknown = self._unknown.get(batch.cluster)
+        if unknown is None:
             return None
-        outcome = _outcome(connection, doubt.transaction) if doubt.batch is batch else None
-        del self._doubts[batch.cluster]
-        return doubt.committed if outcome == "committed" else None
+        outcome = _outcome(connection, unknown.transaction) if unknown.batch is batch else None
+        del self._unknown[batch.cluster]
+        return unknown.committed if outcome == "committed" else None
 
-    def _cluster(self, cluster: int, stamp: str) -> Cluster:
+    def _cluster(self, cluster: int, written_by: str) -> KnownCluster:
         known = self._clusters.get(cluster)
-        if known is None or known.stamp != stamp or len(known) > MAXIMUM_KNOWN:
+        if known is None or known.written_by != written_by or len(known) > MAXIMUM_KNOWN:
             if len(self._clusters) >= MAXIMUM_CLUSTERS:
                 self._clusters.clear()
-            known = self._clusters[cluster] = Cluster(cluster)
+            known = self._clusters[cluster] = KnownCluster(cluster)
         return known
 
-    def _store(self, connection: psycopg.Connection, accepted: Accepted) -> tuple[Committed, str]:
-        agent_rules = True
-        remembered = self._clusters.get(accepted.cluster)
-        is_stock = accepted.head is None and remembered is not None and remembered.is_stock
-        if accepted.head is not None:
-            arrival = arrive(connection, accepted.cluster, accepted.head, newest(accepted))
-            if arrival.already:
-                found = read_extent(connection, accepted.cluster)
-                assert found is not None, "an agent's batch was stored"
-                return Committed(found, already=True, agent_rules=True), _transaction(connection)
-            if arrival.is_joint:
-                if arrival.is_first:
-                    take_over(connection, self._ready(), accepted.cluster, accepted.head.since)
-                accepted = accepted.after_stock(accepted.head.since)
-        elif is_stock:
-            agent_rules = False
-        elif agent_rules := rules(connection, accepted.cluster):
-            accepted = accepted.by_stock()
-        growth = grow(connection, accepted)
-        if is_stock and remembered is not None and remembered.stamp != growth.stamp_before:
-            raise Overtaken  # an agent may be among them
-        cluster = self._cluster(accepted.cluster, growth.stamp_before)
-        cluster.stamp, cluster.is_stock = growth.stamp, not agent_rules
-        cluster.live_and_die(connection, accepted)
-        lanes = cluster.lanes_of(connection, accepted.spans)
-        series = cluster.series.find(connection, accepted.samples, cluster.workers)
+    def _first_statement(self, batch: ValidatedBatch) -> tuple[str, Any]:
+        """The first statement of the batch's transaction."""
+        if batch.head is not None:
+            return registration(batch.cluster, batch.head, newest(batch))
+        return extent_update.statement(batch) if self._is_scraped(batch) else (LOCK, [batch.cluster])
 
-        saved = cluster.workers.save(connection)
-        recorder = Recorder(connection, accepted, cluster.workers, cluster.names, cluster.stacks)
-        new_prefixes = cluster.names.intern(connection, accepted.spans) + recorder.intern()
-        new_series = cluster.series.save(connection)
-        spans = copy_spans(connection, accepted.cluster, accepted.spans, lanes, cluster.names)
-        samples = copy_samples(connection, accepted.cluster, accepted.samples, series)
-        events = copy_events(connection, accepted, cluster.workers)
-        recorder.store()
-        note(connection, accepted.cluster, accepted.runs)
-        note_late(connection, accepted, growth.committed_before)
-        if growth.late_before is not None:
-            drop_built(connection, accepted, growth.late_before)
-        opened = saved.opened
-        committed = Committed(
-            extent=add_workers(connection, accepted.cluster, opened) if opened else growth.extent,
-            agent_rules=agent_rules,
-            refused=accepted.refused,
-            workers=[lifetime.item() for lifetime in saved.lifetimes],
-            lanes=[lane.item() for lane in saved.lanes],
-            prefixes=[prefix.item() for prefix in new_prefixes],
-            series=[known.item() for known in new_series if known.layer],
-            spans=spans,
-            samples=samples,
-            events=events,
-            profile=recorder.profile,
-        )
-        return committed, growth.transaction
+    def _is_scraped(self, batch: ValidatedBatch) -> bool:
+        """Whether the batch was scraped, and no agent is known to report of its cluster."""
+        remembered = self._clusters.get(batch.cluster)
+        return batch.head is None and remembered is not None and remembered.is_scraped
+
+    def _store(
+        self, connection: psycopg.Connection, batch: ValidatedBatch, cursor: psycopg.Cursor
+    ) -> tuple[Committed, str]:
+        """Stores the batch; `cursor` has executed its first statement. Returns the transaction's id, too."""
+        remembered = self._clusters.get(batch.cluster)
+        if self._is_scraped(batch):
+            update = update_extent(cursor, batch)
+            if remembered is None or remembered.written_by != update.written_by_before:
+                raise Overtaken  # the other writer may be an agent's
+            is_reported = False
+        else:
+            if batch.head is not None:
+                is_reported = True
+                result = registered(cursor, batch.cluster, batch.head)
+                if result.already:
+                    found = read_extent(connection, batch.cluster)
+                    assert found is not None, "an agent's batch was stored"
+                    return Committed(found, already=True, agent_rules=True), _transaction(connection)
+                if result.is_joint:
+                    if result.is_first:
+                        delete_scraped(connection, self._ready(), batch.cluster, batch.head.since)
+                    batch = batch.without_earlier_spans(batch.head.since)
+            elif is_reported := has_agent(connection, batch.cluster):
+                batch = batch.without_agents_records()
+            update = update_extent(connection.execute(*extent_update.statement(batch)), batch)
+        cluster = self._cluster(batch.cluster, update.written_by_before)
+        cluster.written_by, cluster.is_scraped = update.written_by, not is_reported
+        committed = _store_records(connection, cluster, batch, update)
+        return replace(committed, agent_rules=is_reported), update.transaction
+
+
+def _store_records(
+    connection: psycopg.Connection, cluster: KnownCluster, batch: ValidatedBatch, update: ExtentUpdate
+) -> Committed:
+    """Stores the records and what they refer to."""
+    records = batch.records
+    cluster.update_lifetimes(connection, batch.workers, batch.gone)
+    references = References(connection, cluster)
+    references.load_workers(records)
+    saved = cluster.workers.save(connection)
+    prefixes = references.intern(records)
+    series = cluster.series.save(connection)
+    for some in records.values():
+        references.store(some)
+    store_client_runs(connection, batch.cluster, batch.runs)
+    note_late(connection, batch, update.committed_before)
+    if update.late_before is not None:
+        delete_changed_tiles(connection, batch, update.late_before)
+    return Committed(
+        extent=add_workers(connection, batch.cluster, saved.opened) if saved.opened else update.extent,
+        refused=batch.refused,
+        workers=[lifetime.item() for lifetime in saved.lifetimes],
+        lanes=[lane.item() for lane in saved.lanes],
+        prefixes=[prefix.item() for prefix in prefixes],
+        series=[known.item() for known in series if known.layer],
+        spans=live_spans(references, records["span"]) if "span" in records else None,
+        samples=live_samples(references, records["sample"]) if "sample" in records else None,
+        events=live_events(references, records["event"]) if "event" in records else None,
+        profiles=live_profiles(references, records["profile"]) if "profile" in records else None,
+    )
 
 
 def _transaction(connection: psycopg.Connection) -> str:
-    """What pg_xact_status knows the transaction at hand by."""
+    """The id of the current transaction for pg_xact_status."""
     row = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
     return str(row[0]) if row else ""
 
 
 def _outcome(connection: psycopg.Connection, transaction: str) -> str | None:
-    """What became of a transaction whose connection broke; None where nobody knows any more."""
+    """The outcome of a transaction whose connection broke; None if it is no longer known."""
     deadline = time.monotonic() + OUTCOME_TIMEOUT
     while True:
         row = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchone()

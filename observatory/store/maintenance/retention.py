@@ -17,7 +17,7 @@ from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
 from observatory.store.maintenance.retained_windows import Window, holes_between, merge_windows, overlaps_any
 from observatory.store.schema.dimensions import DIMENSIONS
-from observatory.store.schema.time_series import TIME_SERIES, TimeSeries
+from observatory.store.schema.time_series import TimeSeries, time_series
 from observatory.store.times import EPOCH, to_microseconds
 
 STEP = timedelta(hours=1)
@@ -44,9 +44,13 @@ def apply_retention(
     """
     with connect() as connection:
         engine = choose(connection)
-        oldest = now - timedelta(days=longest)
         windows = merge_windows(retained)
-        dropped = sum(engine.drop_before(connection, table, oldest, windows) for table in TIME_SERIES)
+        dropped = sum(
+            engine.drop_before(
+                connection, table, now - timedelta(days=min(longest, table.keep_days or longest)), windows
+            )
+            for table in time_series()
+        )
         deleted = 0
         by_cluster = {
             cluster: list(of_cluster)
@@ -74,7 +78,7 @@ def delete_cluster(cluster_id: int) -> None:
             row = connection.execute(f"{query} FOR UPDATE", [cluster_id]).fetchone()
             if row:
                 engine.allow_deletes(connection)
-                for table in TIME_SERIES:
+                for table in time_series():
                     _delete_between(connection, table, cluster_id, row[0], row[1] + STEP)
             for name in DIMENSIONS:
                 connection.execute(f"DELETE FROM {name} WHERE cluster_id = %s", [cluster_id])
@@ -100,7 +104,7 @@ def _delete_before(
         with connection.transaction():
             engine.allow_deletes(connection)
             deleted += sum(
-                _delete_between(connection, table, cluster, start, stop, retained) for table in TIME_SERIES
+                _delete_between(connection, table, cluster, start, stop, retained) for table in time_series()
             )
         start = stop
     return deleted
@@ -114,7 +118,7 @@ def _has_rows(
         sql.SQL("EXISTS (SELECT FROM {} WHERE {})").format(
             sql.Identifier(table.name), _deletable(table, cluster, start, stop, retained)
         )
-        for table in TIME_SERIES
+        for table in time_series()
     ]
     return connection.execute(sql.SQL("SELECT {}").format(sql.SQL(" OR ").join(queries))).fetchone() == (
         True,

@@ -6,23 +6,31 @@ from typing import Any
 
 from django.db import migrations
 
-from observatory.store.engines import choose
-from observatory.store.engines.timescale import install
-from observatory.store.schema import create as schema
+from observatory.store.migrations.history.engines import (
+    install_timescale,
+    make_hypertable,
+    make_partitioned,
+)
+from observatory.store.migrations.history.tables_of_0001 import DIMENSIONS, TIME_SERIES
 
 
 def create(apps: Any, schema_editor: Any) -> None:
     schema_editor.connection.ensure_connection()
     connection = schema_editor.connection.connection
-    install(connection)
-    schema.create(connection, choose(connection))
-
-
-def drop(apps: Any, schema_editor: Any) -> None:
-    schema_editor.connection.ensure_connection()
-    schema.drop(schema_editor.connection.connection)
+    make = make_hypertable if install_timescale(connection) else make_partitioned
+    for statements in DIMENSIONS.values():
+        for statement in statements:
+            connection.execute(statement)
+    for table in TIME_SERIES:
+        make(connection, table)
 
 
 class Migration(migrations.Migration):
     initial = True
-    operations = [migrations.RunPython(create, drop)]
+    operations = [
+        migrations.RunPython(create, migrations.RunPython.noop),
+        migrations.RunSQL(
+            migrations.RunSQL.noop,
+            [f"DROP TABLE {name} CASCADE" for name in (*DIMENSIONS, *(table.name for table in TIME_SERIES))],
+        ),
+    ]

@@ -1,19 +1,19 @@
-"""Whether a metric is told of workers is read from the index."""
+"""Adds the worker to the index of series by metric."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import migrations
 
-from observatory.store.schema import create as schema
-
-
-def index(apps: Any, schema_editor: Any) -> None:
-    schema_editor.connection.ensure_connection()
-    schema.index_series_by_worker(schema_editor.connection.connection)
+FORWARDS = (
+    "CREATE INDEX ON series (cluster_id, metric, worker_id)",
+    "DROP INDEX series_cluster_id_metric_idx",
+)
+BACKWARDS = (
+    "CREATE INDEX ON series (cluster_id, metric)",
+    "DROP INDEX series_cluster_id_metric_worker_id_idx",
+)
 
 
 class Migration(migrations.Migration):
     dependencies = [("store", "0005_holes_and_opened_runs")]
-    operations = [migrations.RunPython(index, migrations.RunPython.noop)]
+    operations = [migrations.RunSQL(FORWARDS, BACKWARDS)]

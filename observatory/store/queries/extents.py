@@ -10,7 +10,7 @@ import psycopg
 from django.db import connection as django_connection
 
 from observatory.store.engines import choose
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.time_series import time_series
 
 EXTENT_COLUMNS = "cluster_id, first, last, committed, version, sequence, spans, tasks, errors, workers"
 
@@ -72,4 +72,4 @@ def read_extent(connection: psycopg.Connection, cluster: int) -> Extent | None:
 def row_estimates(connection: psycopg.Connection) -> dict[str, int]:
     """Return the estimated number of rows of each time-series table, from PostgreSQL's statistics."""
     engine = choose(connection)
-    return {table.name: engine.estimate(connection, table) for table in TIME_SERIES}
+    return {table.name: engine.estimate(connection, table) for table in time_series()}

@@ -1,22 +1,57 @@
-"""Every kind of record as people read it, names in place of ids: what exports and the API of records give."""
+"""Reads records as people see them, with names in place of ids: what exports and the API of records give."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, LiteralString
+from functools import cache
+from typing import Any
 
 import psycopg
 
-from observatory.store.queries.record_kinds import NAMES, RecordKind
+from observatory.store.schema.dimensions import REFERRED
 from observatory.store.times import EPOCH, from_microseconds
+from observatory.wire.columns import Column, ColumnType, Reading, ValueType
+from observatory.wire.kind import Kind
+from observatory.wire.kinds import stored_kinds
 
 ROWS_AT_ONCE = 20_000
 """that `read` holds in memory"""
 Row = tuple[Any, ...]
 Mark = tuple[datetime, int]
-"""the time of the last row that was read, and how many rows of that time were"""
+"""the time of the last row that was read, and the number of rows of that time that were read"""
+Place = tuple[str, ...]
+"""the references that lead to a table"""
+EPOCH_SQL = "timestamptz '1970-01-01 00:00+00'"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadColumn:
+    """A column that people read, as SQL."""
+
+    type: ValueType
+    sql: str
+    part: str = ""
+    """as wire.columns.Column.part"""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKind:
+    """A kind of record as people read it."""
+
+    name: str
+    columns: Mapping[str, ReadColumn]
+    order: str
+    """the time that rows are in order of"""
+    condition: str
+    """which rows belong to the window from %(start)s to %(stop)s"""
+    joins: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    part: str = ""
+
+    def types(self, names: Sequence[str]) -> dict[str, ValueType]:
+        return {name: self.columns[name].type for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +60,12 @@ class Wanted:
 
     column: str
     values: Sequence[str]
+
+
+def record_kinds() -> dict[str, RecordKind]:
+    """Every kind of record by name: the declared ones that have a table, workers and stacks."""
+    found = {"worker": WORKER, "stack": STACK, **{kind.name: _record_kind(kind) for kind in stored_kinds()}}
+    return dict(sorted(found.items()))
 
 
 def read(
@@ -41,7 +82,7 @@ def read(
     Needs a transaction. A row begins with its time (the epoch where the kind has none), `columns` follow.
     """
     with connection.cursor(name="records", binary=True) as cursor:
-        parameters = _parameters(cluster, start, stop, wanted)
+        parameters = _parameters(kind, cluster, start, stop, wanted)
         cursor.execute(f"{_query(kind, columns, wanted)} ORDER BY 1", parameters)
         while rows := cursor.fetchmany(ROWS_AT_ONCE):
             yield rows
@@ -60,13 +101,18 @@ def page(
 ) -> tuple[list[Row], Mark | None]:
     """At most `limit` rows as `read` gives them, after the mark, and a mark to go on from if there are more.
 
-    Rows of one time are in the order of their hashes: those whose hashes are the same are the same in all.
+    Rows of one time are in the order of their hashes: rows with the same hash are the same in all columns.
     """
     after, skip = mark or (EPOCH, 0)
     rows = connection.execute(
         f"""{_query(kind, columns, wanted)} AND {kind.order} >= %(after)s
-            ORDER BY 1, hash_record_extended({kind.table}, 0) OFFSET %(skip)s LIMIT %(limit)s""",
-        {**_parameters(cluster, start, stop, wanted), "after": after, "skip": skip, "limit": limit + 1},
+            ORDER BY 1, hash_record_extended({kind.name}, 0) OFFSET %(skip)s LIMIT %(limit)s""",
+        {
+            **_parameters(kind, cluster, start, stop, wanted),
+            "after": after,
+            "skip": skip,
+            "limit": limit + 1,
+        },
         binary=True,
     ).fetchall()
     if len(rows) <= limit:
@@ -76,20 +122,143 @@ def page(
     return rows, (last, sum(row[0] == last for row in rows) + (skip if last == after else 0))
 
 
-def _query(kind: RecordKind, columns: Sequence[str], wanted: Wanted | None) -> LiteralString:
-    selected: LiteralString = ", ".join([kind.columns[name].sql for name in columns])
-    condition: LiteralString = kind.condition
+def _query(kind: RecordKind, columns: Sequence[str], wanted: Wanted | None) -> str:
+    selected = ", ".join([kind.columns[name].sql for name in columns])
+    condition = kind.condition
     if wanted is not None:
         condition += f" AND {kind.columns[wanted.column].sql} = ANY(%(wanted)s)"
-    return f"""SELECT {kind.order}, {selected} FROM {kind.table} {kind.joins}
-        WHERE {kind.table}.cluster_id = %(cluster)s AND {condition}"""
+    return f"""SELECT {kind.order}, {selected} FROM {kind.name} {kind.joins}
+        WHERE {kind.name}.cluster_id = %(cluster)s AND {condition}"""
 
 
-def _parameters(cluster: int, start: int, stop: int, wanted: Wanted | None) -> dict[str, Any]:
+def _parameters(
+    kind: RecordKind, cluster: int, start: int, stop: int, wanted: Wanted | None
+) -> dict[str, Any]:
     return {
         "cluster": cluster,
         "start": from_microseconds(start),
         "stop": from_microseconds(stop),
         "wanted": list(wanted.values) if wanted else None,
-        **{name: list(values) for name, values in NAMES.items()},
+        **kind.parameters,
     }
+
+
+@cache
+def _record_kind(kind: Kind) -> RecordKind:
+    """The SQL of a declared kind."""
+    table, time = kind.name, f"{kind.name}.{kind.time}"
+    joins = _Joins(table, kind.columns)
+    if kind.stop:
+        condition = f"{time} < %(stop)s AND {table}.{kind.stop} > %(start)s"
+    else:
+        condition = f"{time} >= %(start)s AND {time} < %(stop)s"
+    return RecordKind(
+        name=table,
+        columns={reading.name: _column(reading, joins) for reading in kind.readings},
+        order=time,
+        condition=condition,
+        joins=joins.sql,
+        parameters={_labels_of(reading): list(reading.labels) for reading in kind.readings if reading.labels},
+        part=kind.part,
+    )
+
+
+class _Joins:
+    """The joins of a table that readings need."""
+
+    def __init__(self, table: str, columns: Sequence[Column]) -> None:
+        self._columns: dict[Place, dict[str, Column]] = {(): {column.name: column for column in columns}}
+        self._aliases: dict[Place, str] = {(): table}
+        self._optional: dict[Place, bool] = {(): False}
+        self._sql: list[str] = []
+
+    @property
+    def sql(self) -> str:
+        return " ".join(self._sql)
+
+    def reach(self, path: tuple[str, ...]) -> tuple[str, Column, bool]:
+        """The SQL name of the column at the end of a path, the column, and whether its row can be missing."""
+        *references, name = path
+        for length in range(1, len(references) + 1):
+            self._join(tuple(references[:length]))
+        place = tuple(references)
+        return f"{self._aliases[place]}.{name}", self._columns[place][name], self._optional[place]
+
+    def _join(self, place: tuple[str, ...]) -> None:
+        if place in self._aliases:
+            return
+        before = place[:-1]
+        reference = self._columns[before][place[-1]]
+        [target] = [table for table in REFERRED if table.name == reference.refers]
+        alias = f"of_{'_'.join(place)}"
+        self._columns[place] = {column.name: column for column in target.columns}
+        self._aliases[place] = alias
+        self._optional[place] = self._optional[before] or reference.is_optional
+        join = "LEFT JOIN" if self._optional[place] else "JOIN"
+        self._sql.append(f"{join} {target.name} {alias} ON {alias}.id = {self._aliases[before]}.{place[-1]}")
+
+
+def _labels_of(reading: Reading) -> str:
+    return f"labels_of_{reading.name}"
+
+
+def _column(reading: Reading, joins: _Joins) -> ReadColumn:
+    value, column, is_optional = joins.reach(reading.path)
+    return ReadColumn(reading.type, _sql(reading, value, column, is_optional, joins), reading.part)
+
+
+def _sql(reading: Reading, value: str, column: Column, is_optional: bool, joins: _Joins) -> str:
+    if reading.labels:
+        return f"coalesce((%({_labels_of(reading)})s::text[])[{value} + 1], 'unknown')"
+    if reading.group:
+        group, *_ = joins.reach((reading.group, "name"))
+        return f"replace({value}, U&'\\0001', {group})"
+    if reading.item:
+        return f"coalesce({value}->>'{reading.item}', '')"
+    if reading.type is ValueType.INTEGER:
+        return f"({value})::bigint"
+    if reading.type is ValueType.JSON or column.type is ColumnType.UUID:
+        return f"({value})::text"
+    if reading.type is ValueType.TEXT and is_optional:
+        return f"coalesce({value}, '')"
+    return value
+
+
+def _of_table(name: str, readings: Mapping[str, ValueType]) -> dict[str, ReadColumn]:
+    [table] = [table for table in REFERRED if table.name == name]
+    joins = _Joins(name, table.columns)
+    return {column: _column(Reading(column, type, (column,)), joins) for column, type in readings.items()}
+
+
+WORKER = RecordKind(
+    name="worker",
+    columns=_of_table(
+        "worker",
+        {
+            "address": ValueType.TEXT,
+            "name": ValueType.TEXT,
+            "host": ValueType.TEXT,
+            "nthreads": ValueType.INTEGER,
+            "memory_limit": ValueType.INTEGER,
+            "started": ValueType.TIME,
+            "ended": ValueType.TIME,
+            "end_reason": ValueType.TEXT,
+            "status": ValueType.TEXT,
+            "resources": ValueType.JSON,
+            "detail": ValueType.JSON,
+        },
+    ),
+    order="worker.started",
+    condition="worker.started < %(stop)s AND (worker.ended IS NULL OR worker.ended > %(start)s)",
+)
+STACK = RecordKind(
+    name="stack",
+    columns={
+        "stack": ReadColumn(ValueType.INTEGER, "stack.id::bigint"),
+        "frames": ReadColumn(ValueType.TEXT, "stack.frames"),
+    },
+    order=EPOCH_SQL,
+    condition="""stack.id IN (SELECT stack_id FROM profile WHERE profile.cluster_id = %(cluster)s
+        AND profile.time >= %(start)s AND profile.time < %(stop)s)""",
+    part="code",
+)

@@ -1,4 +1,4 @@
-"""A window of a cluster, read row by row: what a file holds that another Observatory can store as it is."""
+"""Reads a window of a cluster row by row, for a file that another Observatory can store as it is."""
 
 from __future__ import annotations
 
@@ -6,30 +6,32 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
-from typing import Any, LiteralString
+from typing import Any
 
 import psycopg
 from psycopg import sql
 
-from observatory.store.transfer.extract_tables import DIMENSIONS, RECORDS, Column, Table, Type
+from observatory.store.schema.dimensions import REFERRED, Table
+from observatory.store.transfer.extract_tables import has_long_texts, record_tables
 from observatory.wire.blocks import Block, number_column, text_column
 from observatory.wire.blocks import Column as BlockColumn
+from observatory.wire.columns import Column, ColumnType
 
 MOST_ROWS = 100_000
-"""of a block"""
+"""in a block"""
 MOST_TEXT = 4_000_000
-"""characters of a block after which no more rows are added: no reader refuses it, however they are escaped"""
+"""characters after which a block is complete: readers accept it even if all are escaped"""
 FETCHED, FETCHED_LONG = 10_000, 500
-"""rows at a time; of tables with long texts"""
+"""rows per fetch; the second for tables with long texts"""
 
 Row = tuple[Any, ...]
 
-OVERLAPS: LiteralString = "started < %(stop)s AND (ended IS NULL OR ended > %(start)s)"
-ENDED: LiteralString = "CASE WHEN ended < %(stop)s THEN extract(epoch FROM ended)::float8 ELSE 0 END"
-REASON: LiteralString = "CASE WHEN ended < %(stop)s THEN end_reason ELSE '' END"
-STATUS: LiteralString = "CASE WHEN ended >= %(stop)s THEN 'running' ELSE status END"
+OVERLAPS = "started < %(stop)s AND (ended IS NULL OR ended > %(start)s)"
+ENDED = "CASE WHEN ended < %(stop)s THEN extract(epoch FROM ended)::float8 ELSE 0 END"
+REASON = "CASE WHEN ended < %(stop)s THEN end_reason ELSE '' END"
+STATUS = "CASE WHEN ended >= %(stop)s THEN 'running' ELSE status END"
 OF_WORKERS = {"ended": ENDED, "end_reason": REASON, "status": STATUS}
-"""what became of a worker after the window isn't told"""
+"""the end of a worker after the window is left out"""
 
 
 @dataclass(slots=True)
@@ -51,8 +53,8 @@ class Extract:
     """ids by table"""
 
     def tables(self) -> list[Table]:
-        """In the order in which they have to be read."""
-        return [table for table in (*RECORDS, *reversed(DIMENSIONS)) if table.name not in self.without]
+        """The tables in the order in which they have to be read."""
+        return [table for table in (*record_tables(), *reversed(REFERRED)) if table.name not in self.without]
 
     def read(self, table: Table) -> Iterator[Block]:
         """The table's rows in blocks."""
@@ -74,7 +76,7 @@ class Extract:
             "stop": self.stop,
             "ids": sorted(self._wanted.get(table.name, ())),
         }
-        fetched = FETCHED_LONG if table.is_of_long_texts else FETCHED
+        fetched = FETCHED_LONG if has_long_texts(table) else FETCHED
         with self.connection.cursor(name="extract", binary=True) as cursor:
             cursor.execute(_query(table), parameters)
             while rows := cursor.fetchmany(fetched):
@@ -100,15 +102,15 @@ def _read(table: Table, column: Column) -> sql.Composed | sql.SQL:
     if table.name == "worker" and column.name in OF_WORKERS:
         return sql.SQL(OF_WORKERS[column.name])
     name = sql.Identifier(column.name)
-    if column.type is Type.TIME:
+    if column.type is ColumnType.TIME:
         return sql.SQL("extract(epoch FROM {})::float8").format(name)
-    if column.type in (Type.OBJECT, Type.JSON, Type.UUID):
+    if column.type in (ColumnType.OBJECT, ColumnType.JSON, ColumnType.UUID):
         return sql.SQL("{}::text").format(name)
     return sql.SQL("coalesce({}, 0)").format(name) if column.is_optional else sql.Composed([name])
 
 
 def _blocks(fetched: Iterable[list[Row]]) -> Iterator[list[Row]]:
-    """The rows, MOST_ROWS at a time, or fewer where their texts are long."""
+    """The rows, at most MOST_ROWS at a time, fewer if their texts are long."""
     rows: list[Row] = []
     text = 0
     for row in chain.from_iterable(fetched):
@@ -122,6 +124,6 @@ def _blocks(fetched: Iterable[list[Row]]) -> Iterator[list[Row]]:
 
 
 def _block_column(column: Column, values: Iterable[Any]) -> BlockColumn:
-    if column.type.column == "text":
+    if column.type.block == "text":
         return text_column(column.name, values)
-    return number_column(column.name, column.type.column, values)
+    return number_column(column.name, column.type.block, values)

@@ -1,7 +1,7 @@
-"""Stores what extracts.py read, here or elsewhere, as a new cluster: row by row as it was, with ids of ours.
+"""Stores an extract (extracts.py) as a new cluster: row by row as it was, with ids of this database.
 
-What comes is a file's, so that nothing in it is believed: numbers are held against their limits, references
-have to lead somewhere, texts are cleaned as any others.
+The rows come from a file and are not trusted: numbers are checked against their limits, references have to
+lead to a row of the file, texts are cleaned.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
-from typing import Any, LiteralString
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,30 +22,29 @@ from observatory.store.engines import choose
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.ingest.series import series_identity
 from observatory.store.keys import GROUP_PLACEHOLDER
-from observatory.store.schema.time_series import TIME_SERIES
+from observatory.store.schema.dimensions import REFERRED, Table
+from observatory.store.schema.time_series import table_of
 from observatory.store.stacks import identity
-from observatory.store.texts import clean_json, clean_name
+from observatory.store.texts import clean_json
 from observatory.store.times import from_seconds
-from observatory.store.transfer.extract_tables import DIMENSIONS, Column, Table, Type
 from observatory.wire.blocks import Block
-from observatory.wire.kinds import MAXIMUM_LONG_LENGTH
+from observatory.wire.columns import BOUNDS, Column, ColumnType
 from observatory.wire.records import Action, clean_key, clean_text, is_time
 
 MOST_DAYS = 400
-"""on which records of one cluster lie: each day needs partitions of its own"""
+"""with records of one cluster: each day needs its own partitions"""
 MOST_NAMED = 2_000_000
 """rows of a table that others refer to"""
-PARTITIONED = {table.name: table for table in TIME_SERIES}
 
 Values = dict[str, list[Any]]
 
 
 class LoadError(ValueError):
-    """Rows that can't be stored; the message says which and why."""
+    """Rows that cannot be stored; the message says which and why."""
 
 
 class Loader:
-    """Stores tables, in the order of extract_tables.TABLES, inside of a transaction on `connection`.
+    """Stores tables, in the order of extract_tables.tables(), inside of a transaction on `connection`.
 
     `preparing` is another connection: partitions are made outside of that transaction.
     """
@@ -56,8 +55,8 @@ class Loader:
         self.cluster = cluster
         self._engine = choose(preparing)
         self._days: set[date] = set()
-        self._ids: dict[str, dict[int, int]] = {table.name: {0: 0} for table in DIMENSIONS}
-        """ours by those in the file"""
+        self._ids: dict[str, dict[int, int]] = {table.name: {0: 0} for table in REFERRED}
+        """ids of this database by those in the file"""
         self.first, self.last = float("inf"), 0.0
         self.spans = self.tasks = self.errors = 0
 
@@ -75,10 +74,10 @@ class Loader:
             self._copy(table.name, block.rows, values, {column.name: column for column in table.columns})
         except (psycopg.errors.IntegrityError, psycopg.errors.DataError) as error:
             reason = str(error.diag.message_primary)
-            raise LoadError(f"the rows of {table.name} can't be stored: {reason}") from None
+            raise LoadError(f"the rows of {table.name} cannot be stored: {reason}") from None
 
     def close(self, stop: float, has_agent: bool) -> None:
-        """Says how much there is of the cluster, of which nothing is told after `stop` (seconds)."""
+        """Stores the extent of the cluster, whose records end before `stop` (seconds)."""
         first, last = (self.first, self.last) if self.last else (0.0, 0.0)
         self.connection.execute(
             """INSERT INTO extent
@@ -89,7 +88,7 @@ class Loader:
                 "cluster": self.cluster,
                 "first": first,
                 "last": last,
-                # nothing more comes: all tiles of it are closed
+                # no records follow: all tiles of it are closed
                 "committed": max(last, stop) + 2 * SETTLING,
                 "spans": self.spans,
                 "tasks": self.tasks,
@@ -106,26 +105,27 @@ class Loader:
 
     def _values(self, table: Table, column: Column, block: Block) -> list[Any]:
         found = block.columns.get(column.name)
-        if found is None or found.type != column.type.column:
-            raise LoadError(f"{table.name} has no column {column.name} of type {column.type.column}")
+        if found is None or found.type != column.type.block:
+            raise LoadError(f"{table.name} has no column {column.name} of type {column.type.block}")
         where = f"{table.name}.{column.name}"
         if found.values is not None:
             clean = CLEAN[column.type]
             try:
-                texts = [clean(text) for text in found.values]
+                texts = [clean(text, column.limit) for text in found.values]
             except (ValueError, RecursionError):
-                raise LoadError(f"{where} holds what is no {column.type.value[0]}") from None
+                raise LoadError(f"{where} holds what is no {column.type.label}") from None
             return [texts[index] for index in np.frombuffer(found.data, "<u4").tolist()]
-        numbers = np.frombuffer(found.data, NUMPY[column.type])
+        numbers = np.frombuffer(found.data, NUMPY[found.type])
         if column.name != "id" and column.refers:
             return self._referred(where, column, numbers.tolist())
-        if column.type is Type.TIME:
+        if column.type is ColumnType.TIME:
             return self._times(where, column, numbers)
-        if column.type in (Type.INTEGER, Type.LONG):
-            outside = (numbers < column.least) | (numbers > column.most)
+        if column.type in BOUNDS:
+            least, most = column.bounds
+            outside = (numbers < least) | (numbers > most)
             if outside.any():
                 number = int(numbers[np.argmax(outside)])
-                raise LoadError(f"{where} is {number} in a row: it goes from {column.least} to {column.most}")
+                raise LoadError(f"{where} is {number} in a row: it goes from {least} to {most}")
         return list(numbers.tolist())
 
     def _referred(self, where: str, column: Column, references: Sequence[int]) -> list[Any]:
@@ -152,7 +152,7 @@ class Loader:
         self._days |= days
         if len(self._days) > MOST_DAYS:
             raise LoadError(f"its records lie on more than {MOST_DAYS} days")
-        self._engine.prepare(self.preparing, PARTITIONED[table.name], sorted(days))
+        self._engine.prepare(self.preparing, table_of(table.name), sorted(days))
 
     def _count(self, table: Table, values: Values) -> None:
         starts, stops = values[table.time], values[table.stop or table.time]
@@ -170,7 +170,7 @@ class Loader:
             self.errors += sum(count for count in counts if isinstance(count, int) and 0 <= count < 2**31)
 
     def _named(self, table: Table, values: Values) -> Values:
-        """Gives the rows ids of ours; returns the columns with them, and those that the file doesn't hold."""
+        """Gives the rows new ids; returns these as a column, and the columns that the file lacks."""
         known, given = self._ids[table.name], values["id"]
         if len(known) + len(given) > MOST_NAMED:
             raise LoadError(f"there are more than {MOST_NAMED} rows of {table.name}")
@@ -181,13 +181,13 @@ class Loader:
         known.update(zip(given, ids, strict=True))
         return {"id": ids, **DERIVED.get(table.name, _nothing)(values, before)}
 
-    def _new_ids(self, table: LiteralString, count: int) -> list[int]:
+    def _new_ids(self, table: str, count: int) -> list[int]:
         rows = self.connection.execute(
             "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", [table, count]
         )
         return [id for (id,) in rows]
 
-    def _copy(self, table: LiteralString, rows: int, values: Values, columns: dict[str, Column]) -> None:
+    def _copy(self, table: str, rows: int, values: Values, columns: dict[str, Column]) -> None:
         statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
             sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, ["cluster_id", *values]))
         )
@@ -197,7 +197,7 @@ class Loader:
 
 
 def new_cluster_id(connection: psycopg.Connection) -> int:
-    """The id of a cluster that is to be made when its records are stored."""
+    """The id of a cluster whose records are stored before it is made."""
     row = connection.execute("SELECT nextval(pg_get_serial_sequence('clusters_cluster', 'id'))").fetchone()
     return int(row[0]) if row else 0
 
@@ -206,40 +206,32 @@ def _of_kind(values: Values, kind: str) -> list[str]:
     return [detail for found, detail in zip(values["kind"], values["detail"], strict=True) if found == kind]
 
 
-def _key(rest: str) -> str:
+def _key(rest: str, limit: int) -> str:
     return GROUP_PLACEHOLDER.join(map(clean_key, rest.split(GROUP_PLACEHOLDER, 1)))
 
 
-def _object(text: str) -> str:
+def _object(text: str, limit: int) -> str:
     value = json.loads(text)
     if not isinstance(value, dict):
         raise ValueError("no object")
     return clean_json(value)
 
 
-def _json(text: str) -> str:
+def _json(text: str, limit: int) -> str:
     value = json.loads(text)
     if not isinstance(value, dict | list):
         raise ValueError("neither an object nor a list")
     return clean_json(value)
 
 
-CLEAN: dict[Type, Callable[[str], Any]] = {
-    Type.NAME: clean_name,
-    Type.TEXT: clean_text,
-    Type.LONG_TEXT: lambda text: clean_text(text, MAXIMUM_LONG_LENGTH),
-    Type.KEY: _key,
-    Type.OBJECT: _object,
-    Type.JSON: _json,
-    Type.UUID: uuid.UUID,
+CLEAN: dict[ColumnType, Callable[[str, int], Any]] = {
+    ColumnType.TEXT: clean_text,
+    ColumnType.KEY: _key,
+    ColumnType.OBJECT: _object,
+    ColumnType.JSON: _json,
+    ColumnType.UUID: lambda text, limit: uuid.UUID(text),
 }
-NUMPY = {
-    Type.TIME: "<f8",
-    Type.REAL: "<f8",
-    Type.INTEGER: "<i4",
-    Type.LONG: "<i8",
-    Type.REFERENCE: "<i4",
-}
+NUMPY = {"f64": "<f8", "i32": "<i4", "i64": "<i8"}
 
 
 def _nothing(values: Values, before: int) -> Values:

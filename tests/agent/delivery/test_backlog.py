@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from observatory.agent.delivery.backlog import Backlog
 from observatory.agent.delivery.batch import HEAD_SIZE, Batch
 from observatory.agent.delivery.spool import Spool, owner_of
-from observatory.wire.kinds import Importance
+from observatory.wire.kind import Importance
 from tests.agent.batches import KINDS_OF, sized
 
 SAMPLES, TASKS, FAILURES = sorted(Importance)

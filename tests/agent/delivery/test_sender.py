@@ -18,7 +18,7 @@ from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.sender import MARGIN, Sender
 from observatory.agent.delivery.spool import Spool, owner_of
 from observatory.wire.batches import STEP
-from observatory.wire.kinds import Importance
+from observatory.wire.kind import Importance
 from tests.agent.batches import AGENT, CLUSTER, configuration, head, real, sample, transition
 from tests.agent.fake_server import TOKEN
 from tests.agent.faulty_server import FaultyServer, faulty_server

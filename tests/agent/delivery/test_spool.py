@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from observatory.agent.delivery.spool import Spool, abandoned_spools, owner_of
-from observatory.wire.kinds import Importance
+from observatory.wire.kind import Importance
 from tests.agent.batches import START, head, sized
 
 SAMPLES, TASKS, FAILURES = sorted(Importance)

@@ -13,9 +13,10 @@ from observatory.alerts.evaluation.evaluator import clusters_to_evaluate, evalua
 from observatory.alerts.models import Alert, Channel, Condition, Delivery, Rule
 from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import read_connection
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.wire.records import Batch, Event, Sample, Series
+from observatory.wire.records import Event, Sample, Series
 
 START = 1_780_000_000.0
 """seconds; all that is told happens after it"""
@@ -43,7 +44,7 @@ class Observed:
         """Stores records; all before `until` is stored then."""
         samples = [record for record in records if isinstance(record, Sample)]
         events = [record for record in records if isinstance(record, Event)]
-        self.writer.write(Batch(self.cluster.pk, samples=samples, events=events, committed=START + until))
+        self.writer.write(Batch.of(self.cluster.pk, samples=samples, events=events, committed=START + until))
         Cluster.objects.filter(pk=self.cluster.pk).update(agent_heard=at(until))
 
     def load(self, *values: float, since: float, until: float | None = None) -> None:

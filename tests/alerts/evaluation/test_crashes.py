@@ -14,9 +14,10 @@ from observatory.alerts.models import Alert, Channel, Delivery, Progress, Rule
 from observatory.alerts.secrets import encrypt
 from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import connect
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.wire.records import Batch, Sample, Series
+from observatory.wire.records import Sample, Series
 from tests.alerts.evaluation.conftest import make_rule
 from tests.alerts.evaluation.pipeline import Pipeline, pipeline
 from tests.alerts.notifying.receivers import WEBHOOK, Receiver, receiving
@@ -47,7 +48,7 @@ class Agent:
             while not self._stopping.wait(0.5):
                 now = time.time()
                 sample = Sample(Series("load"), now, self.load)
-                writer.write(Batch(self.cluster.pk, samples=[sample], committed=now))
+                writer.write(Batch.of(self.cluster.pk, samples=[sample], committed=now))
                 heard = "UPDATE clusters_cluster SET agent_heard = now() WHERE id = %s"
                 connection.execute(heard, [self.cluster.pk])
 

@@ -100,9 +100,9 @@ def test_the_end_of_a_cluster_with_a_silent_agent_is_sent(observed: Observed) ->
     event_rule("ended-with-errors", window=300)
     observed.load(*CALM, since=0)
     with observed.writer as writer:
-        from observatory.wire.records import Batch
+        from observatory.store.ingest.batch import Batch
 
-        writer.write(Batch(observed.cluster.pk, errors=3))
+        writer.write(Batch.of(observed.cluster.pk, errors=3))
     observed.evaluate(20)
     observed.evaluate(140)
     assert alerts() == []

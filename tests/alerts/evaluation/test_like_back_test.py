@@ -13,7 +13,8 @@ from observatory.alerts.evaluation.window.state_machine import Firing
 from observatory.alerts.models import Alert, Rule
 from observatory.alerts.rules.condition_rows import spec_of
 from observatory.clusters.models import Cluster
-from observatory.wire.records import Batch, Event, Sample, Series, WorkerGone, WorkerSeen
+from observatory.store.ingest.batch import Batch
+from observatory.wire.records import Event, Sample, Series, WorkerGone, WorkerSeen
 from tests.alerts.evaluation.conftest import START, Observed, after, event_rule, make_rule
 
 LENGTH = 420
@@ -82,16 +83,16 @@ def tell_in_pieces(observed: Observed, chance: random.Random) -> None:
     """Stores what a cluster tells piece by piece, with a round of the evaluator after each, to its end."""
     first = [WorkerSeen(address, address[-6:], "h", 2, 4 * GIB, START) for address in WORKERS[:3]]
     last = WorkerSeen(WORKERS[-1], "late", "h", 2, 4 * GIB, START + 200)
-    observed.writer.write(Batch(observed.cluster.pk, workers=first))
+    observed.writer.write(Batch.of(observed.cluster.pk, workers=first))
     records, told = recording(chance), 0.0
     while told < LENGTH + 4:
         until = told + chance.choice([2, 5, 17, 40])
         some = [record for when, record in records if told <= when < until]
         if told <= 200 < until:
-            observed.writer.write(Batch(observed.cluster.pk, workers=[last]))
+            observed.writer.write(Batch.of(observed.cluster.pk, workers=[last]))
         if told <= 350 < until:
             gone = WorkerGone(WORKERS[-1], START + 350, "retired")
-            observed.writer.write(Batch(observed.cluster.pk, gone=[gone]))
+            observed.writer.write(Batch.of(observed.cluster.pk, gone=[gone]))
         observed.tell(*some, until=until)
         observed.evaluate(until)
         told = until

@@ -12,8 +12,9 @@ from django.conf import settings
 
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.outbox import Flusher, Outbox
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.committed import Committed
-from observatory.wire.records import Action, Batch, Event, Sample, Series, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.collect.observer import read
 
 pytestmark = pytest.mark.usefixtures("store")

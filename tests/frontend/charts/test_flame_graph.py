@@ -54,7 +54,7 @@ SETUP = f"""async ([info, data, script]) => {{
     const workers = [1, 2].map(id => ({{ id, address: `tcp://w:${{id}}`, name: `w${{id}}` }}));
     const prefixes = ["inc", "load"].map((name, at) => ({{ id: at + 1, name, color: "#112233" }}));
     model.load({{ lanes: [], series: {{}}, workers, prefixes }});
-    const source = {{ url: "/api", ask: (...asked) => fetch(...asked) }};
+    const source = {{ url: "/api", fetch: (...options) => fetch(...options) }};
     const [selection, stacks] = [new Selection(), new Stacks(source)];
     const context = {{ info, model, selection, stacks, tiles: {{ loading: false }} }};
     const parent = document.body.appendChild(document.createElement("div"));
@@ -72,7 +72,7 @@ SETUP = f"""async ([info, data, script]) => {{
   context.stacks.onchange ??= context.stacks.addEventListener("change", () => show()) ?? true;
   const canvas = () => parent.querySelector("canvas");
   const drawn = () => until(() => !words().includes("loading") && canvas().dataset.frames);
-  const words = () => parent.querySelector(".flame-words").textContent;
+  const words = () => parent.querySelector(".flame-heading").textContent;
   const rows = () => [...parent.querySelectorAll(".flame-table tbody tr:not([hidden])")].map(row =>
     [...row.cells].map(cell => cell.textContent));
   return new (Object.getPrototypeOf(async () => {{}}).constructor)(
@@ -96,9 +96,9 @@ def test_the_window_is_told_in_words_and_its_functions_in_a_table(page: Page, se
     words, rows, frames = run(page, "show(); const frames = await drawn(); return [words(), rows(), frames];")
     assert words == "100 samples of tasks on all workers, 22:13:20.0–22:13:30.0"
     assert rows == [
-        ["inc", "code/work.py", "60.0 %", "60.0 %"],
-        [HOSTILE, f"code/{HOSTILE}", "30.0 %", "30.0 %"],
-        ["run", "lib/pool.py", "10.0 %", "100 %"],
+        ["inc", "code/work.py", "60 %", "60 %"],
+        [HOSTILE, f"code/{HOSTILE}", "30 %", "30 %"],
+        ["run", "lib/pool.py", "10 %", "100 %"],
     ]
     assert frames == "4", "the root, run and what it called"
     assert page.locator("img").count() == 0
@@ -119,7 +119,7 @@ def test_stacks_that_can_not_be_had_are_asked_for_again(page: Page, server: Serv
 
     server.answer = once
     words = run(page, "show(); await until(() => words()); return words();")
-    assert words.endswith("loading what 100 % of them were in")
+    assert words.endswith("loading the stacks of 100 % of them")
     assert run(page, "show(); await drawn(); return rows().length;") == 3
 
 
@@ -140,7 +140,7 @@ def test_a_click_zooms_and_escape_leads_back(page: Page, server: Server) -> None
     beside = box["x"] + 0.4 * box["width"]
     page.mouse.move(beside, box["y"] + 45)
     assert page.locator(".tooltip strong").inner_text() == "inc"
-    assert "60 · 60.0 %" in page.locator(".tooltip").inner_text()
+    assert "60 · 60 %" in page.locator(".tooltip").inner_text()
     page.mouse.click(beside, box["y"] + 45)
     assert page.locator(".flame-crumbs > *").all_inner_texts() == ["all samples", "run", "inc"]
     assert page.locator("caption").inner_text() == "Functions in inc, by share of its 60 samples"
@@ -164,9 +164,9 @@ def test_keys_go_from_frame_to_frame(page: Page, server: Server) -> None:
     assert said == [
         ("all samples: 100 samples", "100 %"),
         ("run", "100 %"),
-        ("inc", "60.0 %"),
-        (HOSTILE, "30.0 %"),
-        ("inc", "60.0 %"),
+        ("inc", "60 %"),
+        (HOSTILE, "30 %"),
+        ("inc", "60 %"),
         ("run", "100 %"),
     ]
     page.keyboard.press("Enter")
@@ -178,7 +178,7 @@ def test_what_is_looked_for_is_told_as_a_share(page: Page, server: Server) -> No
     run(page, "show(); await drawn();")
     found = page.locator("output")
     page.get_by_placeholder("function or file").fill("WORK.py")
-    assert found.inner_text() == "“work.py” is in 60.0 % of all"
+    assert found.inner_text() == "“work.py” is in 60 % of all"
     page.get_by_role("button", name="run", exact=True).click()
     assert found.inner_text() == "run is in 100 % of all"
     assert page.get_by_placeholder("function or file").input_value() == ""
@@ -189,7 +189,7 @@ def test_what_is_looked_for_is_told_as_a_share(page: Page, server: Server) -> No
 @pytest.mark.parametrize(
     ("changes", "source", "expected"),
     [
-        ({"has_agent": False}, "tasks", "docs/agent.md says how to install it"),
+        ({"has_agent": False}, "tasks", "see docs/agent.md"),
         ({}, "tasks", "No samples of tasks on all workers in 22:13:20.0–22:13:30.0. Choose a window"),
         ({}, "scheduler", "none on Python 3.11"),
     ],

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyPlace, currentPlace, formatPlace, parsePlace } from "../../../frontend/timeline/address.js";
-import { Arrangement } from "../../../frontend/timeline/arrangement.js";
+import { LaneOptions } from "../../../frontend/timeline/lane_options.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
 import { Timeline } from "../../../frontend/timeline/timeline.js";
 import { FIRST, INFO } from "../make.js";
@@ -11,7 +11,7 @@ import { near } from "../near.js";
 
 function open() {
   const timeline = new Timeline(/** @type {any} */ (INFO), () => 0);
-  return { timeline, selection: new Selection(), arrangement: new Arrangement() };
+  return { timeline, selection: new Selection(), laneOptions: new LaneOptions() };
 }
 
 function parse(query) {
@@ -19,26 +19,26 @@ function parse(query) {
 }
 
 test("an address that was copied shows the same", () => {
-  const { timeline, selection, arrangement } = open();
-  arrangement.set({ order: "most memory", filter: "lost & <b>", ofPrefix: true });
+  const { timeline, selection, laneOptions } = open();
+  laneOptions.set({ order: "most memory", filter: "lost & <b>", onlyPrefix: true });
   timeline.setWindow(FIRST + 100.25, FIRST + 160.5);
   timeline.setPlayhead(FIRST + 123.456);
   timeline.setSpeed(4);
   selection.set({ prefix: 7, key: "('x', 1)&at=<b>" });
-  const query = formatPlace(currentPlace(timeline, selection, arrangement, ["task-stream", "memory"]));
+  const query = formatPlace(currentPlace(timeline, selection, laneOptions, ["task-stream", "memory"]));
   const other = open();
   const place = parsePlace(query);
-  applyPlace(place, other.timeline, other.selection, other.arrangement);
-  const copied = formatPlace(currentPlace(other.timeline, other.selection, other.arrangement, place.charts));
+  applyPlace(place, other.timeline, other.selection, other.laneOptions);
+  const copied = formatPlace(currentPlace(other.timeline, other.selection, other.laneOptions, place.charts));
   assert.equal(copied, query);
   assert.equal(other.selection.key, "('x', 1)&at=<b>");
-  const { order, filter, ofPrefix } = other.arrangement;
-  assert.deepEqual([order, filter, ofPrefix], ["most memory", "lost & <b>", true]);
+  const { order, filter, onlyPrefix } = other.laneOptions;
+  assert.deepEqual([order, filter, onlyPrefix], ["most memory", "lost & <b>", true]);
 });
 
 test("a live address follows now with a window as long", () => {
-  const { timeline, selection, arrangement } = open();
-  applyPlace(parsePlace("?live=120"), timeline, selection, arrangement);
+  const { timeline, selection, laneOptions } = open();
+  applyPlace(parsePlace("?live=120"), timeline, selection, laneOptions);
   near(timeline.length, 120);
   assert.equal(timeline.live, true);
 });

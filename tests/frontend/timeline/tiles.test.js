@@ -104,7 +104,7 @@ test("what comes together is drawn together and what is late holds nothing up", 
 test("what is due is sent before the page draws", async (t) => {
   const { server, tiles, cover } = open(t);
   cover(0, 60);
-  tiles.ask();
+  tiles.sendDue();
   assert.ok(server.requests.length > 0);
   compute(200);
   await until(() => tiles.settled);

@@ -23,10 +23,11 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import connect
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
-from observatory.wire.records import Batch, Event, MetricType, Sample, Series, WorkerGone, WorkerSeen
+from observatory.wire.records import Event, MetricType, Sample, Series, WorkerGone, WorkerSeen
 
 START = 1_780_000_000.0
 """seconds; when the cluster started"""
@@ -45,7 +46,7 @@ class Stored:
 
     def write(self, **records: Any) -> None:
         with Writer() as writer:
-            writer.write(Batch(self.cluster.pk, **records))
+            writer.write(Batch.of(self.cluster.pk, **records))
 
     def worker(self, address: str = "w0", started: float = 0, limit: int = 100, threads: int = 2) -> int:
         """A worker, named as its address; its id."""

@@ -1,9 +1,9 @@
-// The state at the playhead: the latest instant wins, without flooding the server or starving the page.
+// The state at the playhead: the latest playheadState wins, without flooding the server or starving the page.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Server, compute, pass, stopClock, until } from "../clock.js";
-import { Instant } from "../../../frontend/timeline/instant.js";
+import { PlayheadState } from "../../../frontend/timeline/playhead_state.js";
 
 const STILL = { live: false, playing: false };
 const PLAYING = { live: false, playing: true };
@@ -14,11 +14,11 @@ function open(t) {
   stopClock(t);
   const server = new Server();
   server.answer = (path) => JSON.stringify({ at: at(path) });
-  const instant = new Instant(/** @type {any} */ (server));
+  const playheadState = new PlayheadState(/** @type {any} */ (server));
   /** @type {number[]} */
   const shown = [];
-  instant.addEventListener("change", () => shown.push(instant.state?.at ?? NaN));
-  return { server, instant, shown, asked: () => server.requests.map(at), state: (at) => /** @type {any} */ ({ at }) };
+  playheadState.addEventListener("change", () => shown.push(playheadState.state?.at ?? NaN));
+  return { server, playheadState, shown, asked: () => server.requests.map(at), state: (at) => /** @type {any} */ ({ at }) };
 }
 
 /** @param {string} path */
@@ -27,71 +27,71 @@ function at(path) {
 }
 
 test("of many instants in a moment the last is asked for", async (t) => {
-  const { instant, asked } = open(t);
-  for (let at = 1; at <= 50; at++) instant.request(at, STILL);
-  await until(() => instant.state?.at === 50);
+  const { playheadState, asked } = open(t);
+  for (let at = 1; at <= 50; at++) playheadState.request(at, STILL);
+  await until(() => playheadState.state?.at === 50);
   assert.deepEqual(asked(), [50]);
 });
 
 test("no more than four questions a second", async (t) => {
-  const { server, instant } = open(t);
+  const { server, playheadState } = open(t);
   for (let n = 0; n < 100; n++) {
-    instant.request(1000 + n, PLAYING);
+    playheadState.request(1000 + n, PLAYING);
     await pass(10);
   }
   assert.equal(server.requests.length, 4);
 });
 
 test("a slow server does not starve a page that plays", async (t) => {
-  const { server, instant, shown } = open(t);
+  const { server, playheadState, shown } = open(t);
   server.takes = () => 600;
   for (let n = 0; n < 200; n++) {
-    instant.request(1000 + n, PLAYING);
+    playheadState.request(1000 + n, PLAYING);
     await pass(10);
   }
-  await until(() => instant.state?.at === 1199);
+  await until(() => playheadState.state?.at === 1199);
   assert.ok(shown.length >= 3);
   assert.deepEqual(shown, [...shown].sort());
   assert.equal(shown.at(-1), 1199);
 });
 
 test("going elsewhere gives up the answer that is on its way", async (t) => {
-  const { server, instant, shown } = open(t);
+  const { server, playheadState, shown } = open(t);
   server.takes = (path) => (at(path) === 1 ? 1500 : 0);
-  instant.request(1, STILL);
+  playheadState.request(1, STILL);
   await pass(300);
-  instant.request(2, STILL);
+  playheadState.request(2, STILL);
   await pass(2000);
   assert.deepEqual(shown, [2]);
 });
 
 test("an instant that was answered is not asked for again", async (t) => {
-  const { instant, asked } = open(t);
+  const { playheadState, asked } = open(t);
   for (const time of [1, 2, 1, 2]) {
-    instant.request(time, STILL);
-    await until(() => instant.state?.at === time);
+    playheadState.request(time, STILL);
+    await until(() => playheadState.state?.at === time);
   }
   assert.deepEqual(asked(), [1, 2]);
-  instant.request(1, STILL);
-  instant.forget();
+  playheadState.request(1, STILL);
+  playheadState.forget();
   await pass(600);
   assert.deepEqual(asked(), [1, 2, 1]);
 });
 
 test("a question that failed is asked again", async (t) => {
-  const { server, instant } = open(t);
+  const { server, playheadState } = open(t);
   t.mock.method(console, "warn", () => {});
   server.answer = (path) => (server.requests.length > 1 ? JSON.stringify({ at: at(path) }) : 503);
-  instant.request(7, STILL);
-  await until(() => instant.state?.at === 7);
+  playheadState.request(7, STILL);
+  await until(() => playheadState.state?.at === 7);
 });
 
 test("while the socket tells the state it is not asked for", async (t) => {
-  const { instant, shown, asked, state } = open(t);
-  instant.tell(state(1));
+  const { playheadState, shown, asked, state } = open(t);
+  playheadState.receive(state(1));
   for (let n = 0; n < 30; n++) {
-    if (n === 15) instant.tell(state(2));
-    instant.request(1 + n / 10, LIVE);
+    if (n === 15) playheadState.receive(state(2));
+    playheadState.request(1 + n / 10, LIVE);
     await pass(50);
   }
   assert.deepEqual(shown, [1, 2]);
@@ -99,37 +99,37 @@ test("while the socket tells the state it is not asked for", async (t) => {
 });
 
 test("who looks at the past is shown that and not the state now", async (t) => {
-  const { instant, state } = open(t);
-  instant.request(9, LIVE);
-  instant.tell(state(9));
-  instant.request(5, STILL);
-  await until(() => instant.state?.at === 5);
-  instant.tell(state(10));
-  assert.equal(instant.state?.at, 5);
+  const { playheadState, state } = open(t);
+  playheadState.request(9, LIVE);
+  playheadState.receive(state(9));
+  playheadState.request(5, STILL);
+  await until(() => playheadState.state?.at === 5);
+  playheadState.receive(state(10));
+  assert.equal(playheadState.state?.at, 5);
 });
 
 test("a live page asks once the socket tells nothing any more", async (t) => {
-  const { instant, asked, state } = open(t);
-  instant.tell(state(1));
+  const { playheadState, asked, state } = open(t);
+  playheadState.receive(state(1));
   await pass(3100);
-  instant.request(4, LIVE);
-  await until(() => instant.state?.at === 4);
+  playheadState.request(4, LIVE);
+  await until(() => playheadState.state?.at === 4);
   assert.deepEqual(asked(), [4]);
 });
 
 test("what is due is sent before the page draws and what is not waits", async (t) => {
-  const { instant, asked } = open(t);
-  instant.request(1, STILL);
-  instant.ask();
-  instant.ask();
+  const { playheadState, asked } = open(t);
+  playheadState.request(1, STILL);
+  playheadState.sendDue();
+  playheadState.sendDue();
   assert.deepEqual(asked(), [1]);
   compute(300);
-  await until(() => instant.state?.at === 1);
-  instant.request(2, STILL);
-  await until(() => instant.state?.at === 2);
-  instant.request(3, PLAYING);
-  instant.ask();
-  instant.request(4, PLAYING);
-  await until(() => instant.state?.at === 4);
+  await until(() => playheadState.state?.at === 1);
+  playheadState.request(2, STILL);
+  await until(() => playheadState.state?.at === 2);
+  playheadState.request(3, PLAYING);
+  playheadState.sendDue();
+  playheadState.request(4, PLAYING);
+  await until(() => playheadState.state?.at === 4);
   assert.deepEqual(asked(), [1, 2, 4]);
 });

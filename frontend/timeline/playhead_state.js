@@ -1,19 +1,19 @@
-// The state of the cluster at the playhead. While live the socket tells it; else, and while there is no socket, it is
-// asked for: at most four times a second while it plays (live: once; by hand: ten times), and the latest wins.
+// The state of the cluster at the playhead. While live, the socket sends it. Otherwise it is requested at most four
+// times a second while playing (live without a socket: once, by hand: ten times); the latest request wins.
 
 /** @typedef {import("../types.js").State} State */
 /** @typedef {{live: boolean, playing: boolean}} Pace */
 
-const INTERVAL = 100; // ms between two questions, while somebody looks around
+const INTERVAL = 100; // ms between two requests while paused
 const PLAYING_INTERVAL = 250;
 const LIVE_INTERVAL = 1000; // more often there is nothing new
 const RETRY = 2000;
-const TOLD_FOR = 3000; // ms: the socket tells a state each second
+const RECEIVING_FOR = 3000; // ms: the socket sends a state each second
 const CACHE_SIZE = 64;
 const SAME_INSTANT = 0.001; // seconds
 
 /** Fires "change" when a newer state has arrived. */
-export class Instant extends EventTarget {
+export class PlayheadState extends EventTarget {
   /** @type {State|null} */
   state = null;
   /** @type {Map<number, State>} by milliseconds */
@@ -21,10 +21,10 @@ export class Instant extends EventTarget {
   #wanted = NaN;
   /** @type {Pace} */
   #pace = { live: false, playing: false };
-  #asked = -Infinity;
-  /** @type {State|null} the newest that the socket told */
-  #told = null;
-  #toldAt = -Infinity;
+  #requestedAt = -Infinity;
+  /** @type {State|null} the newest that the socket sent */
+  #received = null;
+  #receivedAt = -Infinity;
   #timer = 0;
   #due = Infinity; // ms: when the timer fires
   /** @type {AbortController|null} */
@@ -38,15 +38,15 @@ export class Instant extends EventTarget {
   }
 
   /**
-   * @param {number} at the instant that is to be shown
+   * @param {number} at the time to show
    * @param {Pace} pace while time moves on, an answer on its way isn't given up
    */
   request(at, pace) {
     this.#pace = { live: pace.live, playing: pace.playing };
     if (Math.abs(at - this.#wanted) < SAME_INSTANT) return;
     this.#wanted = at;
-    if (this.#isTold()) {
-      this.#show(/** @type {State} */ (this.#told));
+    if (this.#isReceiving()) {
+      this.#show(/** @type {State} */ (this.#received));
       return;
     }
     const cached = this.#cache.get(Math.round(at * 1000));
@@ -54,28 +54,28 @@ export class Instant extends EventTarget {
     else this.#schedule();
   }
 
-  /** Sends what is due: an answer takes less time than the drawing that is to follow. */
-  ask() {
+  /** Sends a request that is due now, before the page draws: the response often arrives meanwhile. */
+  sendDue() {
     if (this.#due > performance.now()) return;
     clearTimeout(this.#timer);
     void this.#fetch();
   }
 
   /**
-   * Takes what the socket tells of this moment.
+   * Takes the current state, from the socket.
    * @param {State} state
    */
-  tell(state) {
-    this.#told = state;
-    this.#toldAt = performance.now();
+  receive(state) {
+    this.#received = state;
+    this.#receivedAt = performance.now();
     if (this.#pace.live) this.#show(state);
   }
 
-  #isTold() {
-    return this.#pace.live && performance.now() - this.#toldAt < TOLD_FOR;
+  #isReceiving() {
+    return this.#pace.live && performance.now() - this.#receivedAt < RECEIVING_FOR;
   }
 
-  /** Forgets what was answered: the past has changed. */
+  /** Clears the cache: the past has changed. */
   forget() {
     this.#cache.clear();
     if (!Number.isNaN(this.#wanted)) this.#schedule();
@@ -83,17 +83,17 @@ export class Instant extends EventTarget {
 
   #schedule(delay = 0) {
     const { live, playing } = this.#pace;
-    if (this.#isTold() || this.#timer || (this.#inFlight && (live || playing))) return;
+    if (this.#isReceiving() || this.#timer || (this.#inFlight && (live || playing))) return;
     const interval = live ? LIVE_INTERVAL : playing ? PLAYING_INTERVAL : INTERVAL;
     const now = performance.now();
-    this.#due = Math.max(this.#asked + interval, now + delay);
+    this.#due = Math.max(this.#requestedAt + interval, now + delay);
     this.#timer = window.setTimeout(() => void this.#fetch(), Math.max(this.#due - now, 0));
   }
 
   async #fetch() {
     this.#timer = 0;
     this.#due = Infinity;
-    this.#asked = performance.now();
+    this.#requestedAt = performance.now();
     const at = this.#wanted;
     this.#inFlight?.abort();
     const controller = new AbortController();
@@ -102,7 +102,7 @@ export class Instant extends EventTarget {
     try {
       const url = `${this.#source.url}/state?at=${at.toFixed(6)}`;
       // it takes the server longest
-      const response = await this.#source.ask(url, { signal: controller.signal, priority: "high" });
+      const response = await this.#source.fetch(url, { signal: controller.signal, priority: "high" });
       if (!response.ok) throw new Error(`the server answered ${response.status}`);
       const state = /** @type {State} */ (await response.json());
       this.#remember(Math.round(at * 1000), state);

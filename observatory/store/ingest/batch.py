@@ -1,0 +1,207 @@
+"""A batch: records of one cluster that are stored in one transaction. Every source makes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from observatory.store.ingest.records import (
+    Coded,
+    Keys,
+    Records,
+    clean_values,
+    records_of_rows,
+)
+from observatory.store.keys import clean_keys
+from observatory.store.texts import LARGEST_INTEGER, MAXIMUM_NAME_LENGTH
+from observatory.wire.head import Head
+from observatory.wire.kinds import KINDS
+from observatory.wire.records import ClientRun, Event, Sample, Series, Span, WorkerGone, WorkerSeen
+
+Record = Span | Sample | Event | WorkerSeen | WorkerGone | ClientRun
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Records of one cluster that are committed together."""
+
+    cluster: int
+    """primary key of the cluster"""
+    records: Mapping[str, Records] = field(default_factory=dict)
+    """by kind"""
+    workers: Sequence[WorkerSeen] = ()
+    gone: Sequence[WorkerGone] = ()
+    runs: Sequence[ClientRun] = ()
+    committed: float = 0.0
+    """all records of this cluster before this time are in this batch or an earlier one; 0: unknown"""
+    errors: int = 0
+    """tasks that erred since the batch before, as far as the source can count them"""
+    head: Head | None = None
+    """of an agent's batch; None: the records were scraped"""
+    refused: int = 0
+    """records with numbers beyond 64 bits, which are in none of the columns"""
+
+    @classmethod
+    def of(
+        cls,
+        cluster: int,
+        workers: Iterable[WorkerSeen] = (),
+        spans: Iterable[Span] = (),
+        samples: Iterable[Sample] = (),
+        events: Iterable[Event] = (),
+        gone: Iterable[WorkerGone] = (),
+        runs: Iterable[ClientRun] = (),
+        committed: float = 0.0,
+        errors: int = 0,
+        head: Head | None = None,
+        rows: Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
+    ) -> Batch:
+        """Of single records; `rows` are tuples by kind, in the order of the kind's fields."""
+        builder = BatchBuilder(cluster, committed, errors, head)
+        for records in (workers, spans, samples, events, gone, runs):
+            for record in records:
+                builder.add(record)
+        builder.rows.update(rows or {})
+        return builder.batch
+
+    def __len__(self) -> int:
+        changes = len(self.workers) + len(self.gone) + len(self.runs)
+        return changes + self.refused + sum(map(len, self.records.values()))
+
+    def count(self, kind: str) -> int:
+        return len(self.records[kind]) if kind in self.records else 0
+
+
+@dataclass
+class BatchBuilder:
+    """Makes a batch of records that come one by one."""
+
+    cluster: int
+    committed: float = 0.0
+    errors: int = 0
+    head: Head | None = None
+    workers: list[WorkerSeen] = field(default_factory=list)
+    gone: list[WorkerGone] = field(default_factory=list)
+    runs: list[ClientRun] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    samples: SampleColumns = field(default_factory=lambda: SampleColumns())
+    rows: dict[str, Sequence[tuple[Any, ...]]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        known: tuple[Sized, ...] = (self.workers, self.gone, self.runs, self.spans, self.events, self.samples)
+        return sum(map(len, known)) + sum(map(len, self.rows.values()))
+
+    def __post_init__(self) -> None:
+        self._add: dict[type, Callable[[Any], None]] = {
+            Span: self.spans.append,
+            Sample: self.samples.append,
+            Event: self.events.append,
+            WorkerSeen: self.workers.append,
+            WorkerGone: self.gone.append,
+            ClientRun: self.runs.append,
+        }
+
+    def add(self, record: Record) -> None:
+        self._add[type(record)](record)
+
+    @cached_property
+    def batch(self) -> Batch:
+        """The batch, the same each time: no record can be added any more."""
+        spans, refused = _spans(self.spans)
+        made = (spans, self.samples.records(), _events(self.events))
+        records = {some.kind.name: some for some in made if len(some)}
+        records |= {kind: records_of_rows(KINDS[kind], rows) for kind, rows in self.rows.items() if rows}
+        return Batch(
+            self.cluster,
+            records,
+            self.workers,
+            self.gone,
+            self.runs,
+            self.committed,
+            self.errors,
+            self.head,
+            refused,
+        )
+
+
+@dataclass(slots=True)
+class SampleColumns:
+    """Samples that come one by one."""
+
+    series: list[Series] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    def add(self, series: Series, time: float, value: float) -> None:
+        self.series.append(series)
+        self.times.append(time)
+        self.values.append(value)
+
+    def append(self, sample: Sample) -> None:
+        self.add(sample.series, sample.time, sample.value)
+
+    def clear(self) -> None:
+        for column in (self.series, self.times, self.values):
+            column.clear()
+
+    def records(self) -> Records:
+        return Records(
+            KINDS["sample"],
+            {
+                "time": np.array(self.times, np.float64),
+                "value": np.array(self.values, np.float64),
+                "series": Coded.of_rows(self.series),
+            },
+        )
+
+
+def _spans(spans: Sequence[Span]) -> tuple[Records, int]:
+    """The spans as columns, and how many have numbers beyond 64 bits."""
+    try:
+        return _span_columns(spans), 0
+    except OverflowError:
+        good = [span for span in spans if max(abs(span.thread), abs(span.nbytes)) <= LARGEST_INTEGER]
+        return _span_columns(good), len(spans) - len(good)
+
+
+def _span_columns(spans: Sequence[Span]) -> Records:
+    # a list of each field, as a tuple of each record would start the garbage collector
+    keys = clean_keys([span.key for span in spans])
+    return Records(
+        KINDS["span"],
+        {
+            "worker": _names([span.worker for span in spans]),
+            "thread": np.array([span.thread for span in spans], np.int64),
+            "key": Keys(keys, np.arange(len(keys)), Coded.of([(span.prefix, span.group) for span in spans])),
+            "action": np.frombuffer(bytes([span.action for span in spans]), np.uint8),
+            "start": np.array([span.start for span in spans], np.float64),
+            "stop": np.array([span.stop for span in spans], np.float64),
+            "nbytes": np.array([span.nbytes for span in spans], np.int64),
+            "typename": _names([span.typename for span in spans]),
+            "status": np.frombuffer(bytes([span.status for span in spans]), np.uint8),
+        },
+    )
+
+
+def _events(events: Sequence[Event]) -> Records:
+    return Records(
+        KINDS["event"],
+        {
+            "time": np.array([event.time for event in events], np.float64),
+            "kind": _names([event.kind for event in events]),
+            "worker": _names([event.worker for event in events]),
+            "detail": Coded.of_rows([event.detail for event in events]),
+        },
+    )
+
+
+def _names(texts: Iterable[str]) -> Coded:
+    return clean_values(Coded.of(texts), MAXIMUM_NAME_LENGTH)

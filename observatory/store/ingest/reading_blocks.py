@@ -1,0 +1,82 @@
+"""Reads blocks of an agent's batch into columns. Their contents are not trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from observatory.store.ingest.records import NUMPY, Array, Coded, Records, Values, clean_values, keys_of
+from observatory.wire.batches import BatchError
+from observatory.wire.blocks import Block
+from observatory.wire.kind import Field, KeyReference, Kind, Type
+from observatory.wire.kinds import KINDS
+from observatory.wire.records import clean_key
+
+MAXIMUM_CONTAINERS = 100_000
+"""JSON objects and lists in a column: more take more memory and time than a batch may"""
+EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
+"""seconds; as wire.records.is_time"""
+
+
+def records_of_block(block: Block) -> tuple[Records, int]:
+    """The records of a block, and how many were refused.
+
+    Texts are cleaned and JSON is parsed. A record is refused if a time is not between 2000 and 2100, a number
+    is not finite, or a JSON field holds no object or list. Raises BatchError if the kind is unknown or the
+    block lacks one of its columns.
+    """
+    kind = KINDS.get(block.kind)
+    if kind is None:
+        raise BatchError(f"there is no kind of record {block.kind[:50]!r}")
+    columns: dict[str, Values] = {}
+    good = np.ones(block.rows, np.bool_)
+    for field in kind.fields:
+        columns[field.name], valid = _read(kind, field, block)
+        if valid is not None:
+            good &= valid
+    records = Records(kind, columns).where(good)
+    return records, block.rows - len(records)
+
+
+def _read(kind: Kind, field: Field, block: Block) -> tuple[Values, Array | None]:
+    """The column's values, and which of them are valid; None: all."""
+    column = block.columns.get(field.name)
+    if column is None or column.type != field.type.column:
+        raise BatchError(f"{kind.name} has no column {field.name} of type {field.type.column}")
+    if column.values is None:
+        numbers = np.frombuffer(column.data, np.dtype(NUMPY[field.type.column]).newbyteorder("<"), block.rows)
+        if field.type is Type.TIME:
+            return numbers, (numbers > EARLIEST) & (numbers < LATEST)
+        return numbers, np.isfinite(numbers) if field.type is Type.REAL else None
+    coded = Coded(column.values, np.frombuffer(column.data, "<u4", block.rows).astype(np.int64))
+    if field.type is Type.JSON:
+        bounded = Coded(list(_bounded(coded.values)), coded.codes)
+        parsed = bounded.map(lambda text: _json(text, field.type.limit))
+        return parsed, parsed.numbers(lambda value: value is not None, np.bool_)
+    if isinstance(field.storage, KeyReference):
+        return keys_of(coded), None
+    if field.type is Type.KEY:
+        return coded.map(clean_key), None
+    return clean_values(coded, field.type.limit), None
+
+
+def _bounded(texts: Sequence[str]) -> Iterator[str]:
+    """JSON texts until they hold MAXIMUM_CONTAINERS objects and lists together; "" after that."""
+    containers = 0
+    for text in texts:
+        containers += text.count("[") + text.count("{")
+        yield text if containers <= MAXIMUM_CONTAINERS else ""
+
+
+def _json(text: str, limit: int) -> Any:
+    """The object or list; None where the text is none."""
+    if len(text) > limit:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None

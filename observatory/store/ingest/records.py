@@ -1,0 +1,177 @@
+"""Records of one kind as columns, from their source to COPY and to open pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from observatory.store.keys import clean_keys, split_key
+from observatory.wire.blocks import Column
+from observatory.wire.kind import KeyReference, Kind, Type
+from observatory.wire.records import clean_text
+
+Array = npt.NDArray[Any]
+Times = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column of values that repeat: the values, and for each row the position of its value."""
+
+    values: Sequence[Any]
+    codes: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Coded:
+        """Of hashable values, each of which is stored once."""
+        several = list(values)
+        positions = dict(zip(dict.fromkeys(several), count(), strict=False))
+        return cls(list(positions), np.fromiter(map(positions.__getitem__, several), np.int64, len(several)))
+
+    @classmethod
+    def of_rows(cls, values: Sequence[Any]) -> Coded:
+        """One value for each row, without a search for repetitions."""
+        return cls(values, np.arange(len(values)))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def per_row(self) -> list[Any]:
+        """The value of each row."""
+        return list(map(self.values.__getitem__, self.codes.tolist()))
+
+    def map(self, function: Callable[[Any], Any]) -> Coded:
+        return Coded(list(map(function, self.values)), self.codes)
+
+    def numbers(self, function: Callable[[Any], int], type: type[np.generic] = np.int32) -> Array:
+        """A number for each row, computed once for each value."""
+        return np.fromiter(map(function, self.values), type, len(self.values))[self.codes]
+
+    def merged(self) -> Coded:
+        """The same with equal values, which are hashable, stored once."""
+        found = Coded.of(self.values)
+        return Coded(found.values, found.codes[self.codes])
+
+    def where(self, rows: Array) -> Coded:
+        """Some of the rows, and the values that these have."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        return Coded(list(map(self.values.__getitem__, used.tolist())), codes)
+
+    def block_column(self, name: str, rows: Array) -> Column:
+        """Some of the rows of a column of texts, as a column of a block."""
+        some = self.where(rows)
+        return Column(name, "text", some.codes.astype(np.uint32), some.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys(Coded):
+    """A column of task keys, with the (prefix, group) of each value."""
+
+    names: Coded
+
+    @classmethod
+    def of_texts(cls, keys: Sequence[str], codes: npt.NDArray[np.int64]) -> Keys:
+        """Of clean keys."""
+        return cls(keys, codes, Coded.of(map(split_key, keys)))
+
+    def where(self, rows: Array) -> Keys:
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        some = Coded(self.names.values, self.names.codes[used])
+        return Keys(
+            list(map(self.values.__getitem__, used.tolist())), codes, some.where(np.arange(len(used)))
+        )
+
+
+Values: TypeAlias = "Array | Coded"
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records of one kind: the values of each field. Texts are clean; JSON is parsed."""
+
+    kind: Kind
+    columns: Mapping[str, Values]
+
+    def __len__(self) -> int:
+        return len(self.columns[self.kind.time])
+
+    @property
+    def times(self) -> Times:
+        """seconds"""
+        return self.numbers(self.kind.time)
+
+    @property
+    def stops(self) -> Times:
+        """seconds; the times of records that have no length"""
+        return self.numbers(self.kind.stop or self.kind.time)
+
+    def numbers(self, name: str) -> Array:
+        values = self.columns[name]
+        assert isinstance(values, np.ndarray)
+        return values
+
+    def coded(self, name: str) -> Coded:
+        values = self.columns[name]
+        assert isinstance(values, Coded)
+        return values
+
+    def keys(self, name: str = "key") -> Keys:
+        values = self.columns[name]
+        assert isinstance(values, Keys)
+        return values
+
+    def where(self, rows: Array) -> Records:
+        """Some of the records: positions, or a mask."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
+        found = {
+            name: values.where(rows) if isinstance(values, Coded) else values[rows]
+            for name, values in self.columns.items()
+        }
+        return replace(self, columns=found)
+
+    def changed(self, **columns: Values) -> Records:
+        return replace(self, columns={**self.columns, **columns})
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The records as tuples in the order of the kind's fields."""
+        columns = [self.columns[name] for name in self.kind.names]
+        lists = [values.per_row() if isinstance(values, Coded) else values.tolist() for values in columns]
+        return list(zip(*lists, strict=True))
+
+
+def records_of_rows(kind: Kind, rows: Sequence[Sequence[Any]]) -> Records:
+    """Of tuples in the order of the kind's fields, with JSON as objects."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(kind.fields)
+    found: dict[str, Values] = {}
+    for field, values in zip(kind.fields, columns, strict=True):
+        if field.type is Type.JSON:
+            found[field.name] = Coded.of_rows(values)
+        elif field.type.column != "text":
+            found[field.name] = np.array(values, NUMPY[field.type.column])
+        else:
+            coded = Coded.of(values)
+            is_key = isinstance(field.storage, KeyReference)
+            found[field.name] = keys_of(coded) if is_key else clean_values(coded, field.type.limit)
+    return Records(kind, found)
+
+
+def keys_of(coded: Coded) -> Keys:
+    return Keys.of_texts(clean_keys(coded.values), coded.codes)
+
+
+def clean_values(coded: Coded, limit: int) -> Coded:
+    """The texts cleaned. They are checked together first, since nearly always all of them are clean."""
+    values = coded.values
+    if "".join(values).isprintable() and max(map(len, values), default=0) <= limit:
+        return coded
+    return coded.map(lambda text: clean_text(text, limit))
+
+
+NUMPY = {"f64": np.float64, "u32": np.uint32, "i32": np.int32, "u8": np.uint8}
+"""by the type of a block's column"""

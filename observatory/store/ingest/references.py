@@ -1,0 +1,192 @@
+"""Turns records into the columns of their table: names and addresses become references to other tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
+
+import numpy as np
+import psycopg
+
+from observatory.store.ingest.copying import Column, copy_columns, jsonb, nullable, texts, timestamps
+from observatory.store.ingest.known_cluster import KnownCluster
+from observatory.store.ingest.names import NewNames, Prefix
+from observatory.store.ingest.records import Array, Coded, Keys, Records, Values
+from observatory.store.keys import encode_keys, split_key
+from observatory.store.texts import LARGEST_INTEGER, clean_json
+from observatory.wire.columns import BOUNDS, ColumnType
+from observatory.wire.kind import (
+    As,
+    Field,
+    InOther,
+    KeyReference,
+    Label,
+    LaneReference,
+    NameReference,
+    SeriesReference,
+    StackReference,
+    WorkerReference,
+)
+
+ID = attrgetter("id")
+
+
+class References:
+    """The rows of other tables that the records of one batch refer to."""
+
+    def __init__(self, connection: psycopg.Connection, cluster: KnownCluster) -> None:
+        self.connection = connection
+        self.cluster = cluster
+        self.lanes: dict[str, Coded] = {}
+        """the lane of each record, by kind"""
+        self.series: dict[str, Coded] = {}
+        """the series of each record, by kind"""
+        self.ids: dict[tuple[str, str], Array] = {}
+        """ids by kind and column, 0 where there is none: of the records that were stored"""
+
+    def load_workers(self, records: Mapping[str, Records]) -> None:
+        """Finds lifetimes, lanes and series. New ones get their ids when they are saved."""
+        addresses: set[str] = set()
+        for kind, some in records.items():
+            for field in some.kind.fields:
+                if isinstance(field.storage, LaneReference):
+                    self.lanes[kind] = self.cluster.lanes_of(self.connection, some, field.name)
+                elif isinstance(field.storage, SeriesReference):
+                    series = some.coded(field.name)
+                    self.series[kind] = self.cluster.series.find(
+                        self.connection, series, some.times, self.cluster.workers
+                    )
+                elif isinstance(field.storage, WorkerReference):
+                    addresses.update(some.coded(field.name).values)
+        self.cluster.workers.load(self.connection, addresses)
+
+    def intern(self, records: Mapping[str, Records]) -> list[Prefix]:
+        """Stores names and stacks; returns the prefixes that are new to the store."""
+        new = NewNames()
+        stacks: set[str] = set()
+        for some in records.values():
+            for field in some.kind.fields:
+                values = some.columns[field.name]
+                match field.storage:
+                    case KeyReference():
+                        assert isinstance(values, Keys)
+                        for prefix, group in values.names.values:
+                            new.prefixes.add(prefix)
+                            new.groups[group] = prefix
+                    case NameReference(table="task_group"):
+                        new.groups.update((name, split_key(name)[0]) for name in _texts(values))
+                    case NameReference(table="prefix"):
+                        new.prefixes.update(name for name in _texts(values) if name)
+                    case NameReference(table="typename"):
+                        new.typenames.update(_texts(values))
+                    case StackReference():
+                        stacks.update(_texts(values))
+        if stacks:
+            self.cluster.stacks.intern(self.connection, stacks)
+        return self.cluster.names.intern(self.connection, new)
+
+    def store(self, records: Records) -> None:
+        """Copies the records into their table."""
+        kind, rows = records.kind, len(records)
+        columns: dict[str, Column] = {"cluster_id": np.full(rows, self.cluster.id, np.int32)}
+        if kind.has_id:
+            columns["id"] = _uuids(rows)
+        for field in kind.fields:
+            columns.update(self.columns(field, records))
+        copy_columns(self.connection, kind.name, rows, columns)
+
+    def columns(self, field: Field, records: Records) -> Iterator[tuple[str, Column]]:
+        """The columns of a field, by name."""
+        values, kind = records.columns[field.name], records.kind.name
+        names = records.kind.column_names[field.name]
+        match field.storage:
+            case As(type=type):
+                yield names[0], _plain(type, values)
+            case Label(labels=labels, unknown=unknown):
+                yield names[0], _labels(values, labels, unknown)
+            case WorkerReference():
+                yield names[0], self._ids(kind, names[0], self._worker_ids(values, records))
+            case LaneReference():
+                yield names[0], self._ids(kind, names[0], self.lanes[kind].numbers(ID))
+            case SeriesReference():
+                yield names[0], self._ids(kind, names[0], self.series[kind].numbers(ID))
+            case KeyReference():
+                yield from self._key(kind, names, values)
+            case NameReference(table=table):
+                yield names[0], self._ids(kind, names[0], self._name_ids(table, values))
+            case StackReference():
+                assert isinstance(values, Coded)
+                yield names[0], self._ids(kind, names[0], values.numbers(self.cluster.stacks.id_of))
+            case InOther():
+                pass
+
+    def _ids(self, kind: str, name: str, ids: Array) -> Column:
+        self.ids[kind, name] = ids
+        return nullable(ids)
+
+    def _worker_ids(self, values: Values, records: Records) -> Array:
+        assert isinstance(values, Coded)
+        return self.cluster.workers.ids_at(values, records.times)
+
+    def _name_ids(self, table: str, values: Values) -> Array:
+        assert isinstance(values, Coded)
+        known = self.cluster.names.table(table)
+        return values.numbers(lambda name: known[name].id if name or table != "prefix" else 0)
+
+    def _key(self, kind: str, names: tuple[str, ...], keys: Values) -> Iterator[tuple[str, Column]]:
+        assert isinstance(keys, Keys)
+        *_, group_column, rest_column = names
+        known, of_keys = self.cluster.names, keys.names
+        if len(names) == 3:
+            prefixes = of_keys.numbers(lambda name: known.prefixes[name[0]].id)
+            yield names[0], self._ids(kind, names[0], prefixes[keys.codes])
+        yield group_column, of_keys.numbers(lambda name: known.groups[name[1]].id)[keys.codes]
+        rests = encode_keys(keys.values, of_keys.map(lambda name: known.groups[name[1]].text).per_row())
+        yield rest_column, texts(Coded(rests, keys.codes))
+
+
+def _texts(values: Values) -> list[str]:
+    assert isinstance(values, Coded)
+    return list(values.values)
+
+
+def _plain(type: ColumnType, values: Values) -> Column:
+    """Values as they are; numbers are cut to the column's range."""
+    if isinstance(values, Coded):
+        return texts(values) if type is ColumnType.TEXT else jsonb(values.map(clean_json))
+    if type is ColumnType.TIME:
+        return timestamps(values)
+    if type is ColumnType.REAL:
+        return values.astype(np.float64)
+    if type is ColumnType.BIGINT:
+        return _bigints(values)
+    return np.clip(values, -BOUNDS[type], BOUNDS[type] - 1).astype(WIDTHS[type])
+
+
+WIDTHS: Mapping[ColumnType, np.dtype[np.generic]] = {
+    ColumnType.SMALLINT: np.dtype(np.int16),
+    ColumnType.INTEGER: np.dtype(np.int32),
+}
+
+
+def _bigints(values: Array) -> Array:
+    if values.dtype.kind != "f":
+        return values.astype(np.int64)
+    fits = values < 2.0**63
+    return np.where(fits, np.where(fits, np.maximum(values, 0), 0).astype(np.int64), LARGEST_INTEGER)
+
+
+def _labels(values: Values, labels: tuple[str, ...], unknown: int) -> Array:
+    if isinstance(values, Coded):
+        codes = {label: code for code, label in enumerate(labels)}
+        return values.numbers(lambda label: codes.get(label, unknown), np.int16)
+    return values.astype(np.int16)
+
+
+def _uuids(count: int) -> Array:
+    """Random UUIDs (version 4)."""
+    random = np.frombuffer(os.urandom(16 * count), np.uint8).reshape(count, 16).copy()
+    random[:, 6] = random[:, 6] & 0x0F | 0x40
+    random[:, 8] = random[:, 8] & 0x3F | 0x80
+    return random.view("V16").reshape(count)

@@ -1,0 +1,25 @@
+"""Records that an agent dropped. They become events."""
+
+from __future__ import annotations
+
+from observatory.wire.kind import Field, Importance, Kind, Type
+
+KIND = Kind(
+    meaning="Records that the agent dropped.",
+    importance=Importance.FAILURES,
+    fields=(
+        Field("first", Type.TIME, "time of the oldest", "s", "the agent's own"),
+        Field("last", Type.TIME, "time of the newest", "s", "the agent's own"),
+        Field("kind", Type.NAME, "kind of the records", "", "the agent's own"),
+        Field("count", Type.COUNT, "number of records", "", "the agent's own"),
+        Field(
+            "reason",
+            Type.NAME,
+            "buffer-full, spool-full; refused: the server refused the batch; damaged: its file was damaged; "
+            "broken: an error in the agent",
+            "",
+            "the agent's own",
+        ),
+    ),
+    has_table=False,
+)

@@ -1,0 +1,63 @@
+"""Profiles: counts of stacks."""
+
+from __future__ import annotations
+
+from observatory.wire.kind import (
+    Field,
+    Importance,
+    Kind,
+    Label,
+    NameReference,
+    StackReference,
+    Type,
+    WorkerReference,
+)
+from observatory.wire.records import SOURCES
+
+KIND = Kind(
+    meaning="The number of samples of a stack within a second.",
+    importance=Importance.SAMPLES,
+    fields=(
+        Field("time", Type.TIME, "the second", "s", "Worker.profile_history, Worker.profile_keys_history"),
+        Field(
+            "worker",
+            Type.NAME,
+            "address of the worker; empty: the scheduler",
+            "",
+            "Worker.address",
+            WorkerReference(),
+        ),
+        Field(
+            "source",
+            Type.NAME,
+            "task: the worker's task threads; event-loop: the process's event loop",
+            "",
+            "Worker.profile_recent, Server.profile",
+            Label(SOURCES, unknown=255, most=255),
+        ),
+        Field(
+            "prefix",
+            Type.NAME,
+            "prefix of the task; empty for the event loop",
+            "",
+            "Worker.profile_keys",
+            NameReference("prefix", is_optional=True),
+        ),
+        Field(
+            "stack",
+            Type.LONG,
+            "a line for each frame, outermost first: name, file, line, tab-separated",
+            "",
+            "profile identifier, description",
+            StackReference(),
+        ),
+        Field(
+            "count",
+            Type.COUNT,
+            "number of samples, taken every `distributed.worker.profile.interval`",
+            "",
+            "profile count",
+        ),
+    ),
+    part="code",
+)
