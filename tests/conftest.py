@@ -5,7 +5,14 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
+import hypothesis
 import pytest
+
+# a loaded machine is no failure
+hypothesis.settings.register_profile(
+    "observatory", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("observatory")
 
 pytest_plugins = ["tests.chromium", "tests.database"]
 

@@ -22,7 +22,7 @@ def target_status(target: Target) -> TargetStatus:
         return TargetStatus("paused", "Not observed until it is enabled again.")
     if target.lease_expires is None or target.lease_expires < timezone.now():
         return TargetStatus(
-            "waiting", "Waiting for a collector to take it. `dask-observatory doctor` tells if one runs."
+            "waiting", "Waiting for a collector. Check with dask-observatory doctor that one is running."
         )
     if target.last_error:
         return TargetStatus("unreachable", target.last_error)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
+from ninja.parser import Parser
 from ninja.security import django_auth
 
 from observatory.alerts.web.api import router as alerts
@@ -22,7 +26,17 @@ from observatory.runs.notes_api import router as notes
 from observatory.runs.sharing.timelines import links as link_timelines
 from observatory.runs.sharing.timelines import runs as run_timelines
 
-api = NinjaAPI(title="Dask Observatory", version="1", auth=django_auth, docs_url=None)
+
+class UnicodeParser(Parser):
+    """Refuses JSON with lone surrogates (`"\\ud800"`), which aren't characters and can't be stored."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        data = super().parse_body(request)
+        json.dumps(data, ensure_ascii=False).encode()  # a UnicodeEncodeError becomes a 400 response
+        return data
+
+
+api = NinjaAPI(title="Dask Observatory", version="1", auth=django_auth, docs_url=None, parser=UnicodeParser())
 api.add_router("", clusters)
 api.add_router("", targets)
 api.add_router("", ingest)

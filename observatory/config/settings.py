@@ -61,6 +61,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "observatory.pages.site.middleware.PrivatePagesMiddleware",
     "observatory.pages.site.middleware.RefuseNulMiddleware",
     "observatory.pages.site.middleware.SignInRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

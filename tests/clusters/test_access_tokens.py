@@ -115,3 +115,18 @@ def test_the_admin_revokes_anybodys_token_and_shows_no_secret(world: World) -> N
     admin.post("/admin/clusters/accesstoken/", {"action": "revoke", "_selected_action": token.pk})
     assert read(secret) == 401
     assert admin.get("/admin/clusters/accesstoken/add/").status_code == 403
+
+
+def test_a_new_password_revokes_access_tokens_and_a_rehash_does_not(world: World) -> None:
+    user = world.people["viewer"]
+    _, secret = access_tokens.make(user, "notebook", None)
+    user.last_name = "changed"
+    user.save()
+    assert read(secret) == 200
+    user.set_password("another long password")
+    user._password = None  # as Django does when it only upgrades the hash
+    user.save(update_fields=["password"])
+    assert read(secret) == 200
+    user.set_password("a new long password")
+    user.save()
+    assert read(secret) == 401

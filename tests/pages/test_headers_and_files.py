@@ -44,6 +44,22 @@ def test_only_the_admin_may_evaluate_its_expressions_and_only_for_staff(world: W
     assert "unsafe" not in world.client("viewer").get("/admin/").headers["Content-Security-Policy"]
 
 
+def test_pages_with_data_are_in_no_cache(world: World) -> None:
+    client = world.client("superuser")
+    cluster, run = f"/clusters/{world.live.pk}", f"/runs/{world.run.pk}"
+    for path in (
+        "/clusters/",
+        f"{cluster}/",
+        f"{cluster}/logs/",
+        "/runs/",
+        f"{run}/",
+        "/projects/alpha/",
+        "/admin/",
+    ):
+        assert "no-store" in client.get(path).headers["Cache-Control"], path
+        assert "private" in client.get(path).headers["Cache-Control"], path
+
+
 def test_cookies_are_out_of_reach_of_scripts_and_other_sites(world: World) -> None:
     client = Client()
     client.post(sign_in_path(world.people["viewer"]))
@@ -54,7 +70,7 @@ def test_cookies_are_out_of_reach_of_scripts_and_other_sites(world: World) -> No
 def test_a_failure_has_a_page_and_json_that_need_no_database() -> None:
     page = server_error(RequestFactory().get("/clusters/"))
     assert page.status_code == 500
-    assert b"What is recorded is safe" in page.content
+    assert b"Recorded data isn't affected" in page.content
     assert (
         server_error(RequestFactory().get("/api/v1/clusters")).headers["Content-Type"] == "application/json"
     )

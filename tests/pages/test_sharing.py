@@ -95,7 +95,7 @@ def test_a_run_is_shared_replayed_by_somebody_without_an_account_and_taken_back(
 
 def test_the_links_page_tells_a_viewer_who_may_share(page: Page, shared: Run, world: World) -> None:
     answer = world.client("viewer").get(f"/runs/{shared.pk}/links/")
-    assert b"Editors and owners of the project make links" in answer.content
+    assert b"Editors and owners of the project can create links" in answer.content
     assert b"Create link</button>" not in answer.content
 
 

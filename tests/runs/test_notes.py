@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -61,6 +62,14 @@ def test_what_makes_no_note_is_refused_with_the_reason_at_its_field(
     assert answer.status_code == 422
     assert list(answer.json()["errors"]) == [field]
     assert reason in answer.json()["errors"][field][0]
+    assert not Note.objects.exists()
+
+
+def test_a_note_with_half_of_a_surrogate_pair_is_refused(world: World) -> None:
+    path = f"/api/v1/clusters/{world.ended.pk}/notes"
+    body = json.dumps({"time": world.ended.started.timestamp(), "text": "a\ud800"})
+    answer = world.client("editor").post(path, body, content_type="application/json")
+    assert answer.status_code == 400
     assert not Note.objects.exists()
 
 

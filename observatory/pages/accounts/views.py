@@ -59,7 +59,7 @@ def password(request: HttpRequest) -> HttpResponse:
     form = form_class(user, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         update_session_auth_hash(request, form.save())
-        messages.success(request, "Your password is set.")
+        messages.success(request, "Your password is set. Earlier access tokens are revoked.")
         return redirect(settings.LOGIN_REDIRECT_URL)
     return render(
         request, "pages/accounts/password.html", {"form": form, "first": not user.has_usable_password()}

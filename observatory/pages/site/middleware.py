@@ -37,12 +37,22 @@ class AdminPolicyMiddleware(MiddlewareMixin):
 
 
 class RefuseNulMiddleware(MiddlewareMixin):
-    """Refuses a NUL in a query: PostgreSQL holds none in its texts, so that nothing could be found by one."""
+    """Refuses NUL characters in URLs, which PostgreSQL can't store or compare."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if "%00" in request.META["QUERY_STRING"]:
-            return bad_request(request, ValueError("a NUL in the query"))
+        if "%00" in request.META["QUERY_STRING"] or "\0" in request.path:
+            return bad_request(request, ValueError("a NUL in the URL"))
         return None
+
+
+class PrivatePagesMiddleware(MiddlewareMixin):
+    """Keeps pages out of caches, unless their view sets a policy or validates them by an ETag."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        is_page = response.headers.get("Content-Type", "").startswith("text/html")
+        if is_page and not response.has_header("ETag"):
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
 
 
 class SignInRequiredMiddleware(LoginRequiredMiddleware):

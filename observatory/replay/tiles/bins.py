@@ -9,14 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from observatory.replay.tiles.levels import TileId
+from observatory.store.counters import Floats, counter_rates
 
 Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MINIMUM_SPAN_BINS = 2
 """bins: spans at least this long are sent themselves, shorter ones binned"""
-MAXIMUM_GAP = 3.0
-"""sampling intervals between two samples of a counter; beyond it the rate is unknown"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +148,11 @@ def merge_series_bins(parts: Sequence[SeriesBins], tile_id: TileId) -> SeriesBin
 
 
 def rates(series: Integers, time: Integers, value: Floats, interval: Floats) -> Floats:
-    """Return counters' rates per second; NaN if the previous sample is over MAXIMUM_GAP intervals ago.
+    """Return counters' rates per second; NaN for the first sample of a series and after gaps.
 
-    `interval` is the sampling interval (seconds) of each row. A counter that fell was reset and has grown
-    from 0, as in Prometheus' rate().
+    Samples are sorted by series and time (microseconds); `interval` has their sampling intervals (seconds).
     """
     found = np.full(len(value), np.nan)
-    if len(value) < 2:
-        return found
-    elapsed = (time[1:] - time[:-1]) / 1e6
-    grown = value[1:] - value[:-1]
-    grown = np.where(grown >= 0, grown, value[1:])
-    known = (series[1:] == series[:-1]) & (elapsed > 0) & (elapsed <= MAXIMUM_GAP * interval[1:])
-    found[1:][known] = grown[known] / elapsed[known]
+    elapsed = np.where(series[1:] == series[:-1], (time[1:] - time[:-1]) / 1e6, 0.0)
+    found[1:] = counter_rates(elapsed, value[:-1], value[1:], interval[1:])
     return found

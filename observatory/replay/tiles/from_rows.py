@@ -9,7 +9,6 @@ import psycopg
 
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import (
-    MAXIMUM_GAP,
     MINIMUM_SPAN_BINS,
     BusyBins,
     SeriesBins,
@@ -23,6 +22,7 @@ from observatory.replay.tiles.events import event_blocks_from_rows
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
+from observatory.store.counters import MAXIMUM_GAP
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
 from observatory.store.timeline_blocks import encode_block, encode_rows

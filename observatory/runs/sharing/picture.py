@@ -8,12 +8,12 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.bins import Floats
 from observatory.replay.tiles.builder import recorded_tiles
 from observatory.replay.tiles.layers import Layer
 from observatory.runs.models import Run
 from observatory.runs.summary import summary
 from observatory.store.connection import read_connection
+from observatory.store.counters import Floats
 from observatory.store.queries.comparison import prefix_names
 from observatory.wire.blocks import decode
 from observatory.wire.layers import PREFIXES

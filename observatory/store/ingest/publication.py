@@ -12,6 +12,7 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from prometheus_client import Counter
 
+from observatory.store.counters import counter_rates
 from observatory.store.ingest.committed import (
     Committed,
     Item,
@@ -22,8 +23,9 @@ from observatory.store.ingest.committed import (
 )
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.records import Array
-from observatory.wire.blocks import Column, encode
+from observatory.store.timeline_blocks import encode_block, extent_block
 from observatory.wire.layers import ALL, BAND, OF_WORKERS, SPANS, band_layer
+from observatory.wire.timeline_blocks import EVENT, ITEMS, PROFILE_ROWS, SERIES_BIN, SPAN
 
 log = logging.getLogger(__name__)
 
@@ -32,21 +34,8 @@ SPANS_PER_BLOCK = 5_000
 """a span of a usual key has under 200 bytes"""
 STACKS_PER_BLOCK = 30_000
 """of 25 bytes"""
-GAP = 3.0
-"""intervals between two samples of a counter beyond which its rate is unknown"""
-
-Bins = dict[str, Array]
-"""the columns of a block of kind bin"""
-BIN_TYPES = {
-    "series": "u32",
-    "time": "f64",
-    "min": "f64",
-    "max": "f64",
-    "mean": "f64",
-    "last": "f64",
-    "count": "u32",
-}
-NUMPY = {"u32": np.uint32, "i32": np.int32, "u8": np.uint8, "f64": np.float64}
+Columns = dict[str, Any]
+"""the columns of a block by name"""
 
 LOST = Counter("observatory_live_frames_lost_total", "Frames of live blocks that open pages didn't get")
 
@@ -102,30 +91,24 @@ def joined(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def rates(samples: LiveSamples, intervals: Intervals) -> Array:
-    """The values to draw. Of a counter: its growth per second since the sample before, nan if unknown.
-
-    A counter that fell was reset (its process restarted) and has grown from 0.
-    """
+    """Return the values to draw: a gauge's value, a counter's rate per second (NaN if unknown)."""
+    interval = samples.metric.numbers(intervals.of, np.float64)  # type: ignore[arg-type]
     elapsed = samples.time - samples.previous_time
-    grown = samples.value - samples.previous_value
-    gap = GAP * samples.metric.numbers(intervals.of, np.float64)  # type: ignore[arg-type]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = np.where(grown >= 0, grown, samples.value) / elapsed
-        rate[~((elapsed > 0) & (elapsed <= gap))] = np.nan
+    rate = counter_rates(elapsed, samples.previous_value, samples.value, interval)
     return np.where(samples.counter, rate, samples.value)
 
 
 def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Intervals) -> Iterator[bytes]:
     series = [{**item, "interval": intervals.of(item["metric"])} for item in committed.series]
-    named: dict[str, list[Item]] = {
+    items: dict[str, list[Item]] = {
         "worker": committed.workers,
         "lane": committed.lanes,
         "prefix": committed.prefixes,
         "series": series,
     }
-    for kind, items in named.items():
-        if items:
-            yield encode(kind, 0, [], {"items": items})
+    for kind in ITEMS:
+        if items[kind.name]:
+            yield kind.encode({}, {"items": items[kind.name]})
     if committed.spans is not None:
         for band, rows in _by_band(committed.spans):
             for start in range(0, len(rows), SPANS_PER_BLOCK):
@@ -137,24 +120,7 @@ def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Interval
     if committed.profiles is not None:
         for start in range(0, len(committed.profiles), STACKS_PER_BLOCK):
             yield _profile_block(committed.profiles, slice(start, start + STACKS_PER_BLOCK))
-    extent = committed.extent
-    known = {"ended": None, "end_reason": "", "stream": "unknown", **status}
-    yield encode(
-        "extent",
-        0,
-        [],
-        {
-            "committed": extent.committed,
-            "first": extent.first,
-            "last": extent.last,
-            "version": extent.version,
-            "sequence": extent.sequence,
-            "task_count": extent.tasks,
-            "error_count": extent.errors,
-            "worker_count": extent.workers,
-            **known,
-        },
-    )
+    yield extent_block(committed.extent, status)
 
 
 def _by_band(spans: StoredSpans) -> Iterator[tuple[int, Array]]:
@@ -164,18 +130,10 @@ def _by_band(spans: StoredSpans) -> Iterator[tuple[int, Array]]:
 
 
 def _span_block(spans: StoredSpans, rows: Array, band: int) -> bytes:
-    columns = [
-        Column("lane", "u32", spans.lane[rows]),
-        Column("prefix", "u32", spans.prefix[rows]),
-        Column("action", "u8", spans.action[rows]),
-        Column("status", "u8", spans.status[rows]),
-        Column("start", "f64", spans.start[rows]),
-        Column("stop", "f64", spans.stop[rows]),
-        Column("nbytes", "f64", spans.nbytes[rows]),
-        spans.key.block_column("key", rows),
-        spans.typename.block_column("typename", rows),
-    ]
-    return encode("span", len(rows), columns, {"layer": band_layer(SPANS, band)})
+    texts = {name: getattr(spans, name).block_column(name, rows) for name in ("key", "typename")}
+    numbers = ("lane", "prefix", "action", "status", "start", "stop", "nbytes")
+    columns = {name: getattr(spans, name)[rows] for name in numbers}
+    return encode_block(SPAN, {**columns, **texts}, {"layer": band_layer(SPANS, band)})
 
 
 def _bin_blocks(samples: LiveSamples, is_large: bool, intervals: Intervals) -> Iterator[bytes]:
@@ -186,14 +144,16 @@ def _bin_blocks(samples: LiveSamples, is_large: bool, intervals: Intervals) -> I
         of_layer = known & (samples.layer.codes == number)
         for band in np.unique(samples.band[of_layer]).tolist():
             rows = np.flatnonzero(of_layer & (samples.band == band))
-            yield _bin_block(band_layer(layer, band), _bins(samples, values, rows))
+            meta = {"layer": band_layer(layer, band)}
+            yield encode_block(SERIES_BIN, _bins(samples, values, rows), meta)
     for layer in OF_WORKERS if is_large else ():
         of_layer = known & samples.layer.numbers(lambda name: name == layer, np.bool_)  # noqa: B023
         if of_layer.any():
-            yield _bin_block(f"{layer}.{ALL}", _sums(samples, values, np.flatnonzero(of_layer)))
+            sums = _sums(samples, values, np.flatnonzero(of_layer))
+            yield encode_block(SERIES_BIN, sums, {"layer": f"{layer}.{ALL}"})
 
 
-def _bins(samples: LiveSamples, values: Array, rows: Array) -> Bins:
+def _bins(samples: LiveSamples, values: Array, rows: Array) -> Columns:
     """Each sample as a bin of its own."""
     drawn = values[rows]
     return {
@@ -204,7 +164,7 @@ def _bins(samples: LiveSamples, values: Array, rows: Array) -> Bins:
     }
 
 
-def _sums(samples: LiveSamples, values: Array, rows: Array) -> Bins:
+def _sums(samples: LiveSamples, values: Array, rows: Array) -> Columns:
     """The samples of the same metric and labels of all workers as one bin."""
     order = rows[np.lexsort((-rows, samples.time[rows], samples.first[rows]))]
     series, starts, counts = np.unique(samples.first[order], return_index=True, return_counts=True)
@@ -221,37 +181,16 @@ def _sums(samples: LiveSamples, values: Array, rows: Array) -> Bins:
     }
 
 
-def _bin_block(layer: str, bins: Bins) -> bytes:
-    columns = [_column(name, type, bins[name]) for name, type in BIN_TYPES.items()]
-    return encode("bin", len(bins["time"]), columns, {"layer": layer})
-
-
 def _event_block(events: StoredEvents) -> bytes:
     every = np.arange(len(events))
-    columns = [
-        _column("time", "f64", events.time),
-        _column("worker", "i32", events.worker),
-        events.kind.block_column("kind", every),
-        events.message.block_column("message", every),
-        events.detail.block_column("detail", every),
-    ]
-    return encode("event", len(events), columns)
+    texts = {name: getattr(events, name).block_column(name, every) for name in ("kind", "message", "detail")}
+    return encode_block(EVENT, {"time": events.time, "worker": events.worker, **texts})
 
 
 def _profile_block(profiles: StoredProfiles, rows: slice) -> bytes:
-    columns = [
-        _column("time", "f64", profiles.time[rows]),
-        _column("worker", "i32", profiles.worker[rows]),
-        _column("prefix", "u32", profiles.prefix[rows]),
-        _column("source", "u8", profiles.source[rows]),
-        _column("stack", "u32", profiles.stack[rows]),
-        _column("count", "u32", profiles.count[rows]),
-    ]
-    return encode("profile", len(profiles.time[rows]), columns)
-
-
-def _column(name: str, type: str, values: Array) -> Column:
-    return Column(name, type, np.ascontiguousarray(values, NUMPY[type]))
+    return encode_block(
+        PROFILE_ROWS, {column.name: getattr(profiles, column.name)[rows] for column in PROFILE_ROWS.columns}
+    )
 
 
 @dataclass(slots=True)
