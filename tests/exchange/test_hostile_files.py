@@ -151,7 +151,7 @@ def test_names_that_are_there_twice_are_refused(bundle: Path, refused: Callable[
     def same(values: dict[str, list[Any]]) -> None:
         values["name"] = [values["name"][0]] * len(values["name"])
 
-    assert "rows of prefix can't be stored: duplicate key" in refused(with_rows(bundle, "prefix", same))
+    assert "rows of prefix cannot be stored: duplicate key" in refused(with_rows(bundle, "prefix", same))
 
 
 def test_two_workers_with_one_address_are_two_lifetimes(bundle: Path, world: World, tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_part_that_was_changed_is_refused_by_its_checksum(
         (lambda told: told["run"].update(start=told["run"]["stop"] + 1), "stops before its start"),
         (lambda told: told["run"].update(name="x" * 201), "run.name"),
         (lambda told: told["run"].update(tags={"a": "\x00"}), "unprintable characters"),
-        (lambda told: told["run"].update(tags={str(n): "x" for n in range(51)}), "A run has at most 50 tags"),
+        (lambda told: told["run"].update(tags={str(n): "x" for n in range(51)}), "A run can have at most 50 tags"),
         (lambda told: told["parts"].update({"../x": told["parts"]["span"]}), "parts that aren't known"),
         (lambda told: told["parts"].pop("span"), "aren't those that the manifest names: 'span.blocks'"),
         (lambda told: told["parts"]["span"].update(rows=2**62), "parts.span.rows"),

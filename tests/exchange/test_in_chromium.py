@@ -80,5 +80,5 @@ def test_a_file_over_the_limit_is_not_sent(page: Page, settings: LazySettings, t
     page.set_input_files("[data-limit]", large)
     page.get_by_role("button", name="Import").click()
     said = page.locator("[data-limit]").evaluate("input => input.validationMessage")
-    assert said == "It is larger than 1 MiB."
+    assert said == "The file is larger than 1.00 MiB, the maximum."
     assert Job.objects.count() == 0

@@ -61,7 +61,7 @@ def test_one_page_tells_who_died_how_and_what_became_of_the_task(world: World, r
     assert re.findall(r'data-bytes="(\d+)"', shown) == ["1073741824", "3758096384"] * 3
     assert shown.count('data-limit="4294967296" data-terminate="0.95"') == 3
     assert shown.count('data-from="waiting" data-to="processing"') == 3
-    assert "12 tasks that need it failed with it" in shown
+    assert "12 dependent tasks failed, too" in shown
     [timeline] = re.findall(r'data-link="timeline" href="([^"]*)"', shown)
     for part in (f"/clusters/{world.ended.pk}/?from=", "&amp;to=", "&amp;at=1780000000.100000", "&amp;key="):
         assert part in timeline
