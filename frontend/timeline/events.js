@@ -24,6 +24,7 @@ const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task str
 const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
 const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
+const CLUSTER_ENDED = "cluster-ended";
 const LONGEST_NOTE = 200; // characters beside the mouse
 /** @type {Record<string, {records: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds/dropped.py) */
 const DROPPED_KINDS = {
@@ -103,6 +104,13 @@ export class Events extends EventTarget {
    */
   before(time) {
     return this.list.findLast((event) => event.time < time - 1e-6) ?? null;
+  }
+
+  /** The times without samples, and the ends of the cluster: it can have continued later. */
+  get sampleGaps() {
+    const gaps = this.gapsBetween(-Infinity, Infinity, "samples").map(({ start, stop }) => ({ start, stop }));
+    const ends = this.#recorded.filter((event) => event.kind === CLUSTER_ENDED);
+    return [...gaps, ...ends.map(({ time }) => ({ start: time, stop: time }))];
   }
 
   /**

@@ -1,15 +1,15 @@
-// A chart of series over the timeline: lines or stacked areas, with gaps where samples are missing.
+// A chart of series over the timeline: lines or stacked areas, with gaps where the recording has gaps.
 
 import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { formatTime } from "../../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { Legend } from "./legend.js";
-import { placeAt, pointsOf, stack, valueAt } from "./series_points.js";
+import { placeAt, pointsOf, runsOf, stack, valueAt } from "./series_points.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
-import { drawUnloaded, unloadedText, unloadedWithin } from "../drawing/unloaded.js";
+import { drawUnloaded, unloadedWithin } from "../drawing/unloaded.js";
 import { joined } from "../../timeline/tiles/unloaded.js";
 import { ticks } from "./value_axis.js";
 
@@ -69,6 +69,8 @@ class SeriesChart {
   #lines = [];
   /** @type {Map<number, Points>} */
   #points = new Map();
+  /** @type {import("./series_points.js").Gaps} */
+  #gaps = [];
   /** what the points were made of */
   #content = "";
   #highest = 1;
@@ -120,10 +122,11 @@ class SeriesChart {
     const wanted = new Map(this.#lines.map((line) => [line.series.id, line.series]));
     const names = typeof layers === "function" ? layers(this.#context) : layers;
     const tiles = names.flatMap((layer) => view.tiles[layer] ?? []);
-    const content = `${contentOf(tiles)} ${this.#lines.map((line) => line.series.id)}`;
+    this.#gaps = this.#context.events.sampleGaps;
+    const content = `${contentOf(tiles)} ${this.#lines.map((line) => line.series.id)} ${JSON.stringify(this.#gaps)}`;
     if (content !== this.#content) {
       this.#content = content;
-      this.#points = pointsOf(tiles, wanted);
+      this.#points = pointsOf(tiles, wanted, this.#gaps);
       this.#scale();
     }
     this.#lines = this.#lines.filter((line) => this.#points.has(line.series.id));
@@ -132,7 +135,7 @@ class SeriesChart {
     this.#empty.hidden = this.#lines.length > 0;
     const unloaded = joined(names.flatMap((layer) => view.unloaded[layer] ?? []));
     const missing = unloadedWithin(unloaded, view.start, view.stop);
-    this.#empty.textContent = missing ? unloadedText(missing) : this.#definition.empty;
+    this.#empty.textContent = missing ? missing.message : this.#definition.empty;
     this.#legend.show(this.#lines, this.#context.selection.worker);
     const references = this.#definition.references?.(this.#context, view) ?? [];
     const marks = this.#axis(references, left);
@@ -208,16 +211,16 @@ class SeriesChart {
   }
 
   #stacked() {
-    return stack(this.#lines.map((line) => /** @type {Points} */ (this.#points.get(line.series.id))));
+    return stack(this.#lines.map((line) => /** @type {Points} */ (this.#points.get(line.series.id))), this.#gaps);
   }
 
   #areas() {
-    const { time, tops, gap } = this.#stacked();
+    const { time, tops, breaks } = this.#stacked();
     const { context } = this.#surface;
     const zero = new Array(time.length).fill(0);
     for (let layer = 0; layer < tops.length; layer++) {
       context.fillStyle = this.#lines[layer].color;
-      for (const [from, to] of unbroken(time, gap)) {
+      for (const [from, to] of runsOf(time, breaks)) {
         context.beginPath();
         for (let at = from; at <= to; at++) context.lineTo(this.#x(time[at]), this.#y(tops[layer][at]));
         const floor = layer ? tops[layer - 1] : zero;
@@ -250,7 +253,7 @@ class SeriesChart {
     context.globalAlpha = worker === null || worker === line.worker ? 1 : isTogether ? BEHIND : DIMMED;
     context.strokeStyle = context.fillStyle = line.color;
     context.lineWidth = worker !== null && worker === line.worker ? 2.2 : 1.3;
-    for (const [from, to] of this.#visible(unbroken(points.time, points.gap), points)) {
+    for (const [from, to] of this.#visible(runsOf(points.time, points.breaks), points)) {
       if (points.hasBand) this.#band(points, from, to);
       context.beginPath();
       for (let at = from; at <= to; at++) context.lineTo(this.#x(points.time[at]), this.#y(points.mean[at]));
@@ -344,22 +347,4 @@ class SeriesChart {
   #y(value) {
     return HEIGHT - BOTTOM - (value / this.#highest) * (HEIGHT - TOP - BOTTOM);
   }
-}
-
-/**
- * The runs of points with no gap between them: [first, last] places.
- * @param {number[]} time
- * @param {number} gap
- * @returns {[number, number][]}
- */
-export function unbroken(time, gap) {
-  /** @type {[number, number][]} */
-  const runs = [];
-  let from = 0;
-  for (let at = 1; at <= time.length; at++) {
-    if (at < time.length && time[at] - time[at - 1] <= gap) continue;
-    runs.push([from, at - 1]);
-    from = at;
-  }
-  return time.length ? runs : [];
 }
