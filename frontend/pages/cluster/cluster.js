@@ -108,7 +108,7 @@ class Page {
       const live = new Live(source.live);
       followLive(live, this.context, this.banners);
       live.connect();
-    } else if (info.ended === null) {
+    } else if (info.ended === null || info.task_count === null) {
       followByAsking(this.context, this.banners);
     }
   }
