@@ -9,6 +9,8 @@ import { placeAt, pointsOf, stack, valueAt } from "./series_points.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
+import { drawUnloaded, unloadedText, unloadedWithin } from "../drawing/unloaded.js";
+import { joined } from "../../timeline/tiles/unloaded.js";
 import { ticks } from "./value_axis.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -128,7 +130,9 @@ class SeriesChart {
     const left = leftGutter();
     this.#surface.clear(left + view.width + RIGHT_GUTTER, HEIGHT);
     this.#empty.hidden = this.#lines.length > 0;
-    this.#empty.textContent = tiles.length || !names.length ? this.#definition.empty : "Loading …";
+    const unloaded = joined(names.flatMap((layer) => view.unloaded[layer] ?? []));
+    const missing = unloadedWithin(unloaded, view.start, view.stop);
+    this.#empty.textContent = missing ? unloadedText(missing) : this.#definition.empty;
     this.#legend.show(this.#lines, this.#context.selection.worker);
     const references = this.#definition.references?.(this.#context, view) ?? [];
     const marks = this.#axis(references, left);
@@ -138,6 +142,9 @@ class SeriesChart {
     context.rect(left, 0, view.width, HEIGHT);
     context.clip();
     const { events, timeline } = this.#context;
+    if (this.#lines.length) {
+      drawUnloaded(context, unloaded, (time) => this.#x(time), [left, left + view.width], 0, HEIGHT);
+    }
     const gaps = this.#lines.length ? events.gapsBetween(view.start, view.stop, "samples") : [];
     drawGaps(context, gaps, (time) => this.#x(time), [left, left + view.width], 0, HEIGHT, timeline.end);
     if (this.#definition.stacked) this.#areas();
