@@ -9,6 +9,8 @@ import { placeAt, pointsOf, stack, valueAt } from "./series_points.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
+import { drawUnloaded, unloadedText, unloadedWithin } from "../drawing/unloaded.js";
+import { joined } from "../../timeline/tiles/unloaded.js";
 import { ticks } from "./value_axis.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -130,7 +132,9 @@ class SeriesChart {
     this.#empty.hidden = this.#lines.length > 0;
     const { events, timeline } = this.#context;
     const gaps = events.gapsBetween(view.start, view.stop, "samples");
-    this.#empty.textContent = tiles.length || !names.length ? emptyText(this.#definition.empty, gaps) : "Loading …";
+    const unloaded = joined(names.flatMap((layer) => view.unloaded[layer] ?? []));
+    const missing = unloadedWithin(unloaded, view.start, view.stop);
+    this.#empty.textContent = missing ? unloadedText(missing) : emptyText(this.#definition.empty, gaps);
     this.#legend.show(this.#lines, this.#context.selection.worker);
     const references = this.#definition.references?.(this.#context, view) ?? [];
     const marks = this.#axis(references, left);
@@ -139,7 +143,11 @@ class SeriesChart {
     context.beginPath();
     context.rect(left, 0, view.width, HEIGHT);
     context.clip();
-    drawGaps(context, this.#lines.length ? gaps : [], (time) => this.#x(time), [left, left + view.width], 0, HEIGHT, timeline.end);
+    if (this.#lines.length) {
+      const range = /** @type {[number, number]} */ ([left, left + view.width]);
+      drawUnloaded(context, unloaded, (time) => this.#x(time), range, 0, HEIGHT);
+      drawGaps(context, gaps, (time) => this.#x(time), range, 0, HEIGHT, timeline.end);
+    }
     if (this.#definition.stacked) this.#areas();
     else for (const line of this.#lines) this.#line(line);
     this.#references(references, marks, left);
