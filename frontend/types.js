@@ -39,9 +39,11 @@
  * }} Context
  *
  * What to draw. `tiles[layer]` are the best available tiles that cover the window; the task stream adds those of its bands.
+ * `unloaded[layer]`: the parts of the window that they don't cover.
  * `state` is the newest state that has arrived for the playhead, or null before the first.
  * @typedef {{start: number, stop: number, playhead: number, live: boolean, width: number,
- *   hover: number|null, tiles: Record<string, Tile[]>, state: State|null}} View
+ *   hover: number|null, tiles: Record<string, Tile[]>,
+ *   unloaded: Record<string, import("./timeline/tiles/unloaded.js").Unloaded[]>, state: State|null}} View
  *
  * One chart: a file in charts/ and a line in charts/registry.js. `timeline` charts share the time axis: they leave
  * LEFT_GUTTER px at the left for labels and RIGHT_GUTTER at the right, and the plot between is the window.

@@ -92,9 +92,11 @@ class RunDiscovery(models.Model):
     """Progress of the search for runs in a cluster (discovery/discover.py)."""
 
     cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="run_discovery")
-    spans = models.BigIntegerField(default=0, help_text="Number of spans at the last search.")
-    looked = models.DateTimeField(null=True, help_text="End of the last span searched.")
-    busy = models.DateTimeField(null=True, help_text="End of the last activity found.")
+    records = models.BigIntegerField(default=0, help_text="Number of spans and errors at the last search.")
+    looked = models.DateTimeField(null=True, help_text="End of the last activity searched.")
+    busy = models.DateTimeField(
+        null=True, help_text="End of the last activity found, or when tasks were last in processing."
+    )
 
     class Meta:
         db_table = "runs_search"

@@ -234,7 +234,10 @@ def test_a_part_that_was_changed_is_refused_by_its_checksum(
         (lambda told: told["run"].update(start=told["run"]["stop"] + 1), "stops before its start"),
         (lambda told: told["run"].update(name="x" * 201), "run.name"),
         (lambda told: told["run"].update(tags={"a": "\x00"}), "unprintable characters"),
-        (lambda told: told["run"].update(tags={str(n): "x" for n in range(51)}), "A run can have at most 50 tags"),
+        (
+            lambda told: told["run"].update(tags={str(n): "x" for n in range(51)}),
+            "A run can have at most 50 tags",
+        ),
         (lambda told: told["parts"].update({"../x": told["parts"]["span"]}), "parts that aren't known"),
         (lambda told: told["parts"].pop("span"), "aren't those that the manifest names: 'span.blocks'"),
         (lambda told: told["parts"]["span"].update(rows=2**62), "parts.span.rows"),

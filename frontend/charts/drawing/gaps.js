@@ -1,11 +1,14 @@
-// Hatches times without data.
+// Hatches times without data, and labels stretches of time.
 
-import { hatching } from "./surface.js";
+import { fitText, hatching } from "./surface.js";
 import { theme } from "./theme.js";
 
 /** @typedef {import("../../timeline/events.js").Gap} Gap */
 
 const NARROWEST = 2; // px
+const NARROWEST_LABELLED = 60; // px
+const LABEL_HEIGHT = 18; // px
+const FONT = "11px system-ui, sans-serif";
 
 /**
  * Hatches each gap and returns where: [gap, from, to] in px.
@@ -30,4 +33,29 @@ export function drawGaps(context, gaps, x, range, top, height, end) {
     drawn.push([gap, from, to]);
   }
   return drawn;
+}
+
+/**
+ * Writes a text in the middle of a stretch, shortened to fit; nothing where it is too narrow.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} from px
+ * @param {number} to px
+ * @param {number} middle px, of the height
+ * @param {string} color
+ */
+export function label(context, text, from, to, middle, color) {
+  if (to - from < NARROWEST_LABELLED) return;
+  context.font = FONT;
+  const fitting = fitText(context, text, to - from - 10);
+  if (!fitting) return;
+  const width = context.measureText(fitting).width + 10;
+  const center = (from + to) / 2;
+  context.fillStyle = theme().surface;
+  context.fillRect(center - width / 2, middle - LABEL_HEIGHT / 2, width, LABEL_HEIGHT);
+  context.fillStyle = color;
+  context.textAlign = "center";
+  context.textBaseline = "alphabetic";
+  context.fillText(fitting, center, middle + 4);
+  context.textAlign = "start";
 }

@@ -51,22 +51,46 @@ const patterns = new Map();
  * @returns {CanvasPattern|string}
  */
 export function hatching(context, color) {
-  const known = patterns.get(color);
+  return pattern(context, `lines ${color}`, color, 8, (drawing) => {
+    drawing.lineWidth = 1;
+    for (const shift of [-8, 0, 8]) {
+      drawing.moveTo(shift - 1, 9);
+      drawing.lineTo(shift + 9, -1);
+    }
+    drawing.stroke();
+  });
+}
+
+/**
+ * Dots of a colour, to fill with.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} color
+ * @returns {CanvasPattern|string}
+ */
+export function dots(context, color) {
+  return pattern(context, `dots ${color}`, color, 6, (drawing) => drawing.fillRect(2, 2, 1, 1));
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} name
+ * @param {string} color
+ * @param {number} size px of its repeated square
+ * @param {(drawing: CanvasRenderingContext2D) => void} draw draws the square
+ * @returns {CanvasPattern|string}
+ */
+function pattern(context, name, color, size, draw) {
+  const known = patterns.get(name);
   if (known) return known;
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 8;
-  const drawing = /** @type {CanvasRenderingContext2D} */ (tile.getContext("2d"));
-  drawing.strokeStyle = color;
-  drawing.lineWidth = 1;
-  for (const shift of [-8, 0, 8]) {
-    drawing.moveTo(shift - 1, 9);
-    drawing.lineTo(shift + 9, -1);
-  }
-  drawing.stroke();
-  const pattern = context.createPattern(tile, "repeat");
-  if (!pattern) return color;
-  patterns.set(color, pattern);
-  return pattern;
+  const square = document.createElement("canvas");
+  square.width = square.height = size;
+  const drawing = /** @type {CanvasRenderingContext2D} */ (square.getContext("2d"));
+  drawing.strokeStyle = drawing.fillStyle = color;
+  draw(drawing);
+  const made = context.createPattern(square, "repeat");
+  if (!made) return color;
+  patterns.set(name, made);
+  return made;
 }
 
 /**

@@ -5,10 +5,12 @@ import { formatTime } from "../../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawMarks, markOf } from "./marks.js";
 import { drawGaps } from "../drawing/gaps.js";
+import { OVERVIEW } from "../overview/overview.js";
 import { workerLabel } from "../task_stream/lane_rows.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
+import { drawUnloaded } from "../drawing/unloaded.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -73,6 +75,9 @@ class EventsTrack {
     const events = this.#context.events.within(view.tiles.events ?? []);
     this.#events = events;
     const [x, range] = [(/** @type {number} */ time) => this.#x(time), /** @type {[number, number]} */ ([left, left + view.width])];
+    const { tiles } = this.#context;
+    const unloaded = events === this.#context.events.list ? tiles.unloaded(OVERVIEW, "events") : view.unloaded.events;
+    drawUnloaded(context, unloaded ?? [], x, range, 0, HEIGHT);
     const gaps = this.#context.events.gapsBetween(view.start, view.stop);
     drawGaps(context, gaps, x, range, 0, HEIGHT, this.#context.timeline.end);
     drawMarks(context, events, x, range, HEIGHT / 2, MARK_SIZE);

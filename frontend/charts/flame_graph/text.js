@@ -2,6 +2,7 @@
 
 import { formatCount, formatCountOf, formatDuration, formatPercent } from "../../formatting.js";
 import { digitsFor, formatTime } from "../../timeline/times.js";
+import { unloadedText, unloadedWithin } from "../drawing/unloaded.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
@@ -97,7 +98,9 @@ function windowOf(view) {
  * @param {number} total samples
  */
 export function heading(context, view, wanted, total) {
-  return `${samples(total)} of ${subject(context, wanted)}, ${windowOf(view)}`;
+  const missing = unloadedWithin(view.unloaded.profile ?? [], view.start, view.stop);
+  const rest = missing ? ` · a part is ${unloadedText(missing)}` : "";
+  return `${samples(total)} of ${subject(context, wanted)}, ${windowOf(view)}${rest}`;
 }
 
 /**
@@ -110,7 +113,8 @@ export function emptiness(context, view, wanted) {
   if (!context.info.has_agent) {
     return "Profiles need the agent, which isn't installed on this cluster: see docs/agent.md.";
   }
-  if (context.tiles.loading && !view.tiles.profile?.length) return "Loading the profile …";
+  const missing = unloadedWithin(view.unloaded.profile ?? [], view.start, view.stop);
+  if (missing) return `The profile is ${unloadedText(missing)}`;
   const nothing = `No samples of ${subject(context, wanted)} in ${windowOf(view)}.`;
   if (wanted.source !== "tasks") {
     return `${nothing} Dask takes about one sample a second of an event loop, and none on Python 3.11: choose a longer window.`;

@@ -11,6 +11,8 @@ import { drawGaps } from "../drawing/gaps.js";
 import { visitBusy, visitSpans } from "../task_stream/lane_index.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
+import { drawUnloaded } from "../drawing/unloaded.js";
+import { joined } from "../../timeline/tiles/unloaded.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").Tile} Tile */
@@ -19,9 +21,12 @@ const HEIGHT = 64;
 const MARKS_HEIGHT = 12;
 const MARK_SIZE = 9;
 const BAND_HEIGHT = 4;
+const LAYERS = ["events", "prefixes", "cluster-memory"];
 const FAINTEST = 1; // px: what was busy at all stays visible
 const MEMORY_METRIC = "observatory_cluster_memory_bytes";
 const LIMIT_METRIC = "observatory_cluster_memory_limit_bytes";
+/** The name under which the overview requests tiles. */
+export const OVERVIEW = "overview";
 const LONGEST_STEP = 4; // samples: a longer one is a gap
 
 export class Overview {
@@ -71,13 +76,15 @@ export class Overview {
   #tiles(layer) {
     const { timeline, tiles } = this.#context;
     const stop = Math.max(timeline.end, timeline.first + 1);
-    return tiles.cover("overview", layer, timeline.first, stop, this.#width);
+    return tiles.cover(OVERVIEW, layer, timeline.first, stop, this.#width);
   }
 
   /** @param {boolean} whole false: only if the tiles hold something else than before */
   #drawAll(whole) {
     const found = this.#cover();
-    const content = contentOf(Object.values(found).flat());
+    const { tiles } = this.#context;
+    const unloaded = joined(LAYERS.flatMap((layer) => tiles.unloaded(OVERVIEW, layer)));
+    const content = contentOf(Object.values(found).flat()) + JSON.stringify(unloaded);
     if (!whole && content === this.#content) return;
     this.#content = content;
     this.#context.events.load(found.events);
@@ -87,10 +94,11 @@ export class Overview {
     this.#surface.clear(left + this.#width + RIGHT_GUTTER, HEIGHT);
     context.fillStyle = colors.plot;
     context.fillRect(left, MARKS_HEIGHT, this.#width, HEIGHT - MARKS_HEIGHT);
+    const x = (/** @type {number} */ time) => this.#x(time) + left;
+    drawUnloaded(context, unloaded, x, [left, left + this.#width], MARKS_HEIGHT, HEIGHT - MARKS_HEIGHT);
     this.#drawBusy(found.prefixes, left);
     this.#drawGaps(left);
     this.#drawMemory(found.memory, left);
-    const x = (/** @type {number} */ time) => this.#x(time) + left;
     const { events: { list: events }, alerts } = this.#context;
     drawBands(context, alerts, alerts.list, x, [left, left + this.#width], MARKS_HEIGHT, BAND_HEIGHT);
     drawMarks(context, events, x, [left, left + this.#width], MARKS_HEIGHT / 2, MARK_SIZE);

@@ -2,7 +2,7 @@
 
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { bandLayer } from "../../timeline/tiles/bands.js";
-import { drawGaps } from "../drawing/gaps.js";
+import { drawGaps, label } from "../drawing/gaps.js";
 import { LaneControls } from "./lane_controls.js";
 import { hitLanes } from "./lane_hit.js";
 import { LanePainter } from "./lane_paint.js";
@@ -11,6 +11,8 @@ import { describeHit, askForKey } from "./span_text.js";
 import { Surface, fitText, hatching } from "../drawing/surface.js";
 import { rgb, theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
+import { drawUnloaded } from "../drawing/unloaded.js";
+import { joined } from "../../timeline/tiles/unloaded.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -138,6 +140,7 @@ class TaskStream {
     context.beginPath();
     context.rect(left, 0, view.width, this.#height);
     context.clip();
+    this.#drawUnloaded(view, left);
     for (const group of this.#layout.groups) this.#drawLifetime(group, view, left);
     this.#drawGaps(view, left);
     this.#drawLabels(left);
@@ -237,17 +240,30 @@ class TaskStream {
     const { events, timeline } = this.#context;
     const gaps = events.gapsBetween(view.start, view.stop, "tasks");
     for (const [gap, from, to] of drawGaps(context, gaps, x, [left, left + view.width], 0, this.#height, timeline.end)) {
-      context.font = FONT;
-      const label = fitText(context, gap.label, to - from - 10);
-      if (!label || to - from < 60) continue;
-      const width = context.measureText(label).width + 10;
-      const middle = (from + to) / 2;
-      context.fillStyle = colors.surface;
-      context.fillRect(middle - width / 2, this.#height / 2 - 9, width, 18);
-      context.fillStyle = colors.warning;
-      context.textAlign = "center";
-      context.fillText(label, middle, this.#height / 2 + 4);
-      context.textAlign = "start";
+      label(context, gap.label, from, to, this.#height / 2, colors.warning);
+    }
+  }
+
+  /**
+   * Dots the parts of the rows for which no tiles have arrived. Rows of the same tiles are dotted together.
+   * @param {View} view
+   * @param {number} left
+   */
+  #drawUnloaded(view, left) {
+    const { model, tiles } = this.#context;
+    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
+    const step = this.#layout.height;
+    const draw = (/** @type {string[]} */ layers, /** @type {number} */ first, /** @type {number} */ last) => {
+      const parts = joined(layers.flatMap((layer) => tiles.unloaded(VIEWER, layer)));
+      const [top, bottom] = [Math.max(first * step - this.#scroll, 0), Math.min(last * step - this.#scroll, this.#height)];
+      if (bottom > top) drawUnloaded(this.#surface.context, parts, x, [left, left + view.width], top, bottom - top);
+    };
+    const { rows } = this.#layout;
+    if (model.bands === 1) return draw(["spans"], 0, rows.length);
+    const layersOf = rows.map((row) => [...new Set(row.lanes.map((lane) => model.spansLayer(lane)))]);
+    for (let first = 0, last = 1; first < rows.length; first = last, last += 1) {
+      while (last < rows.length && `${layersOf[last]}` === `${layersOf[first]}`) last += 1;
+      draw(layersOf[first], first, last);
     }
   }
 

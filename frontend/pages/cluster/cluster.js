@@ -108,7 +108,7 @@ class Page {
       const live = new Live(source.live);
       followLive(live, this.context, this.banners);
       live.connect();
-    } else if (info.ended === null) {
+    } else if (info.ended === null || info.task_count === null) {
       followByAsking(this.context, this.banners);
     }
   }
@@ -173,7 +173,13 @@ class Page {
     const { start, stop, playhead, live } = timeline;
     /** @type {View["tiles"]} */
     const found = {};
-    for (const layer of this.panels.layers()) found[layer] = tiles.cover("page", layer, start, stop, width);
-    return { start, stop, playhead, live, width, hover: selection.hover, tiles: found, state: playheadState.state };
+    /** @type {View["unloaded"]} */
+    const unloaded = {};
+    for (const layer of this.panels.layers()) {
+      found[layer] = tiles.cover("page", layer, start, stop, width);
+      unloaded[layer] = tiles.unloaded("page", layer);
+    }
+    const { hover } = selection;
+    return { start, stop, playhead, live, width, hover, tiles: found, unloaded, state: playheadState.state };
   }
 }

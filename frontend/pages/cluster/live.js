@@ -62,7 +62,8 @@ export function followLive(live, context, banners) {
 }
 
 /**
- * A run has no socket, as that would send its whole cluster: open tiles are fetched again until the run is over.
+ * A run has no socket, as that would send its whole cluster: open tiles are fetched again until the run is over
+ * and its tasks are counted.
  * @param {Context} context
  * @param {Banners} banners
  */
@@ -73,7 +74,7 @@ export function followByAsking(context, banners) {
       await learn(context);
       banners.connected = true;
       if (context.info.sequence !== before) context.tiles.refresh(context.info.sequence);
-      if (context.info.ended !== null) clearInterval(timer);
+      if (context.info.ended !== null && context.info.task_count !== null) clearInterval(timer);
     } catch (error) {
       banners.connected = false;
       console.warn("refresh failed", error);

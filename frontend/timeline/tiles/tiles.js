@@ -3,14 +3,17 @@
 import { BINS_PER_INTERVAL, FINEST_LEVEL, FINEST_PROFILE_LEVEL, SETTLING } from "../../contract.js";
 import { layerName } from "./bands.js";
 import { decode } from "./blocks.js";
+import { Failures } from "./failures.js";
 import { FrameLog, appendFrame } from "./frames.js";
 import { levelFor, tileIndex, tileWidth } from "./levels.js";
 import { TileStore, makeTile, tileKey } from "./tile_store.js";
+import { joined, uncovered } from "./unloaded.js";
 
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("../../types.js").ClusterInfo} ClusterInfo */
 /** @typedef {import("./tile_store.js").Entry} Entry */
+/** @typedef {import("./unloaded.js").Unloaded} Unloaded */
 /** @typedef {import("../sources/source.js").Source} Source */
 /**
  * `near`: drawn in the window, not only beside it.
@@ -23,15 +26,12 @@ const CONCURRENCY = 12;
 const GATHER = 120; // ms that drawing waits for further tiles, at most
 const SETTLE = 40; // ms without movement before tiles are fetched
 const PREFETCH = 0.1; // tiles beyond the window
-const FIRST_WAIT = 1; // seconds before a failed tile is tried again
-const LONGEST_WAIT = 30;
+const TIMEOUT = 60_000; // ms: then a request has failed; a large tile that is built first takes seconds
 const MOST_APPENDED = 20_000; // rows: then the server's bins are lighter
 const MOST_KEPT = 5_000; // rows of a tile that is over: fewer are light enough
 
-/** Fires "change" when there are better tiles to draw, or `problem` changed. */
+/** Fires "change" when there are better tiles to draw, or a request failed. */
 export class Tiles extends EventTarget {
-  /** @type {string|null} message about missing data */
-  problem = null;
   #source;
   #info;
   /** @type {Extent} */
@@ -42,8 +42,9 @@ export class Tiles extends EventTarget {
   #wanted = new Map();
   /** @type {Map<string, AbortController>} */
   #inFlight = new Map();
-  /** @type {Map<string, {count: number, until: number}>} */
-  #failures = new Map();
+  #failures = new Failures();
+  /** @type {Map<string, Unloaded[]>} by viewer and layer */
+  #unloaded = new Map();
   #timer = 0;
   #deadline = Infinity;
   #moved = -Infinity; // ms: when other tiles were wanted than before
@@ -71,6 +72,17 @@ export class Tiles extends EventTarget {
     return !this.#lacks((place) => place.near);
   }
 
+  /** A message about tiles in the windows whose requests failed; null: there are none. */
+  get problem() {
+    for (const places of this.#wanted.values()) {
+      for (const { key } of places) {
+        const reason = this.#failures.reason(key);
+        if (reason) return `Some data can't be loaded (${reason}); trying again.`;
+      }
+    }
+    return null;
+  }
+
   /** @param {(place: Place) => boolean} matters */
   #lacks(matters) {
     const isMissing = (/** @type {Place} */ { key }) => !this.#store.get(key) && !this.#failures.has(key);
@@ -93,7 +105,32 @@ export class Tiles extends EventTarget {
     const now = performance.now();
     this.#schedule(now - this.#moved < SETTLE ? SETTLE : 0);
     if (places.some(({ key }, number) => key !== before[number]?.key)) this.#moved = now;
-    return places.flatMap((place) => this.#store.best(layer, place.level, place.index));
+    const found = places.map((place) => this.#store.best(layer, place.level, place.index));
+    const missing = places.flatMap((place, number) => this.#missing(place, found[number]));
+    this.#unloaded.set(`${viewer} ${layer}`, joined(missing));
+    return found.flat();
+  }
+
+  /**
+   * The parts of the window that `cover` found no tiles for.
+   * @param {string} viewer
+   * @param {string} layer
+   * @returns {Unloaded[]} in order of time
+   */
+  unloaded(viewer, layer) {
+    return this.#unloaded.get(`${viewer} ${layer}`) ?? [];
+  }
+
+  /**
+   * @param {Place} place
+   * @param {Tile[]} tiles
+   * @returns {Unloaded[]}
+   */
+  #missing(place, tiles) {
+    if (!tiles.length && this.#isInFrames(place)) return [];
+    const width = tileWidth(place.level);
+    const [start, stop] = [place.index * width, Math.min((place.index + 1) * width, this.#latest())];
+    return uncovered(Math.max(start, this.#extent.first), stop, tiles, this.#failures.reason(place.key));
   }
 
   /**
@@ -103,6 +140,7 @@ export class Tiles extends EventTarget {
    */
   release(viewer, layer) {
     this.#wanted.delete(`${viewer} ${layer}`);
+    this.#unloaded.delete(`${viewer} ${layer}`);
   }
 
   /**
@@ -243,15 +281,14 @@ export class Tiles extends EventTarget {
     const missing = wanted.filter((place) => !this.#store.get(place.key));
     const stale = wanted.filter((place) => this.#store.get(place.key)?.stale);
     const near = missing.filter((place) => place.near).sort((one, other) => +isUrgent(other) - +isUrgent(one));
-    const far = near.length ? [] : missing.filter((place) => !place.near);
+    const far = near.some(({ key }) => !this.#failures.waitFor(key)) ? [] : missing.filter((place) => !place.near);
     const first = near.filter((place) => isUrgent(place) && !this.#failures.has(place.key));
     this.#hasBegun ||= first.length === 0;
-    const now = performance.now();
     let wait = Infinity;
     for (const place of this.#hasBegun ? [...near, ...stale, ...far] : first) {
       if (this.#inFlight.size >= CONCURRENCY) return;
-      const until = this.#failures.get(place.key)?.until ?? 0;
-      if (until > now) wait = Math.min(wait, until - now);
+      const left = this.#failures.waitFor(place.key);
+      if (left > 0) wait = Math.min(wait, left);
       else if (this.#isInFrames(place)) this.#build(place);
       else if (!this.#inFlight.has(place.key)) void this.#fetch(place);
     }
@@ -282,12 +319,12 @@ export class Tiles extends EventTarget {
     const controller = new AbortController();
     this.#inFlight.set(place.key, controller);
     try {
-      const entry = await this.#download(place, controller.signal);
+      const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(TIMEOUT)]);
+      const entry = await this.#download(place, signal);
       this.#failures.delete(place.key);
       this.#store.put(entry, (key) => this.#isWanted(key));
-      this.#setProblem();
     } catch (error) {
-      if (!controller.signal.aborted) this.#failed(place, error);
+      if (!controller.signal.aborted) this.#failures.add(place.key, error);
     } finally {
       this.#inFlight.delete(place.key);
       this.#schedule(0);
@@ -342,23 +379,6 @@ export class Tiles extends EventTarget {
   #isWanted(key) {
     for (const places of this.#wanted.values()) if (places.some((place) => place.key === key)) return true;
     return false;
-  }
-
-  /**
-   * @param {Place} place
-   * @param {unknown} error
-   */
-  #failed(place, error) {
-    const count = (this.#failures.get(place.key)?.count ?? 0) + 1;
-    const wait = Math.min(FIRST_WAIT * 2 ** (count - 1), LONGEST_WAIT);
-    this.#failures.set(place.key, { count, until: performance.now() + wait * 1000 });
-    this.#setProblem(error instanceof Error ? error.message : String(error));
-  }
-
-  /** @param {string} [reason] */
-  #setProblem(reason) {
-    if (reason) this.problem = `Some data can't be loaded (${reason}); trying again.`;
-    else if (![...this.#failures.keys()].some((key) => this.#isWanted(key))) this.problem = null;
   }
 }
 

@@ -50,6 +50,7 @@ class LastSample:
     labels: dict[str, str]
     worker: int | None
     value: float
+    time: datetime
 
 
 def prefix_progress(connection: psycopg.Connection, cluster: int, at: int) -> list[PrefixProgress]:
@@ -125,9 +126,9 @@ def last_samples(
     Samples before `since` are ignored. `at` and `since` are in microseconds.
     """
     query: LiteralString = """
-        SELECT metric, labels, worker_id, value FROM series
+        SELECT metric, labels, worker_id, value, time FROM series
         CROSS JOIN LATERAL (
-            SELECT value FROM sample
+            SELECT value, time FROM sample
             WHERE sample.series_id = series.id AND sample.cluster_id = %(cluster)s
               AND time <= %(at)s AND time >= %(oldest)s
             ORDER BY time DESC LIMIT 1

@@ -68,7 +68,7 @@ SETUP = f"""async ([info, data, script]) => {{
     return {{ ...tile, start: 0, stop: info.first + 1e6 }};
   }});
   const show = (start = info.first, stop = info.first + 10) =>
-    chart.draw({{ start, stop, tiles: {{ profile: tiles }} }});
+    chart.draw({{ start, stop, tiles: {{ profile: tiles }}, unloaded: {{}} }});
   context.stacks.onchange ??= context.stacks.addEventListener("change", () => show()) ?? true;
   const canvas = () => parent.querySelector("canvas");
   const drawn = () => until(() => !words().includes("loading") && canvas().dataset.frames);

@@ -28,7 +28,7 @@ def test_a_worker_whose_counter_is_known_is_drawn_by_it_and_another_by_its_heart
           const found = { selection: new Selection(), events: new Events(), timeline: {} };
           const chart = gil.create(document.body, { model, info: {}, ...found });
           const view = { start: 0, stop: 10, playhead: 5, width: 300, hover: null, state: null };
-          chart.draw({ ...view, tiles: { gil: [tile] } });
+          chart.draw({ ...view, tiles: { gil: [tile] }, unloaded: {} });
           return [[...document.querySelectorAll(".legend li")].map(item => item.textContent),
             document.querySelector("canvas").getAttribute("aria-label"),
             document.querySelectorAll("img").length];
@@ -51,7 +51,7 @@ def test_a_chart_without_series_says_what_to_do(page: Page) -> None:
           const context = { model: new Model(), info: {}, ...found };
           const chart = gil.create(document.body, context);
           const view = { start: 0, stop: 10, playhead: 5, width: 300, hover: null, state: null };
-          chart.draw({ ...view, tiles: { gil: [tile] } });
+          chart.draw({ ...view, tiles: { gil: [tile] }, unloaded: {} });
           return document.querySelector(".chart-empty").textContent;
         }"""
     )

@@ -245,6 +245,53 @@ test("a tile that fails is named and tried again", async (t) => {
   await until(() => (cover(470, 530), tiles.problem === null && !tiles.loading));
 });
 
+test("the part of the window whose tiles failed is unloaded with the reason until they have arrived", async (t) => {
+  let isBroken = true;
+  const { cover, tiles } = open(t, () => (isBroken ? 503 : extent()));
+  cover(470, 530);
+  assert.deepEqual(new Set(tiles.unloaded("page", "spans").map(({ reason }) => reason)), new Set([null]));
+  await until(() => (cover(470, 530), tiles.unloaded("page", "spans")[0]?.reason));
+  const [part, ...others] = tiles.unloaded("page", "spans");
+  assert.deepEqual(others, []);
+  assert.ok(part.start <= FIRST + 470 && part.stop >= FIRST + 530);
+  assert.equal(part.reason, "the server answered 503");
+  isBroken = false;
+  await until(() => (cover(470, 530), tiles.unloaded("page", "spans").length === 0));
+  assert.equal(tiles.problem, null);
+});
+
+test("only the tile that failed is unloaded", async (t) => {
+  const broken = tileIndex(FIRST + 500, 16);
+  const { cover, tiles } = open(t, (path) => (path.includes(`/${broken}?`) ? 503 : extent()));
+  await until(() => (cover(470, 530), !tiles.loading));
+  const parts = tiles.unloaded("page", "spans");
+  assert.deepEqual(parts.map(({ start, stop }) => [start, stop]), [[broken * tileWidth(16), (broken + 1) * tileWidth(16)]]);
+});
+
+test("a tile that goes on failing is tried ever more rarely", async (t) => {
+  const { cover, server } = open(t, () => 503);
+  const asked = () => {
+    cover(499, 500);
+    return server.requests.length;
+  };
+  await until(asked);
+  await pass(100);
+  const tiles = asked();
+  await pass(1100);
+  assert.equal(asked(), 2 * tiles);
+  await pass(1100);
+  assert.equal(asked(), 2 * tiles);
+  await pass(1100);
+  assert.equal(asked(), 3 * tiles);
+});
+
+test("a live tile that the socket fills is not unloaded", async (t) => {
+  const { cover, tiles } = open(t);
+  tiles.begin(5, FIRST + 900);
+  cover(985, 1000);
+  assert.deepEqual(tiles.unloaded("page", "spans"), []);
+});
+
 test("bytes that are no tile are an error not a picture", async (t) => {
   const { cover, tiles } = open(t, () => encode("busy", 0, []));
   cover(0, 60);
