@@ -100,8 +100,9 @@ def ingest(request: HttpRequest) -> HttpResponse:
     except (BatchError, ValueError) as error:
         return _refusal(422, str(error))
     except (DatabaseError, psycopg.OperationalError) as error:
-        log.warning("a batch is not stored, the database is unavailable: %s", str(error).strip()[:200])
-        answer = _refusal(503, "the database is unavailable: send the batch again")
+        reason = "the database's disk is full" if _is_disk_full(error) else "the database is unavailable"
+        log.warning("a batch is not stored, %s: %s", reason, str(error).strip()[:200])
+        answer = _refusal(503, f"{reason}: send the batch again")
         answer["Retry-After"] = RETRY_AFTER
         return answer
     return JsonResponse(
@@ -111,6 +112,11 @@ def ingest(request: HttpRequest) -> HttpResponse:
             "already": committed.already,
         }
     )
+
+
+def _is_disk_full(error: Exception) -> bool:
+    """`error`: psycopg's, or Django's, which was caused by it."""
+    return isinstance(error.__cause__ or error, psycopg.errors.DiskFull)
 
 
 def _decode(body: Body) -> tuple[Head, dict[str, Block]]:

@@ -19,6 +19,7 @@ from distributed.utils import color_of
 from psycopg import sql
 
 from observatory.store.engines import choose
+from observatory.store.free_space import require_free_space
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.ingest.series import series_identity
 from observatory.store.keys import GROUP_PLACEHOLDER
@@ -195,6 +196,7 @@ class Loader:
         statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
             sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, ["cluster_id", *values]))
         )
+        require_free_space()
         with self.connection.cursor() as cursor, cursor.copy(statement) as copy:
             for row in zip([self.cluster] * rows, *values.values(), strict=True):
                 copy.write_row(row)
