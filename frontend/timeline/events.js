@@ -9,7 +9,7 @@ import { binWidth, tileWidth } from "./tiles/levels.js";
  * `detail` is JSON; only a note of a stretch has a `stop`; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
  * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string,
  *   count: number, stop?: number|null}} ClusterEvent
- * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped"|"unobserved",
+ * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped"|"unobserved"|"slowed",
  *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
  */
 
@@ -24,21 +24,28 @@ const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task str
 const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
 const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
+const SLOWED = "scraping-slowed";
 const LONGEST_NOTE = 200; // characters beside the mouse
 /** @type {Record<string, {records: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds/dropped.py) */
 const DROPPED_KINDS = {
   span: { records: "spans", concerns: "tasks" },
   transition: { records: "transitions", concerns: "tasks" },
   sample: { records: "samples", concerns: "samples" },
+  "undrawn-sample": { records: "samples of metrics without a chart", concerns: "other" },
   log: { records: "log lines", concerns: "other" },
   error: { records: "errors", concerns: "tasks" },
   event: { records: "events", concerns: "other" },
+  worker: { records: "changes of workers", concerns: "tasks" },
 };
 /** @type {Record<string, string>} */
 const DROPPED_REASONS = {
   "spool-full": "the agent's spool was full",
   refused: "the server refused them",
   broken: "the agent had an error",
+  "database-unavailable": "the database was unavailable for too long",
+  "database-slow": "the database was too slow",
+  "collector-overloaded": "the collector had more work than it could do",
+  "database-refused": "the database refused them",
 };
 
 /** Fires "change" when there are others than before. */
@@ -179,6 +186,7 @@ export function findGaps(events) {
   for (const event of events) {
     if (event.kind === DROPPED) gaps.push(droppedGap(event));
     if (event.kind === NOT_OBSERVED) gaps.push(unobservedGap(event));
+    if (event.kind === SLOWED) gaps.push(slowedGap(event));
     const edge = GAP_EDGES[event.kind];
     if (edge?.opens && !open.has(edge.kind)) {
       /** @type {Gap} */
@@ -229,6 +237,21 @@ function unobservedGap(event) {
     kind: "unobserved",
     concerns: "all",
     label: "not recorded: no collector was running",
+  };
+}
+
+/**
+ * @param {ClusterEvent} event of kind SLOWED
+ * @returns {Gap}
+ */
+function slowedGap(event) {
+  const { first, last, message } = parse(event.detail);
+  return {
+    start: Number(first) || event.time,
+    stop: Number(last) || event.time,
+    kind: "slowed",
+    concerns: "samples",
+    label: String(message),
   };
 }
 

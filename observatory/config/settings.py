@@ -97,6 +97,7 @@ TEMPLATES = [
 ]
 
 DATABASES: dict[str, dict[str, Any]] = {"default": database(DATA_DIR)}
+DATABASE_DISK = None if text("DATABASE_URL", "") else DATA_DIR  # a folder of it; None: unknown
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 
 REDIS_URL = redis_url(DATA_DIR)

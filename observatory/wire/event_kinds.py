@@ -67,7 +67,13 @@ _KINDS = (
     EventKind("shuffle", "a P2P shuffle began or ended"),
     EventKind("topic", "a message was logged to a Dask topic (`log_event`)"),
     EventKind("not-observed", "nothing was recorded (no collector observed the cluster)", Gap.RECORDS),
-    EventKind("records-dropped", "records were dropped by the agent or refused by the server", Gap.RECORDS),
+    EventKind("records-dropped", "records were dropped before they were stored", Gap.RECORDS),
+    EventKind(
+        "scraping-slowed",
+        "metrics were read less often (records waited for the database)",
+        Gap.RECORDS,
+        from_collector=True,
+    ),
 )
 
 EVENT_KINDS = {kind.name: kind for kind in _KINDS}

@@ -12,9 +12,9 @@ from observatory.collect.collector import registry
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.outbox import Outbox
 from observatory.collect.collector.registry import is_unnamed
 from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Identity
 from observatory.collect.scheduler.identity_poller import IdentityPoller

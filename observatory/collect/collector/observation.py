@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from observatory.clusters.models import Cluster
-from observatory.collect.collector.outbox import Outbox
 from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.collector.writing.dropped import DropReason
+from observatory.collect.collector.writing.outbox import Outbox
+from observatory.collect.collector.writing.slowdown import Period
 from observatory.collect.http.exposition import Page, Parser
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount
@@ -75,6 +77,12 @@ class Observation:
         message = f"nothing was recorded for {last - first:.0f} s: no collector observed the cluster"
         self.event("not-observed", first, message, first=first, last=last)
         self.stream_missing_since = last
+
+    def add_slowdown(self, period: Period, reason: DropReason) -> None:
+        """Records that metrics were read less often."""
+        message = f"metrics were read up to {period.factor:.0f} times less often: {reason.text}"
+        bounds = {"first": period.first, "last": period.last}
+        self.event("scraping-slowed", period.first, message, **bounds, factor=period.factor, reason=reason)
 
     def sample(self, series: Series, time: float, value: float) -> None:
         if self.series_limit.admits(series):
