@@ -1336,9 +1336,9 @@ export interface components {
             /** Created */
             created: number;
             /** Tasks */
-            tasks: number;
+            tasks: number | null;
             /** Errors */
-            errors: number;
+            errors: number | null;
             figures: components["schemas"]["RunFigures"];
         };
         /** RunPage */

@@ -11,6 +11,7 @@ from distributed import Client as DaskClient
 from distributed import LocalCluster
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 import observatory.agent
 from observatory.clusters import tokens
@@ -96,6 +97,7 @@ def observed(transactional_db: None, world: World, told: FakeServer) -> Iterator
         stop=from_seconds(known.last + 0.001),
         tasks=known.tasks,
         errors=known.errors,
+        counted=timezone.now(),
     )
     yield Observed(told, cluster, run)
     delete_cluster(cluster.pk)

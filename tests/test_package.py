@@ -146,6 +146,7 @@ def run(interpreter: Path, unpacked: Path, *arguments: str) -> subprocess.Comple
     )
 
 
+@pytest.mark.long
 def test_the_oldest_python_and_distributed_run_the_agent_and_the_connection_of_the_client(
     unpacked: Path,
 ) -> None:
@@ -157,6 +158,7 @@ def test_the_oldest_python_and_distributed_run_the_agent_and_the_connection_of_t
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.long
 def test_the_client_without_its_extra_says_how_to_install_it(unpacked: Path) -> None:
     done = run(
         ENVIRONMENTS[0].interpreter(), unpacked, "-c", "from observatory.client import ObservatoryClient"
@@ -166,6 +168,7 @@ def test_the_client_without_its_extra_says_how_to_install_it(unpacked: Path) -> 
     )
 
 
+@pytest.mark.long
 def test_dask_has_the_command_and_where_python_is_too_old_for_the_server_it_says_so(unpacked: Path) -> None:
     oldest = ENVIRONMENTS[0].interpreter()
     done = run(oldest, unpacked, "-m", "dask", "observatory", "--version")
@@ -174,6 +177,7 @@ def test_dask_has_the_command_and_where_python_is_too_old_for_the_server_it_says
     assert done.stderr.startswith("Error: this command needs Python 3.11 or newer; this is 3.10.")
 
 
+@pytest.mark.long
 def test_without_the_server_the_command_says_how_to_install_it(unpacked: Path) -> None:
     newest = ENVIRONMENTS[-1].interpreter()
     done = run(newest, unpacked, "-m", "observatory", "up")

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from observatory.clusters.models import Cluster, Membership, Project, Target
 from observatory.runs.models import Run
@@ -101,7 +102,7 @@ def make_run(
     start = cluster.started + timedelta(minutes=at)
     stop = None if minutes is None else start + timedelta(minutes=minutes)
     outcome = Run.Outcome.FINISHED if stop else Run.Outcome.RUNNING
-    known = {"origin": Run.Origin.FOUND, "outcome": outcome, **fields}
+    known = {"origin": Run.Origin.FOUND, "outcome": outcome, "counted": timezone.now(), **fields}
     return Run.objects.create(cluster=cluster, name=name, start=start, stop=stop, **known)
 
 

@@ -9,7 +9,7 @@ import { binWidth, tileWidth } from "./tiles/levels.js";
  * `detail` is JSON; only a note of a stretch has a `stop`; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
  * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string,
  *   count: number, stop?: number|null}} ClusterEvent
- * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped"|"unobserved",
+ * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped"|"unobserved"|"slowed",
  *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
  */
 
@@ -24,6 +24,7 @@ const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task str
 const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
 const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
+const SLOWED = "scraping-slowed";
 const CLUSTER_ENDED = "cluster-ended";
 const LONGEST_NOTE = 200; // characters beside the mouse
 /** @type {Record<string, {records: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds/dropped.py) */
@@ -31,15 +32,21 @@ const DROPPED_KINDS = {
   span: { records: "spans", concerns: "tasks" },
   transition: { records: "transitions", concerns: "tasks" },
   sample: { records: "samples", concerns: "samples" },
+  "undrawn-sample": { records: "samples of metrics without a chart", concerns: "other" },
   log: { records: "log lines", concerns: "other" },
   error: { records: "errors", concerns: "tasks" },
   event: { records: "events", concerns: "other" },
+  worker: { records: "changes of workers", concerns: "tasks" },
 };
 /** @type {Record<string, string>} */
 const DROPPED_REASONS = {
   "spool-full": "the agent's spool was full",
   refused: "the server refused them",
   broken: "the agent had an error",
+  "database-unavailable": "the database was unavailable for too long",
+  "database-slow": "the database was too slow",
+  "collector-overloaded": "the collector had more work than it could do",
+  "database-refused": "the database refused them",
 };
 
 /** Fires "change" when there are others than before. */
@@ -106,9 +113,11 @@ export class Events extends EventTarget {
     return this.list.findLast((event) => event.time < time - 1e-6) ?? null;
   }
 
-  /** The times without samples, and the ends of the cluster: it can have continued later. */
+  /** The times without samples, not only with fewer, and the ends of the cluster: it can have continued later. */
   get sampleGaps() {
-    const gaps = this.gapsBetween(-Infinity, Infinity, "samples").map(({ start, stop }) => ({ start, stop }));
+    const gaps = this.gapsBetween(-Infinity, Infinity, "samples")
+      .filter(({ kind }) => kind !== "slowed")
+      .map(({ start, stop }) => ({ start, stop }));
     const ends = this.#recorded.filter((event) => event.kind === CLUSTER_ENDED);
     return [...gaps, ...ends.map(({ time }) => ({ start: time, stop: time }))];
   }
@@ -187,6 +196,7 @@ export function findGaps(events) {
   for (const event of events) {
     if (event.kind === DROPPED) gaps.push(droppedGap(event));
     if (event.kind === NOT_OBSERVED) gaps.push(unobservedGap(event));
+    if (event.kind === SLOWED) gaps.push(slowedGap(event));
     const edge = GAP_EDGES[event.kind];
     if (edge?.opens && !open.has(edge.kind)) {
       /** @type {Gap} */
@@ -237,6 +247,21 @@ function unobservedGap(event) {
     kind: "unobserved",
     concerns: "all",
     label: "not recorded: no collector was running",
+  };
+}
+
+/**
+ * @param {ClusterEvent} event of kind SLOWED
+ * @returns {Gap}
+ */
+function slowedGap(event) {
+  const { first, last, message } = parse(event.detail);
+  return {
+    start: Number(first) || event.time,
+    stop: Number(last) || event.time,
+    kind: "slowed",
+    concerns: "samples",
+    label: String(message),
   };
 }
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from observatory.clusters.models import Target
+from observatory.store.free_space import storage_faults
 
 
 @dataclass(frozen=True, slots=True)
 class TargetStatus:
     word: str
-    """paused, waiting, unreachable, stolen, silent, receiving"""
+    """paused, disk-full, waiting, unreachable, stolen, silent, receiving"""
     sentence: str
     """shown to people"""
 
@@ -20,6 +21,8 @@ class TargetStatus:
 def target_status(target: Target) -> TargetStatus:
     if not target.enabled:
         return TargetStatus("paused", "Not observed until it is enabled again.")
+    if storage_faults().database:
+        return TargetStatus("disk-full", storage_faults().sentence)
     if target.lease_expires is None or target.lease_expires < timezone.now():
         return TargetStatus(
             "waiting", "Waiting for a collector. Check with dask-observatory doctor that one is running."

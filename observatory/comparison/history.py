@@ -78,8 +78,8 @@ MEASURES: dict[str, Measure] = {
     "transfer": Measure("Transfers", "seconds", _seconds(Action.TRANSFER)),
     "idle": Measure("Idle", "share", _idle),
     "memory": Measure("Peak memory", "bytes", lambda run: run.figures.get("peak_memory")),
-    "tasks": Measure("Tasks", "count", lambda run: run.tasks),
-    "errors": Measure("Errors", "count", lambda run: run.errors),
+    "tasks": Measure("Tasks", "count", lambda run: run.tasks if run.counted else None),
+    "errors": Measure("Errors", "count", lambda run: run.errors if run.counted else None),
 }
 
 

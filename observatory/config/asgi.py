@@ -19,6 +19,7 @@ from observatory.config.body_limit import BodyLimit  # noqa: E402
 from observatory.config.static.server import StaticFiles  # noqa: E402
 from observatory.config.uploads import imports  # noqa: E402
 from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
+from observatory.runtime.health.own_alert import lifespan  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
@@ -26,6 +27,7 @@ application = ProtocolTypeRouter(
             StaticFiles(BodyLimit(http, COMPRESSED, imports())),  # type: ignore[arg-type]
             settings.TRUSTED_PROXIES,
         ),
+        "lifespan": lifespan,
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

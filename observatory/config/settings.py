@@ -57,6 +57,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "observatory.pages.links.rate_limit.LinkRateLimitMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -97,6 +98,7 @@ TEMPLATES = [
 ]
 
 DATABASES: dict[str, dict[str, Any]] = {"default": database(DATA_DIR)}
+DATABASE_DISK = None if text("DATABASE_URL", "") else DATA_DIR  # a folder of it; None: unknown
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 
 REDIS_URL = redis_url(DATA_DIR)
@@ -209,6 +211,7 @@ ADMIN_POLICY = {
 }
 
 IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20
+LINK_REQUESTS = number("OBSERVATORY_LINK_REQUESTS_PER_MINUTE", 1200)
 METRICS_TOKEN = text("OBSERVATORY_METRICS_TOKEN", "")
 
 LANGUAGE_CODE = "en-us"
@@ -238,7 +241,12 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "formatters": {
+        "line": {
+            "()": "observatory.config.log_format.Line",
+            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+        }
+    },
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "line"},
         "nowhere": {"class": "logging.NullHandler"},

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 from celery import shared_task
 from django.utils.timezone import now
 
@@ -52,6 +53,9 @@ def work(job_id: int) -> None:
             _finish(
                 job, Job.State.FAILED, message=f"The file can't be written or read: {error.strerror}."[:1000]
             )
+        except psycopg.errors.DiskFull:
+            message = "The disk of the database is full. Free disk space, then try again."
+            _finish(job, Job.State.FAILED, message=message)
         except Exception:
             log.exception("job %d failed", job.pk)
             message = "Unexpected error; the worker's log has the details. Try again."

@@ -15,7 +15,7 @@ from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries import state as store
 from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.queries.state import PREFIX_TOTALS, LastSample
-from observatory.store.times import seconds_to_microseconds
+from observatory.store.times import seconds_to_microseconds, to_microseconds
 
 TASK_COUNTS = "observatory_cluster_tasks"
 MEMORY = ("process", "managed", "unmanaged", "spilled")
@@ -67,7 +67,7 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
         "version": extent.version if extent else 1,
         "progress": progress,
         "tasks": _tasks(counts, scrapes),
-        "tasks_at": max((sample.time / 1e6 for sample in counts or scrapes), default=None),
+        "tasks_at": max((sample.time.timestamp() for sample in counts or scrapes), default=None),
         "workers": [_worker(worker, scope, beats[worker.id], contention, executing) for worker in workers],
         "totals": {
             "workers": len(workers),
@@ -87,7 +87,7 @@ def _newest_complete(connection: psycopg.Connection, extent: Extent, max_age: fl
     """Return the newest time (microseconds) whose tasks were counted and that has all of its records."""
     at = seconds_to_microseconds(extent.committed)
     counts = store.last_samples(connection, extent.cluster, (TASK_COUNTS,), at, max_age, since)
-    return max((sample.time for sample in counts), default=at)
+    return max((to_microseconds(sample.time) for sample in counts), default=at)
 
 
 def _read_progress(

@@ -109,8 +109,9 @@ class RunOut(Schema):
     tags: dict[str, str]
     pinned: bool
     created: float
-    tasks: int
-    errors: int
+    tasks: int | None
+    """None until they are counted, as the errors"""
+    errors: int | None
     figures: RunFigures
     """empty until they are counted"""
 
@@ -200,7 +201,7 @@ def _run(run: Run) -> dict[str, Any]:
         "tags": run.tags,
         "pinned": run.pinned,
         "created": run.created.timestamp(),
-        "tasks": run.tasks,
-        "errors": run.errors,
+        "tasks": run.tasks if run.counted else None,
+        "errors": run.errors if run.counted else None,
         "figures": run.figures,
     }

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from django.db.models import Min
 from django.utils.timezone import now
 
 from observatory.runs.discovery.discover import SHORTEST_RUN
 from observatory.runs.discovery.naming import name_of
 from observatory.runs.models import Run
 from observatory.store.connection import read_connection
-from observatory.store.queries.activity import main_prefixes, submitted_code
+from observatory.store.queries.activity import end_of_begun_tasks, main_prefixes, submitted_code
 from observatory.store.queries.extents import extents
 from observatory.store.queries.window_totals import window_totals
 from observatory.store.times import from_seconds
 
 PREFIXES = 3
 """one more than a name can contain"""
+LATER = timedelta(seconds=1)
+"""how long after the end of a run from code its last tasks may end: their times are from other processes"""
 
 
 def refresh_figures(run: Run) -> None:
@@ -34,6 +37,23 @@ def refresh_figures(run: Run) -> None:
     if not run.is_open and run.outcome in (Run.Outcome.RUNNING, Run.Outcome.FINISHED):
         run.outcome = Run.Outcome.ERRED if totals.errors else Run.Outcome.FINISHED
     run.save(update_fields=["tasks", "errors", "figures", "counted", "outcome"])
+
+
+def extend_to_last_tasks(run: Run) -> None:
+    """Moves the stop of a run from code after the end of its last tasks and their errors, and saves it.
+
+    The client ends the run when it has the result. The times of spans are from the workers' clocks, and a
+    client can end a run before the scheduler has recorded an error.
+    """
+    if run.origin != Run.Origin.CODE or run.stop is None:
+        return
+    following = run.cluster.runs.filter(start__gte=run.stop).aggregate(first=Min("start"))["first"]
+    limit = min(run.stop + LATER, following) if following else run.stop + LATER
+    with read_connection() as connection:
+        stop = end_of_begun_tasks(connection, run.cluster_id, run.start, run.stop, limit)
+    if stop is not None:
+        run.stop = stop
+        run.save(update_fields=["stop"])
 
 
 def refresh_name(run: Run) -> None:

@@ -8,13 +8,13 @@ from observatory.runs.models import Run
 
 def summary(run: Run) -> str:
     """ "1,234 tasks in 2 min 31 s on 4 workers, 3 errors"."""
-    parts = [_count_of(run.tasks, "task")]
+    parts = [_count_of(run.tasks, "task")] if run.counted else []
     if run.stop is not None:
         parts.append(f"in {format_duration((run.stop - run.start).total_seconds())}")
     workers = run.figures.get("workers")
     if workers:
         parts.append(f"on {_count_of(workers, 'worker')}")
-    errors = f", {_count_of(run.errors, 'error')}" if run.errors else ""
+    errors = f", {_count_of(run.errors, 'error')}" if run.counted and run.errors else ""
     return " ".join(parts) + errors
 
 

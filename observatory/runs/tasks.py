@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 from celery import shared_task
 from django.db import DatabaseError, transaction
-from django.db.models import Max, Q
+from django.db.models import F, Max, Q
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster, Project
@@ -16,7 +16,7 @@ from observatory.replay.tiles.builder import build_window_tiles
 from observatory.runs.discovery.client_runs import apply_client_runs
 from observatory.runs.discovery.discover import discover_runs
 from observatory.runs.models import Run, RunDiscovery
-from observatory.runs.refresh import refresh_figures, refresh_name
+from observatory.runs.refresh import extend_to_last_tasks, refresh_figures, refresh_name
 from observatory.runs.retained_windows import retained_windows
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
@@ -31,6 +31,8 @@ RECENT = timedelta(days=1)
 """clusters that ended within this time are still searched"""
 REFRESH_INTERVAL = timedelta(minutes=1)
 """between two counts of an open run's figures"""
+LATE = timedelta(seconds=10)
+"""after the end of a run, in which records of its tasks still arrive"""
 DEFAULT_DAYS = 30
 """retention while there is no project"""
 
@@ -47,9 +49,12 @@ def find_runs() -> None:
             discover(cluster)
         except (psycopg.Error, DatabaseError):  # a cluster that is being deleted, or no database
             log.exception("couldn't search cluster %d for runs, will try again", cluster.pk)
-    stale = Q(counted=None) | Q(stop=None, counted__lt=now() - REFRESH_INTERVAL)
+    stale = (
+        Q(counted=None) | Q(stop=None, counted__lt=now() - REFRESH_INTERVAL) | Q(counted__lt=F("stop") + LATE)
+    )
     for run in Run.objects.filter(stale, origin__in=(Run.Origin.FOUND, Run.Origin.CODE)):
         try:
+            extend_to_last_tasks(run)
             refresh_name(run)
             refresh_figures(run)
             if run.stop is not None:

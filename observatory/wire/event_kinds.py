@@ -35,6 +35,8 @@ class EventKind:
         return self.sentence.split(" (")[0]
 
 
+CLUSTER_ENDED = "cluster-ended"
+
 _KINDS = (
     EventKind("worker-added", "a worker joined"),
     EventKind("worker-removed", "a worker left in order (closed or retired)"),
@@ -58,14 +60,20 @@ _KINDS = (
         from_collector=True,
     ),
     EventKind("tasks-erred", "the number of erred tasks rose"),
-    EventKind("cluster-ended", "the cluster ended (or was last seen at this time)", from_collector=True),
+    EventKind(CLUSTER_ENDED, "the cluster ended (or was last seen at this time)", from_collector=True),
     EventKind("agent-started", "the agent started reporting (the recording is complete from here on)"),
     EventKind("worker-restarted", "a nanny restarted its worker's process (it ended or was killed)"),
     EventKind("adaptive-target", "adaptive scaling requested another number of workers"),
     EventKind("shuffle", "a P2P shuffle began or ended"),
     EventKind("topic", "a message was logged to a Dask topic (`log_event`)"),
     EventKind("not-observed", "nothing was recorded (no collector observed the cluster)", Gap.RECORDS),
-    EventKind("records-dropped", "records were dropped by the agent or refused by the server", Gap.RECORDS),
+    EventKind("records-dropped", "records were dropped before they were stored", Gap.RECORDS),
+    EventKind(
+        "scraping-slowed",
+        "metrics were read less often (records waited for the database)",
+        Gap.RECORDS,
+        from_collector=True,
+    ),
 )
 
 EVENT_KINDS = {kind.name: kind for kind in _KINDS}

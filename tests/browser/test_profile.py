@@ -73,8 +73,8 @@ def test_a_profile_is_shown_live_and_replayed_exactly(observatory: Observatory, 
         assert not any("/tiles/profile/" in url for url in asked), "what is out of sight isn't fetched"
         address = page.url.split("?")[0]
         page.goto(f"{address}?charts=profile")
-        _, before = work_until_shown(client, page, samples=100)
-        percent, _ = work_until_shown(client, page, samples=before + 100)
+        _, before = work_until_shown(client, page, samples=30)
+        percent, _ = work_until_shown(client, page, samples=before + 30)
         assert percent > 80
         assert page.locator(".flame-scroller canvas").evaluate(INK) > 1000
         time.sleep(3)

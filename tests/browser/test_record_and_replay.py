@@ -67,7 +67,8 @@ def _work(client: Client, seconds: float) -> list[float]:
         assert client.submit(fail, phase).exception()
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            client.gather(client.map(spin, [0.05] * 40, range(40), pure=False))
+            client.gather(client.map(spin, [0.05] * 8, range(8), pure=False))
+            client.gather(client.map(time.sleep, [0.1] * 12, pure=False))
         moments.append(time.time())
     return moments
 

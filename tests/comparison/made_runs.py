@@ -6,6 +6,8 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils import timezone
+
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 from observatory.store.ingest.batch import Batch
@@ -70,4 +72,5 @@ def make_run(
         stop=from_seconds(stop),
         tags=dict(tags or {}),
         tasks=len(spans),
+        counted=timezone.now(),
     )

@@ -185,6 +185,15 @@ def test_records_of_many_years_are_refused(bundle: Path, refused: Callable[[byte
     assert "more than 400 days" in refused(with_rows(bundle, "sample", spread))
 
 
+def test_a_long_text_in_each_of_many_rows_is_refused(bundle: Path, refused: Callable[[bytes], str]) -> None:
+    def repeat(values: dict[str, list[Any]]) -> None:
+        for name, column in values.items():
+            text = "x" * 90_000
+            values[name] = [text if name == "message" else column[0]] * 20_000
+
+    assert "longer texts, counted once a record" in refused(with_rows(bundle, "log", repeat))
+
+
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.9, 0.999])
 def test_a_bundle_that_is_cut_off_is_refused(
     bundle: Path, refused: Callable[[bytes], str], cut: float
@@ -234,7 +243,10 @@ def test_a_part_that_was_changed_is_refused_by_its_checksum(
         (lambda told: told["run"].update(start=told["run"]["stop"] + 1), "stops before its start"),
         (lambda told: told["run"].update(name="x" * 201), "run.name"),
         (lambda told: told["run"].update(tags={"a": "\x00"}), "unprintable characters"),
-        (lambda told: told["run"].update(tags={str(n): "x" for n in range(51)}), "A run can have at most 50 tags"),
+        (
+            lambda told: told["run"].update(tags={str(n): "x" for n in range(51)}),
+            "A run can have at most 50 tags",
+        ),
         (lambda told: told["parts"].update({"../x": told["parts"]["span"]}), "parts that aren't known"),
         (lambda told: told["parts"].pop("span"), "aren't those that the manifest names: 'span.blocks'"),
         (lambda told: told["parts"]["span"].update(rows=2**62), "parts.span.rows"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Browser, Page
 
 from observatory.clusters.models import Cluster
@@ -38,6 +39,7 @@ def shared(told: Cluster) -> Run:
         start=at(0),
         stop=at(10),
         tasks=10,
+        counted=timezone.now(),
         outcome="finished",
     )
 

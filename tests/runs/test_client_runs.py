@@ -53,6 +53,41 @@ def test_a_run_is_there_from_its_start_on_and_ends_when_its_client_says_so(
     assert (run.outcome, run.tasks) == ("finished", 5)
 
 
+def test_the_last_task_and_its_error_belong_to_it_though_the_client_ended_it_a_moment_before(
+    cluster: Cluster, writer: Writer, make: Any, now: float, id: UUID
+) -> None:
+    error = (now + 6.05, "('inc-0a1b', 0)", "", "erred", "ValueError", "no", "", 0, [], 0)
+    own = make.span(now + 1, stop=now + 6.002)
+    later = make.span(now + 6.1, key="('inc-0a1b', 1)", stop=now + 6.3)
+    another = (now + 6.3, "('inc-0a1b', 1)", "", "erred", "ValueError", "no", "", 0, [], 0)
+    writer.write(Batch.of(cluster.pk, spans=[own, later], rows={"error": [error, another]}))
+    tell(writer, cluster, told(id, now, now + 6))
+    run = cluster.runs.get(origin="code")
+    assert run.stop is not None
+    assert run.stop.timestamp() - now == pytest.approx(6.05, abs=1e-5)
+    assert (run.outcome, run.tasks, run.errors) == ("erred", 1, 1)
+
+
+def test_it_ends_before_the_next_run_even_if_one_of_its_tasks_does_not(
+    cluster: Cluster, writer: Writer, make: Any, now: float, id: UUID
+) -> None:
+    writer.write(Batch.of(cluster.pk, spans=[make.span(now + 1, stop=now + 6.5)]))
+    tell(writer, cluster, told(id, now, now + 6), told(uuid4(), now + 6.1, now + 9))
+    stop = cluster.runs.get(code_id=id).stop
+    assert stop == from_seconds(now + 6)
+
+
+def test_what_arrives_soon_after_its_end_is_counted_too(
+    cluster: Cluster, writer: Writer, make: Any, now: float, id: UUID
+) -> None:
+    tell(writer, cluster, told(id, now, now + 6))
+    Run.objects.update(counted=from_seconds(now + 7))
+    assert cluster.runs.get().tasks == 0
+    writer.write(Batch.of(cluster.pk, spans=[make.span(now + 1, stop=now + 6.002)]))
+    find_runs()
+    assert cluster.runs.get().tasks == 1
+
+
 def test_told_twice_or_the_wrong_way_round_it_is_the_same_run(
     cluster: Cluster, writer: Writer, now: float, id: UUID
 ) -> None:

@@ -18,7 +18,7 @@ from observatory.store.connection import connect
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
-from observatory.wire.records import Sample, Series
+from observatory.wire.records import Event, Sample, Series
 from tests.runs.conftest import Work
 
 PROCESSING = Series("observatory_cluster_tasks", (("state", "processing"),))
@@ -174,6 +174,68 @@ def test_a_run_with_tasks_that_failed_says_so_but_not_for_an_attempt_that_anothe
     writer.write(Batch.of(cluster.pk, rows=errors("erred", "killed")))
     Run.objects.update(counted=None)
     find_runs()
+    assert (only(cluster).outcome, only(cluster).errors) == (Run.Outcome.ERRED, 2)
+
+
+def failure(time: float, outcome: str = "erred", key: str = "inc-1") -> dict[str, list[tuple[Any, ...]]]:
+    """The record of an agent."""
+    return {"error": [(time, key, "", outcome, "ValueError", "no", "", 0, [], 0)]}
+
+
+def test_the_error_of_the_last_task_belongs_to_its_run_though_it_is_later_than_the_tasks_span(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    work(now, now + 3)
+    writer.write(Batch.of(cluster.pk, rows=failure(now + 2.503), errors=1, committed=now + 20))
+    find_runs()
+    run = only(cluster)
+    assert (run.outcome, run.errors) == (Run.Outcome.ERRED, 1)
+    assert run.stop is not None
+    assert 2.503 < run.stop.timestamp() - now < 2.504
+
+
+def test_an_error_that_arrives_after_its_run_was_found_is_added_to_it(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    work(now, now + 3, until=now + 20)
+    find_runs()
+    assert only(cluster).outcome == Run.Outcome.FINISHED
+    writer.write(Batch.of(cluster.pk, rows=failure(now + 2.503), errors=1))
+    find_runs()
+    assert (only(cluster).outcome, only(cluster).errors) == (Run.Outcome.ERRED, 1)
+
+
+def test_the_erred_tasks_that_a_stock_cluster_counts_belong_to_the_run_before(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    work(now, now + 3)
+    erred = Event(now + 3.4, "tasks-erred", "", {"message": "2 tasks erred", "count": 2})
+    writer.write(Batch.of(cluster.pk, events=[erred], errors=2, committed=now + 20))
+    find_runs()
+    assert (only(cluster).outcome, only(cluster).errors) == (Run.Outcome.ERRED, 2)
+
+
+def test_a_task_whose_workers_died_long_after_the_last_span_is_an_error_of_the_run_that_waited_for_it(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    work(now, now + 3)
+    for second in (20, 40):
+        quiet(writer, cluster, now + second, processing=1)
+        find_runs()
+    writer.write(Batch.of(cluster.pk, rows=failure(now + 45, "killed"), errors=1, committed=now + 45))
+    quiet(writer, cluster, now + 60)
+    find_runs()
+    assert windows(cluster, now) == [(0, pytest.approx(45, abs=1e-5))]
+    assert (only(cluster).outcome, only(cluster).errors) == (Run.Outcome.ERRED, 1)
+
+
+def test_a_cluster_in_which_tasks_only_fail_has_a_run_with_errors(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    writer.write(Batch.of(cluster.pk, rows=failure(now), errors=1, committed=now))
+    writer.write(Batch.of(cluster.pk, rows=failure(now + 2), errors=1, committed=now + 20))
+    find_runs()
+    assert windows(cluster, now) == [(0, pytest.approx(2, abs=1e-5))]
     assert (only(cluster).outcome, only(cluster).errors) == (Run.Outcome.ERRED, 2)
 
 

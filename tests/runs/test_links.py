@@ -73,6 +73,7 @@ def run(cluster: Cluster, writer: Writer, now: float) -> Run:
         start=moments[0],
         stop=moments[1],
         tasks=30,
+        counted=utc_now(),
         user="jane-the-author",
     )
 

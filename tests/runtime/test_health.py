@@ -32,7 +32,12 @@ def test_alive_is_said_without_the_database(client: Client) -> None:
 def test_what_is_not_ready_is_named(client: Client, no_redis: None) -> None:
     answer = client.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json() == {"database": True, "migrations": True, "redis": False}
+    assert answer.json() == {
+        "database": True,
+        "migrations": True,
+        "redis": False,
+        "reason": "Redis does not answer",
+    }
 
 
 @pytest.mark.django_db

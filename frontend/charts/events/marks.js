@@ -26,6 +26,7 @@ const MARKS = {
   "worker-restarted": { symbol: "up", color: "danger", label: "nanny restarted its worker", weight: 3 },
   "not-observed": { symbol: "bar", color: "warning", label: "not recorded", weight: 3 },
   "records-dropped": { symbol: "bar", color: "warning", label: "records dropped", weight: 3 },
+  "scraping-slowed": { symbol: "bar", color: "warning", label: "metrics read less often", weight: 2 },
   "worker-lost": { symbol: "down", color: "danger", label: "worker lost", weight: 3 },
   "tasks-erred": { symbol: "cross", color: "danger", label: "tasks erred", weight: 3 },
   note: { symbol: "flag", color: "accent", label: "note", weight: 4 },

@@ -133,9 +133,11 @@ class SeriesChart {
     const left = leftGutter();
     this.#surface.clear(left + view.width + RIGHT_GUTTER, HEIGHT);
     this.#empty.hidden = this.#lines.length > 0;
+    const { events, timeline } = this.#context;
+    const gaps = events.gapsBetween(view.start, view.stop, "samples");
     const unloaded = joined(names.flatMap((layer) => view.unloaded[layer] ?? []));
     const missing = unloadedWithin(unloaded, view.start, view.stop);
-    this.#empty.textContent = missing ? missing.message : this.#definition.empty;
+    this.#empty.textContent = missing ? missing.message : emptyText(this.#definition.empty, gaps);
     this.#legend.show(this.#lines, this.#context.selection.worker);
     const references = this.#definition.references?.(this.#context, view) ?? [];
     const marks = this.#axis(references, left);
@@ -144,12 +146,11 @@ class SeriesChart {
     context.beginPath();
     context.rect(left, 0, view.width, HEIGHT);
     context.clip();
-    const { events, timeline } = this.#context;
     if (this.#lines.length) {
-      drawUnloaded(context, unloaded, (time) => this.#x(time), [left, left + view.width], 0, HEIGHT);
+      const range = /** @type {[number, number]} */ ([left, left + view.width]);
+      drawUnloaded(context, unloaded, (time) => this.#x(time), range, 0, HEIGHT);
+      drawGaps(context, gaps, (time) => this.#x(time), range, 0, HEIGHT, timeline.end);
     }
-    const gaps = this.#lines.length ? events.gapsBetween(view.start, view.stop, "samples") : [];
-    drawGaps(context, gaps, (time) => this.#x(time), [left, left + view.width], 0, HEIGHT, timeline.end);
     if (this.#definition.stacked) this.#areas();
     else for (const line of this.#lines) this.#line(line);
     this.#references(references, marks, left);
@@ -328,13 +329,13 @@ class SeriesChart {
 
   /** @param {View} view; the chart for those who can't see it */
   #describe(view) {
-    const { title, unit, empty } = this.#definition;
+    const { title, unit } = this.#definition;
     const values = this.#lines.slice(0, MOST_LINES).map((line) => {
       const points = /** @type {Points} */ (this.#points.get(line.series.id));
       const place = placeAt(points, view.playhead);
       return `${line.label} ${place < 0 ? "unknown" : unit.write(points.mean[place])}`;
     });
-    return values.length ? `${title} at the playhead: ${values.join(", ")}` : `${title}: ${empty}`;
+    return values.length ? `${title} at the playhead: ${values.join(", ")}` : `${title}: ${this.#empty.textContent}`;
   }
 
   /** @param {number} time */
@@ -347,4 +348,14 @@ class SeriesChart {
   #y(value) {
     return HEIGHT - BOTTOM - (value / this.#highest) * (HEIGHT - TOP - BOTTOM);
   }
+}
+
+/**
+ * What a chart without values says: what was not recorded, or else its own text.
+ * @param {string} empty
+ * @param {import("../../timeline/events.js").Gap[]} gaps in the window
+ */
+export function emptyText(empty, gaps) {
+  if (!gaps.length) return empty;
+  return `Records of this window are missing: ${[...new Set(gaps.map((gap) => gap.label))].join("; ")}.`;
 }

@@ -58,7 +58,7 @@ export class Banners {
       banners.push({ kind: "warning", text: `The scheduler could not be read: ${info.target.last_error}` });
     }
     if (tiles.problem) banners.push({ kind: "danger", text: tiles.problem });
-    if (!info.task_count) banners.push({ kind: "info", text: this.#empty(live) });
+    if (info.task_count === 0) banners.push({ kind: "info", text: this.#empty(live) });
     return banners;
   }
 

@@ -112,7 +112,7 @@ class Page {
       const live = new Live(source.live);
       followLive(live, this.context);
       live.connect();
-    } else if (info.ended === null) {
+    } else if (info.ended === null || info.task_count === null) {
       followByAsking(this.context);
     }
   }

@@ -30,7 +30,7 @@ export function createHeader(parent, context) {
       `${formatDate(timeline.first)} ${zone}`,
       formatDuration(ended ? length : Math.floor(length)), // a live one changes once a second
       formatCountOf(info.worker_count ?? 0, "worker"),
-      formatCountOf(info.task_count ?? 0, "task"),
+      info.task_count === null ? "counting tasks …" : formatCountOf(info.task_count ?? 0, "task"),
     ];
     const isLive = freshness.isReceiving;
     const state = ended

@@ -65,7 +65,8 @@ export function followLive(live, context) {
 }
 
 /**
- * A run has no socket, as that would send its whole cluster: open tiles are fetched again until the run is over.
+ * A run has no socket, as that would send its whole cluster: open tiles are fetched again until the run is over
+ * and its tasks are counted.
  * @param {Context} context
  */
 export function followByAsking(context) {
@@ -75,7 +76,7 @@ export function followByAsking(context) {
       await learn(context);
       context.freshness.set(true);
       if (context.info.sequence !== before) context.tiles.refresh(context.info.sequence);
-      if (context.info.ended !== null) clearInterval(timer);
+      if (context.info.ended !== null && context.info.task_count !== null) clearInterval(timer);
     } catch (error) {
       context.freshness.set(false);
       console.warn("refresh failed", error);

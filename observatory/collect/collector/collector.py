@@ -14,6 +14,7 @@ import socket
 import time
 from typing import Any
 
+import psycopg
 import redis.asyncio as redis
 from django.conf import settings
 from django.db import Error as DatabaseError
@@ -25,6 +26,7 @@ from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.lease import RENEWAL, Leases, enabled_targets
+from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.http.fetch import HttpClient
 
@@ -61,11 +63,14 @@ class Collector:
         server = redis.from_url(settings.REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
         async with HttpClient() as client:
             slots = asyncio.Semaphore(WORKER_REQUESTS)
-            self.shared = Shared(client, Claims(server), self.leases, self.counters, slots)
+            load = ProcessLoad()
+            self.shared = Shared(client, Claims(server), self.leases, self.counters, slots, load)
+            measuring = asyncio.create_task(load.run())
             logger.info("collector %s started", self.id)
             try:
                 await self._run_loop(server)
             finally:
+                measuring.cancel()
                 await self._finish(server)
         await server.aclose()
 
@@ -85,7 +90,7 @@ class Collector:
                     await self._give_up_excess(alive)
                 await run_in_django_thread(self.leases.take, await self._fair_share(alive))
                 await self._follow_table()
-            except DatabaseError as error:
+            except (DatabaseError, psycopg.OperationalError) as error:
                 logger.warning("the database is unavailable: %s", str(error).strip()[:200])
             try:
                 async with asyncio.timeout(TABLE_INTERVAL):

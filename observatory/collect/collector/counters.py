@@ -18,7 +18,7 @@ class Counters:
     scrapes: int = 0
     scrape_failures: int = 0
     records_dropped: int = 0
-    """Records that did not fit into memory while the database was unavailable."""
+    """Records dropped because too many waited for the database."""
     batches_refused: int = 0
     """Batches that the database refused because of their data."""
     write_failures: int = 0

@@ -21,7 +21,10 @@ from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.outbox import Flusher, Outbox
+from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.writing.flusher import Flusher
+from observatory.collect.collector.writing.outbox import Outbox
+from observatory.collect.collector.writing.slowdown import Slowdown
 from observatory.collect.http.addresses import is_local
 from observatory.collect.http.fetch import IDENTITY_LIMIT, Failure, FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock
@@ -61,6 +64,7 @@ class Shared:
     counters: Counters
     slots: asyncio.Semaphore
     """Limits concurrent requests to workers."""
+    load: ProcessLoad
 
 
 class Watcher:
@@ -72,10 +76,20 @@ class Watcher:
         self.clock = SchedulerClock(target.clock_offset)
         self.problems = Problems(target.url)
         self.outbox = Outbox(shared.counters)
-        self.identity_poller = IdentityPoller(shared.client, target.url, self.clock, self.problems)
-        self.scraper = Scraper(
-            target, shared.client, shared.counters, shared.slots, self.clock, self._current
+        self.flusher = Flusher(
+            self.outbox, self.clock.now, self._committed_until, self._may_write, self._publish, shared.load
         )
+        self.slowdown = Slowdown(self.flusher.waited)
+        self.scraper = Scraper(
+            target,
+            shared.client,
+            shared.counters,
+            shared.slots,
+            self.clock,
+            self._current,
+            lambda: self.slowdown.factor,
+        )
+        self.identity_poller = IdentityPoller(shared.client, target.url, self.clock, self.problems)
         self.tracker = ClusterTracker(
             target, shared.claims, self.clock, self.outbox, self.identity_poller, self.scraper.process_start
         )
@@ -88,9 +102,6 @@ class Watcher:
             self._current,
             lambda: self.answered,
             self._poll_now,
-        )
-        self.flusher = Flusher(
-            self.outbox, self.clock.now, self._committed_until, self._may_write, self._publish
         )
         self.polling = asyncio.Event()
         self.started = time.monotonic()
@@ -140,6 +151,7 @@ class Watcher:
         try:
             async with asyncio.timeout(STOP_TIMEOUT):
                 if self._may_write():
+                    self.outbox.report_dropped()
                     await self.flusher.flush()
         except TimeoutError:
             logger.error("%s: %d records could not be stored in time", self.target.url, self.outbox.length)
@@ -246,6 +258,8 @@ class Watcher:
             observation = self.observation
             if observation is not None:
                 observation.membership.settle()
+                self.outbox.make_room_for(len(observation.membership.members))
+                self._record_slowdown(observation)
                 await self.shared.claims.hold(f"cluster:{observation.cluster.pk}", self.target.pk)
                 scheduler_id = observation.cluster.scheduler_id
                 await self.shared.claims.hold(f"stream:{scheduler_id}", self.target.pk)
@@ -254,6 +268,11 @@ class Watcher:
                 await self._update_target(observation)
             except DatabaseError as error:
                 logger.warning("%s: cannot update the target: %s", self.target.url, str(error).strip()[:200])
+
+    def _record_slowdown(self, observation: Observation) -> None:
+        period = self.slowdown.ended_period(self.clock.now())
+        if period is not None:
+            observation.add_slowdown(period, self.flusher.explain())
 
     async def _update_target(self, observation: Observation | None) -> None:
         fields: dict[str, Any] = {

@@ -38,6 +38,7 @@ class Scraper:
         slots: asyncio.Semaphore,
         clock: SchedulerClock,
         current: Callable[[], Observation | None],
+        slowdown: Callable[[], float],
     ) -> None:
         self.target = target
         self.client = client
@@ -45,6 +46,8 @@ class Scraper:
         self.slots = slots
         self.clock = clock
         self.current = current
+        self.slowdown = slowdown
+        """The factor by which intervals are longer now."""
         self.is_local = False
         """Whether the target runs on this machine."""
         self.logged: set[str] = set()
@@ -64,6 +67,7 @@ class Scraper:
                 await asyncio.sleep(WORKERS_CHECK)
 
     def _wait(self, failures: int, spent: float, interval: float) -> float:
+        interval *= self.slowdown()
         backoff: float = min(max(LONGEST_WAIT, interval), interval * 2 ** min(failures, 10))
         return max(0.05, backoff * random.uniform(0.95, 1.05) - spent)
 

@@ -98,8 +98,8 @@ def _csv(request: HttpRequest, cluster: Cluster | None = None) -> HttpResponse:
             run.stop,
             (run.stop - run.start).total_seconds() if run.stop else None,
             run.outcome,
-            run.tasks,
-            run.errors,
+            run.tasks if run.counted else None,
+            run.errors if run.counted else None,
             run.user,
             " ".join(f"{name}={value}" for name, value in run.tags.items()),
         )

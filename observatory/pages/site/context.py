@@ -11,13 +11,15 @@ from observatory import __version__
 from observatory.alerts.web.listing import firing
 from observatory.clusters.access import Person, visible_projects
 from observatory.clusters.models import Project
+from observatory.store.free_space import storage_faults
 
 MAXIMUM_PROJECTS_IN_SWITCHER = 50
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """`switcher`: the projects to choose from; `current_project`: the one that `?project=` names, or None;
-    `firing`: the alerts of the cluster whose page it is, and all others; `version`: of Observatory."""
+    `firing`: the alerts of the cluster whose page it is, and all others; `own_fault`: why Observatory itself
+    stores nothing; `version`: of Observatory."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
@@ -32,7 +34,11 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
 
 def firing_flag(user: Person, cluster: int | None) -> dict[str, Any]:
     """Context of alerts/alert_flag.html."""
-    return {"flag_cluster": cluster, "firing": SimpleLazyObject(lambda: firing(user, cluster))}
+    return {
+        "flag_cluster": cluster,
+        "firing": SimpleLazyObject(lambda: firing(user, cluster)),
+        "own_fault": lambda: storage_faults().sentence,
+    }
 
 
 def _cluster(request: HttpRequest) -> int | None:

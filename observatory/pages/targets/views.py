@@ -48,7 +48,7 @@ def change(request: HttpRequest, target_id: int) -> HttpResponse:
     return render(
         request,
         "pages/targets/target.html",
-        {"form": form, "target": target},
+        {"form": form, "target": target, "status": target_status(target)},
         status=422 if form.errors else 200,
     )
 

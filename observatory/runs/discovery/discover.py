@@ -1,9 +1,10 @@
 """Finds runs: intervals in which a cluster was never idle for as long as its project's `run_idle_seconds`.
 
-Spans arrive in the order of their ends, so each search reads only the spans that ended since the last one,
-and a few before. New activity extends a run that it overlaps or follows within the idle time; activity that
-overlaps several runs joins them. Activity near a run that was opened from code or imported belongs to that
-run. Runs that a user has named, tagged, pinned or shared are extended, but never renamed, joined or removed.
+Activity is made of spans and of tasks' errors. Spans arrive in the order of their ends, so each search reads
+only the spans that ended since the last one, and a few before. New activity extends a run that it overlaps or
+follows within the idle time; activity that overlaps several runs joins them. Activity near a run that was
+opened from code or imported belongs to that run. Runs that a user has named, tagged, pinned or shared are
+extended, but never renamed, joined or removed.
 docs/runs.md describes this for users.
 """
 
@@ -43,7 +44,8 @@ def discover_runs(
     """
     idle = timedelta(seconds=cluster.project.run_idle_seconds)
     seconds: list[ActiveInterval] = []
-    if extent.spans != discovery.spans:
+    records = extent.spans + extent.errors
+    if records != discovery.records:
         seconds = active_intervals(
             connection, cluster.pk, discovery.looked - LATE if discovery.looked else None
         )
@@ -51,13 +53,14 @@ def discover_runs(
     for interval in merge_intervals(_without_other_runs(cluster, seconds), idle):
         found.add(interval)
     if found.changed or found.open:
-        found.save(_outcome(connection, cluster, extent, found.last, idle))
+        worked = _last_work(connection, cluster, extent)
+        found.save(_outcome(cluster, extent, found.last, idle, worked), worked)
     _end_other_runs(cluster)
     if seconds:
         discovery.looked = max(
             [second.stop for second in seconds] + ([discovery.looked] if discovery.looked else [])
         )
-    discovery.spans = extent.spans
+    discovery.records = records
     discovery.save()
 
 
@@ -85,7 +88,7 @@ def drop_found_runs(run: Run) -> None:
 class FoundRuns:
     """The recently found runs of a cluster, changed by new activity.
 
-    Here an open run has a stop, too: the end of its last span.
+    Here an open run has a stop, too: the end of its last activity, or when tasks were last in processing.
     """
 
     def __init__(
@@ -137,12 +140,16 @@ class FoundRuns:
             if run not in self.changed:
                 self.changed.append(run)
 
-    def save(self, outcome: Run.Outcome | None) -> None:
-        """Saves what changed. Without an outcome, the last run stays open."""
+    def save(self, outcome: Run.Outcome | None, worked: datetime | None) -> None:
+        """Saves what changed. Without an outcome, the last run stays open.
+
+        `worked`: when tasks were last in processing, if they still are.
+        """
         last = self.last
         for run in self.runs:
             if run is last and outcome is None:
-                self.discovery.busy, run.stop = run.stop, None
+                self.discovery.busy = max(_stop(run), worked) if worked else run.stop
+                run.stop = None
                 run.outcome = Run.Outcome.RUNNING
             elif run in self.changed or run in self.open:
                 run.outcome = outcome or Run.Outcome.FINISHED if run is last else Run.Outcome.FINISHED
@@ -157,25 +164,30 @@ class FoundRuns:
 
 
 def _outcome(
-    connection: psycopg.Connection, cluster: Cluster, extent: Extent, last: Run | None, idle: timedelta
+    cluster: Cluster, extent: Extent, last: Run | None, idle: timedelta, worked: datetime | None
 ) -> Run.Outcome | None:
     """The outcome of the last run; None while it is open: active lately, or with tasks in processing."""
     if last is None:
         return None
     is_idle = extent.committed - _stop(last).timestamp() > idle.total_seconds()
     if cluster.is_live:
-        has_other_run = cluster.runs.filter(origin__in=NOT_FOUND, stop=None).exists()
-        has_work = not has_other_run and is_working(connection, cluster, extent)
-        return Run.Outcome.FINISHED if is_idle and not has_work else None
-    is_lost = cluster.end_reason != PLAIN_CLOSE and is_working(connection, cluster, extent)
+        return Run.Outcome.FINISHED if is_idle and worked is None else None
+    is_lost = cluster.end_reason != PLAIN_CLOSE and worked is not None
     return Run.Outcome.LOST if is_lost else Run.Outcome.FINISHED
 
 
-def is_working(connection: psycopg.Connection, cluster: Cluster, extent: Extent) -> bool:
-    """Whether tasks were in processing when the cluster last reported."""
+def _last_work(connection: psycopg.Connection, cluster: Cluster, extent: Extent) -> datetime | None:
+    """As `last_work`, but for tasks that belong to an open run from code."""
+    has_other_run = cluster.runs.filter(origin__in=NOT_FOUND, stop=None).exists()
+    return None if has_other_run else last_work(connection, cluster, extent)
+
+
+def last_work(connection: psycopg.Connection, cluster: Cluster, extent: Extent) -> datetime | None:
+    """When the cluster last reported, if tasks were in processing then."""
     stale = STALE * max(1.0, cluster.identity_interval)
     counts = last_samples(connection, cluster.pk, TASKS, round(extent.last * 1e6), stale)
-    return any(count.labels.get("state") == "processing" and count.value > 0 for count in counts)
+    processing = [count for count in counts if count.labels.get("state") == "processing" and count.value > 0]
+    return max((count.time for count in processing), default=None)
 
 
 def _without_other_runs(cluster: Cluster, seconds: Sequence[ActiveInterval]) -> list[ActiveInterval]:

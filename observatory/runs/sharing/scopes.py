@@ -31,6 +31,6 @@ def _scope(run: Run, sections: frozenset[Section], is_public: bool) -> Scope:
         sections=sections,
         is_public=is_public,
         name=run.name,
-        tasks=run.tasks,
-        errors=run.errors,
+        tasks=run.tasks if run.counted else None,
+        errors=run.errors if run.counted else None,
     )

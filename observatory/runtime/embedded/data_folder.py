@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import shutil
 from pathlib import Path
 from typing import IO
 
 from observatory.config.environment import run_dir
 from observatory.runtime.embedded.account import Account
 from observatory.runtime.errors import StartupError
+from observatory.store.free_space import RESERVE
 
 PRIVATE = 0o700
 HERE = "/proc/self/cwd"
@@ -44,6 +46,7 @@ class DataFolder:
         """Create what is missing, without changing a parent folder. Raises StartupError."""
         try:
             self.path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            self.check_free_space()
             self._check_entries()
             for folder in (self.path, self.run, self.logs):
                 self.private(folder)
@@ -53,6 +56,18 @@ class DataFolder:
                 f"the data folder {self.path} cannot be written ({error.strerror}): "
                 "choose another with --data-dir"
             ) from None
+
+    def check_free_space(self) -> None:
+        """Raises StartupError if the services could not start for lack of disk space."""
+        free = shutil.disk_usage(self.path).free
+        if free < RESERVE:
+            raise self.disk_full(f"{free >> 20} MiB are free, {RESERVE >> 20} MiB are needed")
+
+    def disk_full(self, reason: str) -> StartupError:
+        return StartupError(
+            f"the disk of the data folder {self.path} is full ({reason}): "
+            "free disk space, or choose another folder with --data-dir"
+        )
 
     def private(self, folder: Path) -> Path:
         """Create `folder`, accessible to the services' account only."""

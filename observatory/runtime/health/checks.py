@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import redis
+from celery.exceptions import OperationalError as BrokerError
 from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -18,6 +19,7 @@ from observatory.config.celery import app
 from observatory.runtime.health import heartbeats as beats
 from observatory.store.connection import connect
 from observatory.store.engines import choose
+from observatory.store.free_space import DISK_FULL, is_reserve_used, storage_faults
 
 MAXIMUM_BEAT_AGE = 60.0
 """seconds since Celery's last heartbeat"""
@@ -35,6 +37,12 @@ class CheckResult:
     ok: bool
     text: str
     remedy: str = ""
+    reason: str = ""
+    """of a failure, for anybody: without addresses and versions"""
+
+
+NO_DATABASE = "the database does not answer"
+FREE_DISK = "free disk space; what waits is then stored"
 
 
 def database() -> CheckResult:
@@ -43,8 +51,19 @@ def database() -> CheckResult:
             version = str(connected.execute("SHOW server_version").fetchone()[0])  # type: ignore[index]
             name = choose(connected).name
     except Exception as error:  # psycopg's and the operating system's
+        if is_reserve_used():
+            return CheckResult("database", False, "it stopped: its disk is full", FREE_DISK, NO_DATABASE)
         reason = " ".join(str(error).split())
-        return CheckResult("database", False, f"no answer: {reason}", "start it, or correct DATABASE_URL")
+        return CheckResult(
+            "database",
+            False,
+            f"no answer: {reason}",
+            "start it, or correct DATABASE_URL",
+            NO_DATABASE,
+        )
+    if storage_faults().database:
+        text = f"{DISK_FULL}, nothing is recorded"
+        return CheckResult("database", False, text, FREE_DISK, f"the database: {DISK_FULL}")
     kind = "TimescaleDB on PostgreSQL" if name == "timescale" else "plain PostgreSQL"
     return CheckResult("database", True, f"{kind} {version}")
 
@@ -54,9 +73,11 @@ def migrations() -> CheckResult:
         executor = MigrationExecutor(connection)
         missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     except DatabaseError as error:
-        return CheckResult("migrations", False, str(error).split("\n")[0], "see the database")
+        text = str(error).split("\n")[0]
+        return CheckResult("migrations", False, text, "see the database", NO_DATABASE)
     if missing:
-        return CheckResult("migrations", False, f"{missing} not applied", "run `dask-observatory migrate`")
+        text = f"{missing} not applied"
+        return CheckResult("migrations", False, text, "run `dask-observatory migrate`", f"migrations: {text}")
     return CheckResult("migrations", True, "all applied")
 
 
@@ -64,7 +85,12 @@ def redis_server() -> CheckResult:
     try:
         info = beats.connect().info("server")
     except (redis.RedisError, ValueError) as error:
-        return CheckResult("redis", False, f"no answer: {error}", "start it, or correct REDIS_URL")
+        remedy = "start it, or correct REDIS_URL"
+        return CheckResult("redis", False, f"no answer: {error}", remedy, "Redis does not answer")
+    if fault := storage_faults().redis:
+        text = f"{fault}; alerts, runs and tiles wait"
+        remedy = FREE_DISK if fault == DISK_FULL else "see its log"
+        return CheckResult("redis", False, text, remedy, f"Redis: {fault}")
     if "valkey_version" in info:
         return CheckResult("redis", True, f"Valkey {info['valkey_version']}")
     return CheckResult("redis", True, f"Redis {info['redis_version']}")
@@ -92,7 +118,11 @@ def celery() -> CheckResult:
         return CheckResult("celery", True, f"worker and beat running, {waiting:,} tasks waiting")
     since = "an hour" if age is None else f"{age:.1f} s"
     text = f"no heartbeat for {since}, {waiting:,} tasks waiting"
-    if app.control.ping(timeout=2.0):
+    try:
+        answers = bool(app.control.ping(timeout=2.0))
+    except (redis.RedisError, BrokerError, OSError) as error:
+        return CheckResult("celery", False, f"{text}; no request is possible: {error}", "see redis")
+    if answers:
         return CheckResult(
             "celery", False, f"{text}; a worker answers", "start Celery's beat, or see its log"
         )
@@ -167,8 +197,16 @@ def security() -> CheckResult:
 def ready() -> list[CheckResult]:
     """Checks of what requests need."""
     first = database()
-    unknown = CheckResult("migrations", False, "unknown", "see the database")
-    return [first, migrations() if first.ok else unknown, redis_server()]
+    unknown = CheckResult("migrations", False, "unknown", "see the database", first.reason)
+    return [first, unknown if first.reason == NO_DATABASE else migrations(), redis_server()]
+
+
+def own_faults() -> list[CheckResult]:
+    """The failed checks of Observatory's own components."""
+    results = [disk(), *ready()]
+    if all(result.ok for result in results[1:]):
+        results += [collector(), celery()]
+    return [result for result in results if not result.ok]
 
 
 def run_checks() -> Iterator[CheckResult]:

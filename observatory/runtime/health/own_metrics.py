@@ -27,7 +27,7 @@ from observatory.store.queries.extents import row_estimates
 COUNTERS = {
     "scrapes": "Requests to schedulers and workers.",
     "scrape_failures": "Requests to schedulers and workers that failed.",
-    "records_dropped": "Records dropped because memory was full while the database was away.",
+    "records_dropped": "Records dropped because too many waited for the database.",
     "batches_refused": "Batches whose data the database refused.",
     "write_failures": "Writes that failed.",
 }

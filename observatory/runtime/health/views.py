@@ -21,9 +21,13 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 if requests can be served, otherwise 503; names the part that is not ready, without the reason."""
-    parts = {result.component: result.ok for result in ready()}
-    return JsonResponse(parts, status=200 if all(parts.values()) else 503)
+    """200 if requests can be served, otherwise 503 with the parts that are not ready, and the reason."""
+    results = ready()
+    answer: dict[str, bool | str] = {result.component: result.ok for result in results}
+    failed = next((result for result in results if not result.ok), None)
+    if failed is not None:
+        answer["reason"] = failed.reason
+    return JsonResponse(answer, status=503 if failed else 200)
 
 
 @login_not_required

@@ -41,8 +41,7 @@ class Logs:
                 self._show(name)
             path = self.path(name)
             if _size(path) > MAXIMUM_BYTES:
-                shutil.copyfile(path, path.with_suffix(".log.1"))
-                os.truncate(path, 0)
+                _rotate(path)
                 self._shown[name] = 0
 
     def last_line(self, name: str) -> str:
@@ -63,6 +62,16 @@ class Logs:
             prefix = f"\x1b[{COLOURS[list(self._shown).index(name) % len(COLOURS)]}m{prefix}\x1b[0m"
         for line in whole_lines.decode(errors="replace").splitlines():
             print(prefix + line, flush=True)
+
+
+def _rotate(path: Path) -> None:
+    """Programs append to the open file, so it is copied and emptied. On a full disk its lines are lost."""
+    old = path.with_suffix(".log.1")
+    try:
+        shutil.copyfile(path, old)
+    except OSError:
+        old.unlink(missing_ok=True)
+    os.truncate(path, 0)
 
 
 def _size(path: Path) -> int:

@@ -86,7 +86,11 @@ class Supervisor:
             log.warning("%s ended with %s and will be restarted", program.name, program.process.returncode)
         elif time.monotonic() >= due:
             del self._due[program.name]
-            self._run(program)
+            try:
+                self._run(program)
+            except OSError as error:  # no memory, or no disk space for its log
+                self._due[program.name] = program.next_start()
+                log.warning("%s cannot be started yet: %s", program.name, error)
 
     def _run(self, program: Program) -> None:
         with self.logs.open(program.name) as output:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -23,8 +24,17 @@ def up(options: Options, say: Callable[[str], object]) -> None:
     options.check_port()
     check_external()
     folder = DataFolder(Path(settings.DATA_DIR), service_account())
-    folder.prepare()
-    folder.lock()
+    try:
+        folder.prepare()
+        folder.lock()
+        _run(folder, options, say)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise folder.disk_full(str(error.strerror)) from None
+
+
+def _run(folder: DataFolder, options: Options, say: Callable[[str], object]) -> None:
     supervisor = Supervisor(Logs(folder.logs, options.verbose))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: setattr(supervisor, "stopping", True))

@@ -148,6 +148,11 @@ class SampleColumns:
     def append(self, sample: Sample) -> None:
         self.add(sample.series, sample.time, sample.value)
 
+    def extend(self, others: SampleColumns) -> None:
+        self.series += others.series
+        self.times += others.times
+        self.values += others.values
+
     def clear(self) -> None:
         for column in (self.series, self.times, self.values):
             column.clear()

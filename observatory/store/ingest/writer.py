@@ -11,6 +11,7 @@ import psycopg
 
 from observatory.store.connection import connect, transaction_with
 from observatory.store.engines import Engine, choose
+from observatory.store.free_space import require_free_space
 from observatory.store.ingest import extent_update
 from observatory.store.ingest.agents import LOCK, delete_scraped, has_agent, registered, registration
 from observatory.store.ingest.batch import Batch
@@ -79,7 +80,7 @@ class Writer:
         """Stores the batch, all of it or nothing.
 
         A batch that failed may be written again: it is stored once, also when the connection broke during its
-        commit. Raises psycopg.OperationalError when the database can't be reached.
+        commit. Raises psycopg.OperationalError when the database can't be reached or its disk is full.
         """
         try:
             return self._write_twice(batch)
@@ -99,6 +100,7 @@ class Writer:
         return self._write(batch)
 
     def _write(self, batch: Batch) -> Committed:
+        require_free_space()
         engine = self._ready()
         connection = self._connection
         assert connection is not None
@@ -193,6 +195,9 @@ def _store_records(
     cluster.update_lifetimes(connection, batch.workers, batch.gone)
     references = References(connection, cluster)
     references.load_workers(records)
+    end = update.extent.last if batch.head and batch.head.is_last else batch.cluster_end
+    if end is not None:
+        cluster.workers.end(connection, end)
     saved = cluster.workers.save(connection)
     prefixes = references.intern(records)
     series = cluster.series.save(connection)

@@ -11,6 +11,7 @@ JOBS = 0x6A6F
 CHANNELS = 0x6368
 RULES = 0x7275
 TILES = 0x7469
+OWN_ALERT = 0x6F77
 """classes of advisory locks; with a key each names one lock"""
 
 
@@ -24,3 +25,12 @@ def try_lock(connection: psycopg.Connection, key: int, lock_class: int = JOBS) -
     finally:
         if is_taken and not connection.broken:
             connection.execute("SELECT pg_advisory_unlock(%s, %s)", [lock_class, key])
+
+
+def lock_session(connection: psycopg.Connection, lock_class: int, key: int = 0) -> psycopg.Connection | None:
+    """Take a lock for as long as `connection` is open. None, and the connection is closed, if it is taken."""
+    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [lock_class, key]).fetchone()
+    if row and row[0]:
+        return connection
+    connection.close()
+    return None

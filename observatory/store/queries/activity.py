@@ -18,7 +18,7 @@ SUBMITTED_BEFORE = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, order=True)
 class ActiveInterval:
-    """An interval without a pause of a second or longer."""
+    """An interval without a pause of a second or longer. `stop` is exclusive."""
 
     start: datetime
     stop: datetime
@@ -29,16 +29,54 @@ def active_intervals(
 ) -> list[ActiveInterval]:
     """Return one interval for each second in which spans stopped after `after` (None: all), sorted by start.
 
-    All spans of an interval stop within one second, so it has no pause of a second.
+    All spans of an interval stop within one second, so it has no pause of a second. The error of a task is
+    activity, too: it is later than the task's span, and a task whose workers died has no span.
     """
     rows = connection.execute(
-        """SELECT min(start), max(stop) FROM span
-           WHERE cluster_id = %(cluster)s
-             AND (%(after)s::timestamptz IS NULL OR (stop > %(after)s AND start > %(earliest)s))
+        """SELECT min(start), max(stop) FROM (
+               SELECT start, stop FROM span
+               WHERE cluster_id = %(cluster)s
+                 AND (%(after)s::timestamptz IS NULL OR (stop > %(after)s AND start > %(earliest)s))
+               UNION ALL
+               SELECT time, time + '1 microsecond' FROM error
+               WHERE cluster_id = %(cluster)s AND outcome <> 'retried'
+                 AND (%(after)s::timestamptz IS NULL OR time > %(after)s)
+               UNION ALL
+               SELECT time, time + '1 microsecond' FROM event
+               WHERE cluster_id = %(cluster)s AND kind = 'tasks-erred'
+                 AND (%(after)s::timestamptz IS NULL OR time > %(after)s)
+           ) AS active
            GROUP BY date_trunc('second', stop) ORDER BY 1""",
         {"cluster": cluster, "after": after, "earliest": after - MAXIMUM_SPAN if after else None},
     )
     return [ActiveInterval(start, stop) for start, stop in rows]
+
+
+def end_of_begun_tasks(
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, limit: datetime
+) -> datetime | None:
+    """Return when the last of the tasks that began in [start, stop) ended or erred, up to `limit`.
+
+    None if none of them ended after `stop`. Exclusive, as the stop of a window is.
+    """
+    row = connection.execute(
+        """SELECT max(stop) FROM (
+               SELECT stop FROM span
+               WHERE cluster_id = %(cluster)s AND start >= %(start)s AND start < %(stop)s
+                 AND stop > %(stop)s AND stop <= %(limit)s
+               UNION ALL
+               SELECT time + '1 microsecond' FROM error
+               WHERE cluster_id = %(cluster)s AND time >= %(stop)s AND time < %(limit)s
+                 AND EXISTS (
+                     SELECT FROM span
+                     WHERE span.cluster_id = error.cluster_id AND span.group_id = error.group_id
+                       AND span.key_rest = error.key_rest
+                       AND span.start >= %(start)s AND span.start < %(stop)s
+                 )
+           ) AS ended""",
+        {**_window(cluster, start, stop), "limit": limit},
+    ).fetchone()
+    return row[0] if row else None
 
 
 def main_prefixes(

@@ -50,8 +50,7 @@ class LastSample:
     labels: dict[str, str]
     worker: int | None
     value: float
-    time: int
-    """microseconds"""
+    time: datetime
 
 
 def prefix_progress(connection: psycopg.Connection, cluster: int, at: int) -> list[PrefixProgress]:
@@ -127,9 +126,9 @@ def last_samples(
     Samples before `since` are ignored. `at` and `since` are in microseconds.
     """
     query: LiteralString = """
-        SELECT metric, labels, worker_id, value, (extract(epoch FROM time) * 1000000)::bigint FROM series
+        SELECT metric, labels, worker_id, value, time FROM series
         CROSS JOIN LATERAL (
-            SELECT time, value FROM sample
+            SELECT value, time FROM sample
             WHERE sample.series_id = series.id AND sample.cluster_id = %(cluster)s
               AND time <= %(at)s AND time >= %(oldest)s
             ORDER BY time DESC LIMIT 1

@@ -71,9 +71,9 @@ def _errors(connection: psycopg.Connection, window: dict[str, Any]) -> int:
     """Count errors as the extent does: an agent's error records, plus the counts of tasks-erred events."""
     row = connection.execute(
         """SELECT (SELECT count(*) FROM error WHERE cluster_id = %(cluster)s
-                     AND time > %(start)s AND time <= %(stop)s AND outcome <> 'retried')
+                     AND time >= %(start)s AND time < %(stop)s AND outcome <> 'retried')
                 + (SELECT coalesce(sum(least((detail->'count')::numeric, 1000000000)), 0) FROM event
-                   WHERE cluster_id = %(cluster)s AND time > %(start)s AND time <= %(stop)s
+                   WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
                      AND kind = 'tasks-erred' AND jsonb_typeof(detail->'count') = 'number')""",
         window,
     ).fetchone()

@@ -11,7 +11,17 @@ import pytest
 from django.conf import settings
 
 from observatory.collect.collector.counters import Counters
-from observatory.collect.collector.outbox import Flusher, Outbox
+from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.writing.flusher import Flusher
+from observatory.collect.collector.writing.outbox import (
+    LARGEST_CAPACITY,
+    RECORD_BYTES,
+    SAMPLE_BYTES,
+    SMALLEST_CAPACITY,
+    Outbox,
+    capacity_for,
+)
+from observatory.collect.collector.writing.slowdown import CALM, LARGEST_FACTOR, LONGEST_PERIOD, Slowdown
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.committed import Committed
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
@@ -40,7 +50,10 @@ class Output:
         self.outbox.open(CLUSTER)
         self.published: list[Committed] = []
         self.allowed = True
-        self.flusher = Flusher(self.outbox, time.time, time.time, lambda: self.allowed, self.publish)
+        self.load = ProcessLoad()
+        self.flusher = Flusher(
+            self.outbox, time.time, time.time, lambda: self.allowed, self.publish, self.load
+        )
 
     async def publish(self, cluster: int, committed: Committed) -> None:
         self.published.append(committed)
@@ -115,29 +128,143 @@ async def test_a_commit_whose_connection_is_killed_is_tried_again_and_stored_onc
     assert await read("SELECT count(*) FROM span") == [(2,)]
 
 
-def test_over_the_capacity_the_oldest_samples_are_dropped_first_then_spans(output: Output) -> None:
+def test_the_capacity_grows_with_the_cluster_up_to_a_limit(output: Output) -> None:
+    assert capacity_for(0) == SMALLEST_CAPACITY
+    assert SMALLEST_CAPACITY < capacity_for(100) < capacity_for(1_000) < LARGEST_CAPACITY
+    assert capacity_for(1_000_000) == LARGEST_CAPACITY
+    output.outbox.make_room_for(100)
+    output.outbox.make_room_for(3)
+    assert output.outbox.capacity == capacity_for(100)
+
+
+DRAWN = Series("observatory_worker_memory_bytes", (("type", "process"),), WORKER)
+UNDRAWN = Series("dask_worker_latency_seconds", (), WORKER)
+
+
+def kept(outbox: Outbox) -> list[tuple[int, int, int, int]]:
+    """Records of each batch: samples without and with a chart, spans, changes of workers."""
+    return [
+        (len(batch.undrawn), len(batch.builder.samples), len(batch.builder.spans), len(batch.builder.workers))
+        for batch in outbox.batches
+    ]
+
+
+def test_over_the_capacity_the_least_important_records_are_dropped_and_of_those_the_oldest(
+    output: Output,
+) -> None:
     now = time.time()
     outbox = output.outbox
-    outbox.capacity = 30
-    outbox.add(seen(now))
-    for number in range(10):
-        outbox.add(Sample(Series("a"), now + number, 0))
-        outbox.add(span(now + number))
-    outbox.open(CLUSTER)
-    for number in range(9):
-        outbox.add(Sample(Series("a"), now + 20 + number, 0))
-    assert outbox.length == 30
-    outbox.add(span(now))
-    assert output.counters.records_dropped == 10
-    assert [len(batch.samples) for batch in outbox.batches] == [0, 9]
-    for _ in range(10):
-        outbox.add(span(now))
-    assert [len(batch.samples) for batch in outbox.batches] == [0, 0]
-    for _ in range(20):
-        outbox.add(span(now))
-    assert len(outbox.batches[0].spans) == 0
-    assert outbox.batches[0].workers
-    assert outbox.length == sum(len(batch) for batch in outbox.batches) <= 30
+    for batch in range(2):
+        outbox.open(CLUSTER)
+        outbox.add(seen(now))
+        outbox.add_errors(1)
+        for number in range(10):
+            outbox.add_sample(UNDRAWN, now + 10 * batch + number, 0)
+            outbox.add_sample(DRAWN, now + 10 * batch + number, 0)
+            outbox.add(span(now + number))
+    outbox.batches.popleft()
+    assert kept(outbox) == [(10, 10, 10, 1)] * 2
+    for expected in (
+        [(0, 10, 10, 1), (10, 10, 10, 1)],
+        [(0, 10, 10, 1), (0, 10, 10, 1)],
+        [(0, 0, 10, 1), (0, 10, 10, 1)],
+        [(0, 0, 10, 1), (0, 0, 10, 1)],
+        [(0, 0, 0, 1), (0, 0, 10, 1)],
+    ):
+        outbox.capacity = round(outbox.bytes / 0.95)
+        outbox._drop()
+        assert kept(outbox) == expected
+    outbox.capacity = 1
+    outbox._drop()
+    assert kept(outbox) == [(0, 0, 0, 0)] * 2
+    assert (outbox.length, outbox.bytes) == (0, 0)
+    assert output.counters.records_dropped == 62
+    assert [batch.builder.errors for batch in outbox.batches] == [1, 1], "erred tasks stay counted"
+
+
+async def dropped_events() -> list[tuple[str, int, str, float, float]]:
+    return await read(
+        """SELECT detail->>'kind', (detail->>'count')::int, detail->>'reason',
+               (detail->>'first')::float8, (detail->>'last')::float8
+           FROM event WHERE kind = 'records-dropped' AND cluster_id = %s ORDER BY 1""",
+        CLUSTER,
+    )
+
+
+async def test_dropped_records_become_one_event_of_each_kind_with_bounds_count_and_reason(
+    output: Output, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = float(int(time.time()))
+    output.outbox.capacity = 20 * SAMPLE_BYTES
+    for number in range(100):
+        output.outbox.add_sample(UNDRAWN, now - 200 + number, 0)
+    for number in range(100):
+        output.outbox.add_sample(DRAWN, now - 100 + number, 0)
+    lost = output.counters.records_dropped
+    assert lost > 150
+    output.outbox.capacity = 100 * RECORD_BYTES
+    assert await output.flusher.flush()
+    drawn, undrawn = await dropped_events()
+    assert (drawn[:4], undrawn[:4]) == (
+        ("sample", lost - 100, "database-slow", now - 100),
+        ("undrawn-sample", 100, "database-slow", now - 200),
+    )
+    assert (drawn[4], undrawn[4]) == (now - 100 + drawn[1] - 1, now - 101)
+    assert [(200 - lost,)] == await read("SELECT count(*) FROM sample")
+    assert f"cluster {CLUSTER}: {drawn[1]} samples were dropped: the database was too slow" in caplog.text
+
+
+async def test_the_reason_of_a_drop_is_what_kept_the_records_waiting(
+    output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = settings.DATABASES["default"]
+    away = {**there, "HOST": "/nowhere", "OPTIONS": {}}
+    assert output.outbox.explain() == "database-slow"
+    output.load.is_high = True
+    assert output.outbox.explain() == "collector-overloaded"
+    monkeypatch.setitem(settings.DATABASES, "default", away)
+    output.outbox.add(span(time.time() - 3))
+    assert not await output.flusher.flush()
+    assert output.outbox.explain() == "database-unavailable"
+    monkeypatch.setitem(settings.DATABASES, "default", there)
+    assert await output.flusher.flush()
+    output.load.is_high = False
+    assert output.outbox.explain() == "database-slow"
+    output.allowed = False
+    assert output.outbox.explain() == "database-unavailable", "the lease could not be renewed"
+
+
+async def test_scrapes_slow_down_with_the_wait_of_the_oldest_record_until_it_is_stored(
+    output: Output,
+) -> None:
+    slowdown = Slowdown(output.flusher.waited)
+    assert slowdown.factor == 1
+    output.outbox.add(span(time.time()))
+    output.outbox.batches[0].since -= 3 * CALM
+    assert slowdown.factor == pytest.approx(3, abs=0.5)
+    output.outbox.batches[0].since -= 100 * CALM
+    assert slowdown.factor == LARGEST_FACTOR
+    output.allowed = False
+    assert not await output.flusher.flush()
+    assert slowdown.factor == LARGEST_FACTOR
+    output.allowed = True
+    assert await output.flusher.flush()
+    assert slowdown.factor == 1
+
+
+def test_a_slowdown_that_leaves_holes_in_charts_is_recorded_when_it_ends_or_every_minute() -> None:
+    waited = [CALM * factor for factor in (1, 1.9, 2, 4, 3, 1)]
+    slowdown = Slowdown(lambda: waited[0])
+    ended = []
+    for second in range(6):
+        ended.append(slowdown.ended_period(100.0 + second))
+        waited = waited[1:] or waited
+    assert ended[:-1] == [None] * 5
+    assert (ended[-1].first, ended[-1].last, ended[-1].factor) == (102, 104, 4)
+    waited = [4 * CALM]
+    assert slowdown.ended_period(200) is None
+    assert slowdown.ended_period(200 + LONGEST_PERIOD) is not None
+    assert slowdown.ended_period(201 + LONGEST_PERIOD) is None, "the next minute"
 
 
 async def test_a_batch_that_the_database_refuses_is_dropped_and_the_next_is_stored(
@@ -153,6 +280,8 @@ async def test_a_batch_that_the_database_refuses_is_dropped_and_the_next_is_stor
     assert output.counters.batches_refused == 1
     assert await read("SELECT count(*) FROM span") == [(1,)]
     assert "refused" in caplog.text
+    await output.flusher.flush()
+    assert [found[:3] for found in await dropped_events()] == [("span", 1, "database-refused")]
 
 
 async def test_nothing_is_written_without_the_lease(output: Output) -> None:

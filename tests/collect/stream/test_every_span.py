@@ -17,7 +17,7 @@ from tests.collect.observer import eventually, observed, read
 
 pytestmark = pytest.mark.usefixtures("store")
 
-TASKS = 20_000
+TASKS = 6_000
 
 
 def run(dask: Scheduler) -> list[dict[str, object]]:
@@ -39,7 +39,7 @@ def run(dask: Scheduler) -> list[dict[str, object]]:
         return client.run_on_scheduler(collect)
 
 
-async def test_every_span_of_a_run_of_20_000_tasks_is_stored_once() -> None:
+async def test_every_span_of_a_run_of_thousands_of_tasks_is_stored_once() -> None:
     with scheduler(workers=2) as dask:
         async with observed(dask.url) as watcher:
             await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.RECEIVING))

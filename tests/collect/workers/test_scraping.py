@@ -12,9 +12,16 @@ from typing import Any
 import pytest
 
 from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.collector import OPEN_FILES, raise_open_files_limit
+from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.lease import Leases
+from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.collector.watcher import Shared, Watcher
+from observatory.collect.collector.writing.slowdown import CALM
+from observatory.collect.http.fetch import HttpClient
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.wire.records import Series
 from tests.collect.dask_processes import Scheduler, scheduler
@@ -46,6 +53,22 @@ async def test_one_broken_worker_endpoint_delays_no_other() -> None:
             seconds = time.monotonic() - started
             assert await scrapes(healthy) - before > seconds / 0.5 * 0.6
             await eventually(lambda: asyncio.sleep(0, watcher.shared.counters.scrape_failures))
+
+
+async def test_intervals_are_longer_while_records_wait_for_the_database() -> None:
+    async with HttpClient() as client:
+        target = Target(url="http://127.0.0.1:1", identity_interval=1, metrics_interval=5)
+        slots = asyncio.Semaphore(1)
+        shared = Shared(client, Claims(None), Leases(""), Counters(), slots, ProcessLoad())  # type: ignore[arg-type]
+        watcher = Watcher(target, shared)
+        try:
+            assert watcher.scraper._wait(0, 0, 5) < 6
+            watcher.outbox.open(1)
+            watcher.outbox.add_sample(Series("a"), 1, 1)
+            watcher.outbox.batches[0].since -= 4 * CALM
+            assert watcher.scraper._wait(0, 0, 5) > 18
+        finally:
+            watcher.flusher.close()
 
 
 def test_a_collector_may_keep_a_connection_to_each_of_a_thousand_workers() -> None:

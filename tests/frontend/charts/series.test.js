@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
+import { emptyText } from "../../../frontend/charts/series/series_chart.js";
 import { breaksOf, pointsOf, runsOf, stack, valueAt } from "../../../frontend/charts/series/series_points.js";
 import { ticks, units } from "../../../frontend/charts/series/value_axis.js";
 import { bins, decoded } from "../make.js";
@@ -75,4 +76,11 @@ test("ticks are round and reach the highest value", () => {
   assert.deepEqual(ticks(100, units.percent), [0, 50, 100]);
   assert.deepEqual(ticks(3 * 2 ** 30, units.bytes).map((each) => each / 2 ** 30), [0, 1, 2, 3]);
   assert.deepEqual(ticks(0, units.count), [0, 1]);
+});
+
+test("a chart without values says what was not recorded, before it blames the cluster", () => {
+  const label = "1,234 samples were dropped: the database was too slow";
+  const gap = /** @type {any} */ ({ start: 1, stop: 2, kind: "dropped", concerns: "samples", label });
+  assert.equal(emptyText("No worker has reported its memory.", []), "No worker has reported its memory.");
+  assert.equal(emptyText("No worker has reported its memory.", [gap, gap]), `Records of this window are missing: ${label}.`);
 });

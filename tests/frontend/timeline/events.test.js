@@ -61,6 +61,22 @@ test("what an agent dropped is a gap that tells how much and why", () => {
   assert.deepEqual([count("samples"), count("tasks"), count()], [1, 0, 1]);
 });
 
+test("what the collector dropped is a gap with the true reason, and less frequent scrapes are one in samples", () => {
+  const dropped = { first: FIRST + 1, last: FIRST + 9, kind: "sample", count: 1171516, reason: "database-slow" };
+  const undrawn = { ...dropped, kind: "undrawn-sample", count: 7, reason: "collector-overloaded" };
+  const slowed = { first: FIRST + 1, last: FIRST + 4, message: "metrics were read up to 4 times less often" };
+  const kinds = /** @type {[string, any][]} */ ([["records-dropped", dropped], ["records-dropped", undrawn], ["scraping-slowed", slowed]]);
+  const events = load(tile(0, 1e12, eventBlock(kinds.map(([kind, detail]) => [FIRST + 1, kind, detail]))));
+  assert.deepEqual(
+    events.gaps.map((gap) => [gap.label, gap.concerns, (gap.stop ?? 0) - FIRST]),
+    [
+      ["1,171,516 samples were dropped: the database was too slow", "samples", 9],
+      ["7 samples of metrics without a chart were dropped: the collector had more work than it could do", "other", 9],
+      ["metrics were read up to 4 times less often", "samples", 4],
+    ],
+  );
+});
+
 test("what the whole cluster's tiles only count is told by the window's", () => {
   const events = load(WHOLE);
   events.setNotes(/** @type {any} */ ([{ time: 2.4, stop: null, text: "look", author: "ada" }]));
@@ -79,4 +95,18 @@ test("what the whole cluster's tiles only count is told by the window's", () => 
 test("where all are told no further tiles are wanted", () => {
   const layers = [load(WINDOW), load(WHOLE)].map((events) => /** @type {any} */ (eventsTrack).layers({ events }));
   assert.deepEqual(layers, [[], ["events"]]);
+});
+
+test("lines of samples are interrupted by gaps in them and by the cluster's end, not by slower scrapes", () => {
+  const bounds = (/** @type {number} */ first) => ({ first: FIRST + first, last: FIRST + first + 5, message: "" });
+  const events = load(tile(0, 1e12, eventBlock([
+    [FIRST + 10, "scheduler-unreachable"],
+    [FIRST + 20, "scheduler-reachable"],
+    [FIRST + 30, "not-observed", bounds(30)],
+    [FIRST + 40, "scraping-slowed", bounds(40)],
+    [FIRST + 50, "stream-lost"],
+    [FIRST + 60, "cluster-ended"],
+  ]))); // prettier-ignore
+  const found = events.sampleGaps.map(({ start, stop }) => [start - FIRST, (stop ?? Infinity) - FIRST]);
+  assert.deepEqual(found, [[10, 20], [30, 35], [60, 60]]);
 });

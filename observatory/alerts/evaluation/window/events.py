@@ -32,7 +32,7 @@ from observatory.alerts.rules.events import ERRORS, LOGS, RULE_EVENTS
 from observatory.alerts.silences.matchers import pattern
 from observatory.clusters.formatting import format_duration
 from observatory.comparison.slowdown import find_slowdown
-from observatory.runs.discovery.discover import PLAIN_CLOSE, is_working
+from observatory.runs.discovery.discover import PLAIN_CLOSE, last_work
 from observatory.runs.models import Run
 from observatory.store.queries.alert_events import Occurrence, last_event, last_statuses
 from observatory.store.queries.extents import read_extent
@@ -193,7 +193,7 @@ def _ended_with_errors(data: WindowData, condition: EventCondition) -> Iterator[
     found = read_extent(data.connection, cluster.pk)
     if found is None:
         return
-    if cluster.end_reason != PLAIN_CLOSE and is_working(data.connection, cluster, found):
+    if cluster.end_reason != PLAIN_CLOSE and last_work(data.connection, cluster, found):
         text = f"{cluster.end_reason}, while tasks were running"
         yield EventInEffect(None, "", ended, until, 1, text)
     elif found.errors:

@@ -1,0 +1,121 @@
+"""Records that were dropped before they were stored: counted, then recorded as events `records-dropped`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from observatory.store.ingest.batch import BatchBuilder
+from observatory.wire.records import Event
+
+logger = logging.getLogger(__name__)
+
+EVENT = "records-dropped"
+REPORT_INTERVAL = 60.0
+"""Most seconds between the first record that is dropped and its event; those of the meantime share it."""
+
+
+class DropReason(StrEnum):
+    """Why records were dropped. The page has a text of its own for each (frontend/timeline/events.js)."""
+
+    UNAVAILABLE = "database-unavailable"
+    SLOW = "database-slow"
+    OVERLOADED = "collector-overloaded"
+    REFUSED = "database-refused"
+
+    @property
+    def text(self) -> str:
+        return TEXTS[self]
+
+
+TEXTS = {
+    DropReason.UNAVAILABLE: "the database was unavailable for too long",
+    DropReason.SLOW: "the database was too slow",
+    DropReason.OVERLOADED: "the collector had more work than it could do",
+    DropReason.REFUSED: "the database refused them",
+}
+UNDRAWN = "undrawn-sample"
+"""The kind of dropped samples that no chart draws."""
+NOUNS = {
+    "sample": "samples",
+    UNDRAWN: "samples of metrics without a chart",
+    "span": "spans",
+    "event": "events",
+    "worker": "changes of workers",
+}
+
+
+@dataclass(slots=True)
+class Loss:
+    """Dropped records. Times are on the scheduler's clock."""
+
+    first: float
+    last: float
+    count: int
+
+    def add(self, first: float, last: float, count: int) -> None:
+        self.first, self.last = min(self.first, first), max(self.last, last)
+        self.count += count
+
+
+class Dropped:
+    """The records that were dropped since the last report."""
+
+    def __init__(self) -> None:
+        self.losses: dict[tuple[int, str, DropReason], Loss] = {}
+        """By cluster, kind of record and reason."""
+        self.since = 0.0
+        """When the first of them was dropped (monotonic)."""
+
+    def add(self, cluster: int, kind: str, reason: DropReason, times: Collection[float]) -> None:
+        """Counts records of one kind; `times` has one time of each, or more."""
+        self.add_loss(cluster, kind, reason, Loss(min(times), max(times), len(times)))
+
+    def add_loss(self, cluster: int, kind: str, reason: DropReason, loss: Loss) -> None:
+        if not self.losses:
+            self.since = time.monotonic()
+        known = self.losses.setdefault((cluster, kind, reason), Loss(loss.first, loss.last, 0))
+        known.add(loss.first, loss.last, loss.count)
+
+    def add_batch(self, batch: BatchBuilder, reason: DropReason) -> None:
+        """Counts the records of a batch."""
+        for kind, times in times_of(batch).items():
+            if times:
+                self.add(batch.cluster, kind, reason, times)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the first record was dropped so long ago that it has to be reported now."""
+        return bool(self.losses) and time.monotonic() - self.since > REPORT_INTERVAL
+
+    def take(self) -> dict[int, list[Event]]:
+        """Takes out what was dropped, as events by cluster."""
+        events = defaultdict(list)
+        for (cluster, kind, reason), loss in self.losses.items():
+            message = f"{loss.count:,} {NOUNS.get(kind, kind)} were dropped: {reason.text}"
+            logger.error("cluster %d: %s", cluster, message)
+            detail = {
+                "message": message,
+                "first": loss.first,
+                "last": loss.last,
+                "kind": kind,
+                "count": loss.count,
+                "reason": str(reason),
+            }
+            events[cluster].append(Event(loss.first, EVENT, "", detail))
+        self.losses.clear()
+        return events
+
+
+def times_of(batch: BatchBuilder) -> dict[str, list[float]]:
+    """The times of a batch's records by kind. Reports of other drops are left out."""
+    return {
+        "sample": list(batch.samples.times),
+        "span": [span.stop for span in batch.spans],
+        "event": [event.time for event in batch.events if event.kind != EVENT],
+        "worker": [seen.time for seen in batch.workers] + [gone.time for gone in batch.gone],
+    }

@@ -1,0 +1,49 @@
+"""Slows the scrapes of a target down while its records wait for the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+CALM = 5.0
+"""Seconds that the oldest record may wait before scrapes slow down."""
+LARGEST_FACTOR = 8.0
+RECORDED_FACTOR = 2.0
+"""The factor from which on charts have holes, so that the slowdown is recorded."""
+LONGEST_PERIOD = 60.0
+"""Seconds after which a slowdown that goes on is recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A time of slow scrapes, in seconds on the scheduler's clock."""
+
+    first: float
+    last: float
+    factor: float
+    """The largest in it."""
+
+
+class Slowdown:
+    """The factor by which intervals are longer now: the wait of the oldest record in units of CALM."""
+
+    def __init__(self, waited: Callable[[], float]) -> None:
+        self.waited = waited
+        """Seconds that the oldest record has waited."""
+        self.period: Period | None = None
+        """The current slowdown, as far as it is not recorded yet."""
+
+    @property
+    def factor(self) -> float:
+        return min(LARGEST_FACTOR, max(1.0, self.waited() / CALM))
+
+    def ended_period(self, now: float) -> Period | None:
+        """The slowdown that has to be recorded now, if there is one. To be called every second."""
+        factor, period = self.factor, self.period
+        if factor >= RECORDED_FACTOR:
+            first, largest = (period.first, period.factor) if period is not None else (now, factor)
+            period = self.period = Period(first, now, max(factor, largest))
+            if now - first < LONGEST_PERIOD:
+                return None
+        self.period = None
+        return period
