@@ -1,5 +1,6 @@
 // The events of the cluster in order of time, from the tiles of the layer "events", with gaps and notes.
 
+import { EVENT_KINDS } from "../contract.js";
 import { formatCount } from "../formatting.js";
 import { binWidth, tileWidth } from "./tiles/levels.js";
 
@@ -13,13 +14,8 @@ import { binWidth, tileWidth } from "./tiles/levels.js";
  *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
  */
 
-/** @type {Record<string, {opens: boolean, kind: "scheduler"|"stream"}>} */
-const GAP_EDGES = {
-  "scheduler-unreachable": { opens: true, kind: "scheduler" },
-  "scheduler-reachable": { opens: false, kind: "scheduler" },
-  "stream-lost": { opens: true, kind: "stream" },
-  "stream-resumed": { opens: false, kind: "stream" },
-};
+/** @type {Record<string, {opens: string|null, closes: string|null}>} */
+const KINDS = EVENT_KINDS;
 const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task stream" };
 const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
 const DROPPED = "records-dropped";
@@ -197,22 +193,22 @@ export function findGaps(events) {
     if (event.kind === DROPPED) gaps.push(droppedGap(event));
     if (event.kind === NOT_OBSERVED) gaps.push(unobservedGap(event));
     if (event.kind === SLOWED) gaps.push(slowedGap(event));
-    const edge = GAP_EDGES[event.kind];
-    if (edge?.opens && !open.has(edge.kind)) {
+    const { opens, closes } = KINDS[event.kind] ?? { opens: null, closes: null };
+    if ((opens === "scheduler" || opens === "stream") && !open.has(opens)) {
       /** @type {Gap} */
       const gap = {
         start: event.time,
         stop: null,
-        kind: edge.kind,
-        concerns: GAP_CONCERNS[edge.kind],
-        label: GAP_LABELS[edge.kind],
+        kind: opens,
+        concerns: GAP_CONCERNS[opens],
+        label: GAP_LABELS[opens],
       };
-      open.set(edge.kind, gap);
+      open.set(opens, gap);
       gaps.push(gap);
-    } else if (edge && !edge.opens) {
-      const gap = open.get(edge.kind);
+    } else if (closes) {
+      const gap = open.get(closes);
       if (gap) gap.stop = event.time;
-      open.delete(edge.kind);
+      open.delete(closes);
     }
   }
   return gaps;

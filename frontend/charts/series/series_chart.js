@@ -289,21 +289,30 @@ class SeriesChart {
   #references(references, marks, left) {
     const { context } = this.#surface;
     if (!this.#lines.length) return;
-    context.textAlign = "left";
-    context.textBaseline = "bottom";
-    let x = left + 4;
-    for (const { value, label, color } of references) {
-      if (value > marks[marks.length - 1]) continue;
-      const y = Math.round(this.#y(value)) + 0.5;
-      context.strokeStyle = context.fillStyle = theme()[color];
-      context.setLineDash([4, 3]);
+    const colors = theme();
+    const shown = references
+      .filter(({ value }) => value <= marks[marks.length - 1])
+      .map((reference) => ({ ...reference, y: Math.round(this.#y(reference.value)) + 0.5 }));
+    context.setLineDash([4, 3]);
+    for (const { y, color } of shown) {
+      context.strokeStyle = colors[color];
       context.beginPath();
       context.moveTo(left, y);
       context.lineTo(this.#surface.width, y);
       context.stroke();
-      context.setLineDash([]);
-      context.fillText(label, x, y > 14 ? y - 1 : y + 13);
-      x += context.measureText(label).width + 14; // labels of close lines stand beside each other
+    }
+    context.setLineDash([]);
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    let x = left + 4;
+    for (const { y, label, color } of shown) {
+      const width = context.measureText(label).width;
+      const middle = y > 14 ? y - 8 : y + 8;
+      context.fillStyle = colors.background; // no line goes through the label
+      context.fillRect(x - 3, middle - 6, width + 6, 12);
+      context.fillStyle = colors[color];
+      context.fillText(label, x, middle);
+      x += width + 14; // labels of close lines stand beside each other
     }
   }
 
