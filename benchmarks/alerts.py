@@ -46,7 +46,7 @@ from observatory.alerts.models import Alert, Channel, Condition, Progress, Rule 
 from observatory.alerts.secrets import encrypt  # noqa: E402
 from observatory.alerts.tasks import ROUND, SHARDS, evaluate_shard  # noqa: E402
 from observatory.clusters.models import Cluster, Project  # noqa: E402
-from observatory.store.connection import close_readers, connect  # noqa: E402
+from observatory.store.connection import close_pools, connect  # noqa: E402
 from observatory.store.ingest.batch import Batch  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.wire.records import MetricType, Sample, Series, WorkerSeen  # noqa: E402
@@ -299,7 +299,7 @@ def main() -> int:
     try:
         results, measured = measure()
     finally:
-        close_readers()
+        close_pools()
         connections.close_all()
         django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
     return print_results("alerts", results, ("psycopg", "numpy", "celery"), **measured)

@@ -61,7 +61,7 @@ def export(server: Observatory, ours: Path) -> tuple[int, float]:
     from observatory.clusters.models import Cluster
     from observatory.exchange.formats import FORMATS
     from observatory.replay.scope import Scope
-    from observatory.store.connection import close_readers
+    from observatory.store.connection import close_pools
     from observatory.store.queries.extents import extents
 
     deadline = time.monotonic() + 60
@@ -74,7 +74,7 @@ def export(server: Observatory, ours: Path) -> tuple[int, float]:
     with ours.open("wb") as file:
         FORMATS["html"].write(Scope(cluster), NAME, file, lambda done: None)
     taken = time.perf_counter() - began
-    close_readers()
+    close_pools()
     return extents([cluster.pk])[cluster.pk].tasks, taken
 
 

@@ -12,7 +12,7 @@ from django.db.models.signals import post_migrate
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
-from observatory.store.connection import close_readers
+from observatory.store.connection import close_pools
 
 KEPT = {"django_content_type", "auth_permission"}
 """tables with what migrations wrote"""
@@ -28,7 +28,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """pytest-django's, which drops the database at the end: nothing may be connected to it by then."""
     yield
-    close_readers()
+    close_pools()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from django.db import close_old_connections
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from ninja import Path, Query, Router
@@ -18,12 +19,12 @@ from observatory.replay import cluster_info
 from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, SpanDetail, State
 from observatory.replay.scope import Scope, Section
 from observatory.replay.state import state_at
-from observatory.replay.tiles.builder import get_tile
+from observatory.replay.tiles.builder import cached_tile, get_tile
 from observatory.replay.tiles.events import list_events
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
-from observatory.store.connection import read_connection
+from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries import timeline
 from observatory.store.stacks import stack_frames, stacks_seen_between
 from observatory.store.times import MAXIMUM_TIME
@@ -71,7 +72,11 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         if parsed.name == PROFILE:
             _require(scope, Section.CODE)
         with read_connection() as connection:
-            tile = get_tile(connection, scope, parsed, tile_id)
+            tile = cached_tile(connection, scope, parsed, tile_id)
+        if tile is None:
+            close_old_connections()  # a build takes long, and others need Django's connection
+            with build_connection() as connection:
+                tile = get_tile(connection, scope, parsed, tile_id)
         immutable = tile.closed and version == tile.version and not scope.is_public
         return _response(request, tile.packed, FOREVER if immutable else "private, no-cache")
 

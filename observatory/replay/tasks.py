@@ -13,7 +13,7 @@ from django.utils.timezone import now
 from observatory.clusters.models import Cluster
 from observatory.replay.tiles.builder import BASE_LEVEL, build_cluster_tiles
 from observatory.replay.tiles.layers import layers_for
-from observatory.store.connection import read_connection
+from observatory.store.connection import build_connection
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance.advisory_lock import TILES, try_lock
 from observatory.store.maintenance.keyframes import make_keyframes
@@ -40,7 +40,7 @@ def build_tiles() -> None:
 def build_if_unlocked(cluster: Cluster) -> None:
     """Build the missing tiles of a cluster unless another process does; failures are retried later."""
     try:
-        with read_connection() as connection, try_lock(connection, cluster.pk, TILES) as is_locked:
+        with build_connection() as connection, try_lock(connection, cluster.pk, TILES) as is_locked:
             if is_locked:
                 build_cluster(connection, cluster)
     except psycopg.Error:  # the cluster is being deleted, or the database is unavailable
@@ -56,7 +56,7 @@ def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
     reached = (extent.version, until >> (BASE_LEVEL + 9) if cluster.is_live else -extent.sequence)
     if _built.get(cluster.pk) == reached:
         return
-    made = make_keyframes(connection, cluster.pk, round(extent.first * 1e6), until)
+    made = make_keyframes(connection, extent, until)
     built = sum(build_cluster_tiles(connection, cluster, layer) for layer in layers_for(extent.workers))
     if len(_built) >= MAXIMUM_CACHED:
         _built.clear()

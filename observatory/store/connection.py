@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -13,6 +13,10 @@ from psycopg_pool import ConnectionPool
 
 CONNECT_TIMEOUT = 10
 MAXIMUM_READERS = 8
+MAXIMUM_BUILDERS = 3
+"""connections of a process that build tiles; further builds wait for one"""
+BUILD_TIMEOUT = 60
+"""seconds that a build waits for a connection"""
 
 
 def parameters() -> dict[str, Any]:
@@ -63,38 +67,61 @@ def read_connection() -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def close_readers() -> None:
-    """Close the pool of readers, so that the database can be dropped."""
-    if _readers.cache_info().currsize:
-        _readers().close()
-        _readers.cache_clear()
+@contextmanager
+def build_connection() -> Iterator[psycopg.Connection]:
+    """Take a connection for building tiles, from a small pool of its own. Raises psycopg_pool.PoolTimeout.
+
+    Builds take long: they must not take the connections of quick readers, nor all of the database's cores.
+    """
+    with _builders().connection() as connection:
+        yield connection
+
+
+def close_pools() -> None:
+    """Close the pools of this process, so that the database can be dropped."""
+    for pool in (_readers, _builders):
+        if pool.cache_info().currsize:
+            pool().close()
+            pool.cache_clear()
 
 
 @cache
 def _readers() -> ConnectionPool[psycopg.Connection]:
+    return _pool(MAXIMUM_READERS, CONNECT_TIMEOUT, lambda: _readers())
+
+
+@cache
+def _builders() -> ConnectionPool[psycopg.Connection]:
+    return _pool(MAXIMUM_BUILDERS, BUILD_TIMEOUT, lambda: _builders(), max_parallel_workers_per_gather="0")
+
+
+def _pool(
+    size: int, timeout: float, itself: Callable[[], ConnectionPool[psycopg.Connection]], **session: str
+) -> ConnectionPool[psycopg.Connection]:
+    """A pool of up to `size` connections; `session` are settings of the sessions."""
+
+    def configure(connection: psycopg.Connection) -> None:
+        for name, value in {"timezone": "UTC", **session}.items():
+            connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+
+    def check(connection: psycopg.Connection) -> None:
+        """Raise psycopg.OperationalError for a broken connection, and replace all idle ones of the pool.
+
+        A database restart breaks all of them. The pool checks one at a time with growing delays, and would
+        not reach a working one before its timeout.
+        """
+        try:
+            ConnectionPool.check_connection(connection)
+        except psycopg.OperationalError:
+            itself().drain()
+            raise
+
     return ConnectionPool(
         kwargs={**parameters(), "autocommit": True},
-        configure=_set_utc,
-        check=_check,
+        configure=configure,
+        check=check,
         min_size=1,
-        max_size=MAXIMUM_READERS,
-        timeout=CONNECT_TIMEOUT,
+        max_size=size,
+        timeout=timeout,
         open=True,
     )
-
-
-def _set_utc(connection: psycopg.Connection) -> None:
-    connection.execute("SET timezone = 'UTC'")
-
-
-def _check(connection: psycopg.Connection) -> None:
-    """Raise psycopg.OperationalError for a broken connection, and replace all idle ones of the pool.
-
-    A database restart breaks all of them. The pool checks one at a time with growing delays, and would not
-    reach a working one before its timeout.
-    """
-    try:
-        ConnectionPool.check_connection(connection)
-    except psycopg.OperationalError:
-        _readers().drain()
-        raise

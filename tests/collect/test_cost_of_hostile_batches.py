@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import random
@@ -95,11 +96,8 @@ def honest(size: int) -> bytes:
 def cost(compressed: bytes, encoding: str) -> float:
     """Seconds of CPU time until the batch is refused, or is ready to be stored."""
     start = time.thread_time()
-    try:
-        head, blocks = _decode(Body(_unpack(compressed, WINDOW[encoding]), len(compressed)))
-        batch_of(1, head, blocks)
-    except (BodyError, BatchError):
-        pass
+    with contextlib.suppress(BodyError, BatchError):
+        read(_unpack(compressed, WINDOW[encoding]), len(compressed))
     return time.thread_time() - start
 
 
@@ -107,6 +105,30 @@ def assert_bounded(compressed: bytes, encoding: str = "deflate") -> None:
     same_size = zlib.compress(honest(len(compressed)), 1)
     limit = FACTOR * (FLOOR + min(cost(same_size, "deflate") for _ in range(3)))
     assert min(cost(compressed, encoding) for _ in range(2)) < limit
+
+
+def read(body: bytes, sent: int) -> None:
+    """Raises BodyError or BatchError."""
+    head, blocks = _decode(Body(body, sent))
+    batch_of(1, head, blocks)
+
+
+def refusal(body: bytes) -> str:
+    body = encode_head(HEAD) + body
+    with pytest.raises((BodyError, BatchError)) as refused:
+        read(body, len(zlib.compress(body, 9)))
+    return str(refused.value)
+
+
+def test_a_long_text_in_each_of_many_records_is_refused() -> None:
+    errors = [(NOW, "key", "tcp://1", "erred", "E", "too deep", "x" * 99_000, 0, "[]", 0)] * 9_000
+    assert "the records' texts have 891" in refusal(encode_rows(KINDS["error"], errors))
+
+
+def test_records_of_very_many_days_are_refused() -> None:
+    """Each day takes a partition of the table."""
+    transitions = [(NOW - 86_400 * day, "key", "waiting", "processing", "tcp://1", "") for day in range(401)]
+    assert "need 401 partitions" in refusal(encode_rows(KINDS["transition"], transitions))
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from distributed import Client, LocalCluster
 
+from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.cluster_dump_records import records_of
 from observatory.exchange.imports.destination import Destination
 from observatory.exchange.imports.import_file import import_file
@@ -172,7 +173,7 @@ def test_dumps_of_older_versions_with_their_events_are_read() -> None:
         },
         "workers": {"tcp://a:1": "OSError('it did not answer')"},
     }
-    told, run, cluster = records_of(dump)
+    told, run, cluster = records_of(dump, Allowance(2**20))
     assert [row[3] and json.loads(row[3])["message"] for row in told.rows["event"]] == [
         "tcp://a:1: heartbeat",
         "mine: said",
@@ -188,7 +189,7 @@ def test_log_lines_in_local_time_are_brought_into_the_dumps_time() -> None:
         "scheduler": {"started": 1.6e9, "workers": {"tcp://a:1": {"last_seen": 1.6e9 + 9}}, "tasks": {}},
         "workers": {"tcp://a:1": {"logs": [["WARNING", line]]}},
     }
-    told, _, _ = records_of(dump)
+    told, _, _ = records_of(dump, Allowance(2**20))
     # 14:26:42 in a zone two hours ahead of UTC
     assert told.rows["log"] == [
         (1.6e9 + 2.5, "worker", "tcp://a:1", 30, "distributed.worker", "it is warm\nindeed", "", 0)

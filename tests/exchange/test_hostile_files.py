@@ -185,6 +185,15 @@ def test_records_of_many_years_are_refused(bundle: Path, refused: Callable[[byte
     assert "more than 400 days" in refused(with_rows(bundle, "sample", spread))
 
 
+def test_a_long_text_in_each_of_many_rows_is_refused(bundle: Path, refused: Callable[[bytes], str]) -> None:
+    def repeat(values: dict[str, list[Any]]) -> None:
+        for name, column in values.items():
+            text = "x" * 90_000
+            values[name] = [text if name == "message" else column[0]] * 20_000
+
+    assert "longer texts, counted once a record" in refused(with_rows(bundle, "log", repeat))
+
+
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.9, 0.999])
 def test_a_bundle_that_is_cut_off_is_refused(
     bundle: Path, refused: Callable[[bytes], str], cut: float

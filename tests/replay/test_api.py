@@ -5,20 +5,26 @@ from __future__ import annotations
 import gzip
 import time
 from collections import Counter
+from contextlib import ExitStack
 from random import Random
 from typing import Any
 
+import django.db
 import psycopg
 import pytest
 from django.test import Client
 
 from observatory.clusters.models import Cluster
+from observatory.replay import api
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
+from observatory.replay.tiles.builder import BASE_LEVEL, Tile, get_tile
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MINIMUM_LEVEL, TileId
+from observatory.store.connection import MAXIMUM_BUILDERS, build_connection
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.keyframes import make_keyframes
+from observatory.store.queries.extents import read_extent
 from observatory.store.times import MAXIMUM_TIME, from_seconds, seconds_to_microseconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
@@ -132,6 +138,44 @@ def test_a_closed_tile_is_built_once_and_answered_304_for_its_etag(
     assert (again.status_code, again.content) == (304, b"")
     assert "immutable" in again["Cache-Control"]
     assert member.get(url).content == closed.content
+
+
+def test_while_tiles_are_built_cached_tiles_and_states_are_answered_and_no_other_connection_is_held(
+    member: Client, cluster: Cluster, writer: Writer, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fill(writer, cluster, now)
+    writer.write(Batch.of(cluster.pk, committed=now + 1500))
+    cached = _tile_url(cluster, "spans", now + 5, version=1)
+    expected = member.get(cached).content
+    with ExitStack() as stack:
+        for _ in range(MAXIMUM_BUILDERS):
+            stack.enter_context(build_connection())
+        assert member.get(cached).content == expected
+        assert member.get(f"/api/v1/clusters/{cluster.pk}/state?at={now + 5}").status_code == 200
+
+    def build(*what: Any) -> Tile:
+        assert django.db.connection.connection is None
+        return get_tile(*what)
+
+    monkeypatch.setattr(api, "get_tile", build)
+    assert member.get(_tile_url(cluster, "prefixes", now + 5)).status_code == 200
+
+
+def test_a_keyframe_of_an_outdated_count_is_not_stored(
+    cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
+) -> None:
+    _fill(writer, cluster, now)
+    writer.write(Batch.of(cluster.pk, committed=now + 1500))
+    outdated = read_extent(direct, cluster.pk)
+    writer.write(Batch.of(cluster.pk, spans=[_span("inc-9", now + 3, now + 4)]))
+    current = read_extent(direct, cluster.pk)
+    assert outdated is not None
+    assert current is not None
+    until = seconds_to_microseconds(now + 100)
+    assert make_keyframes(direct, outdated, until) == 0
+    assert make_keyframes(direct, current, until) > 0
+    tasks = "SELECT tasks FROM keyframe WHERE cluster_id = %s ORDER BY time DESC LIMIT 1"
+    assert sum((direct.execute(tasks, [cluster.pk]).fetchone() or ([],))[0]) == 4
 
 
 @pytest.mark.parametrize("is_live", [True, False], ids=["live", "ended"])

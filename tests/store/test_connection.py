@@ -4,7 +4,12 @@ from contextlib import ExitStack
 
 import psycopg
 
-from observatory.store.connection import MAXIMUM_READERS, read_connection
+from observatory.store.connection import (
+    MAXIMUM_BUILDERS,
+    MAXIMUM_READERS,
+    build_connection,
+    read_connection,
+)
 
 
 def test_the_pool_of_readers_recovers_when_all_its_connections_broke(connection: psycopg.Connection) -> None:
@@ -18,3 +23,12 @@ def test_the_pool_of_readers_recovers_when_all_its_connections_broke(connection:
         with read_connection() as reader:
             assert reader.info.backend_pid not in backends
             assert reader.execute("SHOW timezone").fetchone() == ("UTC",)
+
+
+def test_builds_take_no_connection_of_the_readers_and_no_further_core(connection: psycopg.Connection) -> None:
+    with ExitStack() as stack:
+        builders = [stack.enter_context(build_connection()) for _ in range(MAXIMUM_BUILDERS)]
+        for builder in builders:
+            assert builder.execute("SHOW max_parallel_workers_per_gather").fetchone() == ("0",)
+        readers = [stack.enter_context(read_connection()) for _ in range(MAXIMUM_READERS)]
+        assert len({one.info.backend_pid for one in (*builders, *readers)}) == len(builders) + len(readers)

@@ -14,6 +14,7 @@ import numpy as np
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.reading_blocks import records_of_block
 from observatory.store.ingest.records import Array, Coded, Records, Values, records_of_rows
+from observatory.wire.batches import BatchError
 from observatory.wire.blocks import Block
 from observatory.wire.event_kinds import EVENT_KINDS
 from observatory.wire.head import Head
@@ -40,6 +41,10 @@ from observatory.wire.runs import (
 RUN = re.compile(r"[0-9a-f]{32}")
 MAXIMUM_LABELS = 50
 MAXIMUM_LABEL = 500
+MAXIMUM_PARTITIONS = 400
+"""days with records, summed over the kinds"""
+DAY = 86_400
+"""seconds"""
 REASONS = {
     "buffer-full": "they arrived faster than the agent could encode them",
     "spool-full": "the agent's memory and disk space for records were full",
@@ -54,6 +59,7 @@ def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Bat
     read = {name: records_of_block(block) for name, block in blocks.items()}
     refused = sum(count for _, count in read.values())
     found = {name: some for name, (some, _) in read.items() if len(some)}
+    _check_days(found)
     before = sum(map(len, found.values()))
     workers = _workers(found.pop("worker", None))
     gone = _gone(found.pop("gone", None))
@@ -81,6 +87,13 @@ def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Bat
         ),
         refused + before - after,
     )
+
+
+def _check_days(found: Mapping[str, Records]) -> None:
+    """Raises BatchError for too many days: each table has a partition a day."""
+    partitions = sum(len(np.unique(records.times // DAY)) for records in found.values())
+    if partitions > MAXIMUM_PARTITIONS:
+        raise BatchError(f"the records lie on too many days: they need {partitions} partitions")
 
 
 def _errors(errors: Records | None) -> int:

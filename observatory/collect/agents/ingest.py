@@ -29,12 +29,14 @@ from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publication import publish_sync
+from observatory.store.ingest.reading_blocks import json_containers, stored_characters
 from observatory.store.ingest.records import records_of_rows
 from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.writer import Writer
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
 from observatory.wire.head import Head
+from observatory.wire.kind import Type
 from observatory.wire.kinds import KINDS
 
 log = logging.getLogger(__name__)
@@ -47,6 +49,10 @@ RETRY_AFTER = "2"
 DECODED_AT_ONCE = 2
 FREE_ROWS, ROWS_PER_BYTE = 10_000, 2
 """records of a batch: so many, and so many for each byte received; real ones take over 3 bytes"""
+FREE_CONTAINERS, CONTAINERS_PER_BYTE = 20_000, 4
+"""JSON objects and lists; real records have one in three bytes"""
+FREE_CHARACTERS, CHARACTERS_PER_BYTE = 64_000_000, 1_000
+"""of the records' texts as they are stored; an agent's batch has a tenth of it"""
 
 Reason = IngestRefusal.Reason
 
@@ -142,7 +148,17 @@ def _decode(body: Body) -> tuple[Head, dict[str, Block]]:
     rows = sum(block.rows for block in blocks.values())
     if rows > FREE_ROWS + ROWS_PER_BYTE * body.sent:
         raise BodyError(413, f"{rows} records in {body.sent} bytes are too many: send smaller batches")
+    containers = sum(json_containers(block, _json_fields(name)) for name, block in blocks.items())
+    if containers > FREE_CONTAINERS + CONTAINERS_PER_BYTE * body.sent:
+        raise BodyError(413, f"the records have {containers} JSON objects and lists: send smaller batches")
+    characters = sum(map(stored_characters, blocks.values()))
+    if characters > FREE_CHARACTERS + CHARACTERS_PER_BYTE * body.sent:
+        raise BodyError(413, f"the records' texts have {characters} characters: send smaller batches")
     return head, blocks
+
+
+def _json_fields(kind: str) -> list[str]:
+    return [field.name for field in KINDS[kind].fields if field.type is Type.JSON] if kind in KINDS else []
 
 
 def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:

@@ -22,10 +22,13 @@ from observatory.exchange.bundles.manifest import (
     TableFile,
     read_manifest,
 )
+from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.refusal import Refused
+from observatory.store.ingest.reading_blocks import json_containers, stored_characters
 from observatory.store.schema.dimensions import Table
 from observatory.store.transfer.extracts import MOST_ROWS, Extract
 from observatory.wire.blocks import PREFIX, Block, BlockError, decode, encode
+from observatory.wire.columns import ColumnType
 
 if TYPE_CHECKING:  # the formats import this module
     from observatory.exchange.formats.base import Progress
@@ -36,9 +39,8 @@ LEVEL = 6
 LONGEST_MANIFEST = 32 * 2**20
 LONGEST_BLOCK = 64 * 2**20
 MOST_UNPACKED = 64 * 2**30
-MOST_RATIO, FREE = 250, 64 * 2**20
-"""greatest ratio of unpacked to packed size, and the unpacked size below which any ratio is accepted"""
 PIECE = 1 << 20
+JSON = (ColumnType.OBJECT, ColumnType.JSON)
 UNREADABLE = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
@@ -103,7 +105,9 @@ class Bundle:
         self._file = _LimitedReader(path.open("rb", buffering=0))
         try:
             self._archive = zipfile.ZipFile(self._file)
-            self._check(path.stat().st_size)
+            self._size = path.stat().st_size
+            self._allowance = Allowance(self._size)
+            self._check()
             with self._archive.open(MANIFEST) as member:
                 text = member.read(LONGEST_MANIFEST + 1)
             if len(text) > LONGEST_MANIFEST:
@@ -146,6 +150,7 @@ class Bundle:
                     rows += block.rows
                     if block.kind != table.name or block.rows > MOST_ROWS or rows > part.rows:
                         raise Refused(f"{table.name}{SUFFIX} holds other rows than the manifest says.")
+                    self._take(table, block)
                     yield block
         except BlockError as error:
             raise Refused(f"{table.name}{SUFFIX}: {error}.") from None
@@ -154,14 +159,22 @@ class Bundle:
         if rows != part.rows or digest.hexdigest() != part.sha256:
             raise Refused(f"{table.name}{SUFFIX} isn't what was written: its checksum differs.")
 
-    def _check(self, size: int) -> None:
+    def _take(self, table: Table, block: Block) -> None:
+        """Counts what storing the block costs: a short file can repeat a long text in each row."""
+        self._allowance.take("rows", block.rows)
+        self._allowance.take("characters", stored_characters(block))
+        names = [column.name for column in table.columns if column.type in JSON]
+        self._allowance.take("containers", json_containers(block, names))
+
+    def _check(self) -> None:
         names = self._archive.namelist()
         if len(set(names)) < len(names) or MANIFEST not in names:
             raise Refused(f"It is a zip, but no bundle: it needs one {MANIFEST}.")
         unpacked = sum(info.file_size for info in self._archive.infolist())
-        if unpacked > min(MOST_UNPACKED, max(FREE, MOST_RATIO * size)):
+        if unpacked > min(MOST_UNPACKED, self._allowance.unpacked):
             raise Refused(
-                f"It would unpack to {unpacked / 2**20:,.0f} MiB out of {size / 2**20:,.1f}: that is no run."
+                f"It would unpack to {unpacked / 2**20:,.0f} MiB out of {self._size / 2**20:,.1f}: "
+                "that is no run."
             )
 
     def _check_parts(self) -> None:

@@ -15,13 +15,14 @@ from django.db import transaction
 
 from observatory.collect.agents.batch import batch_of
 from observatory.exchange.bundles.manifest import ClusterFacts, RunFacts
+from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.destination import Destination, make_run
 from observatory.exchange.imports.refusal import Refused
 from observatory.runs.models import Run
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.wire.batches import encode_rows
+from observatory.wire.batches import BatchError, encode_rows
 from observatory.wire.blocks import decode
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
@@ -34,11 +35,13 @@ AFTER = 1.0
 class AgentRows:
     """Rows by kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
         self.rows: dict[str, list[tuple[Any, ...]]] = {}
 
     def add(self, kind: str, *row: Any) -> None:
-        """In the order of the kind's fields."""
+        """In the order of the kind's fields. Raises Refused if there are too many rows."""
+        self._allowance.take("rows", 1)
         self.rows.setdefault(kind, []).append(row)
 
     def times(self, *kinds: str) -> list[float]:
@@ -78,6 +81,8 @@ def store(
             batch, _ = batch_of(made.cluster_id, head, blocks)
             writer.write(batch)
         return made
+    except BatchError as error:
+        raise Refused(f"{error}.") from None
     except BaseException:
         if made is not None:
             delete_cluster(made.cluster_id)

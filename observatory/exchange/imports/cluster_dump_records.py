@@ -23,8 +23,10 @@ from observatory.exchange.imports.agent_rows import (
     as_number,
     as_text,
 )
+from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.cluster_dumps import Dump
 from observatory.exchange.imports.refusal import Refused
+from observatory.wire.kind import MAXIMUM_NAME_LENGTH
 from observatory.wire.records import TASK_STATES, Action, Status, is_time
 
 SHOWN = re.compile(r"<\w+ '?(.+?)'?(?:,| \S+>|>)", re.DOTALL)
@@ -39,15 +41,15 @@ GAUGE = 1
 TIMED = ("transition", "span", "transfer", "event")
 
 
-def records_of(dump: Dump) -> tuple[AgentRows, RunFacts, ClusterFacts]:
+def records_of(dump: Dump, allowance: Allowance) -> tuple[AgentRows, RunFacts, ClusterFacts]:
     """The records of the dump, its run and cluster. Raises Refused if the dump has no times."""
-    reader = _Reader(dump)
+    reader = _Reader(dump, allowance)
     return reader.rows, reader.run(), reader.cluster()
 
 
 class _Reader:
-    def __init__(self, dump: Dump) -> None:
-        self.rows = AgentRows()
+    def __init__(self, dump: Dump, allowance: Allowance) -> None:
+        self.rows = AgentRows(allowance)
         self.scheduler = as_mapping(dump.get("scheduler"))
         self.tasks = {
             as_text(key): as_mapping(task) for key, task in as_mapping(self.scheduler.get("tasks")).items()
@@ -133,7 +135,7 @@ class _Reader:
     def _events(self) -> None:
         """Newer versions of Dask dump only the number of a topic's events."""
         for topic, entries in as_mapping(self.scheduler.get("events")).items():
-            name = as_text(topic)
+            name = as_text(topic)[:MAXIMUM_NAME_LENGTH]  # it is repeated in each event
             for entry in as_list(entries):
                 if isinstance(entry, list) and len(entry) == 2 and is_time(as_number(entry[0])):
                     worker = name if name in self.workers else ""
@@ -245,13 +247,12 @@ class _Reader:
 
     def _shift(self, moments: list[float]) -> float:
         """The offset in seconds from the lines' local times to the dump's UTC."""
+        if not moments:
+            return 0.0
+        first, last = min(moments), max(moments)
         for quarters in sorted(range(-FARTHEST, FARTHEST + 1), key=abs):
             shift = quarters * QUARTER
-            if (
-                moments
-                and self.started - QUARTER < min(moments) + shift
-                and max(moments) + shift < self.end + AFTER
-            ):
+            if self.started - QUARTER < first + shift and last + shift < self.end + AFTER:
                 return float(shift)
         return 0.0
 

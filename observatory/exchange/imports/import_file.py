@@ -18,6 +18,7 @@ from observatory.exchange.formats.base import Progress
 from observatory.exchange.imports import agent_rows, task_streams
 from observatory.exchange.imports import cluster_dump_records as dump_records
 from observatory.exchange.imports import cluster_dumps as dumps
+from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.destination import Destination, make_run, refuse_known
 from observatory.exchange.imports.refusal import Refused
 from observatory.exchange.imports.unpacking import head_of
@@ -119,8 +120,12 @@ def _import_told(path: Path, read: Read, destination: Destination, progress: Pro
     return agent_rows.store(records, digest, run, cluster, destination)
 
 
+def _allowance(path: Path) -> Allowance:
+    return Allowance(path.stat().st_size)
+
+
 READERS: tuple[tuple[re.Pattern[bytes], Read], ...] = (
-    (MSGPACK, lambda path: dump_records.records_of(dumps.read_msgpack(path))),
-    (YAML, lambda path: dump_records.records_of(dumps.read_yaml(path))),
-    (LIST, lambda path: task_streams.records_of(task_streams.read_list(path))),
+    (MSGPACK, lambda path: dump_records.records_of(dumps.read_msgpack(path), _allowance(path))),
+    (YAML, lambda path: dump_records.records_of(dumps.read_yaml(path), _allowance(path))),
+    (LIST, lambda path: task_streams.records_of(task_streams.read_list(path), _allowance(path))),
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 from observatory.exchange.bundles.manifest import ClusterFacts, RunFacts
 from observatory.exchange.imports.agent_rows import AgentRows, as_list, as_mapping, as_number, as_text
+from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.refusal import Refused
 from observatory.exchange.imports.unpacking import opened
 from observatory.wire.records import Action, Status, is_time
@@ -22,7 +23,9 @@ def read_list(path: Path) -> list[Any]:
     """Raises Refused."""
     with opened(path, LARGEST) as file:
         try:
-            tasks = json.load(file)
+            text = file.read()
+            Allowance(path.stat().st_size).take("containers", text.count(b"[") + text.count(b"{"))
+            tasks = json.loads(text)
         except (ValueError, RecursionError) as error:
             if isinstance(error, Refused):
                 raise
@@ -32,9 +35,9 @@ def read_list(path: Path) -> list[Any]:
     return tasks
 
 
-def records_of(tasks: list[Any]) -> tuple[AgentRows, RunFacts, ClusterFacts]:
+def records_of(tasks: list[Any], allowance: Allowance) -> tuple[AgentRows, RunFacts, ClusterFacts]:
     """The spans of the tasks. Raises Refused if an item is no task, or there is none."""
-    rows = AgentRows()
+    rows = AgentRows(allowance)
     threads: dict[str, set[int]] = {}
     for number, entry in enumerate(tasks, 1):
         task = as_mapping(entry)

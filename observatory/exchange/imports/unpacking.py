@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.refusal import Refused
 
 GZIP = b"\x1f\x8b"
@@ -18,13 +19,18 @@ HEAD = 4096
 
 @contextmanager
 def opened(path: Path, limit: int) -> Iterator[BinaryIO]:
-    """The file, unpacked if it is gzip. Reading more than `limit` bytes, or damaged ones, raises Refused."""
+    """The file, unpacked if it is gzip.
+
+    Reading more than `limit` bytes, or more than a file of its size may unpack to, raises Refused. So do
+    damaged bytes.
+    """
+    allowed = min(limit, Allowance(path.stat().st_size).unpacked)
     with path.open("rb") as file:
         is_packed = file.read(2) == GZIP
         file.seek(0)
         try:
             plain: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if is_packed else file
-            yield io.BufferedReader(_Bounded(plain, limit))
+            yield io.BufferedReader(_Bounded(plain, allowed))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise Refused(f"The file is damaged or cut off: {error}.") from None
 

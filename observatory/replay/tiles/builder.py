@@ -64,6 +64,19 @@ def get_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id
     return tile if scope.is_whole else replace(tile, packed=clip_tile(tile.packed, scope))
 
 
+def cached_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile | None:
+    """Return a tile as get_tile does, but only if nothing has to be built for it."""
+    with timeline.snapshot(connection):
+        extent = read_extent(connection, scope.cluster.pk)
+        if extent is None:
+            return None
+        packed = _Builder(connection, scope, extent).cached(layer, tile_id)
+    if packed is None:
+        return None
+    tile = Tile(packed, extent.version, is_closed(tile_id, extent.committed, scope))
+    return tile if scope.is_whole else replace(tile, packed=clip_tile(tile.packed, scope))
+
+
 def build_closed_tiles(
     connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, deep: bool = False
 ) -> int:
@@ -171,15 +184,21 @@ class _Builder:
         self.built: dict[tuple[str, TileId], bytes] = {}
         """tiles to be cached, by name and id"""
 
-    def packed(self, layer: Layer, tile_id: TileId) -> bytes:
+    def cached(self, layer: Layer, tile_id: TileId) -> bytes | None:
+        """A cached tile, unless it is outdated."""
         name = _cache_name(layer, self.scope, tile_id)
         where = (self.scope.cluster.pk, name, tile_id.level, tile_id.index)
-        cached = tile_cache.read_tile(self.connection, *where, self.extent.version)
-        if cached is not None and self._is_current(cached, tile_id):
+        found = tile_cache.read_tile(self.connection, *where, self.extent.version)
+        return found if found is not None and self._is_current(found, tile_id) else None
+
+    def packed(self, layer: Layer, tile_id: TileId) -> bytes:
+        cached = self.cached(layer, tile_id)
+        if cached is not None:
             return cached
         body = self.head + self._blocks(layer, tile_id)
         is_final = is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live
         if is_final and _exists(layer, self.extent) and self._has_records(tile_id):
+            name = _cache_name(layer, self.scope, tile_id)
             self.built[name, tile_id] = _pack(body, CACHE_COMPRESSION)
             return self.built[name, tile_id]
         return _pack(body, SEND_COMPRESSION)

@@ -195,6 +195,9 @@ def _store_records(
     cluster.update_lifetimes(connection, batch.workers, batch.gone)
     references = References(connection, cluster)
     references.load_workers(records)
+    end = update.extent.last if batch.head and batch.head.is_last else batch.cluster_end
+    if end is not None:
+        cluster.workers.end(connection, end)
     saved = cluster.workers.save(connection)
     prefixes = references.intern(records)
     series = cluster.series.save(connection)

@@ -7,6 +7,7 @@ from typing import LiteralString
 
 import psycopg
 
+from observatory.store.queries.extents import Extent
 from observatory.store.times import from_microseconds, to_microseconds
 from observatory.wire.records import Action
 
@@ -38,13 +39,17 @@ def progress_parameters(connection: psycopg.Connection, cluster: int, at: int) -
     }
 
 
-def make_keyframes(connection: psycopg.Connection, cluster: int, first: int, until: int) -> int:
-    """Make the keyframes since the last one, or `first`, until `until` (µs); returns their number."""
-    last = _last_keyframe(connection, cluster, until)
-    at = (max(first, 0) if last is None else to_microseconds(last)) // INTERVAL * INTERVAL + INTERVAL
+def make_keyframes(connection: psycopg.Connection, extent: Extent, until: int) -> int:
+    """Make the keyframes since the last one until `until` (µs), which is settled; returns their number.
+
+    None is made once a late record has changed the extent's version.
+    """
+    last = _last_keyframe(connection, extent.cluster, until)
+    first = max(round(extent.first * 1e6), 0) if last is None else to_microseconds(last)
+    at = first // INTERVAL * INTERVAL + INTERVAL
     made = 0
     while at < until:
-        made += _make_keyframe(connection, cluster, at)
+        made += _make_keyframe(connection, extent, at)
         at += INTERVAL
     return made
 
@@ -56,18 +61,17 @@ def drop_keyframes(connection: psycopg.Connection, cluster: int, since: float) -
     )
 
 
-def _make_keyframe(connection: psycopg.Connection, cluster: int, at: int) -> int:
-    with connection.transaction():
-        # locks out writers: a late record between the read and the insert would be missing
-        connection.execute("SELECT FROM extent WHERE cluster_id = %s FOR SHARE", [cluster])
-        return connection.execute(
-            f"""INSERT INTO keyframe (cluster_id, time, prefixes, tasks, seconds)
-                SELECT %(cluster)s, %(at)s, coalesce(array_agg(prefix), '{{}}'),
-                    coalesce(array_agg(tasks), '{{}}'), coalesce(array_agg(seconds), '{{}}')
-                FROM ({PROGRESS}) AS progress
-                ON CONFLICT DO NOTHING""",
-            progress_parameters(connection, cluster, at),
-        ).rowcount
+def _make_keyframe(connection: psycopg.Connection, extent: Extent, at: int) -> int:
+    rows = connection.execute(PROGRESS, progress_parameters(connection, extent.cluster, at)).fetchall()
+    prefixes, tasks, seconds = ([row[column] for row in rows] for column in range(3))
+    # the extent is locked for the insert alone: writers of the cluster don't wait for the count
+    return connection.execute(
+        """INSERT INTO keyframe (cluster_id, time, prefixes, tasks, seconds)
+           SELECT cluster_id, %s, %s::int[], %s::bigint[], %s::float8[] FROM extent
+           WHERE cluster_id = %s AND version = %s FOR SHARE
+           ON CONFLICT DO NOTHING""",
+        [from_microseconds(at), prefixes, tasks, seconds, extent.cluster, extent.version],
+    ).rowcount
 
 
 def _last_keyframe(connection: psycopg.Connection, cluster: int, until: int) -> datetime | None:

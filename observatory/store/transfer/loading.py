@@ -34,6 +34,8 @@ from observatory.wire.records import Action, clean_key, clean_text, is_time
 
 MOST_DAYS = 400
 """with records of one cluster: each day needs its own partitions"""
+MOST_PARTITIONS = 2_000
+"""of all tables"""
 MOST_NAMED = 2_000_000
 """rows of a table that others refer to"""
 
@@ -56,6 +58,7 @@ class Loader:
         self.cluster = cluster
         self._engine = choose(preparing)
         self._days: set[date] = set()
+        self._partitions: set[tuple[str, date]] = set()
         self._ids: dict[str, dict[int, int]] = {table.name: {0: 0} for table in REFERRED}
         """ids of this database by those in the file"""
         self.first, self.last = float("inf"), 0.0
@@ -151,8 +154,9 @@ class Loader:
     def _prepare(self, table: Table, times: Sequence[datetime]) -> None:
         days = {time.date() for time in times}
         self._days |= days
-        if len(self._days) > MOST_DAYS:
-            raise LoadError(f"its records lie on more than {MOST_DAYS} days")
+        self._partitions |= {(table.name, day) for day in days}
+        if len(self._days) > MOST_DAYS or len(self._partitions) > MOST_PARTITIONS:
+            raise LoadError(f"its records lie on more than {MOST_DAYS} days, or need too many partitions")
         self._engine.prepare(self.preparing, table_of(table.name), sorted(days))
 
     def _count(self, table: Table, values: Values) -> None:
