@@ -56,6 +56,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "observatory.runtime.health.request_metrics.RequestMetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "observatory.pages.links.rate_limit.LinkRateLimitMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
