@@ -24,7 +24,7 @@ class WindowTotals:
     """Seconds are summed over lanes with spans clipped to the window; memory is summed over workers."""
 
     tasks: int
-    """compute spans that stopped in the window; in a recording with gaps the scheduler's count if it is more"""
+    """compute spans that stopped in the window; if it has gaps, the scheduler's count where it is more"""
     errors: int
     """tasks that erred finally, as far as the sources reported them"""
     seconds: dict[str, float]

@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from distributed import Client, wait
+from distributed import Client
 from django.utils import timezone
 
 from observatory.clusters.models import Cluster
@@ -171,8 +171,8 @@ async def test_a_time_without_a_collector_is_recorded_as_a_gap_from_the_last_sto
 
 async def test_tasks_of_a_time_without_a_collector_are_counted_when_it_is_observed_again() -> None:
     def work(client: Client) -> None:
-        wait(client.map(lambda x: x + 1, range(20), key="inc"))
-        wait(client.map(lambda x: 1 / 0, range(3), key="fail"))
+        client.gather(client.map(lambda x: x + 1, range(20), key="inc"))
+        client.gather(client.map(lambda x: 1 / 0, range(3), key="fail"), errors="skip")
 
     with scheduler(workers=1) as dask, dask.client() as client:
         async with observed(dask.url):
