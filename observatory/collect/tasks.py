@@ -7,9 +7,9 @@ from celery import shared_task
 from observatory.collect.collector import registry
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.publication import publish_sync
-from observatory.store.ingest.resumption import open_workers
 from observatory.store.ingest.writer import Writer
-from observatory.wire.records import Event, WorkerGone
+from observatory.wire.event_kinds import CLUSTER_ENDED
+from observatory.wire.records import Event
 
 SILENCE = 120.0
 """Seconds without a batch. A live agent sends about one a second."""
@@ -22,8 +22,7 @@ def end_silent_clusters() -> None:
     with Writer() as writer:
         for cluster in registry.silent_clusters(SILENCE):
             ended = cluster.last_seen.timestamp()
-            gone = [WorkerGone(address, ended, "cluster-ended") for address in open_workers(cluster.pk)]
-            event = Event(ended, "cluster-ended", "", {"message": REASON})
-            committed = writer.write(Batch.of(cluster.pk, events=[event], gone=gone))
+            event = Event(ended, CLUSTER_ENDED, "", {"message": REASON})
+            committed = writer.write(Batch.of(cluster.pk, events=[event]))
             registry.end_cluster(cluster.pk, ended, REASON)
             publish_sync(committed, {"ended": ended, "end_reason": REASON, "stream": "agent"})

@@ -35,6 +35,8 @@ class EventKind:
         return self.sentence.split(" (")[0]
 
 
+CLUSTER_ENDED = "cluster-ended"
+
 _KINDS = (
     EventKind("worker-added", "a worker joined"),
     EventKind("worker-removed", "a worker left in order (closed or retired)"),
@@ -58,7 +60,7 @@ _KINDS = (
         from_collector=True,
     ),
     EventKind("tasks-erred", "the number of erred tasks rose"),
-    EventKind("cluster-ended", "the cluster ended (or was last seen at this time)", from_collector=True),
+    EventKind(CLUSTER_ENDED, "the cluster ended (or was last seen at this time)", from_collector=True),
     EventKind("agent-started", "the agent started reporting (the recording is complete from here on)"),
     EventKind("worker-restarted", "a nanny restarted its worker's process (it ended or was killed)"),
     EventKind("adaptive-target", "adaptive scaling requested another number of workers"),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -18,11 +19,13 @@ import psycopg
 import pytest
 from django.db import connection as django_connection
 from django.test import Client
+from django.utils import timezone
 
 from observatory.clusters import tokens
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.collect.agents.body import COMPRESSED, UNPACKED
 from observatory.collect.collector.registry import unnamed_cluster_of
+from observatory.collect.tasks import end_silent_clusters
 from observatory.store.connection import connect
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
@@ -405,10 +408,19 @@ def test_the_last_batch_ends_the_cluster_and_what_comes_after_it_is_stored(agent
     cluster = Cluster.objects.get()
     assert cluster.ended is not None
     assert cluster.end_reason == "the scheduler closed"
+    assert count("worker", "ended IS NULL") == 0
     late = Agent(agent.secret, since=agent.since - 30)
     assert late.send({"span": [late.span(2)]}) == 200
     assert count("span") == 2
     assert Cluster.objects.get().ended is not None
+
+
+def test_a_cluster_whose_agent_fell_silent_ends_with_all_of_its_workers(agent: Agent, count: Any) -> None:
+    agent.send({"span": [agent.span(1)]})
+    Cluster.objects.update(agent_heard=timezone.now() - timedelta(hours=1))
+    end_silent_clusters()
+    assert Cluster.objects.get().ended is not None
+    assert (count("worker"), count("worker", "ended IS NULL")) == (1, 0)
 
 
 def _line(agent: Agent) -> tuple[Any, ...]:

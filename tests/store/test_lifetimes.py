@@ -5,7 +5,7 @@ from typing import Any
 
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.wire.records import WorkerGone
+from observatory.wire.records import Event, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 
@@ -70,6 +70,43 @@ def test_a_span_that_arrives_after_its_worker_is_gone_belongs_to_it(
         another.write(Batch.of(cluster, spans=[make.span(now + 9)]))
     assert rows(LIFETIMES, cluster) == [("w0", now, now + 10, "removed", "closed")]
     assert rows(LANES, cluster) == [("w0", 140_001, 0, 1)]
+
+
+def test_samples_and_logs_of_a_dead_process_belong_to_it_until_another_is_seen(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    log = (now + 40, "nanny", make.address, 30, "distributed.nanny", "Restarting worker", "", 7)
+    writer.write(Batch.of(cluster, workers=[make.worker(now)]))
+    writer.write(Batch.of(cluster, gone=[WorkerGone(make.address, now + 10, "lost")]))
+    writer.write(Batch.of(cluster, samples=[make.sample(now + 30, worker=make.address)], rows={"log": [log]}))
+    assert rows(LIFETIMES, cluster) == [("w0", now, now + 10, "lost", "closed")]
+    logged = "SELECT worker.name FROM log LEFT JOIN worker ON worker.id = worker_id WHERE log.cluster_id = %s"
+    assert rows(logged, cluster) == [("w0",)]
+    writer.write(Batch.of(cluster, workers=[make.worker(now + 50, name="w1")]))
+    writer.write(Batch.of(cluster, samples=[make.sample(now + 51, worker=make.address)]))
+    assert [row[0] for row in rows(LIFETIMES, cluster)] == ["w0", "w1"]
+
+
+def test_all_lifetimes_end_with_their_cluster_those_that_nobody_reported_too(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    writer.write(Batch.of(cluster, workers=[make.worker(now)]))
+    end = Event(now + 20, "cluster-ended", "", {"message": "gone"})
+    with Writer() as another:
+        another.write(Batch.of(cluster, samples=[make.sample(now + 1, worker="tcp://other:1")], events=[end]))
+    assert rows(LIFETIMES, cluster) == [
+        ("w0", now, now + 20, "cluster-ended", "closed"),
+        ("", now + 1, now + 20, "cluster-ended", "closed"),
+    ]
+
+
+def test_a_worker_goes_on_living_when_its_cluster_was_only_silent(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    writer.write(Batch.of(cluster, workers=[make.worker(now)]))
+    writer.write(Batch.of(cluster, events=[Event(now + 20, "cluster-ended", "", {"message": "silent"})]))
+    writer.write(Batch.of(cluster, samples=[make.sample(now + 200, worker=make.address)]))
+    assert rows(LIFETIMES, cluster) == [("w0", now, None, "", "running")]
 
 
 def test_nothing_is_lost_of_a_worker_that_nobody_saw(

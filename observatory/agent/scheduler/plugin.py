@@ -26,9 +26,10 @@ from observatory.agent.scheduler.errors import Errors
 from observatory.agent.scheduler.events import Events
 from observatory.agent.scheduler.graphs import Graphs
 from observatory.agent.scheduler.samples import Sampler
+from observatory.agent.scheduler.spans import Spans
 from observatory.agent.scheduler.worker_lifetimes import WorkerLifetimes
 from observatory.agent.scheduler.worker_messages import WorkerMessages
-from observatory.wire.records import Action, Status
+from observatory.wire.records import Status
 
 log = logging.getLogger("distributed.observatory")
 
@@ -38,7 +39,6 @@ FLUSH = "observatory_flush"
 FLUSH_TIMEOUT = 3.0
 UNREGISTER = "observatory_unregister"
 OK = int(Status.OK)
-ACTIONS = {action.label: int(action) for action in Action}
 
 
 class SchedulerAgent(SchedulerPlugin):
@@ -63,12 +63,12 @@ class SchedulerAgent(SchedulerPlugin):
         name = configuration.name or scheduler.id
         self.buffer = buffer = Buffer()
         self._transition = buffer.appender("transition")
-        self._span = buffer.appender("span")
-        self.errors = Errors(scheduler, buffer, self._record_spans)
+        self.spans = Spans(scheduler, buffer, _started(scheduler))
+        self.errors = Errors(scheduler, buffer, self.spans.record)
         self.lifetimes = WorkerLifetimes(scheduler, buffer)
         self.events = Events(scheduler, buffer, self.errors, self.lifetimes)
         self.graphs = Graphs(scheduler, buffer, configuration.key_edges_limit)
-        self.sampler = Sampler(scheduler, buffer, configuration.sample_interval)
+        self.sampler = Sampler(scheduler, buffer, configuration.sample_interval, self.spans.report)
         self.worker_messages = WorkerMessages(scheduler, buffer)
         self.client_runs = ClientRuns(scheduler, buffer)
         cluster = ClusterInfo(scheduler.id, name, scheduler.address, _started(scheduler), self.since)
@@ -109,7 +109,7 @@ class SchedulerAgent(SchedulerPlugin):
                 state = self.scheduler.tasks[key].processing_on
                 worker = state.address if state is not None else ""
             elif finish == "memory":
-                self._record_spans(key, OK, kwargs)
+                self.spans.record(key, OK, kwargs)
                 self.sampler.result_stored(key)
             elif start == "memory":
                 self.sampler.result_released(key)
@@ -119,28 +119,17 @@ class SchedulerAgent(SchedulerPlugin):
         except Exception:  # never disturb the scheduler
             self._failed("transition")
 
-    def _record_spans(self, key: Any, status: int, message: Mapping[str, Any]) -> None:
-        """Records the spans of a finished task, from the worker's message."""
-        worker = message.get("worker") or ""
-        thread = message.get("thread") or 0
-        nbytes = message.get("nbytes") or 0
-        typename = message.get("typename") or ""
-        append = self._span
-        for span in message.get("startstops") or ():
-            action = ACTIONS.get(span["action"])
-            if action is not None:
-                start, stop = span["start"], span["stop"]
-                append((worker, thread, key, action, start, stop, nbytes, typename, status))
-
     def update_graph(self, scheduler: Scheduler, **kwargs: Any) -> None:
         self._guarded("update_graph", self.graphs.record, kwargs)
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
+        self._guarded("add_worker", self.spans.joined, worker)
         self._guarded("add_worker", self.lifetimes.added, worker)
 
     def remove_worker(self, scheduler: Scheduler, worker: str, **kwargs: Any) -> None:
         self._guarded("remove_worker", self.lifetimes.removed, worker, kwargs.get("stimulus_id") or "")
         self._guarded("remove_worker", self.sampler.forget, worker)
+        self._guarded("remove_worker", self.spans.left, worker)
 
     def add_client(self, scheduler: Scheduler, client: str) -> None:
         self._guarded("add_client", self.events.client, "client-added", client)

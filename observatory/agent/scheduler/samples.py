@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from time import time
 from typing import Any
 
@@ -31,8 +31,12 @@ STATES = tuple(state for state in TASK_STATES if state != "forgotten")
 class Sampler:
     """Rows of kind `sample`, and the scheduler's own of kind `profile`, each `interval` seconds."""
 
-    def __init__(self, scheduler: Scheduler, buffer: Buffer, interval: float) -> None:
+    def __init__(
+        self, scheduler: Scheduler, buffer: Buffer, interval: float, report: Callable[[float], None]
+    ) -> None:
+        """`report` is called with the time (seconds) at each sampling."""
         self.scheduler = scheduler
+        self._report = report
         self._sample = buffer.appender("sample")
         self._profile = buffer.appender("profile")
         self._profiles = Profiles(scheduler, "")
@@ -87,6 +91,7 @@ class Sampler:
         try:
             now = time()
             self._ticks += 1
+            self._report(now)
             self._sample_cluster(now)
             self._sample_scheduler(now)
             for address, worker in list(self.scheduler.workers.items()):

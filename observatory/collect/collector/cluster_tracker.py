@@ -25,7 +25,8 @@ from observatory.store.ingest.resumption import (
     recorded_errors,
     recorded_until,
 )
-from observatory.wire.records import Event, WorkerGone
+from observatory.wire.event_kinds import CLUSTER_ENDED
+from observatory.wire.records import Event
 
 logger = logging.getLogger(__name__)
 
@@ -149,11 +150,8 @@ class ClusterTracker:
             if cluster.pk == keep:
                 continue
             last_seen = cluster.last_seen.timestamp()
-            addresses = await asyncio.to_thread(open_workers, cluster.pk)
             self.outbox.open(cluster.pk)
-            for address in addresses:
-                self.outbox.add(WorkerGone(address, last_seen, "cluster-ended"))
-            self.outbox.add(Event(last_seen, "cluster-ended", "", {"message": reason}))
+            self.outbox.add(Event(last_seen, CLUSTER_ENDED, "", {"message": reason}))
             await self._save_end(cluster.pk, last_seen, reason)
         self.has_ended_others = True
 
@@ -164,7 +162,7 @@ class ClusterTracker:
             return
         ended = max(self.last_seen, observation.cluster.started.timestamp())
         observation.membership.end(ended)
-        observation.event("cluster-ended", ended, reason)
+        observation.event(CLUSTER_ENDED, ended, reason)
         self.observation = None
         self.confirmed = False
         self.identity_poller.process_may_be_new()

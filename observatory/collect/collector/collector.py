@@ -14,6 +14,7 @@ import socket
 import time
 from typing import Any
 
+import psycopg
 import redis.asyncio as redis
 from django.conf import settings
 from django.db import Error as DatabaseError
@@ -95,7 +96,7 @@ class Collector:
                     await self._give_up_excess()
                 await run_in_django_thread(self.leases.take, await self._fair_share())
                 await self._follow_table()
-            except DatabaseError as error:
+            except (DatabaseError, psycopg.OperationalError) as error:
                 logger.warning("the database is unavailable: %s", str(error).strip()[:200])
             try:
                 async with asyncio.timeout(TABLE_INTERVAL):

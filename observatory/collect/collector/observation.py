@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from observatory.clusters.models import Cluster
@@ -19,11 +19,15 @@ from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Counts, Identity
 from observatory.collect.stream.stolen_stream import StolenStreamDetector
 from observatory.collect.workers.membership import Membership, Record
-from observatory.wire.records import Event, Series, Span, WorkerGone, clean_text, is_time
+from observatory.wire.records import Action, Event, Series, Span, WorkerGone, clean_text, is_time
 
 MAXIMUM_DESCRIBED = 2_000
 """Most metrics of a cluster whose help text is kept."""
 LONGEST_HELP = 500
+DISK = (Action.DISK_READ, Action.DISK_WRITE)
+"""Actions that Dask times by the worker's clock; it corrects the times of all others."""
+TOLERANCE = 5.0
+"""Seconds by which a corrected span may be outside of its cluster's life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ class Observation:
         self.stream_missing_since: float | None = None
         """End of a gap in the observation, until the event stream is received."""
         self.metrics_with_help: set[str] = set()
+        self.outside: list[float] = []
+        """When the disk spans arrived whose times cannot be right, since the last poll."""
         self.new_help: dict[str, str] = {}
         """Help texts by metric that are not stored yet."""
 
@@ -111,6 +117,7 @@ class Observation:
                 sum(worker.memory_limit for worker in identity.workers.values()), now
             )
         self.heartbeats.add_counts(counts, now)
+        self._report_outside(now)
         self._count_erred(self.erred.add_count(counts["erred"]), now)
         self.stolen_stream.add_results(counts["memory"], time.monotonic())
 
@@ -124,8 +131,11 @@ class Observation:
         """Adds a record of the event stream. True when the list of workers has to be polled again."""
         if isinstance(record, Span):
             self.stolen_stream.message_received(time.monotonic())
-            unknown = self.membership.joined(record.worker, record.start)
-            self.outbox.add(record)
+            span = self._on_scheduler_clock(record)
+            if span is None:
+                return False
+            unknown = self.membership.joined(span.worker, span.start)
+            self.outbox.add(span)
             return unknown
         if record.kind == "worker-added":
             return bool(record.worker) and self.membership.joined(record.worker, record.time)
@@ -135,6 +145,32 @@ class Observation:
             self.membership.restarted = time.monotonic()
         self.outbox.add(record)
         return False
+
+    def _on_scheduler_clock(self, span: Span) -> Span | None:
+        """The span with times of the scheduler's clock; None, and counted, if they cannot be right."""
+        if span.action not in DISK:
+            return span
+        delay, now = self.heartbeats.clock_delay(span.worker), self.clock.now()
+        start, stop = span.start + delay, span.stop + delay
+        if start < self.cluster.started.timestamp() - TOLERANCE or stop > now + TOLERANCE:
+            self.outside.append(now)
+            return None
+        return replace(span, start=start, stop=stop) if delay else span
+
+    def _report_outside(self, now: float) -> None:
+        if not self.outside:
+            return
+        outside, self.outside = self.outside, []
+        count = len(outside)
+        message = f"{count:,} records of kind span are missing: the clock of their worker is wrong"
+        detail = {
+            "message": message,
+            "first": outside[0],
+            "last": outside[-1],
+            "kind": "span",
+            "count": count,
+        }
+        self.outbox.add(Event(now, "records-dropped", "", {**detail, "reason": "wrong-clock"}))
 
     def parser(self, worker: str) -> Parser:
         """The parser of a worker's /metrics, "" for the scheduler. It caches the lines of the last pages."""

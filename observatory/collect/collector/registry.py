@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.scheduler.identity import Identity
+from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
+from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.head import Head
+from observatory.wire.records import Event
 
 PROVISIONAL = "unnamed:"
 """Prefix of the provisional id of a scheduler whose own id is not known yet."""
@@ -154,10 +158,17 @@ def live_clusters(target: Target) -> list[Cluster]:
 
 
 def end_abandoned() -> None:
-    """Ends clusters that are no longer observed, at the time they were last seen."""
+    """Ends clusters that are no longer observed, at the time they were last seen.
+
+    Raises psycopg.OperationalError without a database.
+    """
     unobserved = (Q(target=None) | Q(target__enabled=False)) & Q(agent_heard=None)
     reason = "no longer observed: its target was paused or deleted"
-    Cluster.objects.filter(unobserved, ended=None).update(ended=F("last_seen"), end_reason=reason)
+    for cluster in Cluster.objects.filter(unobserved, ended=None):
+        ended = cluster.last_seen.timestamp()
+        with Writer() as writer:
+            writer.write(Batch.of(cluster.pk, events=[Event(ended, CLUSTER_ENDED, "", {"message": reason})]))
+        end_cluster(cluster.pk, ended, reason)
 
 
 def end_cluster(cluster: int, ended: float, reason: str) -> None:

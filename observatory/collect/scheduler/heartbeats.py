@@ -8,6 +8,7 @@ under the same names. The scheduler's own load is derived from the scheduler's /
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -23,6 +24,8 @@ SAME = 0.15
 """Seconds by which the workers page may differ in the time of the same heartbeat."""
 STALE = 3.0
 """Seconds without a complete heartbeat after which /metrics is used instead."""
+LATENCY = 1.0
+"""Seconds up to which a delay may be the latency of a heartbeat, not of the worker's clock."""
 MEMORY = "observatory_worker_memory_bytes"
 STATE_OF_COUNT = {
     "waiting": "waiting",
@@ -110,6 +113,13 @@ class Heartbeats:
         """Forgets a worker that left."""
         self.states.pop(address, None)
         self.series = {key: series for key, series in self.series.items() if key[0] != address}
+
+    def clock_delay(self, address: str) -> float:
+        """Seconds that the scheduler's clock is ahead of a worker's; 0 if it may be a heartbeat's latency."""
+        state = self.states.get(address)
+        if state is None or not LATENCY < abs(state.delay) < math.inf:
+            return 0.0
+        return state.delay
 
     def _heartbeat(self, worker: WorkerIdentity, is_complete: bool) -> None:
         heartbeat = worker.heartbeat

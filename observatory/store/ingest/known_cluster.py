@@ -70,6 +70,6 @@ class KnownCluster:
     def _lane(self, place: tuple[str, int], start: float) -> Lane:
         lane = self._lanes.get(place)
         if lane is None or not lane.lifetime.started <= start < lane.lifetime.ended:
-            lifetime = self.workers.at(place[0], start)
+            lifetime = self.workers.of_span(place[0], start)
             lane = self._lanes[place] = self.workers.lane(lifetime, place[1])
         return lane

@@ -18,7 +18,9 @@ from observatory.store.times import from_seconds
 from observatory.wire.records import WorkerGone, WorkerSeen
 
 GRACE = 5.0
-"""seconds after a worker's end in which records still belong to it: its end is observed with a delay"""
+"""seconds after a worker's end in which spans still belong to it: its end is observed with a delay"""
+CLUSTER_ENDED = "cluster-ended"
+"""the end_reason of lifetimes that nobody saw end"""
 LARGEST_INT4 = 2**31 - 1
 
 
@@ -151,8 +153,18 @@ class Workers:
                 lifetime.status = "closed"
                 self._change(lifetime)
 
+    def end(self, connection: psycopg.Connection, time: float) -> None:
+        """Ends all open lifetimes: the cluster ended."""
+        query = "SELECT DISTINCT address FROM worker WHERE cluster_id = %s AND ended IS NULL"
+        self.load(connection, [address for (address,) in connection.execute(query, [self.cluster])])
+        for address in self._by_address:
+            self.gone(WorkerGone(address, time, CLUSTER_ENDED))
+
     def find(self, address: str, time: float) -> Lifetime | None:
-        """The lifetime that a record of `time` belongs to."""
+        """The lifetime that a record of `time` belongs to; None: the address is unknown.
+
+        What is later than the last end belongs to the dead process: its nanny still reports.
+        """
         lifetimes = self._by_address[address]
         for lifetime in reversed(lifetimes):
             if lifetime.started <= time < lifetime.ended:
@@ -160,7 +172,7 @@ class Workers:
         for lifetime in reversed(lifetimes):
             if time < lifetime.ended + GRACE:
                 return lifetime
-        return None
+        return lifetimes[-1] if lifetimes else None
 
     def ids_at(self, addresses: Coded, times: Times) -> Array:
         """The id of the lifetime that each record belongs to; 0: none."""
@@ -168,16 +180,24 @@ class Workers:
         if any(len(lifetimes) > 1 for lifetimes in found):
             return np.fromiter(map(self._id_at, addresses.per_row(), times.tolist()), np.int32, len(times))
         ids = np.array([lifetimes[0].id if lifetimes else 0 for lifetimes in found], np.int32)
-        ends = np.array([lifetimes[0].ended + GRACE if lifetimes else 0.0 for lifetimes in found])
-        return np.where(times < ends[addresses.codes], ids[addresses.codes], 0)
+        return ids[addresses.codes]
 
     def _id_at(self, address: str, time: float) -> int:
         lifetime = self.find(address, time) if address else None
         return lifetime.id if lifetime is not None else 0
 
+    def of_span(self, address: str, time: float) -> Lifetime:
+        """The lifetime of a span that started at `time`: after a worker's end, that of another process."""
+        lifetime = self.at(address, time)
+        return self._open(address, time) if time >= lifetime.ended + GRACE else lifetime
+
     def at(self, address: str, time: float) -> Lifetime:
-        """The lifetime that a record of `time` belongs to. Opens one if there is none."""
+        """The lifetime that a record of `time` belongs to. Opens one if the address is unknown."""
         lifetime = self.find(address, time) or self._open(address, time)
+        if lifetime.end_reason == CLUSTER_ENDED and time >= lifetime.ended + GRACE:
+            # the cluster goes on: its agent was silent for a while
+            lifetime.ended, lifetime.end_reason, lifetime.status = math.inf, "", "running"
+            self._change(lifetime)
         if time < lifetime.started and lifetime is self._by_address[address][0]:
             # a worker is seen shortly after its start
             lifetime.started = time

@@ -14,7 +14,7 @@ from observatory.store.ingest.reading_blocks import EARLIEST
 from observatory.store.ingest.records import Array, Records, Times
 from observatory.store.schema.time_series import TimeSeries, table_of
 from observatory.store.times import from_seconds
-from observatory.wire.event_kinds import FROM_COLLECTOR
+from observatory.wire.event_kinds import CLUSTER_ENDED, FROM_COLLECTOR
 from observatory.wire.head import Head
 from observatory.wire.records import ClientRun, Series, WorkerGone, WorkerSeen, is_time
 
@@ -40,6 +40,7 @@ class ValidatedBatch:
     errors: int
     head: Head | None
     refused: int
+    dropped: int
 
     def days(self) -> Iterator[tuple[TimeSeries, list[date]]]:
         """The days (UTC) that each table gets records of."""
@@ -56,6 +57,15 @@ class ValidatedBatch:
 
     def stops(self, kind: str) -> Times:
         return self.records[kind].stops if kind in self.records else NO_TIMES
+
+    @property
+    def cluster_end(self) -> float | None:
+        """When the cluster ended (seconds), if an event of the batch says so."""
+        if "event" not in self.records:
+            return None
+        events = self.records["event"]
+        ends = events.times[events.coded("kind").numbers(lambda kind: kind == CLUSTER_ENDED, np.bool_)]
+        return float(ends.max()) if len(ends) else None
 
     def without_agents_records(self) -> ValidatedBatch:
         """The part of a scraped batch that agents don't report: own events, Prometheus' own metrics."""
@@ -93,6 +103,7 @@ def validate(batch: Batch, latest: float) -> ValidatedBatch:
         errors=max(batch.errors, 0),
         head=batch.head,
         refused=len(batch) - valid,
+        dropped=batch.dropped,
     )
 
 

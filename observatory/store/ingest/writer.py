@@ -148,7 +148,7 @@ class Writer:
     def _first_statement(self, batch: ValidatedBatch) -> tuple[str, Any]:
         """The first statement of the batch's transaction."""
         if batch.head is not None:
-            return registration(batch.cluster, batch.head, newest(batch))
+            return registration(batch.cluster, batch.head, newest(batch), batch.dropped)
         return extent_update.statement(batch) if self._is_scraped(batch) else (LOCK, [batch.cluster])
 
     def _is_scraped(self, batch: ValidatedBatch) -> bool:
@@ -195,6 +195,9 @@ def _store_records(
     cluster.update_lifetimes(connection, batch.workers, batch.gone)
     references = References(connection, cluster)
     references.load_workers(records)
+    end = update.extent.last if batch.head and batch.head.is_last else batch.cluster_end
+    if end is not None:
+        cluster.workers.end(connection, end)
     saved = cluster.workers.save(connection)
     prefixes = references.intern(records)
     series = cluster.series.save(connection)

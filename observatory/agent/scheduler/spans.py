@@ -1,0 +1,90 @@
+"""Records the spans of tasks, on the scheduler's clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from time import time
+from typing import Any
+
+from distributed import Scheduler
+
+from observatory.agent.delivery.buffer import Buffer
+from observatory.wire.records import Action
+
+ACTIONS = {action.label: int(action) for action in Action}
+DISK = {Action.DISK_READ.label, Action.DISK_WRITE.label}
+"""Actions that Dask times by the worker's clock; it corrects the times of all others."""
+LATENCY = 1.0
+"""Seconds up to which Dask's delay of a worker may be the latency of a heartbeat, not of its clock."""
+TOLERANCE = 5.0
+"""Seconds by which a span may be outside of its worker's life: clocks are corrected to about a latency."""
+
+WRONG_CLOCK = "their times are outside of their worker's life, so a clock of the cluster is wrong"
+
+
+class Spans:
+    """Makes rows of kind `span`. Those that cannot be right are counted, and reported as an event."""
+
+    def __init__(self, scheduler: Scheduler, buffer: Buffer, started: float) -> None:
+        """`started`: when the scheduler started, in seconds; the earliest time of a span."""
+        self.scheduler = scheduler
+        self.started = started
+        self._append = buffer.appender("span")
+        self._event = buffer.appender("event")
+        self._joined: dict[str, float] = {}
+        """When the workers joined that the agent saw joining."""
+        self._outside: list[float] = []
+        """When the spans were reported that are outside of their worker's life."""
+
+    def joined(self, worker: str) -> None:
+        self._joined[worker] = time()
+
+    def left(self, worker: str) -> None:
+        self._joined.pop(worker, None)
+
+    def record(self, key: Any, status: int, message: Mapping[str, Any]) -> None:
+        """Records the spans of a task that finished or failed, from the worker's message."""
+        spans = message.get("startstops")
+        if not spans:
+            return
+        worker = message.get("worker") or ""
+        thread = message.get("thread") or 0
+        nbytes = message.get("nbytes") or 0
+        typename = message.get("typename") or ""
+        now = time()
+        earliest, latest = self._joined.get(worker, self.started) - TOLERANCE, now + TOLERANCE
+        for span in spans:
+            label = span["action"]
+            action = ACTIONS.get(label)
+            if action is None:
+                continue
+            start, stop = span["start"], span["stop"]
+            if label in DISK:
+                delay = self._delay(worker)
+                start, stop = start + delay, stop + delay
+            if earliest <= start and stop <= latest:
+                self._append((worker, thread, key, action, start, stop, nbytes, typename, status))
+            else:
+                self._outside.append(now)
+
+    def report(self, now: float) -> None:
+        """Records an event if spans were left out since the last call."""
+        if not self._outside:
+            return
+        outside, self._outside = self._outside, []
+        count = len(outside)
+        detail = {
+            "message": f"{count:,} records of kind span are missing: {WRONG_CLOCK}",
+            "first": outside[0],
+            "last": outside[-1],
+            "kind": "span",
+            "count": count,
+            "reason": "wrong-clock",
+        }
+        self._event((now, "records-dropped", "", json.dumps(detail)))
+
+    def _delay(self, worker: str) -> float:
+        """Seconds that the scheduler's clock is ahead of the worker's, measured by Dask's heartbeats."""
+        delay = float(getattr(self.scheduler.workers.get(worker), "time_delay", 0.0))
+        return delay if abs(delay) > LATENCY else 0.0
