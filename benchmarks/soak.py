@@ -115,6 +115,8 @@ def main() -> int:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
     found = list(results(series))
+    if not found:
+        sys.exit("too few samples: run it for longer, or on a machine with less to do")
     print_table(found)
     libraries = ("distributed", "scipy", "uvicorn", "celery")
     return print_results("soak", [result for result, _ in found], libraries, minutes=minutes, **details)
