@@ -89,15 +89,19 @@ class TokenAuth(HttpBearer):
 )
 def ingest(request: HttpRequest) -> HttpResponse:
     token: IngestToken = request.auth  # type: ignore[attr-defined]
+    cluster: Cluster | None = None
+    is_new = False
     try:
         with _decoding:
             head, blocks = _decode(read_body(request))
-        cluster = registry.cluster_of_agent(token.project, head)
+        cluster, is_new = registry.cluster_of_agent(token.project, head)
         batch, unreadable = batch_of(cluster.pk, head, blocks)
         committed, refused = _store(cluster, batch)
     except BodyError as error:
         return _refusal(error.status, str(error))
     except (BatchError, ValueError) as error:
+        if cluster is not None and is_new:
+            cluster.delete()  # nothing is stored of it
         return _refusal(422, str(error))
     except (DatabaseError, psycopg.OperationalError) as error:
         reason = "the database's disk is full" if _is_disk_full(error) else "the database is unavailable"
