@@ -13,6 +13,8 @@ MADE_UP = re.compile(r"[0-9a-f]{8}")
 """A name that Dask made up: the start of a UUID."""
 MANAGER = "cluster-manager-info"
 """Key of the scheduler's metadata under which a cluster manager, such as LocalCluster, describes itself."""
+NOTEBOOK = "JPY_SESSION_NAME"
+"""Variable of the environment in which Jupyter names the notebook of a kernel."""
 
 
 def manager_name(scheduler: Any) -> str:
@@ -24,7 +26,7 @@ def manager_name(scheduler: Any) -> str:
 
 def program_name() -> str:
     """The file name of this process's notebook or script; "" in a shell."""
-    if notebook := os.environ.get("JPY_SESSION_NAME"):
+    if notebook := os.environ.get(NOTEBOOK):
         return Path(notebook).name
     script = Path(sys.argv[0] if sys.argv else "").name
     is_launcher = script.startswith("__") or script == "ipykernel_launcher.py"

@@ -42,9 +42,8 @@ def unwarned() -> None:
 
 @contextmanager
 def cluster(**options: Any) -> Iterator[LocalCluster]:
-    with LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp", **options
-    ) as cluster:
+    usual: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with LocalCluster(**{**usual, **options}, dashboard_address=None, protocol="tcp") as cluster:
         yield cluster
 
 
@@ -227,10 +226,23 @@ def test_without_an_agent_or_a_client_the_script_goes_on_with_one_warning(
 
 
 def test_runs_are_recorded_after_the_cluster_was_restarted(observed: Client, received: FakeServer) -> None:
-    observed.restart()
+    observed.restart(wait_for_workers=False)
     with observatory.run("etl"):
         pass
     assert [row["outcome"] for row in told(received, 2)] == ["running", "finished"]
+
+
+def test_runs_are_recorded_by_an_agent_that_was_preloaded(received: FakeServer, tmp_path: Path) -> None:
+    settings = {
+        "observatory.url": received.url,
+        "observatory.token": TOKEN,
+        "observatory.spool-directory": str(tmp_path),
+        "distributed.scheduler.preload": ["observatory.agent"],
+    }
+    with dask.config.set(settings), cluster(n_workers=0) as made, Client(made) as client:
+        with observatory.run("etl", client=client):
+            pass
+        assert [row["outcome"] for row in told(received, 2)] == ["running", "finished"]
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,9 @@ class SchedulerAgent(SchedulerPlugin):
         self.failures = 0
 
     async def start(self, scheduler: Scheduler) -> None:
-        """Starts recording. A starting scheduler calls this again for its plugins: that has no effect."""
+        """Starts recording. A starting scheduler calls this again, after it cleared its state."""
         if self.scheduler is not None:
+            self.client_runs.announce()
             return
         self.scheduler = scheduler
         self.since = time()
@@ -76,7 +77,7 @@ class SchedulerAgent(SchedulerPlugin):
         self.graphs = Graphs(scheduler, buffer, configuration.key_edges_limit)
         self.sampler = Sampler(scheduler, buffer, configuration.sample_interval, self._report)
         self.worker_messages = WorkerMessages(scheduler, buffer)
-        self.client_runs = ClientRuns(scheduler, buffer)
+        self.client_runs: ClientRuns = ClientRuns(scheduler, buffer)
         cluster = ClusterInfo(
             scheduler.id, self._cluster_name(), scheduler.address, _started(scheduler), self.since
         )

@@ -121,7 +121,7 @@ def test_the_exceptions_that_led_to_another_are_in_its_traceback_as_python_print
         "The above exception was the direct cause",
         "in fail_because_of_another",
     ]
-    places = [trace.index(text) for text in found]
+    places = [trace.rindex(text) for text in found]
     assert places == sorted(places)
     assert trace.count("Traceback (most recent call last)") == 3
     assert (error["exception_type"], error["message"]) == ("RuntimeError", "third")
