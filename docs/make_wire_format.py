@@ -47,6 +47,12 @@ HEAD_FIELDS = {
     "since": ("time", "start of the agent; it reports every task since then"),
     "committed": ("time", "all records before this time are in this batch or an earlier one; 0: unknown"),
     "is_last": ("boolean", "true in the last batch, which the agent sends when the scheduler closes"),
+    "status": (
+        "object, optional",
+        "the agent when it sends the batch: `version` of its software, batches `waiting` for an "
+        "acknowledgement, those `spooled` on disk, `spooled_bytes`, `failures` of the agent itself; a "
+        "missing field is unknown",
+    ),
 }
 
 

@@ -1641,6 +1641,8 @@ export interface components {
             tasks: {
                 [key: string]: number;
             };
+            /** Tasks At */
+            tasks_at: number | null;
             /** Workers */
             workers: components["schemas"]["WorkerState"][];
             totals: components["schemas"]["StateTotals"];

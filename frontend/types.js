@@ -28,6 +28,7 @@
  *   info: ClusterInfo,
  *   model: import("./timeline/model.js").Model,
  *   timeline: import("./timeline/timeline.js").Timeline,
+ *   freshness: import("./timeline/freshness.js").Freshness,
  *   tiles: import("./timeline/tiles/tiles.js").Tiles,
  *   selection: import("./timeline/selection.js").Selection,
  *   playheadState: import("./timeline/playhead_state.js").PlayheadState,
@@ -40,18 +41,20 @@
  *
  * What to draw. `tiles[layer]` are the best available tiles that cover the window; the task stream adds those of its bands.
  * `unloaded[layer]`: the parts of the window that they don't cover.
- * `state` is the newest state that has arrived for the playhead, or null before the first.
+ * `state` is the newest state that has arrived for the playhead, or null before the first; `isStateCurrent` is false while
+ * a newer one is on its way.
  * @typedef {{start: number, stop: number, playhead: number, live: boolean, width: number,
  *   hover: number|null, tiles: Record<string, Tile[]>,
- *   unloaded: Record<string, import("./timeline/tiles/unloaded.js").Unloaded[]>, state: State|null}} View
+ *   unloaded: Record<string, import("./timeline/tiles/unloaded.js").Unloaded[]>, state: State|null, isStateCurrent: boolean}} View
  *
  * One chart: a file in charts/ and a line in charts/registry.js. `timeline` charts share the time axis: they leave
  * LEFT_GUTTER px at the left for labels and RIGHT_GUTTER at the right, and the plot between is the window.
  * `side` charts show the playhead; `below` ones, as wide as the page, sum up the window.
  * `layers` may be a function: in a large cluster they are those of the visible workers. `hide` is called when the chart
  * is no longer visible. A chart that requests tiles itself does so in `cover`, before any chart draws.
+ * `showsState`: its heading says of which instant the state is that it draws.
  * `part`: the part of the data that must be shared for it (`Section` on the server, or "notes").
- * @typedef {{name: string, title: string, place: "timeline"|"side"|"below", help: string, part?: string,
+ * @typedef {{name: string, title: string, place: "timeline"|"side"|"below", help: string, part?: string, showsState?: boolean,
  *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
  * @typedef {{draw: (view: View) => void, destroy: () => void, hide?: () => void,

@@ -20,13 +20,15 @@ Line = dict[str, Any]
 
 HEAD = """# Benchmarks
 
-Written by `make bench`, which runs every script in `benchmarks/`. Each script measures a claim against a
-peer or a limit in the same run, can be run by itself, and prints one JSON line with more details than this
-page.
+Written by `make bench`, which runs every script in `benchmarks/` except `soak.py`, which takes hours. Each
+script measures a claim against a peer or a limit in the same run, can be run by itself, and prints one JSON
+line with more details than this page.
 
 | script | measurement | compared with | limit | measured | reached |
 | --- | --- | --- | --- | --- | --- |
 """
+TAKES_HOURS = frozenset(("soak",))
+"""scripts that `make bench` does not run; their rows are made from FILE"""
 MACHINES = """
 ## Date and machine
 
@@ -96,7 +98,7 @@ def main() -> int:
     if len(sys.argv) > 1:
         lines: list[Line | None] = [json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]
     else:
-        lines = [run(script) for script in scripts()]
+        lines = [run(script) for script in scripts() if script not in TAKES_HOURS]
     PAGE.write_text(page((line for line in lines if line is not None), PAGE.read_text()))
     return 0 if all(line is not None and line["reached"] for line in lines) else 1
 

@@ -3,6 +3,7 @@
 import { Alerts } from "./alerts.js";
 import { LaneOptions } from "./lane_options.js";
 import { Events } from "./events.js";
+import { Freshness } from "./freshness.js";
 import { PlayheadState } from "./playhead_state.js";
 import { Model } from "./model.js";
 import { Notes } from "./notes.js";
@@ -22,12 +23,14 @@ export async function loadContext(source) {
   model.load(lanes);
   info.worker_count ??= model.workers.size; // nobody counts those of a window
   const timeline = new Timeline(info);
+  const freshness = new Freshness(info, timeline);
   return {
     source,
     info,
     model,
     timeline,
-    tiles: new Tiles(source, info),
+    freshness,
+    tiles: new Tiles(source, info, freshness),
     selection: new Selection(),
     playheadState: new PlayheadState(source),
     events: new Events(),

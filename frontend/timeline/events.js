@@ -1,5 +1,6 @@
 // The events of the cluster in order of time, from the tiles of the layer "events", with gaps and notes.
 
+import { EVENT_KINDS } from "../contract.js";
 import { formatCount } from "../formatting.js";
 import { binWidth, tileWidth } from "./tiles/levels.js";
 
@@ -13,18 +14,14 @@ import { binWidth, tileWidth } from "./tiles/levels.js";
  *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
  */
 
-/** @type {Record<string, {opens: boolean, kind: "scheduler"|"stream"}>} */
-const GAP_EDGES = {
-  "scheduler-unreachable": { opens: true, kind: "scheduler" },
-  "scheduler-reachable": { opens: false, kind: "scheduler" },
-  "stream-lost": { opens: true, kind: "stream" },
-  "stream-resumed": { opens: false, kind: "stream" },
-};
+/** @type {Record<string, {opens: string|null, closes: string|null}>} */
+const KINDS = EVENT_KINDS;
 const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task stream" };
 const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
 const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
 const SLOWED = "scraping-slowed";
+const CLUSTER_ENDED = "cluster-ended";
 const LONGEST_NOTE = 200; // characters beside the mouse
 /** @type {Record<string, {records: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds/dropped.py) */
 const DROPPED_KINDS = {
@@ -112,6 +109,15 @@ export class Events extends EventTarget {
     return this.list.findLast((event) => event.time < time - 1e-6) ?? null;
   }
 
+  /** The times without samples, not only with fewer, and the ends of the cluster: it can have continued later. */
+  get sampleGaps() {
+    const gaps = this.gapsBetween(-Infinity, Infinity, "samples")
+      .filter(({ kind }) => kind !== "slowed")
+      .map(({ start, stop }) => ({ start, stop }));
+    const ends = this.#recorded.filter((event) => event.kind === CLUSTER_ENDED);
+    return [...gaps, ...ends.map(({ time }) => ({ start: time, stop: time }))];
+  }
+
   /**
    * @param {number} start
    * @param {number} stop
@@ -187,22 +193,22 @@ export function findGaps(events) {
     if (event.kind === DROPPED) gaps.push(droppedGap(event));
     if (event.kind === NOT_OBSERVED) gaps.push(unobservedGap(event));
     if (event.kind === SLOWED) gaps.push(slowedGap(event));
-    const edge = GAP_EDGES[event.kind];
-    if (edge?.opens && !open.has(edge.kind)) {
+    const { opens, closes } = KINDS[event.kind] ?? { opens: null, closes: null };
+    if ((opens === "scheduler" || opens === "stream") && !open.has(opens)) {
       /** @type {Gap} */
       const gap = {
         start: event.time,
         stop: null,
-        kind: edge.kind,
-        concerns: GAP_CONCERNS[edge.kind],
-        label: GAP_LABELS[edge.kind],
+        kind: opens,
+        concerns: GAP_CONCERNS[opens],
+        label: GAP_LABELS[opens],
       };
-      open.set(edge.kind, gap);
+      open.set(opens, gap);
       gaps.push(gap);
-    } else if (edge && !edge.opens) {
-      const gap = open.get(edge.kind);
+    } else if (closes) {
+      const gap = open.get(closes);
       if (gap) gap.stop = event.time;
-      open.delete(edge.kind);
+      open.delete(closes);
     }
   }
   return gaps;

@@ -11,6 +11,7 @@ const RETRY = 2000;
 const RECEIVING_FOR = 3000; // ms: the socket sends a state each second
 const CACHE_SIZE = 64;
 const SAME_INSTANT = 0.001; // seconds
+const CURRENT_FOR = 1500; // ms: while time moves on, a state this old is current
 
 /** Fires "change" when a newer state has arrived. */
 export class PlayheadState extends EventTarget {
@@ -19,6 +20,8 @@ export class PlayheadState extends EventTarget {
   /** @type {Map<number, State>} by milliseconds */
   #cache = new Map();
   #wanted = NaN;
+  #shownFor = NaN; // the time that the state was requested for
+  #shownAt = -Infinity; // ms
   /** @type {Pace} */
   #pace = { live: false, playing: false };
   #requestedAt = -Infinity;
@@ -46,11 +49,11 @@ export class PlayheadState extends EventTarget {
     if (Math.abs(at - this.#wanted) < SAME_INSTANT) return;
     this.#wanted = at;
     if (this.#isReceiving()) {
-      this.#show(/** @type {State} */ (this.#received));
+      this.#show(/** @type {State} */ (this.#received), at);
       return;
     }
     const cached = this.#cache.get(Math.round(at * 1000));
-    if (cached) this.#show(cached);
+    if (cached) this.#show(cached, at);
     else this.#schedule();
   }
 
@@ -68,7 +71,24 @@ export class PlayheadState extends EventTarget {
   receive(state) {
     this.#received = state;
     this.#receivedAt = performance.now();
-    if (this.#pace.live) this.#show(state);
+    if (this.#pace.live) this.#show(state, this.#wanted);
+  }
+
+  /** False while a newer state is requested, and while the socket that sends them is silent. */
+  get isCurrent() {
+    const { live, playing } = this.#pace;
+    if ((live || playing) && performance.now() - this.#shownAt < CURRENT_FOR) return true;
+    return Math.abs(this.#shownFor - this.#wanted) < SAME_INSTANT && !this.#timer && !this.#inFlight;
+  }
+
+  /**
+   * Requests the state again if it is of an earlier time than was requested, and that time is recorded by now.
+   * @param {number} committed all records before this time are stored
+   */
+  complete(committed) {
+    const { live, playing } = this.#pace;
+    if (live || playing || !this.state || committed < this.#wanted) return;
+    if (this.isCurrent && this.state.at < this.#wanted - SAME_INSTANT) this.#schedule();
   }
 
   #isReceiving() {
@@ -105,8 +125,8 @@ export class PlayheadState extends EventTarget {
       const response = await this.#source.fetch(url, { signal: controller.signal, priority: "high" });
       if (!response.ok) throw new Error(`the server answered ${response.status}`);
       const state = /** @type {State} */ (await response.json());
-      this.#remember(Math.round(at * 1000), state);
-      this.#show(state);
+      if (state.at >= at - SAME_INSTANT) this.#remember(Math.round(at * 1000), state); // else it will be known better
+      this.#show(state, at);
     } catch (error) {
       if (controller.signal.aborted) return;
       failed = true;
@@ -127,8 +147,13 @@ export class PlayheadState extends EventTarget {
     if (this.#cache.size > CACHE_SIZE && oldest !== undefined) this.#cache.delete(oldest);
   }
 
-  /** @param {State} state */
-  #show(state) {
+  /**
+   * @param {State} state
+   * @param {number} at the time that it was requested for
+   */
+  #show(state, at) {
+    this.#shownFor = at;
+    this.#shownAt = state === this.#received ? this.#receivedAt : performance.now();
     if (state === this.state) return;
     this.state = state;
     this.dispatchEvent(new Event("change"));

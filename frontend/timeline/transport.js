@@ -13,7 +13,7 @@ import { SPEEDS } from "./timeline.js";
  * @param {import("../types.js").Context} context
  * @returns {() => void} to be called when the timeline or the selection has changed
  */
-export function createTransport(element, { source, timeline, events, selection, model }) {
+export function createTransport(element, { source, timeline, events, selection, model, freshness }) {
   element.setAttribute("role", "toolbar");
   element.setAttribute("aria-label", "Time");
   const pixel = () => timeline.length / timeline.width;
@@ -23,6 +23,9 @@ export function createTransport(element, { source, timeline, events, selection, 
   const forward = button(icon("forward"), "Step forward (.)", () => timeline.step(pixel()));
   const after = button(icon("next"), "Next event (N)", () => jumpTo(timeline, events.after(timeline.playhead)));
   const live = button("", "Follow live (L)", () => timeline.goLive());
+  const behind = span("transport-behind");
+  behind.setAttribute("role", "status");
+  behind.title = "How far the recording is behind the scheduler's clock";
   const everything = button("Fit", "Show everything (F)", () => timeline.fit());
   const speed = speedSelect(timeline);
   const chosen = button("", "Clear the selection (Esc)", () => selection.clear());
@@ -39,7 +42,7 @@ export function createTransport(element, { source, timeline, events, selection, 
   buttons.append(before, back, play, forward, after, speed);
   const end = document.createElement("div");
   end.className = "transport-buttons";
-  end.append(everything, live);
+  end.append(behind, everything, live);
   element.replaceChildren(buttons, playhead, times, chosen, taskHistory, end);
   const zone = zoneName();
   let wasMoving = false;
@@ -59,7 +62,8 @@ export function createTransport(element, { source, timeline, events, selection, 
     const ended = timeline.ended !== null;
     setText(live, ended ? "End" : "● Live");
     setTitle(live, ended ? "Go to the cluster's end (L)" : "Follow live (L)");
-    live.setAttribute("aria-pressed", String(timeline.live));
+    live.setAttribute("aria-pressed", String(timeline.live && freshness.isReceiving));
+    setText(behind, freshness.text);
     const digits = digitsFor(timeline.length);
     setText(playhead, `${formatTime(timeline.playhead, Math.max(digits, 1))} ${zone}`);
     playhead.title = `The playhead: ${formatDate(timeline.playhead)} ${zone}, ${formatUtc(timeline.playhead)}`;

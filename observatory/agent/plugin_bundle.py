@@ -73,9 +73,11 @@ def unpack(archive: bytes, module: str, name: str, settings: dict[str, Any]) -> 
 
 def archive() -> bytes:
     """A zip file with the source of PACKAGES."""
+    from observatory import __version__
+
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("observatory/__init__.py", "")
+        file.writestr("observatory/__init__.py", f"__version__ = {__version__!r}\n")
         for path, source in _sources():
             file.writestr(path, source)
     return written.getvalue()

@@ -1,16 +1,10 @@
-"""Encrypts the addresses of channels, which have tokens and passwords, with Django's SECRET_KEY."""
+"""Encrypts the addresses of channels, which have tokens and passwords."""
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
+from observatory.clusters.encryption import Cipher, KeyLostError
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from django.conf import settings
-from django.utils.encoding import force_bytes
-
-PURPOSE = b"observatory: addresses of channels"
+_cipher = Cipher(b"observatory: addresses of channels")
 
 
 class SecretLost(ValueError):
@@ -24,22 +18,12 @@ class SecretLost(ValueError):
 
 
 def encrypt(text: str) -> str:
-    return _keys().encrypt(text.encode()).decode()
+    return _cipher.encrypt(text)
 
 
 def decrypt(secret: str) -> str:
     """Raises SecretLost."""
     try:
-        return _keys().decrypt(secret.encode()).decode()
-    except InvalidToken:
+        return _cipher.decrypt(secret)
+    except KeyLostError:
         raise SecretLost from None
-
-
-def _keys() -> MultiFernet:
-    """The first key encrypts; those of SECRET_KEY_FALLBACKS only decrypt."""
-    return MultiFernet([_key(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)])
-
-
-def _key(secret_key: str | bytes) -> Fernet:
-    derived = HKDF(SHA256(), length=32, salt=None, info=PURPOSE).derive(force_bytes(secret_key))
-    return Fernet(urlsafe_b64encode(derived))

@@ -76,6 +76,33 @@ class IngestToken(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
 
+class IngestRefusal(models.Model):
+    """The newest refused requests of agents, by token and reason. ingest_refusals.py records them."""
+
+    class Reason(models.TextChoices):
+        UNKNOWN = "unknown-token", "the token is unknown"
+        REVOKED = "revoked-token", "the token is revoked"
+        BATCH = "batch", "the batch cannot be read"
+
+    token = models.ForeignKey(
+        IngestToken, models.CASCADE, null=True, related_name="refusals", help_text="Null: unknown."
+    )
+    reason = models.CharField(max_length=20, choices=Reason.choices)
+    detail = models.CharField(max_length=300, help_text="The answer to the agent.")
+    address = models.CharField(max_length=100, help_text="Of the agent's scheduler, or of a proxy.")
+    last = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["token", "reason"], name="one_refusal_a_token", nulls_distinct=False
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.detail if self.reason == self.Reason.BATCH else str(self.get_reason_display())
+
+
 class AccessToken(models.Model):
     """Gives a program its user's read access. access_tokens.py creates them."""
 

@@ -42,6 +42,13 @@ def find(secret: str) -> IngestToken | None:
     return token
 
 
+def find_revoked(secret: str) -> IngestToken | None:
+    """The revoked token with this secret."""
+    if not secret.startswith(START) or len(secret) > LONGEST:
+        return None
+    return IngestToken.objects.filter(digest=digest_of(secret), revoked__isnull=False).first()
+
+
 def revoke(project: Project, token_id: int) -> None:
     """Raises Http404 if the project doesn't have this token."""
     found = IngestToken.objects.filter(project=project, pk=token_id)

@@ -89,6 +89,7 @@ def constants() -> dict[str, tuple[Any, str]]:
     from observatory.runs.models import LONGEST_NAME, Note
     from observatory.store.ingest.extent_update import SETTLING
     from observatory.wire.blocks import MAXIMUM_ROWS
+    from observatory.wire.event_kinds import EVENT_KINDS
     from observatory.wire.layers import ALL
     from observatory.wire.records import Action, Status
 
@@ -110,6 +111,17 @@ def constants() -> dict[str, tuple[Any, str]]:
         "STATUSES": (
             [status.name.lower() for status in Status],
             "Names of the status of spans, by their number.",
+        ),
+        "EVENT_KINDS": (
+            {
+                kind.name: {
+                    "label": kind.label,
+                    "opens": kind.opens and kind.opens.value,
+                    "closes": kind.closes and kind.closes.value,
+                }
+                for kind in EVENT_KINDS.values()
+            },
+            "Kinds of events by name, and the gaps in the recording that they open and close.",
         ),
         "LONGEST_RUN_NAME": (LONGEST_NAME, "Characters of a run's name."),
         "LONGEST_NOTE": (Note._meta.get_field("text").max_length, "Characters of a note."),

@@ -56,7 +56,9 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "observatory.runtime.health.request_metrics.RequestMetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "observatory.pages.links.rate_limit.LinkRateLimitMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -210,6 +212,7 @@ ADMIN_POLICY = {
 }
 
 IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20
+LINK_REQUESTS = number("OBSERVATORY_LINK_REQUESTS_PER_MINUTE", 1200)
 METRICS_TOKEN = text("OBSERVATORY_METRICS_TOKEN", "")
 
 LANGUAGE_CODE = "en-us"
@@ -239,7 +242,12 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "formatters": {
+        "line": {
+            "()": "observatory.config.log_format.Line",
+            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+        }
+    },
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "line"},
         "nowhere": {"class": "logging.NullHandler"},

@@ -169,10 +169,13 @@ class State(Schema):
     """The state of a cluster at a time."""
 
     at: float
+    """the requested time; in a live cluster at most the newest of which everything is known"""
     version: int
     progress: list[PrefixProgress]
     tasks: dict[str, int]
     """by state"""
+    tasks_at: float | None
+    """when they were counted; null: the counts are unknown"""
     workers: list[WorkerState]
     totals: StateTotals
 

@@ -13,9 +13,11 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries import state as store
-from observatory.store.queries.extents import read_extent
+from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.queries.state import PREFIX_TOTALS, LastSample
+from observatory.store.times import seconds_to_microseconds, to_microseconds
 
+TASK_COUNTS = "observatory_cluster_tasks"
 MEMORY = ("process", "managed", "unmanaged", "spilled")
 MAXIMUM_AGE = 3.5
 """sampling intervals after which a sample is too old"""
@@ -35,20 +37,24 @@ RECENT = 1.5
 def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str, Any]:
     """Return the API's state object at `at` (microseconds on the scheduler's clock). Needs a snapshot.
 
+    While the cluster is live and records until `at` are on their way, it is the state of the newest time of
+    which everything is known: the `at` of the result.
     For a window, `at` is clamped to it, and progress counts from its start. What starts at the window's stop
     is left out. A public scope uses no samples from before its window.
     """
     cluster = scope.cluster
-    at = min(max(at, scope.start), scope.stop)
-    last = min(at, scope.stop - 1)
+    extent = read_extent(connection, cluster.pk)
     since = scope.start if scope.is_public else 0
     polled = MAXIMUM_AGE * cluster.identity_interval
+    at = min(max(at, scope.start), scope.stop)
+    if extent is not None and _is_incomplete(cluster, extent, at):
+        at = max(_newest_complete(connection, extent, polled, since), scope.start)
+    last = min(at, scope.stop - 1)
     scraped = MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
-    counts = store.last_samples(connection, cluster.pk, ("observatory_cluster_tasks",), last, polled, since)
+    counts = store.last_samples(connection, cluster.pk, (TASK_COUNTS,), last, polled, since)
     beats = _by_worker(store.last_samples(connection, cluster.pk, HEARTBEAT, last, scraped, since))
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, last, scraped, since)
     scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), last, scraped, since)
-    extent = read_extent(connection, cluster.pk)
     executing = _executing(connection, scope, last, extent.committed if extent else 0.0)
     progress = _progress(*_read_progress(connection, cluster, at))
     if scope.start:
@@ -61,6 +67,7 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
         "version": extent.version if extent else 1,
         "progress": progress,
         "tasks": _tasks(counts, scrapes),
+        "tasks_at": max((sample.time.timestamp() for sample in counts or scrapes), default=None),
         "workers": [_worker(worker, scope, beats[worker.id], contention, executing) for worker in workers],
         "totals": {
             "workers": len(workers),
@@ -69,6 +76,18 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
             "seconds": sum(row["seconds"] for row in progress),
         },
     }
+
+
+def _is_incomplete(cluster: Cluster, extent: Extent, at: int) -> bool:
+    """Return whether records of times until `at` can be on their way."""
+    return cluster.is_live and extent.committed > extent.first and at / 1e6 > extent.committed
+
+
+def _newest_complete(connection: psycopg.Connection, extent: Extent, max_age: float, since: int) -> int:
+    """Return the newest time (microseconds) whose tasks were counted and that has all of its records."""
+    at = seconds_to_microseconds(extent.committed)
+    counts = store.last_samples(connection, extent.cluster, (TASK_COUNTS,), at, max_age, since)
+    return max((to_microseconds(sample.time) for sample in counts), default=at)
 
 
 def _read_progress(

@@ -9,6 +9,7 @@ from django.db.models import F
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
+from observatory.runs.sharing.link_tokens import shown
 from observatory.wire.runs import LONGEST_NAME, LONGEST_TAG, LONGEST_USER, MOST_TAGS
 
 __all__ = ["LONGEST_NAME", "LONGEST_TAG", "MOST_TAGS"]
@@ -113,7 +114,8 @@ class Permalink(models.Model):
         ANYONE = "anyone", "anyone with the link"
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="permalinks")
-    token = models.CharField(max_length=64, unique=True, editable=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    secret = models.CharField(max_length=200, editable=False)
     audience = models.CharField(max_length=10, choices=Audience.choices, default=Audience.MEMBERS)
     place = models.CharField(max_length=4000, blank=True, help_text="Query string of the view.")
     shows_logs = models.BooleanField("log lines", default=False)
@@ -133,6 +135,11 @@ class Permalink(models.Model):
 
     def __str__(self) -> str:
         return f"link to {self.run}"
+
+    @property
+    def token(self) -> str:
+        """ "" if the server's secret key was changed since: the link works, but can't be shown again."""
+        return shown(self.secret)
 
     @property
     def is_valid(self) -> bool:

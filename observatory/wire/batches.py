@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Any
 
 from observatory.wire.blocks import TYPECODES, Block, BlockError, Buffer, Column, decode, encode
-from observatory.wire.head import VERSION, Head
+from observatory.wire.head import VERSION, AgentStatus, Head
 from observatory.wire.kind import MAXIMUM_NAME_LENGTH, Field, Kind, Type
 from observatory.wire.records import clean_text, is_time
 
@@ -23,6 +23,7 @@ HEAD = "batch"
 STEP = 2_000
 PAUSE = 5e-5
 """seconds; before Python 3.11 a thread that sleeps 0 s gets the interpreter back before any other wakes up"""
+LONGEST_VERSION = 50
 AGENT = re.compile(r"[0-9a-f]{32}")
 
 Row = Sequence[Any]
@@ -144,4 +145,21 @@ def _head(meta: Mapping[str, Any]) -> Head:
         since=float(times["since"] or 0),
         committed=float(times["committed"] or 0),
         is_last=meta.get("is_last") is True,
+        status=_status(meta.get("status")),
     )
+
+
+def _status(given: Any) -> AgentStatus:
+    """What is missing or has another type is unknown: agents of other versions send other fields."""
+    if not isinstance(given, Mapping):
+        return AgentStatus()
+    version = given.get("version")
+    numbers = {name: given.get(name) for name in ("waiting", "spooled", "spooled_bytes", "failures")}
+    return AgentStatus(
+        clean_text(version, LONGEST_VERSION) if isinstance(version, str) else None,
+        **{name: number for name, number in numbers.items() if _is_count(number)},
+    )
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62

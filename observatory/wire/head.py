@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """What an agent reports of itself when it sends a batch. None: unknown, because the agent is older."""
+
+    version: str | None = None
+    """of its software"""
+    waiting: int | None = None
+    """batches that are not acknowledged, with this one"""
+    spooled: int | None = None
+    """of those, batches on disk"""
+    spooled_bytes: int | None = None
+    failures: int | None = None
+    """errors of the agent itself since its start"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +44,4 @@ class Head:
     is_last: bool = False
     """true in the last batch, when the scheduler closes"""
     version: int = VERSION
+    status: AgentStatus = field(default_factory=AgentStatus)

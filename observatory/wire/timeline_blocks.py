@@ -169,6 +169,13 @@ STACK = BlockKind(
     "`/stacks`",
 )
 STATE = BlockKind("state", "the current state, as `/state` returns it", found_in="live, each second")
+TARGET = BlockKind(
+    "target",
+    "the status of the cluster's target",
+    (),
+    ("stream", "last_error"),
+    "live, each second, before the state",
+)
 ITEMS = tuple(
     BlockKind(
         name, f"{meaning} as in `/lanes`", (), ("items",), "live, before the first block that uses their ids"
@@ -202,5 +209,17 @@ EXTENT = BlockKind(
 
 KINDS = {
     kind.name: kind
-    for kind in (SPAN, BUSY, SERIES_BIN, EVENT, EVENT_COUNT, PROFILE_ROWS, STACK, STATE, *ITEMS, EXTENT)
+    for kind in (
+        SPAN,
+        BUSY,
+        SERIES_BIN,
+        EVENT,
+        EVENT_COUNT,
+        PROFILE_ROWS,
+        STACK,
+        TARGET,
+        STATE,
+        *ITEMS,
+        EXTENT,
+    )
 }

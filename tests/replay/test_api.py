@@ -6,6 +6,7 @@ import gzip
 import time
 from collections import Counter
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
@@ -336,6 +337,7 @@ def test_running_tasks_at_the_live_edge_are_those_that_workers_report(
     samples = [Sample(executing, now + 20, 2.0), Sample(resting, now + 20, 5.0)]
     writer.write(Batch.of(cluster.pk, samples=samples, committed=now + 22))
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [2, 0]
+    writer.write(Batch.of(cluster.pk, committed=now + 31))
     assert [worker["running"] for worker in _at(member, cluster, now + 30)["workers"]] == [0, 0]
     writer.write(Batch.of(cluster.pk, committed=now + 60))
     assert [worker["running"] for worker in _at(member, cluster, now + 22)["workers"]] == [0, 0]
@@ -355,8 +357,26 @@ def test_a_worker_without_processing_tasks_runs_none_despite_an_older_heartbeat(
 
 def test_an_old_heartbeat_is_ignored(member: Client, cluster: Cluster, writer: Writer, now: float) -> None:
     _fill(writer, cluster, now)
+    writer.write(Batch.of(cluster.pk, committed=now + 60))
     a, _ = _at(member, cluster, now + 40)["workers"]
     assert a["memory"] is None
+
+
+def test_the_live_state_has_one_instant_of_which_everything_is_known(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    memory = Series("observatory_cluster_tasks", (("state", "memory"),))
+    samples = [Sample(memory, now + 1.5, 1.0), Sample(memory, now + 2.5, 2.0)]
+    spans = [_span(f"inc-{number}", now + number, now + number + 1, A) for number in range(3)]
+    workers = [WorkerSeen(A, "a", "h", 1, 1000, now)]
+    writer.write(Batch.of(cluster.pk, workers=workers, spans=spans, samples=samples, committed=now + 2.2))
+    for asked in (now + 2.3, now + 60):
+        state = _at(member, cluster, asked)
+        assert state["at"] == state["tasks_at"] == pytest.approx(now + 1.5, abs=1e-5)
+        assert state["totals"]["tasks"] == state["tasks"]["memory"] == 1
+    assert _at(member, cluster, now + 2.1)["at"] == pytest.approx(now + 2.1, abs=1e-5)
+    Cluster.objects.filter(pk=cluster.pk).update(ended=datetime.fromtimestamp(now + 3, UTC))
+    assert _at(member, cluster, now + 60)["at"] == pytest.approx(now + 60, abs=1e-5)
 
 
 def test_the_span_of_a_lane_at_a_time_has_its_full_key(

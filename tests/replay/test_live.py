@@ -23,7 +23,7 @@ from django.test import Client
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from observatory.clusters.models import Cluster, Membership
+from observatory.clusters.models import Cluster, Membership, Target
 from observatory.config.asgi import application
 from observatory.replay.live import consumers, subscription
 from observatory.replay.live.consumers import MAXIMUM_PENDING, NOT_FOUND, SIGNED_OUT, TOO_SLOW, UNAVAILABLE
@@ -77,9 +77,14 @@ async def _batch(socket: WebsocketCommunicator) -> dict[str, Block]:
 
 async def _state(socket: WebsocketCommunicator) -> dict[str, Any]:
     """Return the next state."""
+    return await _meta(socket, "state")
+
+
+async def _meta(socket: WebsocketCommunicator, kind: str) -> dict[str, Any]:
+    """Return the meta of the next block of a kind."""
     while True:
         for block in decode(await socket.receive_from(5)):
-            if block.kind == "state":
+            if block.kind == kind:
                 return dict(block.meta)
 
 
@@ -120,6 +125,21 @@ async def test_a_page_receives_states_equal_to_those_of_the_api(
     await socket.disconnect()
     url = f"/api/v1/clusters/{cluster.pk}/state?at={times[-1]:.6f}"
     assert (await sync_to_async(member.get)(url)).json() == states[-1]
+
+
+async def test_a_page_receives_the_target_status_although_nothing_is_committed(
+    cluster: Cluster, member: Client, frequent_states: None
+) -> None:
+    target = await Target.objects.acreate(
+        project_id=cluster.project_id, name="t", url="http://127.0.0.1:8787", last_error="no answer"
+    )
+    await Cluster.objects.filter(pk=cluster.pk).aupdate(target=target)
+    socket = await _opened(cluster, member)
+    assert (await _meta(socket, "target"))["last_error"] == "no answer"
+    await Target.objects.filter(pk=target.pk).aupdate(last_error="")
+    while (await _meta(socket, "target"))["last_error"]:
+        pass
+    await socket.disconnect()
 
 
 async def test_the_state_is_made_once_for_all_pages(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from observatory.store.ingest.reading_blocks import records_of_block
 from observatory.wire.batches import STEP, BatchError, decode_batch, encode_head, encode_rows
 from observatory.wire.blocks import decode, encode
-from observatory.wire.head import Head
+from observatory.wire.head import AgentStatus, Head
 from observatory.wire.kind import Kind, Type
 from observatory.wire.kinds import KINDS
 
@@ -158,7 +158,7 @@ def test_a_batch_is_its_head_and_a_block_for_each_kind() -> None:
     ],
 )
 def test_a_wrong_head_is_named(change: dict[str, Any], message: str) -> None:
-    meta = {**{name: getattr(HEAD, name) for name in Head.__slots__}, **change}  # type: ignore[attr-defined]
+    meta = {**asdict(HEAD), **change}
     with pytest.raises(BatchError, match=message):
         decode_batch(encode("batch", 0, [], meta))
 
@@ -196,3 +196,16 @@ def test_any_numbers_and_texts_come_back_or_are_refused(rows: list[tuple[float, 
     assert [row[:2] for row in found] == [row[:2] for row in rows]
     for (_, _, text), (_, _, given_text) in zip(found, rows, strict=True):
         assert len(text) <= len(given_text)
+
+
+@pytest.mark.parametrize("status", [None, 5, "x", [], {}, {"version": 3, "waiting": -1, "spooled": True}])
+def test_a_status_that_is_missing_or_malformed_is_unknown(status: object) -> None:
+    meta = {**asdict(HEAD), "status": status}
+    head, _ = decode_batch(encode("batch", 0, [], meta))
+    assert head.status == AgentStatus()
+
+
+def test_an_agents_status_is_read() -> None:
+    status = AgentStatus("1.2.3", 3, 2, 1000, 0)
+    head, _ = decode_batch(encode_head(replace(HEAD, status=status)))
+    assert head.status == status

@@ -23,13 +23,8 @@ export function drawUnloaded(context, parts, x, range, top, height) {
     context.fillRect(from, top, to - from, height);
     context.fillStyle = dots(context, colors.muted);
     context.fillRect(from, top, to - from, height);
-    label(context, unloadedText(part), from, to, top + height / 2, part.reason ? colors.danger : colors.muted);
+    label(context, part.message, from, to, top + height / 2, part.failed ? colors.danger : colors.muted);
   }
-}
-
-/** @param {Unloaded} part */
-export function unloadedText({ reason }) {
-  return reason ? `not loaded: ${reason}; trying again` : "loading …";
 }
 
 /**
@@ -40,5 +35,5 @@ export function unloadedText({ reason }) {
  */
 export function unloadedWithin(parts, start, stop) {
   const found = parts.filter((part) => part.start < stop && part.stop > start);
-  return found.find((part) => part.reason) ?? found[0] ?? null;
+  return found.find((part) => part.failed) ?? found[0] ?? null;
 }

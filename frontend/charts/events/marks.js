@@ -1,47 +1,53 @@
 // The marks of events, for the overview and for the track of events.
 
+import { EVENT_KINDS } from "../../contract.js";
 import { theme } from "../drawing/theme.js";
 
 /** @typedef {import("../drawing/theme.js").Theme} Theme */
-/** @typedef {{symbol: "up"|"down"|"cross"|"diamond"|"square"|"bar"|"flag", color: keyof Theme, label: string, weight: number}} Mark */
+/** @typedef {{symbol: "up"|"down"|"cross"|"diamond"|"square"|"bar"|"flag", color: keyof Theme, weight: number}} Look
+ * @typedef {Look & {label: string}} Mark */
 
-/** @type {Record<string, Mark>} heavier ones are drawn over lighter ones */
-const MARKS = {
-  "graph-updated": { symbol: "diamond", color: "muted", label: "tasks submitted", weight: 0 },
-  "client-added": { symbol: "bar", color: "muted", label: "client connected", weight: 0 },
-  "client-removed": { symbol: "bar", color: "muted", label: "client left", weight: 0 },
-  "worker-added": { symbol: "up", color: "ok", label: "worker joined", weight: 1 },
-  "worker-removed": { symbol: "down", color: "muted", label: "worker left", weight: 1 },
-  "worker-status": { symbol: "diamond", color: "warning", label: "worker's status changed", weight: 1 },
-  restarted: { symbol: "square", color: "warning", label: "cluster restarted", weight: 2 },
-  "series-refused": { symbol: "square", color: "warning", label: "series refused", weight: 2 },
-  "stream-lost": { symbol: "bar", color: "warning", label: "task stream lost", weight: 2 },
-  "stream-resumed": { symbol: "bar", color: "ok", label: "task stream back", weight: 1 },
-  "scheduler-unreachable": { symbol: "bar", color: "danger", label: "scheduler did not answer", weight: 2 },
-  "scheduler-reachable": { symbol: "bar", color: "ok", label: "scheduler answers again", weight: 1 },
-  "agent-started": { symbol: "diamond", color: "accent", label: "agent started", weight: 1 },
-  "adaptive-target": { symbol: "bar", color: "accent", label: "adaptive scaling changed its target", weight: 1 },
-  shuffle: { symbol: "diamond", color: "muted", label: "shuffle", weight: 0 },
-  topic: { symbol: "diamond", color: "muted", label: "event logged to a topic", weight: 0 },
-  "worker-restarted": { symbol: "up", color: "danger", label: "nanny restarted its worker", weight: 3 },
-  "not-observed": { symbol: "bar", color: "warning", label: "not recorded", weight: 3 },
-  "records-dropped": { symbol: "bar", color: "warning", label: "records dropped", weight: 3 },
-  "scraping-slowed": { symbol: "bar", color: "warning", label: "metrics read less often", weight: 2 },
-  "worker-lost": { symbol: "down", color: "danger", label: "worker lost", weight: 3 },
-  "tasks-erred": { symbol: "cross", color: "danger", label: "tasks erred", weight: 3 },
-  note: { symbol: "flag", color: "accent", label: "note", weight: 4 },
-  "cluster-ended": { symbol: "square", color: "text", label: "cluster ended", weight: 3 },
+/** @type {Record<keyof typeof EVENT_KINDS | "note", Look>} heavier ones are drawn over lighter ones */
+const LOOKS = {
+  "graph-updated": { symbol: "diamond", color: "muted", weight: 0 },
+  "client-added": { symbol: "bar", color: "muted", weight: 0 },
+  "client-removed": { symbol: "bar", color: "muted", weight: 0 },
+  "worker-added": { symbol: "up", color: "ok", weight: 1 },
+  "worker-removed": { symbol: "down", color: "muted", weight: 1 },
+  "worker-status": { symbol: "diamond", color: "warning", weight: 1 },
+  restarted: { symbol: "square", color: "warning", weight: 2 },
+  "series-refused": { symbol: "square", color: "warning", weight: 2 },
+  "stream-lost": { symbol: "bar", color: "warning", weight: 2 },
+  "stream-resumed": { symbol: "bar", color: "ok", weight: 1 },
+  "scheduler-unreachable": { symbol: "bar", color: "danger", weight: 2 },
+  "scheduler-reachable": { symbol: "bar", color: "ok", weight: 1 },
+  "agent-started": { symbol: "diamond", color: "accent", weight: 1 },
+  "adaptive-target": { symbol: "bar", color: "accent", weight: 1 },
+  shuffle: { symbol: "diamond", color: "muted", weight: 0 },
+  topic: { symbol: "diamond", color: "muted", weight: 0 },
+  "worker-restarted": { symbol: "up", color: "danger", weight: 3 },
+  "not-observed": { symbol: "bar", color: "warning", weight: 3 },
+  "records-dropped": { symbol: "bar", color: "warning", weight: 3 },
+  "scraping-slowed": { symbol: "bar", color: "warning", weight: 2 },
+  "worker-lost": { symbol: "down", color: "danger", weight: 3 },
+  "tasks-erred": { symbol: "cross", color: "danger", weight: 3 },
+  note: { symbol: "flag", color: "accent", weight: 4 },
+  "cluster-ended": { symbol: "square", color: "text", weight: 3 },
 };
 const STRETCH = 0.3; // how dark
-/** @type {Mark} */
-const UNKNOWN = { symbol: "diamond", color: "muted", label: "", weight: 0 };
+/** @type {Look} */
+const UNKNOWN = { symbol: "diamond", color: "muted", weight: 0 };
 
 /**
  * @param {string} kind
  * @returns {Mark}
  */
 export function markOf(kind) {
-  return MARKS[kind] ?? { ...UNKNOWN, label: kind };
+  /** @type {Record<string, Look>} */
+  const looks = LOOKS;
+  /** @type {Record<string, {label: string}>} */
+  const kinds = EVENT_KINDS;
+  return { ...(looks[kind] ?? UNKNOWN), label: kinds[kind]?.label ?? kind };
 }
 
 /**

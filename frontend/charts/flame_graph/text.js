@@ -2,7 +2,7 @@
 
 import { formatCount, formatCountOf, formatDuration, formatPercent } from "../../formatting.js";
 import { digitsFor, formatTime } from "../../timeline/times.js";
-import { unloadedText, unloadedWithin } from "../drawing/unloaded.js";
+import { unloadedWithin } from "../drawing/unloaded.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
@@ -99,7 +99,7 @@ function windowOf(view) {
  */
 export function heading(context, view, wanted, total) {
   const missing = unloadedWithin(view.unloaded.profile ?? [], view.start, view.stop);
-  const rest = missing ? ` · a part is ${unloadedText(missing)}` : "";
+  const rest = missing ? ` · a part is ${missing.message}` : "";
   return `${samples(total)} of ${subject(context, wanted)}, ${windowOf(view)}${rest}`;
 }
 
@@ -114,7 +114,7 @@ export function emptiness(context, view, wanted) {
     return "Profiles need the agent, which isn't installed on this cluster: see docs/agent.md.";
   }
   const missing = unloadedWithin(view.unloaded.profile ?? [], view.start, view.stop);
-  if (missing) return `The profile is ${unloadedText(missing)}`;
+  if (missing) return `The profile is ${missing.message}`;
   const nothing = `No samples of ${subject(context, wanted)} in ${windowOf(view)}.`;
   if (wanted.source !== "tasks") {
     return `${nothing} Dask takes about one sample a second of an event loop, and none on Python 3.11: choose a longer window.`;

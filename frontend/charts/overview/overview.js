@@ -10,6 +10,7 @@ import { drawMarks } from "../events/marks.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { visitBusy, visitSpans } from "../task_stream/lane_index.js";
 import { Surface } from "../drawing/surface.js";
+import { breaksOf } from "../series/series_points.js";
 import { theme } from "../drawing/theme.js";
 import { drawUnloaded } from "../drawing/unloaded.js";
 import { joined } from "../../timeline/tiles/unloaded.js";
@@ -27,7 +28,7 @@ const MEMORY_METRIC = "observatory_cluster_memory_bytes";
 const LIMIT_METRIC = "observatory_cluster_memory_limit_bytes";
 /** The name under which the overview requests tiles. */
 export const OVERVIEW = "overview";
-const LONGEST_STEP = 4; // samples: a longer one is a gap
+const REACH = 4; // samples: points this close are joined in spite of a gap
 
 export class Overview {
   #context;
@@ -186,13 +187,12 @@ export class Overview {
     context.rect(left, MARKS_HEIGHT, this.#width, HEIGHT - MARKS_HEIGHT);
     context.clip();
     context.beginPath();
-    let before = -Infinity;
-    for (const [time, value, step] of points) {
+    const reach = REACH * Math.max(process.interval, ...points.map(([, , step]) => step));
+    const breaks = breaksOf(points.map(([time]) => time), reach, this.#context.events.sampleGaps);
+    for (const [place, [time, value]] of points.entries()) {
       const [x, y] = [left + this.#x(time), HEIGHT - 1.5 - (value / top) * room];
-      const gap = time - before > LONGEST_STEP * Math.max(process.interval, step);
-      if (gap) context.moveTo(x, y);
+      if (breaks.has(place - 1)) context.moveTo(x, y);
       else context.lineTo(x, y);
-      before = time;
     }
     context.lineJoin = "round";
     context.strokeStyle = theme().plot;

@@ -14,6 +14,7 @@ export const progress = {
   name: "progress",
   title: "Progress",
   place: "side",
+  showsState: true,
   layers: [],
   help:
     "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are black. Done tasks are " +

@@ -13,6 +13,7 @@ export const tasksNow = {
   name: "tasks-now",
   title: "Tasks by state",
   place: "side",
+  showsState: true,
   layers: [],
   help: "Tasks that the scheduler knew at the playhead, by state.",
   create: (element) =>

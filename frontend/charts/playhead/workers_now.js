@@ -16,6 +16,7 @@ export const workersNow = {
   name: "workers-now",
   title: "Workers",
   place: "side",
+  showsState: true,
   layers: [],
   help: "Workers at the playhead: the last heartbeat of each, and how many of its threads were busy.",
   create: (element, context) => new WorkersNow(element, context),
@@ -26,7 +27,8 @@ class WorkersNow {
   #context;
   #table = document.createElement("table");
   #note = document.createElement("p");
-  #shown = "";
+  /** @type {unknown[]} what the rows are made of */
+  #shown = [];
 
   /**
    * @param {HTMLElement} element
@@ -48,9 +50,9 @@ class WorkersNow {
   draw(view) {
     if (!view.state) return;
     const { selection, model } = this.#context;
-    const content = JSON.stringify([view.state.workers, selection.worker, model.version]);
-    if (content === this.#shown) return;
-    this.#shown = content;
+    const shown = [view.state, selection.worker, model.version];
+    if (shown.every((value, place) => value === this.#shown[place])) return;
+    this.#shown = shown;
     const workers = view.state.workers;
     this.#note.textContent = workers.length ? "" : "There were no workers at this time.";
     if (workers.length > MOST) this.#note.textContent = `and ${workers.length - MOST} more`;

@@ -1,15 +1,15 @@
-// A chart of series over the timeline: lines or stacked areas, with gaps where samples are missing.
+// A chart of series over the timeline: lines or stacked areas, with gaps where the recording has gaps.
 
 import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { formatTime } from "../../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { Legend } from "./legend.js";
-import { placeAt, pointsOf, stack, valueAt } from "./series_points.js";
+import { placeAt, pointsOf, runsOf, stack, valueAt } from "./series_points.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
-import { drawUnloaded, unloadedText, unloadedWithin } from "../drawing/unloaded.js";
+import { drawUnloaded, unloadedWithin } from "../drawing/unloaded.js";
 import { joined } from "../../timeline/tiles/unloaded.js";
 import { ticks } from "./value_axis.js";
 
@@ -69,6 +69,8 @@ class SeriesChart {
   #lines = [];
   /** @type {Map<number, Points>} */
   #points = new Map();
+  /** @type {import("./series_points.js").Gaps} */
+  #gaps = [];
   /** what the points were made of */
   #content = "";
   #highest = 1;
@@ -120,10 +122,11 @@ class SeriesChart {
     const wanted = new Map(this.#lines.map((line) => [line.series.id, line.series]));
     const names = typeof layers === "function" ? layers(this.#context) : layers;
     const tiles = names.flatMap((layer) => view.tiles[layer] ?? []);
-    const content = `${contentOf(tiles)} ${this.#lines.map((line) => line.series.id)}`;
+    this.#gaps = this.#context.events.sampleGaps;
+    const content = `${contentOf(tiles)} ${this.#lines.map((line) => line.series.id)} ${JSON.stringify(this.#gaps)}`;
     if (content !== this.#content) {
       this.#content = content;
-      this.#points = pointsOf(tiles, wanted);
+      this.#points = pointsOf(tiles, wanted, this.#gaps);
       this.#scale();
     }
     this.#lines = this.#lines.filter((line) => this.#points.has(line.series.id));
@@ -134,7 +137,7 @@ class SeriesChart {
     const gaps = events.gapsBetween(view.start, view.stop, "samples");
     const unloaded = joined(names.flatMap((layer) => view.unloaded[layer] ?? []));
     const missing = unloadedWithin(unloaded, view.start, view.stop);
-    this.#empty.textContent = missing ? unloadedText(missing) : emptyText(this.#definition.empty, gaps);
+    this.#empty.textContent = missing ? missing.message : emptyText(this.#definition.empty, gaps);
     this.#legend.show(this.#lines, this.#context.selection.worker);
     const references = this.#definition.references?.(this.#context, view) ?? [];
     const marks = this.#axis(references, left);
@@ -209,16 +212,16 @@ class SeriesChart {
   }
 
   #stacked() {
-    return stack(this.#lines.map((line) => /** @type {Points} */ (this.#points.get(line.series.id))));
+    return stack(this.#lines.map((line) => /** @type {Points} */ (this.#points.get(line.series.id))), this.#gaps);
   }
 
   #areas() {
-    const { time, tops, gap } = this.#stacked();
+    const { time, tops, breaks } = this.#stacked();
     const { context } = this.#surface;
     const zero = new Array(time.length).fill(0);
     for (let layer = 0; layer < tops.length; layer++) {
       context.fillStyle = this.#lines[layer].color;
-      for (const [from, to] of unbroken(time, gap)) {
+      for (const [from, to] of runsOf(time, breaks)) {
         context.beginPath();
         for (let at = from; at <= to; at++) context.lineTo(this.#x(time[at]), this.#y(tops[layer][at]));
         const floor = layer ? tops[layer - 1] : zero;
@@ -251,7 +254,7 @@ class SeriesChart {
     context.globalAlpha = worker === null || worker === line.worker ? 1 : isTogether ? BEHIND : DIMMED;
     context.strokeStyle = context.fillStyle = line.color;
     context.lineWidth = worker !== null && worker === line.worker ? 2.2 : 1.3;
-    for (const [from, to] of this.#visible(unbroken(points.time, points.gap), points)) {
+    for (const [from, to] of this.#visible(runsOf(points.time, points.breaks), points)) {
       if (points.hasBand) this.#band(points, from, to);
       context.beginPath();
       for (let at = from; at <= to; at++) context.lineTo(this.#x(points.time[at]), this.#y(points.mean[at]));
@@ -286,21 +289,30 @@ class SeriesChart {
   #references(references, marks, left) {
     const { context } = this.#surface;
     if (!this.#lines.length) return;
-    context.textAlign = "left";
-    context.textBaseline = "bottom";
-    let x = left + 4;
-    for (const { value, label, color } of references) {
-      if (value > marks[marks.length - 1]) continue;
-      const y = Math.round(this.#y(value)) + 0.5;
-      context.strokeStyle = context.fillStyle = theme()[color];
-      context.setLineDash([4, 3]);
+    const colors = theme();
+    const shown = references
+      .filter(({ value }) => value <= marks[marks.length - 1])
+      .map((reference) => ({ ...reference, y: Math.round(this.#y(reference.value)) + 0.5 }));
+    context.setLineDash([4, 3]);
+    for (const { y, color } of shown) {
+      context.strokeStyle = colors[color];
       context.beginPath();
       context.moveTo(left, y);
       context.lineTo(this.#surface.width, y);
       context.stroke();
-      context.setLineDash([]);
-      context.fillText(label, x, y > 14 ? y - 1 : y + 13);
-      x += context.measureText(label).width + 14; // labels of close lines stand beside each other
+    }
+    context.setLineDash([]);
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    let x = left + 4;
+    for (const { y, label, color } of shown) {
+      const width = context.measureText(label).width;
+      const middle = y > 14 ? y - 8 : y + 8;
+      context.fillStyle = colors.background; // no line goes through the label
+      context.fillRect(x - 3, middle - 6, width + 6, 12);
+      context.fillStyle = colors[color];
+      context.fillText(label, x, middle);
+      x += width + 14; // labels of close lines stand beside each other
     }
   }
 
@@ -355,22 +367,4 @@ class SeriesChart {
 export function emptyText(empty, gaps) {
   if (!gaps.length) return empty;
   return `Records of this window are missing: ${[...new Set(gaps.map((gap) => gap.label))].join("; ")}.`;
-}
-
-/**
- * The runs of points with no gap between them: [first, last] places.
- * @param {number[]} time
- * @param {number} gap
- * @returns {[number, number][]}
- */
-export function unbroken(time, gap) {
-  /** @type {[number, number][]} */
-  const runs = [];
-  let from = 0;
-  for (let at = 1; at <= time.length; at++) {
-    if (at < time.length && time[at] - time[at - 1] <= gap) continue;
-    runs.push([from, at - 1]);
-    from = at;
-  }
-  return time.length ? runs : [];
 }

@@ -7,19 +7,23 @@ import { isTogether } from "../../timeline/tiles/bands.js";
 
 /**
  * What a series did, in order of time; one point a bin (or a sample, where bins are finer).
- * `hasBand`: some bin has several values. `gap`: seconds between two points beyond which the values between are unknown.
- * @typedef {{time: number[], mean: number[], min: number[], max: number[], gap: number,
+ * `hasBand`: some bin has several values. `breaks`: places of the points that are not joined to the next one; the last point
+ * is one of them. After those, a value holds for `reach` seconds.
+ * @typedef {{time: number[], mean: number[], min: number[], max: number[], reach: number, breaks: Set<number>,
  *   hasBand: boolean}} Points
+ * Times of which no samples were recorded.
+ * @typedef {{start: number, stop: number|null}[]} Gaps
  */
 
-const GAP_INTERVALS = 3.5;
+const REACH_INTERVALS = 3.5;
 
 /**
  * @param {Tile[]} tiles; of each layer in order of time, not overlapping
  * @param {Map<number, Series>} wanted by id; a negative one stands for all workers' series of its kind
+ * @param {Gaps} gaps
  * @returns {Map<number, Points>} by the series' id
  */
-export function pointsOf(tiles, wanted) {
+export function pointsOf(tiles, wanted, gaps) {
   /** @type {Map<number, Points>} */
   const found = new Map();
   for (const tile of tiles) {
@@ -32,7 +36,7 @@ export function pointsOf(tiles, wanted) {
         // a tile draws its own interval alone
         if (!known || time[row] < tile.start || time[row] >= tile.stop) continue;
         const points = found.get(known.id) ?? add(found, known);
-        points.gap = Math.max(points.gap, known.interval + 1.5 * tile.binWidth);
+        points.reach = Math.max(points.reach, known.interval + 1.5 * tile.binWidth);
         points.time.push(time[row]);
         points.mean.push(mean[row]);
         points.min.push(min[row]);
@@ -41,7 +45,44 @@ export function pointsOf(tiles, wanted) {
       }
     }
   }
+  for (const points of found.values()) points.breaks = breaksOf(points.time, points.reach, gaps);
   return found;
+}
+
+/**
+ * Where a line is interrupted: only where a gap in the recording is known. Samples that merely came late are joined.
+ * @param {number[]} time
+ * @param {number} reach seconds; points this close are joined, because samples continued in the gap
+ * @param {Gaps} gaps
+ * @returns {Set<number>} places of the last points before gaps, and of the last point
+ */
+export function breaksOf(time, reach, gaps) {
+  /** @type {Set<number>} */
+  const breaks = new Set();
+  for (let place = 0; place < time.length; place++) {
+    const [from, to] = [time[place], time[place + 1] ?? Infinity];
+    if (to - from <= reach) continue;
+    if (to === Infinity || gaps.some(({ start, stop }) => start <= to && (stop ?? Infinity) >= from)) breaks.add(place);
+  }
+  return breaks;
+}
+
+/**
+ * The runs of points that are joined: [first, last] places.
+ * @param {number[]} time
+ * @param {Set<number>} breaks
+ * @returns {[number, number][]}
+ */
+export function runsOf(time, breaks) {
+  /** @type {[number, number][]} */
+  const runs = [];
+  let from = 0;
+  for (let place = 0; place < time.length; place++) {
+    if (!breaks.has(place) && place + 1 < time.length) continue;
+    runs.push([from, place]);
+    from = place + 1;
+  }
+  return runs;
 }
 
 /**
@@ -50,7 +91,10 @@ export function pointsOf(tiles, wanted) {
  * @returns {Points}
  */
 function add(found, series) {
-  const points = { time: [], mean: [], min: [], max: [], gap: GAP_INTERVALS * series.interval, hasBand: false };
+  /** @type {Points} */
+  const points = {
+    time: [], mean: [], min: [], max: [], reach: REACH_INTERVALS * series.interval, breaks: new Set(), hasBand: false,
+  };
   found.set(series.id, points);
   return points;
 }
@@ -71,33 +115,44 @@ export function placeAt(points, time) {
 }
 
 /**
- * The value at a time: that of the last point before it, unless that is a gap away.
+ * The value at a time: that of the last point before it, unless there is a gap between them.
  * @param {Points} points
  * @param {number} time
  * @returns {number|null}
  */
 export function valueAt(points, time) {
   const place = placeAt(points, time);
-  return place >= 0 && time - points.time[place] <= points.gap ? points.mean[place] : null;
+  return holds(points, place, time) ? points.mean[place] : null;
+}
+
+/**
+ * True while the value of a point is known to be that of a later time.
+ * @param {Points} points
+ * @param {number} place
+ * @param {number} time
+ */
+function holds({ time: times, breaks, reach }, place, time) {
+  return place >= 0 && (!breaks.has(place) || time - times[place] <= reach);
 }
 
 /**
  * Points on top of each other: each becomes the sum of itself and those before it, at the times of all.
  * Where one isn't known, it counts as nothing; where none is, there is a gap.
  * @param {Points[]} layers from the bottom
- * @returns {{time: number[], tops: number[][], gap: number}} `tops[layer][place]`
+ * @param {Gaps} gaps
+ * @returns {{time: number[], tops: number[][], breaks: Set<number>}} `tops[layer][place]`
  */
-export function stack(layers) {
+export function stack(layers, gaps) {
   const time = [...new Set(layers.flatMap((points) => points.time))].sort((one, other) => one - other);
-  const gap = Math.max(0, ...layers.map((points) => points.gap));
+  const breaks = breaksOf(time, Math.min(...layers.map((points) => points.reach)), gaps);
   const sums = new Array(time.length).fill(0);
   const tops = layers.map((points) => {
     let place = 0;
     return time.map((at, index) => {
       while (place + 1 < points.time.length && points.time[place + 1] <= at) place += 1;
-      const isKnown = points.time.length > 0 && points.time[place] <= at && at - points.time[place] <= points.gap;
+      const isKnown = points.time.length > 0 && points.time[place] <= at && holds(points, place, at);
       return (sums[index] += isKnown ? points.mean[place] : 0);
     });
   });
-  return { time, tops, gap };
+  return { time, tops, breaks };
 }

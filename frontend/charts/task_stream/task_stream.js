@@ -140,9 +140,9 @@ class TaskStream {
     context.beginPath();
     context.rect(left, 0, view.width, this.#height);
     context.clip();
-    this.#drawUnloaded(view, left);
     for (const group of this.#layout.groups) this.#drawLifetime(group, view, left);
     this.#drawGaps(view, left);
+    this.#drawUnloaded(view, left);
     this.#drawLabels(left);
     context.restore();
     for (const group of this.#layout.groups) this.#drawGroup(group, left, view.width);

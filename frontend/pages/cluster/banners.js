@@ -15,11 +15,6 @@ const STREAM = {
 };
 
 export class Banners {
-  /** whether the socket is connected; null: it never was */
-  /** @type {boolean|null} */
-  connected = null;
-  /** the server's reason for closing the socket */
-  refused = "";
   #element;
   #context;
   #shown = "";
@@ -43,7 +38,7 @@ export class Banners {
 
   /** @returns {Banner[]} */
   #current() {
-    const { info, tiles } = this.#context;
+    const { info, tiles, freshness } = this.#context;
     const live = info.ended === null;
     /** @type {Banner[]} */
     const banners = [];
@@ -51,8 +46,9 @@ export class Banners {
       const when = `${formatDate(info.ended ?? 0)} ${zoneName()}`;
       banners.push({ kind: "info", text: `This cluster ended at ${when}. Everything that was recorded can be replayed.` });
     }
-    if (live && this.refused) banners.push({ kind: "danger", text: `Live updates were refused: ${this.refused}` });
-    else if (live && this.connected === false) {
+    if (live && freshness.refused) {
+      banners.push({ kind: "danger", text: `Live updates were refused: ${freshness.refused}` });
+    } else if (live && freshness.connected === false) {
       banners.push({ kind: "warning", text: "The connection to Observatory is lost; reconnecting. The page is not live." });
     }
     if (live && info.target && STREAM[info.target.stream]) {

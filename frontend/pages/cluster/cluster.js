@@ -25,6 +25,7 @@ import { followByAsking, followLive } from "./live.js";
 /** @typedef {import("../../timeline/sources/source.js").Source} Source */
 
 const RETRY = 3000; // ms
+const STATUS_INTERVAL = 1000; // ms
 
 const main = document.getElementById("observatory");
 if (main?.dataset.url) void open(main, sourceOf(main));
@@ -81,7 +82,8 @@ class Page {
   }
 
   start() {
-    const { timeline, tiles, model, selection, playheadState, events, laneOptions, stacks, notes, alerts } = this.context;
+    const { timeline, tiles, model, selection, playheadState, events, laneOptions, stacks } = this.context;
+    const { notes, alerts, freshness, info } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
     tiles.addEventListener("change", () => this.#mark("tiles"));
     playheadState.addEventListener("change", () => this.#mark("state"));
@@ -92,6 +94,8 @@ class Page {
     notes.follow();
     for (const what of ["change", "select"]) alerts.addEventListener(what, () => this.#mark("data"));
     alerts.follow();
+    freshness.addEventListener("change", () => this.#mark("data"));
+    if (info.ended === null) window.setInterval(() => this.#mark("status"), STATUS_INTERVAL);
     selection.addEventListener("hover", () => this.#mark("hover"));
     window.addEventListener("resize", () => this.#mark("data"));
     window.addEventListener("themechange", () => this.#mark("data"));
@@ -106,10 +110,10 @@ class Page {
     const { source, info } = this.context;
     if (source.live !== null) {
       const live = new Live(source.live);
-      followLive(live, this.context, this.banners);
+      followLive(live, this.context);
       live.connect();
     } else if (info.ended === null || info.task_count === null) {
-      followByAsking(this.context, this.banners);
+      followByAsking(this.context);
     }
   }
 
@@ -117,7 +121,7 @@ class Page {
     return Math.max(this.layout.plots.clientWidth - leftGutter() - RIGHT_GUTTER, 50);
   }
 
-  /** @param {"window"|"tiles"|"data"|"state"|"hover"} what */
+  /** @param {"window"|"tiles"|"data"|"state"|"status"|"hover"} what */
   #mark(what) {
     this.#dirty.add(what);
   }
@@ -151,11 +155,12 @@ class Page {
       this.view = this.#makeView();
       this.panels.cover(this.view);
       tiles.sendDue();
-      this.transport();
-      this.header();
-      this.banners.draw();
     }
-    this.view = { ...this.view, hover: selection.hover, state: playheadState.state };
+    this.transport();
+    this.header();
+    this.banners.draw();
+    const { state, isCurrent } = playheadState;
+    this.view = { ...this.view, hover: selection.hover, state, isStateCurrent: isCurrent };
     this.panels.draw(this.view);
     this.layout.drawLines(this.view, leftGutter());
     this.frames += 1;
@@ -179,7 +184,8 @@ class Page {
       found[layer] = tiles.cover("page", layer, start, stop, width);
       unloaded[layer] = tiles.unloaded("page", layer);
     }
-    const { hover } = selection;
-    return { start, stop, playhead, live, width, hover, tiles: found, unloaded, state: playheadState.state };
+    const { state, isCurrent } = playheadState;
+    const pointed = { hover: selection.hover, state, isStateCurrent: isCurrent };
+    return { start, stop, playhead, live, width, tiles: found, unloaded, ...pointed };
   }
 }

@@ -23,7 +23,7 @@ export function createHeader(parent, context) {
   let shown = "";
 
   return () => {
-    const { info, timeline, alerts } = context;
+    const { info, timeline, alerts, freshness } = context;
     const ended = info.ended !== null;
     const length = Math.max(timeline.end - timeline.first, 0);
     const texts = [
@@ -32,22 +32,23 @@ export function createHeader(parent, context) {
       formatCountOf(info.worker_count ?? 0, "worker"),
       info.task_count === null ? "counting tasks …" : formatCountOf(info.task_count ?? 0, "task"),
     ];
+    const isLive = freshness.isReceiving;
     const state = ended
       ? `ended ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`
-      : "live";
+      : [isLive ? "live" : "not connected", freshness.text].filter(Boolean).join(" · ");
     const text = JSON.stringify([info.name, state, texts, info.error_count, alerts.flags]);
     if (text === shown) return;
     shown = text;
     name.textContent = info.name;
     status.textContent = state;
-    status.classList.toggle("is-live", !ended);
+    status.classList.toggle("is-live", isLive);
     status.title = ended ? formatUtc(info.ended ?? 0) : "The cluster is being recorded";
     facts.replaceChildren(...texts.map((text) => element("span", "", text)));
     facts.title = `Recorded since ${formatUtc(timeline.first)}`;
     if (info.error_count) facts.append(element("span", "danger", formatCountOf(info.error_count, "error")));
     showErrorCount(info.error_count ?? 0);
     flags.replaceChildren(...flagChips(alerts.flags));
-    document.title = `${ended ? "" : "● "}${info.name} · Dask Observatory`;
+    document.title = `${isLive ? "● " : ""}${info.name} · Dask Observatory`;
   };
 }
 

@@ -5,35 +5,34 @@ import { getJson } from "../../timeline/sources/source.js";
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("../../timeline/sources/live.js").Live} Live */
-/** @typedef {import("./banners.js").Banners} Banners */
 
 const ASK_EVERY = 5000; // ms
+/** Of the extent, what a cluster's info has as well. A window has no counts. */
+const BOUNDS = /** @type {const} */ (["committed", "first", "last", "version", "sequence", "ended", "end_reason", "stream"]);
+const COUNTS = /** @type {const} */ (["task_count", "error_count", "worker_count"]);
 
 /**
  * @param {Live} live
  * @param {Context} context
- * @param {Banners} banners
  */
-export function followLive(live, context, banners) {
-  const { model, tiles, playheadState } = context;
+export function followLive(live, context) {
+  const { info, model, tiles, playheadState, freshness } = context;
   let catchingUp = false;
 
   live.addEventListener("begin", (event) => {
     const extent = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;
-    banners.connected = true;
-    banners.refused = "";
+    const isNewer = Number(extent.sequence) !== info.sequence; // else the page was loaded since
     takeExtent(context, extent);
     tiles.begin(Number(extent.sequence), Number(extent.last));
-    if (Number(extent.sequence) !== context.info.sequence) void catchUp(); // else the page was loaded since
+    freshness.set(true);
+    if (isNewer) void catchUp();
   });
   live.addEventListener("lost", () => {
-    banners.connected = false;
     tiles.end();
-    tiles.dispatchEvent(new Event("change"));
+    freshness.set(false, freshness.refused);
   });
   live.addEventListener("refused", (event) => {
-    banners.refused = /** @type {CustomEvent<string>} */ (event).detail;
-    tiles.dispatchEvent(new Event("change"));
+    freshness.set(false, /** @type {CustomEvent<string>} */ (event).detail);
   });
   live.addEventListener("frame", (event) => {
     const blocks = /** @type {CustomEvent<Block[]>} */ (event).detail;
@@ -44,6 +43,10 @@ export function followLive(live, context, banners) {
     if (tiles.append(blocks)) void catchUp();
   });
 
+  live.addEventListener("target", (event) => {
+    const { stream, last_error } = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;
+    if (info.target) Object.assign(info.target, { stream, last_error });
+  });
   live.addEventListener("state", (event) => {
     playheadState.receive(/** @type {CustomEvent<import("../../types.js").State>} */ (event).detail);
   });
@@ -65,18 +68,17 @@ export function followLive(live, context, banners) {
  * A run has no socket, as that would send its whole cluster: open tiles are fetched again until the run is over
  * and its tasks are counted.
  * @param {Context} context
- * @param {Banners} banners
  */
-export function followByAsking(context, banners) {
+export function followByAsking(context) {
   const timer = window.setInterval(async () => {
     try {
       const before = context.info.sequence;
       await learn(context);
-      banners.connected = true;
+      context.freshness.set(true);
       if (context.info.sequence !== before) context.tiles.refresh(context.info.sequence);
       if (context.info.ended !== null && context.info.task_count !== null) clearInterval(timer);
     } catch (error) {
-      banners.connected = false;
+      context.freshness.set(false);
       console.warn("refresh failed", error);
     }
   }, ASK_EVERY);
@@ -101,14 +103,10 @@ async function learn(context) {
 function takeExtent(context, extent) {
   const { info, tiles, timeline, playheadState } = context;
   const versionBefore = info.version;
-  for (const name of /** @type {const} */ (["committed", "first", "last", "version", "ended", "end_reason"])) {
-    if (extent[name] !== undefined) /** @type {any} */ (info)[name] = extent[name];
-  }
-  for (const name of /** @type {const} */ (["task_count", "error_count", "worker_count"])) {
-    if (Number.isInteger(extent[name])) info[name] = extent[name];
-  }
-  if (info.target && typeof extent.stream === "string") info.target.stream = extent.stream;
+  for (const name of BOUNDS) if (extent[name] !== undefined) /** @type {any} */ (info)[name] = extent[name];
+  for (const name of COUNTS) if (Number.isInteger(extent[name])) info[name] = extent[name];
   tiles.setExtent(info);
   timeline.setBounds(info);
+  playheadState.complete(info.committed);
   if (info.version !== versionBefore) playheadState.forget();
 }

@@ -1,13 +1,15 @@
 // The panels of the charts: a menu to choose them; only visible ones are drawn.
 
 import { element } from "../../element.js";
+import { formatTime } from "../../timeline/times.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").ChartInstance} ChartInstance */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../timeline/address.js").Address} Address */
-/** @typedef {{chart: Chart, panel: HTMLElement, instance: ChartInstance, inSight: boolean, failed: boolean}} Panel */
+/** @typedef {{chart: Chart, panel: HTMLElement, instant: HTMLElement, instance: ChartInstance, inSight: boolean,
+ *   failed: boolean}} Panel */
 
 export class Panels {
   /** @type {Map<string, Panel>} by the chart's name */
@@ -64,9 +66,11 @@ export class Panels {
   /** @param {View} view */
   draw(view) {
     for (const panel of this.#panels.values()) {
-      if (!panel.inSight || panel.failed) continue;
+      // all that show the state are of one instant, in sight or not
+      if (panel.failed || !(panel.inSight || panel.chart.showsState)) continue;
       try {
         panel.instance.draw(view);
+        if (panel.chart.showsState) showInstant(panel, view);
       } catch (error) {
         panel.failed = true;
         console.error(`the chart ${panel.chart.name} can't be drawn`, error);
@@ -102,13 +106,15 @@ export class Panels {
   #create(chart) {
     const heading = element("h2", "panel-title", chart.title);
     heading.title = chart.help;
+    const instant = element("span", "panel-instant");
+    heading.append(" ", instant);
     const body = element("div", "panel-body");
     const section = element("section", `panel panel-${chart.place}`, heading, body);
     section.dataset.chart = chart.name;
     section.setAttribute("aria-label", chart.title);
     const instance = chart.create(body, this.#context);
     // what is below the others is out of sight before they are drawn: its tiles would slow theirs
-    const panel = { chart, panel: section, instance, inSight: chart.place !== "below", failed: false };
+    const panel = { chart, panel: section, instant, instance, inSight: chart.place !== "below", failed: false };
     this.#panels.set(chart.name, panel);
     this.#observer.observe(section);
     return panel;
@@ -151,4 +157,16 @@ export class Panels {
     this.#address.changed();
     this.#update();
   }
+}
+
+/**
+ * Says of which instant the state is that a panel shows, and marks it while a newer one is on its way.
+ * @param {Panel} panel
+ * @param {View} view
+ */
+function showInstant({ panel, instant }, { state, isStateCurrent }) {
+  const time = state ? `at ${formatTime(state.at, 1)}` : "";
+  const text = isStateCurrent ? time : [time, "updating …"].filter(Boolean).join(" · ");
+  if (instant.textContent !== text) instant.textContent = text;
+  panel.classList.toggle("is-stale", !isStateCurrent);
 }

@@ -163,6 +163,6 @@ class Stream {
     if (!this.#loaded) return;
     const { start: began } = this.#run;
     const window = { start: began + start, stop: began + stop, playhead: began + this.#run.seconds };
-    this.#loaded.chart.draw({ ...window, live: false, width, hover: null, tiles: {}, unloaded: {}, state: null });
+    this.#loaded.chart.draw({ ...window, live: false, width, hover: null, tiles: {}, unloaded: {}, state: null, isStateCurrent: true });
   }
 }

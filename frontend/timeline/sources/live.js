@@ -10,7 +10,8 @@ const LONGEST_WAIT = 15;
 
 /**
  * Fires "begin" (detail: the extent that batches begin after; again after every reconnection), "frame" (detail: the
- * Block[] of one batch), "state" (detail: the State now), "lost" and "refused" (detail: the reason).
+ * Block[] of one batch), "state" (detail: the State now), "target" (detail: the status of the target), "lost" and
+ * "refused" (detail: the reason).
  */
 export class Live extends EventTarget {
   connected = false;
@@ -62,8 +63,8 @@ export class Live extends EventTarget {
 
   /** @param {Block} block a batch ends with its extent; it may span several messages, or share one */
   #take(block) {
-    if (block.kind === "state") {
-      this.dispatchEvent(new CustomEvent("state", { detail: block.meta }));
+    if (block.kind === "state" || block.kind === "target") {
+      this.dispatchEvent(new CustomEvent(block.kind, { detail: block.meta }));
       return;
     }
     this.#part.push(block);

@@ -50,13 +50,16 @@ export class Tiles extends EventTarget {
   #moved = -Infinity; // ms: when other tiles were wanted than before
   #hasBegun = false; // the first rows have arrived
   #notifying = 0;
+  #freshness;
 
   /**
    * @param {Source} source
    * @param {ClusterInfo} info
+   * @param {import("../freshness.js").Freshness|null} freshness
    */
-  constructor(source, info) {
+  constructor(source, info, freshness = null) {
     super();
+    this.#freshness = freshness;
     this.#source = source;
     this.#info = info;
     this.#extent = info;
@@ -112,13 +115,13 @@ export class Tiles extends EventTarget {
   }
 
   /**
-   * The parts of the window that `cover` found no tiles for.
+   * The parts of the window that `cover` found no tiles for, and the time of which nothing was received.
    * @param {string} viewer
    * @param {string} layer
    * @returns {Unloaded[]} in order of time
    */
   unloaded(viewer, layer) {
-    return this.#unloaded.get(`${viewer} ${layer}`) ?? [];
+    return [...(this.#unloaded.get(`${viewer} ${layer}`) ?? []), ...(this.#freshness?.unreceived() ?? [])];
   }
 
   /**

@@ -3,8 +3,8 @@
 /** @typedef {import("../../types.js").Tile} Tile */
 
 /**
- * `reason`: why requests failed; null while the first is on its way.
- * @typedef {{start: number, stop: number, reason: string|null}} Unloaded
+ * `message`: why there is nothing, for people.
+ * @typedef {{start: number, stop: number, message: string, failed: boolean}} Unloaded
  */
 
 /**
@@ -12,22 +12,23 @@
  * @param {number} start
  * @param {number} stop
  * @param {Tile[]} tiles in order of time, not overlapping
- * @param {string|null} reason
+ * @param {string|null} reason why requests failed; null while the first is on its way
  * @returns {Unloaded[]}
  */
 export function uncovered(start, stop, tiles, reason) {
+  const why = { message: reason ? `not loaded: ${reason}; trying again` : "loading …", failed: reason !== null };
   const parts = [];
   let from = start;
   for (const tile of tiles) {
-    if (tile.start > from) parts.push({ start: from, stop: Math.min(tile.start, stop), reason });
+    if (tile.start > from) parts.push({ start: from, stop: Math.min(tile.start, stop), ...why });
     from = Math.max(from, tile.stop);
   }
-  if (from < stop) parts.push({ start: from, stop, reason });
+  if (from < stop) parts.push({ start: from, stop, ...why });
   return parts;
 }
 
 /**
- * Joins parts that touch or overlap; each keeps the first reason.
+ * Joins parts that touch or overlap. Where one of them failed, its message is that of all.
  * @param {Unloaded[]} parts
  * @returns {Unloaded[]} in order of time
  */
@@ -38,7 +39,7 @@ export function joined(parts) {
     const last = found.at(-1);
     if (last && part.start <= last.stop + 1e-6) {
       last.stop = Math.max(last.stop, part.stop);
-      last.reason ??= part.reason;
+      if (part.failed && !last.failed) [last.message, last.failed] = [part.message, true];
     } else found.push({ ...part });
   }
   return found;

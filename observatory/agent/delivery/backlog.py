@@ -38,6 +38,12 @@ class Backlog:
         with self._lock:
             return self._policy.bytes
 
+    def status(self) -> tuple[int, int, int]:
+        """Batches in memory and on disk, batches on disk, bytes on disk."""
+        with self._lock:
+            spooled = len(self.spool)
+            return len(self._batches) + spooled, spooled, self.spool.size
+
     def add(self, batch: Batch) -> None:
         with self._lock:
             self._store(batch)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from observatory.wire.batches import encode_head, encode_rows
-from observatory.wire.head import Head
+from observatory.wire.head import AgentStatus, Head
 from observatory.wire.kind import MAXIMUM_LONG_LENGTH, Importance, Kind
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import is_time
@@ -26,6 +26,7 @@ HEAD_SIZE = 1024
 """Approximate bytes of memory that a batch takes beside its parts."""
 MOST = 2**32 - 1
 BROKEN = "broken"
+NO_STATUS = AgentStatus()
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,12 @@ class Batch:
         """Bytes of each part."""
         return {importance: len(part.data) for importance, part in self.parts.items()}
 
-    def body(self) -> bytes:
-        """The body of the request: concatenated gzip members, which are valid gzip."""
-        members = [gzip.compress(encode_head(self.head), LEVEL)]
+    def body(self, status: AgentStatus = NO_STATUS) -> bytes:
+        """The body of the request: concatenated gzip members, which are valid gzip.
+
+        `status`: of the agent now, which may be long after it made the batch.
+        """
+        members = [gzip.compress(encode_head(replace(self.head, status=status)), LEVEL)]
         members += [part.data for _, part in sorted(self.parts.items())]
         if self.dropped:
             members.append(gzip.compress(encode_rows(KINDS["dropped"], self.dropped), LEVEL))

@@ -13,13 +13,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import observatory
 from observatory.agent.configuration import Configuration, spool_directory
 from observatory.agent.delivery.backlog import Backlog
-from observatory.agent.delivery.batch import Batch, EncodedRows, divide, dropped_row, make_batch
+from observatory.agent.delivery.batch import (
+    NO_STATUS,
+    Batch,
+    EncodedRows,
+    divide,
+    dropped_row,
+    make_batch,
+)
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.ingest_client import IngestClient, Outcome
 from observatory.agent.delivery.spool import Spool, abandoned_spools, owner_of
-from observatory.wire.head import Head
+from observatory.wire.head import AgentStatus, Head
 from observatory.wire.kind import Importance
 from observatory.wire.kinds import KINDS
 
@@ -180,7 +188,7 @@ class Sender:
         """Sends all batches until one has to be retried. Returns the last outcome, None without batches."""
         outcome = None
         while (batch := self.backlog.first()) is not None and time.monotonic() < self._deadline:
-            outcome = self._send(client, batch)
+            outcome = self._send(client, batch, self._status())
             if outcome in RETRYING:
                 return outcome
             self.backlog.done(batch)
@@ -188,8 +196,13 @@ class Sender:
             return self._send_abandoned(client) or outcome
         return outcome
 
-    def _send(self, client: IngestClient, batch: Batch) -> Outcome:
-        outcome = send(client, batch)
+    def _status(self) -> AgentStatus:
+        waiting, spooled, spooled_bytes = self.backlog.status()
+        version = getattr(observatory, "__version__", None)
+        return AgentStatus(version, waiting, spooled, spooled_bytes, self.failures)
+
+    def _send(self, client: IngestClient, batch: Batch, status: AgentStatus = NO_STATUS) -> Outcome:
+        outcome = send(client, batch, status)
         if client.refusal and not self._has_logged_refusal:
             self._has_logged_refusal = True
             log.error("Observatory refused records; they are counted as dropped: %s", client.refusal)
@@ -241,18 +254,18 @@ class Sender:
             return Outcome.RETRY
 
 
-def send(client: IngestClient, batch: Batch) -> Outcome:
+def send(client: IngestClient, batch: Batch, status: AgentStatus = NO_STATUS) -> Outcome:
     """Sends a batch. A batch that is refused for good is sent again without its parts, one by one.
 
     The parts without the malformed record are stored, and the server learns what is missing.
     """
-    outcome = client.send(batch.body())
+    outcome = client.send(batch.body(status))
     for importance in sorted(Importance):
         if outcome is not Outcome.REFUSED:
             break
         if importance in batch.parts:
             batch = batch.without(importance, REFUSED)
-            outcome = client.send(batch.body())
+            outcome = client.send(batch.body(status))
     return outcome
 
 

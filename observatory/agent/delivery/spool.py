@@ -222,7 +222,7 @@ def _head_json(batch: Batch) -> bytes:
     """The contents of a batch's head file."""
     return json.dumps(
         {
-            "head": asdict(batch.head),
+            "head": {name: value for name, value in asdict(batch.head).items() if name != "status"},
             "parts": {
                 importance.name: {"check": zlib.crc32(part.data), "counts": part.counts}
                 for importance, part in batch.parts.items()

@@ -83,6 +83,7 @@ def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Bat
             committed=head.committed,
             errors=_errors(found.get("error")),
             head=head,
+            dropped=sum(detail["count"] for detail in drops.coded("detail").values),
         ),
         refused + before - after,
     )

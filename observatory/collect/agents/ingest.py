@@ -18,8 +18,9 @@ from ninja import Router, Schema
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
-from observatory.clusters import tokens
-from observatory.clusters.models import Cluster, IngestToken
+from observatory.clusters import ingest_refusals, tokens
+from observatory.clusters.models import Cluster, IngestRefusal, IngestToken
+from observatory.collect.agents import metrics
 from observatory.collect.agents.batch import batch_of, joined
 from observatory.collect.agents.body import Body, BodyError, read_body
 from observatory.collect.collector import registry
@@ -53,6 +54,8 @@ FREE_CONTAINERS, CONTAINERS_PER_BYTE = 20_000, 4
 FREE_CHARACTERS, CHARACTERS_PER_BYTE = 64_000_000, 1_000
 """of the records' texts as they are stored; an agent's batch has a tenth of it"""
 
+Reason = IngestRefusal.Reason
+
 router = Router(tags=["agents"])
 _writers: queue.LifoQueue[Writer] = queue.LifoQueue()
 for _ in range(WRITERS):
@@ -77,7 +80,11 @@ class TokenAuth(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> IngestToken:
         found = tokens.find(token)
         if found is None:
-            raise HttpError(401, "the ingest token is unknown or revoked: make one on the project's page")
+            revoked = tokens.find_revoked(token)
+            reason = Reason.REVOKED if revoked else Reason.UNKNOWN
+            answer = "the ingest token is unknown or revoked: make one on the project's page"
+            _count_refusal(request, reason, answer, revoked)
+            raise HttpError(401, answer)
         return found
 
 
@@ -89,6 +96,11 @@ class TokenAuth(HttpBearer):
 )
 def ingest(request: HttpRequest) -> HttpResponse:
     token: IngestToken = request.auth  # type: ignore[attr-defined]
+    with metrics.DURATION.time():
+        return _ingest(request, token)
+
+
+def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
     cluster: Cluster | None = None
     is_new = False
     try:
@@ -98,17 +110,21 @@ def ingest(request: HttpRequest) -> HttpResponse:
         batch, unreadable = batch_of(cluster.pk, head, blocks)
         committed, refused = _store(cluster, batch)
     except BodyError as error:
+        _count_refusal(request, Reason.BATCH, str(error), token)
         return _refusal(error.status, str(error))
     except (BatchError, ValueError) as error:
         if cluster is not None and is_new:
             cluster.delete()  # nothing is stored of it
+        _count_refusal(request, Reason.BATCH, str(error), token)
         return _refusal(422, str(error))
     except (DatabaseError, psycopg.OperationalError) as error:
         reason = "the database's disk is full" if _is_disk_full(error) else "the database is unavailable"
+        metrics.BATCHES.labels("unavailable").inc()
         log.warning("a batch is not stored, %s: %s", reason, str(error).strip()[:200])
         answer = _refusal(503, f"{reason}: send the batch again")
         answer["Retry-After"] = RETRY_AFTER
         return answer
+    metrics.BATCHES.labels("already" if committed.already else "stored").inc()
     return JsonResponse(
         {
             "sequence": head.sequence,
@@ -116,6 +132,13 @@ def ingest(request: HttpRequest) -> HttpResponse:
             "already": committed.already,
         }
     )
+
+
+def _count_refusal(
+    request: HttpRequest, reason: IngestRefusal.Reason, answer: str, token: IngestToken | None
+) -> None:
+    metrics.REFUSED.labels(reason.value).inc()
+    ingest_refusals.record(reason, answer, request.META.get("REMOTE_ADDR", ""), token)
 
 
 def _is_disk_full(error: Exception) -> bool:
@@ -150,6 +173,7 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
     with _writer() as writer:
         committed = writer.write(batch)
     if not committed.already:
+        metrics.count_rows(batch)
         _report(cluster, head, committed)
     return committed, refused
 

@@ -15,7 +15,7 @@ from observatory.replay.scope import Scope
 from observatory.runs.access import get_run
 from observatory.runs.models import Permalink
 from observatory.runs.sharing.links import count_opening, find_link, find_public_link
-from observatory.runs.sharing.picture import HEIGHT, WIDTH, picture
+from observatory.runs.sharing.picture import HEIGHT, WIDTH, cached_picture
 from observatory.runs.sharing.scopes import scope_of_link
 from observatory.runs.summary import summary
 from observatory.store.connection import read_connection
@@ -39,11 +39,11 @@ def link_page(request: HttpRequest, token: str) -> HttpResponse:
         count_opening(link)
     origin = f"{request.scheme}://{request.get_host()}"
     context = {
-        **_frame(link, "timeline"),
-        "source": {"url": f"/api/v1/r/{link.token}"},
+        **_frame(link, token, "timeline"),
+        "source": {"url": f"/api/v1/r/{token}"},
         "summary": summary(link.run),
-        "page_url": f"{origin}{reverse('link', args=[link.token])}",
-        "picture_url": f"{origin}{reverse('link-picture', args=[link.token])}",
+        "page_url": f"{origin}{reverse('link', args=[token])}",
+        "picture_url": f"{origin}{reverse('link-picture', args=[token])}",
         "picture_size": (WIDTH, HEIGHT),
     }
     return _private(render(request, "pages/links/link.html", context))
@@ -54,7 +54,7 @@ def link_page(request: HttpRequest, token: str) -> HttpResponse:
 def link_picture(request: HttpRequest, token: str) -> HttpResponse:
     """Preview picture for sites where the link is posted."""
     link = find_public_link(token)
-    return _private(HttpResponse(picture(link.run, scope_of_link(link)), content_type="image/png"))
+    return _private(HttpResponse(cached_picture(link.run, scope_of_link(link)), content_type="image/png"))
 
 
 @login_not_required
@@ -66,7 +66,7 @@ def link_logs(request: HttpRequest, token: str) -> HttpResponse:
     wanted = LogFilter(**_window(scope_of_link(link)))
     with read_connection() as connection:
         lines = lines_before(connection, link.run.cluster_id, wanted, LINES + 1, None)
-    context = {**_frame(link, "logs"), "lines": lines[:LINES], "has_more": len(lines) > LINES}
+    context = {**_frame(link, token, "logs"), "lines": lines[:LINES], "has_more": len(lines) > LINES}
     return _private(render(request, "pages/links/logs.html", context))
 
 
@@ -79,7 +79,7 @@ def link_errors(request: HttpRequest, token: str) -> HttpResponse:
     wanted = ErrorFilter(**_window(scope_of_link(link)))
     with read_connection() as connection:
         errors = task_errors(connection, link.run.cluster_id, wanted, ERRORS + 1, None, with_tracebacks=True)
-    context = {**_frame(link, "errors"), "errors": errors[:ERRORS], "has_more": len(errors) > ERRORS}
+    context = {**_frame(link, token, "errors"), "errors": errors[:ERRORS], "has_more": len(errors) > ERRORS}
     return _private(render(request, "pages/links/errors.html", context))
 
 
@@ -92,8 +92,8 @@ def _to_run(request: HttpRequest, link: Permalink) -> HttpResponse:
     return HttpResponseRedirect(f"{reverse('run', args=[run.pk])}{place and f'?{place}'}")
 
 
-def _frame(link: Permalink, tab: str) -> dict[str, Any]:
-    return {"link": link, "run": link.run, "tab": tab}
+def _frame(link: Permalink, token: str, tab: str) -> dict[str, Any]:
+    return {"link": link, "token": token, "run": link.run, "tab": tab}
 
 
 def _window(scope: Scope) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from observatory.clusters import access
+from observatory.clusters import access, ingest_refusals
+from observatory.clusters.agents import live_agents
 from observatory.clusters.models import IngestToken, Membership, Project
 from observatory.pages.projects.forms import IngestTokenForm, MemberForm, ProjectForm
 
@@ -103,6 +104,8 @@ def show_project(
         "tokens": IngestToken.objects.filter(project=project).select_related("created_by"),
         "token_form": token_form or IngestTokenForm(),
         "made": made,
+        "agents": live_agents(project),
+        "refusals": ingest_refusals.current(project),
         "origin": request.build_absolute_uri("/").rstrip("/"),
     }
     return render(request, "pages/projects/project.html", context, status=422 if is_invalid else 200)

@@ -15,14 +15,14 @@ import psycopg
 from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 
-from observatory.clusters.models import Cluster
+from observatory.clusters.models import Cluster, Target
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.store.connection import read_connection
 from observatory.store.ingest.publication import group_of, joined
 from observatory.store.queries import timeline
 from observatory.store.times import seconds_to_microseconds
-from observatory.wire.timeline_blocks import STATE
+from observatory.wire.timeline_blocks import STATE, TARGET
 
 log = logging.getLogger(__name__)
 
@@ -124,11 +124,20 @@ async def unsubscribe(cluster: int, receiver: Receiver) -> None:
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
 def _state_block(cluster_id: int) -> bytes | None:
-    """Encode the current state; None if the cluster isn't live. Raises ValueError on a NaN."""
+    """Encode the target's status and the current state; None if the cluster isn't live.
+
+    Raises ValueError on a NaN.
+    """
     cluster = Cluster.objects.select_related("target").filter(pk=cluster_id, ended=None).first()
     if cluster is None:
         return None
     now = time.time() + (cluster.target.clock_offset if cluster.target else 0.0)
     with read_connection() as connection, timeline.snapshot(connection):
         state = state_at(connection, Scope(cluster), seconds_to_microseconds(now))
-    return STATE.encode({}, state)
+    return _target_block(cluster.target) + STATE.encode({}, state)
+
+
+def _target_block(target: Target | None) -> bytes:
+    if target is None:
+        return b""
+    return TARGET.encode({}, {"stream": target.stream, "last_error": target.last_error})

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import secrets
-
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import F
 from django.http import Http404
 from django.utils.timezone import now
 
+from observatory.clusters.tokens import digest_of
 from observatory.runs.models import Permalink
-
-TOKEN_BYTES = 24
-"""192 random bits"""
-LONGEST_TOKEN = 64
+from observatory.runs.sharing.link_tokens import new_token, stored
 
 
 def make_link(link: Permalink, author: AbstractBaseUser) -> Permalink:
     """Saves a new link with a random token."""
-    link.token = secrets.token_urlsafe(TOKEN_BYTES)
+    for name, value in stored(new_token()).items():
+        setattr(link, name, value)
     link.created_by_id = author.pk
     link.save()
     return link
@@ -27,7 +24,7 @@ def make_link(link: Permalink, author: AbstractBaseUser) -> Permalink:
 def find_link(token: str) -> Permalink:
     """Raises Http404, the same for an unknown, revoked or expired token."""
     link = (
-        Permalink.objects.filter(token=token[:LONGEST_TOKEN])
+        Permalink.objects.filter(digest=digest_of(token))
         .select_related("run", "run__cluster", "run__cluster__project", "run__cluster__target")
         .first()
     )

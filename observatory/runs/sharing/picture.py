@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from io import BytesIO
 
 import numpy as np
+from django.core.cache import cache
 from PIL import Image, ImageDraw, ImageFont
+from redis.exceptions import RedisError
 
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.builder import recorded_tiles
@@ -23,7 +26,23 @@ WIDTH, HEIGHT = 1200, 630
 MARGIN, TOP = 60, 210
 BACKGROUND, TEXT, MUTED, AXIS = "#ffffff", "#1c2430", "#5b6675", "#d4dae2"
 LONGEST_TITLE = 48
+KEPT = 3600
+"""seconds that a picture stays in the cache"""
 COLUMNS = WIDTH - 2 * MARGIN
+
+
+def cached_picture(run: Run, scope: Scope) -> bytes:
+    """The run's picture, drawn again when what it shows was counted again, and after an hour."""
+    shown = repr((run.name, run.start, run.stop, run.counted, summary(run)))
+    key = f"picture:{run.pk}:{hashlib.sha256(shown.encode()).hexdigest()}"
+    try:
+        found: bytes | None = cache.get(key)
+    except RedisError:
+        return picture(run, scope)
+    if found is None:
+        found = picture(run, scope)
+        cache.set(key, found, KEPT)
+    return found
 
 
 def picture(run: Run, scope: Scope) -> bytes:

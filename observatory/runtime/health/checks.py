@@ -12,8 +12,12 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import Error as DatabaseError
+from django.utils.timezone import now
 
 from observatory.alerts.evaluation import health
+from observatory.clusters import ingest_refusals
+from observatory.clusters.agents import live_agents
+from observatory.clusters.formatting import format_age
 from observatory.clusters.models import Target
 from observatory.config.celery import app
 from observatory.runtime.health import heartbeats as beats
@@ -26,7 +30,9 @@ MAXIMUM_BEAT_AGE = 60.0
 MINIMUM_DISK = 2 << 30
 """bytes that must be free"""
 MAXIMUM_LAG = 30.0
-"""seconds by which the evaluation of rules may be behind the data"""
+"""seconds by which the evaluation of rules may be behind the data, and an agent behind its cluster"""
+MAXIMUM_SILENCE = 30.0
+"""seconds without a batch of an agent, which sends one a second"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,27 @@ def targets() -> Iterator[CheckResult]:
         yield CheckResult("targets", False, str(error).split("\n")[0], "see the database")
 
 
+def agents() -> Iterator[CheckResult]:
+    """One result for each agent of a live cluster, and for each refusal of the last minutes."""
+    try:
+        for agent in live_agents():
+            silent = agent.silence > MAXIMUM_SILENCE
+            remedy = (
+                "see the log of its scheduler: the agent says why it cannot send"
+                if silent
+                else "it sends its backlog; if it does not catch up, the server is too slow for it"
+            )
+            is_ok = not silent and (agent.behind or 0.0) <= MAXIMUM_LAG
+            yield CheckResult(f"agent of {agent.cluster.name}", is_ok, agent.sentence, remedy)
+        for refusal in ingest_refusals.current():
+            name = f"agents with the token {refusal.token.name}" if refusal.token else "agents"
+            text = f"refused {format_age((now() - refusal.last).total_seconds())}: {refusal}"
+            remedy = "correct the agent's token, or its version"
+            yield CheckResult(name, False, f"{text} (from {refusal.address})", remedy)
+    except DatabaseError as error:
+        yield CheckResult("agents", False, str(error).split("\n")[0], "see the database")
+
+
 def alerts() -> Iterator[CheckResult]:
     """The evaluation's lag, and one result for each rule and channel that fails."""
     try:
@@ -220,4 +247,5 @@ def run_checks() -> Iterator[CheckResult]:
     yield collector()
     yield celery()
     yield from targets()
+    yield from agents()
     yield from alerts()

@@ -36,8 +36,8 @@ log = logging.getLogger(__name__)
 NAME = "Observatory itself"
 INTERVAL = 10.0
 """seconds between two checks"""
-HOLD = timedelta(minutes=1)
-"""how long a component has to fail: processes may be restarting"""
+HOLD = timedelta(minutes=2)
+"""how long a component has to fail: processes may be starting"""
 REFRESH = timedelta(minutes=1)
 """how often receivers that forget firing alerts get it again"""
 FINGERPRINT = f"{OWN_ALERT:032x}"

@@ -20,7 +20,9 @@ from prometheus_client.registry import Collector
 
 from observatory import __version__
 from observatory.alerts.evaluation import health
+from observatory.collect.agents.metrics import ingested_rows
 from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health.agent_metrics import agent_metrics
 from observatory.store.connection import connect
 from observatory.store.queries.extents import row_estimates
 
@@ -55,6 +57,7 @@ class Observatory(Collector):
         yield from collector_metrics(living)
         yield from stored_metrics()
         yield from alert_metrics()
+        yield from agent_metrics()
 
 
 def collector_metrics(living: list[dict[str, Any]]) -> Iterator[Metric]:
@@ -64,7 +67,13 @@ def collector_metrics(living: list[dict[str, Any]]) -> Iterator[Metric]:
         for beat in living:
             family.add_metric([beat["id"]], beat.get(name, 0))
         yield family
-    rows = CounterMetricFamily("observatory_rows", "Rows stored, by kind.", labels=["collector", "kind"])
+    rows = CounterMetricFamily(
+        "observatory_rows",
+        "Rows stored, by kind and source. Those of agents are counted by each web process.",
+        labels=["source", "collector", "kind"],
+    )
+    for kind, count in ingested_rows().items():
+        rows.add_metric(["agent", "", kind], count)
     lag = HistogramMetricFamily(
         "observatory_lag_seconds",
         "From a span's end to its commit, for the oldest of a batch.",
@@ -75,7 +84,7 @@ def collector_metrics(living: list[dict[str, Any]]) -> Iterator[Metric]:
     )
     for beat in living:
         for kind, count in beat.get("rows", {}).items():
-            rows.add_metric([beat["id"], kind], count)
+            rows.add_metric(["collector", beat["id"], kind], count)
         buckets = [(bound, count) for bound, count in beat["lag"]["buckets"].items()]
         lag.add_metric([beat["id"]], buckets, beat["lag"]["sum"])
         queue.add_metric([beat["id"]], beat.get("queue", 0))

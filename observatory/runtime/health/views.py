@@ -7,7 +7,7 @@ import hmac
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from observatory.runtime.health.checks import ready
 from observatory.runtime.health.own_metrics import registry
@@ -42,7 +42,10 @@ def metrics(request: HttpRequest) -> HttpResponse:
             status=403,
             content_type="text/plain",
         )
-    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+    # REGISTRY: what this process counts, and its memory, processor time and open files
+    return HttpResponse(
+        generate_latest(registry) + generate_latest(REGISTRY), content_type=CONTENT_TYPE_LATEST
+    )
 
 
 def _may_scrape(request: HttpRequest) -> bool:

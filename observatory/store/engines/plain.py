@@ -96,7 +96,9 @@ class Plain:
 
     def estimate(self, connection: psycopg.Connection, table: TimeSeries) -> int:
         row = connection.execute(
-            """SELECT coalesce(sum(greatest(child.reltuples, 0)), 0)::bigint
+            # reltuples is set by ANALYZE, which new and small tables never had
+            """SELECT coalesce(sum(greatest(
+                   child.reltuples, pg_stat_get_live_tuples(child.oid))), 0)::bigint
                FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid WHERE inhparent = %s::regclass""",
             [table.name],
         ).fetchone()

@@ -7,11 +7,12 @@ arrived, is deleted with that batch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
 import psycopg
+from psycopg.types.json import Jsonb
 
 from observatory.store.engines import Engine
 from observatory.store.maintenance.keyframes import drop_keyframes
@@ -36,15 +37,20 @@ class Registered:
     """records of the same cluster were scraped before"""
 
 
-def registration(cluster: int, head: Head, newest: float) -> tuple[str, dict[str, Any]]:
-    """The statement that registers the number of a batch; `newest` is the time of its newest record."""
+def registration(cluster: int, head: Head, newest: float, dropped: int) -> tuple[str, dict[str, Any]]:
+    """The statement that registers a batch. `newest`: the time of its newest record; `dropped`: the number
+    of records that it reports as dropped."""
     return (
-        """INSERT INTO agent (id, cluster_id, sequence, since, last, is_joint)
+        """INSERT INTO agent
+               (id, cluster_id, sequence, since, last, committed, dropped, status, is_joint)
            SELECT %(id)s, %(cluster)s, %(sequence)s, to_timestamp(%(since)s), to_timestamp(%(last)s),
+                  to_timestamp(%(committed)s), %(dropped)s, %(status)s,
                   EXISTS (SELECT FROM extent WHERE cluster_id = %(cluster)s AND sequence > 0)
                   AND NOT EXISTS (SELECT FROM agent WHERE cluster_id = %(cluster)s)
            ON CONFLICT (id) DO UPDATE SET sequence = EXCLUDED.sequence, heard = now(),
-               last = greatest(agent.last, EXCLUDED.last)
+               last = greatest(agent.last, EXCLUDED.last),
+               committed = coalesce(EXCLUDED.committed, agent.committed),
+               dropped = agent.dropped + EXCLUDED.dropped, status = EXCLUDED.status
            WHERE agent.sequence < EXCLUDED.sequence AND agent.cluster_id = EXCLUDED.cluster_id
            RETURNING xmax = 0, is_joint""",
         {
@@ -53,6 +59,9 @@ def registration(cluster: int, head: Head, newest: float) -> tuple[str, dict[str
             "sequence": head.sequence,
             "since": head.since,
             "last": max(newest, head.since),
+            "committed": head.committed or None,
+            "dropped": dropped,
+            "status": Jsonb(asdict(head.status)),
         },
     )
 

@@ -44,6 +44,8 @@ class Batch:
     """of an agent's batch; None: the records were scraped"""
     refused: int = 0
     """records with numbers beyond 64 bits, which are in none of the columns"""
+    dropped: int = 0
+    """records that the agent reports as dropped with this batch"""
 
     @classmethod
     def of(

@@ -40,6 +40,7 @@ class ValidatedBatch:
     errors: int
     head: Head | None
     refused: int
+    dropped: int
 
     def days(self) -> Iterator[tuple[TimeSeries, list[date]]]:
         """The days (UTC) that each table gets records of."""
@@ -102,6 +103,7 @@ def validate(batch: Batch, latest: float) -> ValidatedBatch:
         errors=max(batch.errors, 0),
         head=batch.head,
         refused=len(batch) - valid,
+        dropped=batch.dropped,
     )
 
 

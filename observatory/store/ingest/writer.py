@@ -148,7 +148,7 @@ class Writer:
     def _first_statement(self, batch: ValidatedBatch) -> tuple[str, Any]:
         """The first statement of the batch's transaction."""
         if batch.head is not None:
-            return registration(batch.cluster, batch.head, newest(batch))
+            return registration(batch.cluster, batch.head, newest(batch), batch.dropped)
         return extent_update.statement(batch) if self._is_scraped(batch) else (LOCK, [batch.cluster])
 
     def _is_scraped(self, batch: ValidatedBatch) -> bool:

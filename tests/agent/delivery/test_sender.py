@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from observatory import __version__
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.sender import MARGIN, Sender
 from observatory.agent.delivery.spool import Spool, owner_of
@@ -464,3 +465,19 @@ def test_a_batch_has_one_part_for_each_importance() -> None:
     batch = real(3, {kind: found for kind, found in rows.items() if found})
     assert set(batch.parts) == set(Importance)
     assert batch.head == head(3)
+
+
+def test_a_batch_says_how_many_wait_when_it_is_sent(server: FaultyServer, tmp_path: Path) -> None:
+    server.stop()
+    sender = sender_to(server, tmp_path, memory_limit=1)
+    append = sender.buffer.appender("transition")
+    append(transition(1))
+    eventually(lambda: sender.backlog.status()[1] >= 1)
+    server.start()
+    sender.close(20)
+    first, *_ = server.received.heads
+    assert first.status.version == __version__
+    assert first.status.spooled is not None
+    assert first.status.spooled >= 1
+    assert first.status.spooled_bytes
+    assert server.received.heads[-1].status.waiting == 1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
+from observatory.collect.collector.outbox import Outbox
+
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.outbox import Outbox
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Heartbeat, Identity, WorkerIdentity

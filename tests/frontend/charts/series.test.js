@@ -3,13 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { emptyText, unbroken } from "../../../frontend/charts/series/series_chart.js";
-import { pointsOf, stack, valueAt } from "../../../frontend/charts/series/series_points.js";
+import { emptyText } from "../../../frontend/charts/series/series_chart.js";
+import { breaksOf, pointsOf, runsOf, stack, valueAt } from "../../../frontend/charts/series/series_points.js";
 import { ticks, units } from "../../../frontend/charts/series/value_axis.js";
 import { bins, decoded } from "../make.js";
 
-/** @param {number[]} time @param {number[]} mean @returns {any} */
-const points = (time, mean, gap = 4) => ({ time, mean, min: mean, max: mean, gap });
+/** @param {number[]} time @param {number[]} mean @param {any} gaps @returns {any} */
+function points(time, mean, gaps = [], reach = 4) {
+  return { time, mean, min: mean, max: mean, reach, breaks: breaksOf(time, reach, gaps) };
+}
 
 /** @param {string} layer @param {Parameters<typeof bins>[1]} rows @returns {any} */
 function tile(layer, rows, start = 0, stop = 10) {
@@ -19,31 +21,54 @@ function tile(layer, rows, start = 0, stop = 10) {
 /** @param {...number} ids @returns {any} */
 const series = (...ids) => new Map(ids.map((id) => [id, { id, interval: 1 }]));
 
-test("no line is drawn across a gap", () => {
-  assert.deepEqual(unbroken([1, 2, 3, 9, 10], 4), [[0, 2], [3, 4]]);
-  assert.deepEqual(unbroken([], 4), []);
-  assert.deepEqual(unbroken([5], 4), [[0, 0]]);
+/** @param {number[]} time @param {any} gaps */
+const runs = (time, gaps) => runsOf(time, breaksOf(time, 4, gaps));
+
+test("no line is drawn across a gap in the recording", () => {
+  assert.deepEqual(runs([1, 2, 3, 9, 10], [{ start: 3.5, stop: 8.5 }]), [[0, 2], [3, 4]]);
+  assert.deepEqual(runs([1, 2, 3, 9, 10], [{ start: 5, stop: 5 }]), [[0, 2], [3, 4]]);
+  assert.deepEqual(runs([1, 2, 3], [{ start: 3.5, stop: null }]), [[0, 2]]);
+  assert.deepEqual(runs([], []), []);
+  assert.deepEqual(runs([5], []), [[0, 0]]);
+});
+
+test("samples that come slower than usual are joined", () => {
+  assert.deepEqual(runs([1, 2, 12, 22, 32, 33], []), [[0, 5]]);
+  assert.deepEqual(runs([1, 2, 12, 22], [{ start: 50, stop: 60 }]), [[0, 3]]);
+});
+
+test("samples that continue in a gap of another source are joined", () => {
+  assert.deepEqual(runs([1, 2, 3, 4, 5, 6], [{ start: 2, stop: 5 }]), [[0, 5]]);
 });
 
 test("a value of before a gap says nothing of an instant in it", () => {
-  const one = points([1, 2, 20], [10, 20, 30]);
+  const one = points([1, 2, 20], [10, 20, 30], [{ start: 3, stop: 19 }]);
   assert.deepEqual([0.5, 1, 2.5, 6.5, 20].map((at) => valueAt(one, at)), [null, 10, 20, null, 30]);
+  const slow = points([1, 2, 20], [10, 20, 30]);
+  assert.deepEqual([6.5, 19, 23, 25].map((at) => valueAt(slow, at)), [20, 20, 30, null]);
 });
 
 test("areas on top of each other sum up at the times of all", () => {
-  const found = stack([points([1, 2, 3], [1, 1, 1]), points([1, 3], [5, 7]), points([], [])]);
+  const found = stack([points([1, 2, 3], [1, 1, 1]), points([1, 3], [5, 7]), points([], [])], []);
   assert.deepEqual(found.time, [1, 2, 3]);
   assert.deepEqual(found.tops, [[1, 1, 1], [6, 6, 8], [6, 6, 8]]);
 });
 
+test("an area whose samples come slowly stays below those of faster ones", () => {
+  const fast = Array.from({ length: 31 }, (_, second) => second);
+  const found = stack([points(fast, fast.map(() => 1)), points([0, 10, 20, 30], [5, 5, 5, 5])], []);
+  assert.deepEqual(new Set(found.tops[1]), new Set([6]));
+  assert.deepEqual(runsOf(found.time, found.breaks), [[0, 30]]);
+});
+
 test("a tile draws its own interval and only what is wanted", () => {
   const rows = /** @type {any} */ ([[1, 5, 10], [1, 15, 20], [2, 5, 99]]);
-  const found = pointsOf([tile("memory", rows, 0, 10), tile("memory", rows, 10, 20)], series(1));
+  const found = pointsOf([tile("memory", rows, 0, 10), tile("memory", rows, 10, 20)], series(1), []);
   assert.deepEqual([...found].map(([id, one]) => [id, one.time, one.mean]), [[1, [5, 15], [10, 20]]]);
 });
 
 test("all workers together are told apart from the one whose number they bear", () => {
-  const found = pointsOf([tile("memory.all", [[1, 5, 10]]), tile("memory", [[1, 5, 20]])], series(1, -1));
+  const found = pointsOf([tile("memory.all", [[1, 5, 10]]), tile("memory", [[1, 5, 20]])], series(1, -1), []);
   assert.deepEqual([found.get(-1)?.mean, found.get(1)?.mean], [[10], [20]]);
 });
 

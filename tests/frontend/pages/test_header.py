@@ -9,7 +9,8 @@ SETUP = """async () => {
   document.body.innerHTML = `<span data-error-count hidden>0</span><header></header>`;
   const info = { name: "etl", ended: null, error_count: 0, task_count: 1, worker_count: 1 };
   const timeline = { first: 1000, end: 1060 };
-  const context = { info, timeline, alerts: { flags: [] } };
+  const freshness = { isReceiving: true, text: "" };
+  const context = { info, timeline, freshness, alerts: { flags: [] } };
   Object.assign(window, { info, update: createHeader(document.querySelector("header"), context) });
   update();
 }"""

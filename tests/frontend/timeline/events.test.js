@@ -96,3 +96,17 @@ test("where all are told no further tiles are wanted", () => {
   const layers = [load(WINDOW), load(WHOLE)].map((events) => /** @type {any} */ (eventsTrack).layers({ events }));
   assert.deepEqual(layers, [[], ["events"]]);
 });
+
+test("lines of samples are interrupted by gaps in them and by the cluster's end, not by slower scrapes", () => {
+  const bounds = (/** @type {number} */ first) => ({ first: FIRST + first, last: FIRST + first + 5, message: "" });
+  const events = load(tile(0, 1e12, eventBlock([
+    [FIRST + 10, "scheduler-unreachable"],
+    [FIRST + 20, "scheduler-reachable"],
+    [FIRST + 30, "not-observed", bounds(30)],
+    [FIRST + 40, "scraping-slowed", bounds(40)],
+    [FIRST + 50, "stream-lost"],
+    [FIRST + 60, "cluster-ended"],
+  ]))); // prettier-ignore
+  const found = events.sampleGaps.map(({ start, stop }) => [start - FIRST, (stop ?? Infinity) - FIRST]);
+  assert.deepEqual(found, [[10, 20], [30, 35], [60, 60]]);
+});

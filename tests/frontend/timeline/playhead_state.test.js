@@ -133,3 +133,44 @@ test("what is due is sent before the page draws and what is not waits", async (t
   await until(() => playheadState.state?.at === 4);
   assert.deepEqual(asked(), [1, 2, 4]);
 });
+
+test("the state of another time is not current while its successor is on its way", async (t) => {
+  const { server, playheadState } = open(t);
+  playheadState.request(1, STILL);
+  await until(() => playheadState.state?.at === 1);
+  assert.equal(playheadState.isCurrent, true);
+  server.takes = () => 500;
+  playheadState.request(2, STILL);
+  assert.deepEqual([playheadState.state?.at, playheadState.isCurrent], [1, false]);
+  await until(() => playheadState.state?.at === 2);
+  assert.equal(playheadState.isCurrent, true);
+});
+
+test("a live state is current until the socket is silent", async (t) => {
+  const { server, playheadState, state } = open(t);
+  server.takes = () => 60_000;
+  playheadState.request(1, LIVE);
+  playheadState.receive(state(1));
+  playheadState.request(2, LIVE);
+  assert.equal(playheadState.isCurrent, true);
+  await pass(3500);
+  playheadState.request(5, LIVE);
+  assert.equal(playheadState.isCurrent, false);
+});
+
+test("an earlier state than was requested is requested again once its time is recorded", async (t) => {
+  const { server, playheadState, asked } = open(t);
+  let known = 8;
+  server.answer = (path) => JSON.stringify({ at: Math.min(at(path), known) });
+  playheadState.request(10, STILL);
+  await until(() => playheadState.state?.at === 8);
+  playheadState.complete(9);
+  await pass(500);
+  assert.deepEqual(asked(), [10]);
+  known = 11;
+  playheadState.complete(11);
+  await until(() => playheadState.state?.at === 10);
+  playheadState.complete(12);
+  await pass(500);
+  assert.deepEqual(asked(), [10, 10]);
+});

@@ -1,0 +1,105 @@
+"""Samples an Observatory: its processes, its services, and how long it takes to answer."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import redis
+
+from observatory.config.environment import run_dir
+from tests.browser.observatory import Observatory
+
+PROGRAMS = {
+    "web": r"uvicorn",
+    "collector": r"observatory collect$",
+    "beat": r"celery.* beat",
+    "alerts": r"celery.*--queues alerts|celeryd: alerts@",
+    "worker": r"celery.* worker|celeryd: celery@",
+    "PostgreSQL": r"bin/postgres",
+    "Valkey": r"valkey-server",
+}
+"""patterns of command lines; the first that matches counts"""
+PATHS = (
+    "/clusters/",
+    "/runs/",
+    "/alerts/",
+    "/api/v1/clusters/{cluster}",
+    "/api/v1/clusters/{cluster}/state?at={at}",
+)
+REPEATS = 3
+"""requests of each path; the fastest counts, because the machine has other work"""
+TIMEOUT = 60.0
+"""seconds; stands for a request that failed"""
+MIB = 1 << 20
+
+
+class Sampler:
+    """The values of one instant by name; the unit is part of the name."""
+
+    def __init__(self, server: Observatory, up: psutil.Process, session: str, cluster: int) -> None:
+        self.server = server
+        self.up = up
+        self.session = session
+        self.cluster = cluster
+        self.valkey = redis.Redis(unix_socket_path=f"{run_dir(Path(server.data_dir))}/valkey.sock")
+
+    def sample(self) -> dict[str, float]:
+        return dict((*self._processes(), *self._services(), *self._answers()))
+
+    def _processes(self) -> Iterator[tuple[str, float]]:
+        for process in [self.up, *self.up.children()]:
+            name = "up" if process == self.up else _program(process)
+            if name:
+                members = [process, *process.children(recursive=True)] if name != "up" else [process]
+                yield f"memory of {name} (MiB)", sum(map(_memory, members))
+                yield f"open files of {name}", float(process.num_fds())
+
+    def _services(self) -> Iterator[tuple[str, float]]:
+        yield (
+            "connections to PostgreSQL",
+            float(str(self.server.query("SELECT count(*) FROM pg_stat_activity"))),
+        )
+        info = self.valkey.info()
+        yield "connections to Valkey", float(info["connected_clients"])
+        yield "keys in Valkey", float(self.valkey.dbsize())
+        yield "data in Valkey (MiB)", info["used_memory"] / MIB
+
+    def _answers(self) -> Iterator[tuple[str, float]]:
+        for path in PATHS:
+            yield f"answer of {path} (ms)", min(self._milliseconds(path) for _ in range(REPEATS))
+
+    def _milliseconds(self, path: str) -> float:
+        filled = path.format(cluster=self.cluster, at=f"{time.time() - 30:.3f}")
+        request = urllib.request.Request(
+            self.server.url + filled, headers={"Cookie": f"sessionid={self.session}"}
+        )
+        began = time.perf_counter()
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+                answer.read()
+        except OSError as error:  # hours of samples are worth more than one answer
+            print(f"{filled}: {error}", file=sys.stderr)
+            return TIMEOUT * 1000
+        return (time.perf_counter() - began) * 1000
+
+
+def _program(process: psutil.Process) -> str:
+    try:
+        line = " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""
+    return next((name for name, pattern in PROGRAMS.items() if re.search(pattern, line)), "")
+
+
+def _memory(process: psutil.Process) -> float:
+    """MiB that only this process uses."""
+    try:
+        return float(process.memory_full_info().uss) / MIB
+    except psutil.NoSuchProcess:
+        return 0.0

@@ -1,0 +1,78 @@
+// Whether live data arrives, and how far it is behind the present.
+
+import { formatDuration } from "../formatting.js";
+
+/** @typedef {import("../types.js").ClusterInfo} ClusterInfo */
+/** @typedef {import("./timeline.js").Timeline} Timeline */
+/** @typedef {import("./tiles/unloaded.js").Unloaded} Unloaded */
+
+const USUAL = 2; // seconds between an event and its arrival
+
+/** Fires "change" when the connection was lost, refused or is back. */
+export class Freshness extends EventTarget {
+  /** @type {boolean|null} whether updates arrive; null: none was expected yet */
+  #connected = null;
+  /** the server's reason for refusing updates */
+  #refused = "";
+  #info;
+  #timeline;
+
+  /**
+   * @param {ClusterInfo} info
+   * @param {Timeline} timeline
+   */
+  constructor(info, timeline) {
+    super();
+    this.#info = info;
+    this.#timeline = timeline;
+  }
+
+  get connected() {
+    return this.#connected;
+  }
+
+  get refused() {
+    return this.#refused;
+  }
+
+  /**
+   * @param {boolean} connected
+   * @param {string} [refused]
+   */
+  set(connected, refused = "") {
+    this.#connected = connected;
+    this.#refused = refused;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** True while the cluster is live and its updates arrive. */
+  get isReceiving() {
+    return this.#info.ended === null && this.#connected !== false && !this.#refused;
+  }
+
+  /** Whole seconds that the recording is behind the scheduler's clock; 0 up to the usual delay. */
+  get behind() {
+    const { ended, committed, first } = this.#info;
+    if (ended !== null || !first) return 0;
+    const seconds = Math.floor(this.#timeline.now() - Math.max(committed, first));
+    return seconds > USUAL ? seconds : 0;
+  }
+
+  /** "12 s behind"; empty up to the usual delay. */
+  get text() {
+    const { behind } = this;
+    if (!behind) return "";
+    return `${behind < 60 ? `${behind} s` : formatDuration(behind)} behind`;
+  }
+
+  /**
+   * The time of which nothing has arrived yet.
+   * @returns {Unloaded[]}
+   */
+  unreceived() {
+    const { behind, text } = this;
+    if (!behind) return [];
+    const stop = this.#timeline.now();
+    return [{ start: stop - behind, stop, message: `not received yet: ${text}`, failed: !this.isReceiving }];
+  }
+}

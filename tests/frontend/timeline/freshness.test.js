@@ -1,0 +1,90 @@
+// How far live data is behind, by the data's own clock, and whether it arrives at all.
+
+import "../browser.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { followLive } from "../../../frontend/pages/cluster/live.js";
+import { Freshness } from "../../../frontend/timeline/freshness.js";
+import { FIRST, INFO } from "../make.js";
+
+/** @param {object} info @param {number} now seconds after FIRST */
+function open(info, now) {
+  const timeline = { now: () => FIRST + now };
+  return new Freshness(/** @type {any} */ ({ ...INFO, ...info }), /** @type {any} */ (timeline));
+}
+
+for (const [now, text] of /** @type {[number, string][]} */ ([
+  [1001.5, ""], [1002.9, ""], [1003, "3 s behind"], [1012.7, "12 s behind"], [1125, "2 min 5 s behind"],
+])) {
+  test(`${now - 1000} s after the last complete instant the page says: ${text || "nothing"}`, () => {
+    assert.equal(open({ committed: FIRST + 1000 }, now).text, text);
+  });
+}
+
+test("the time of which nothing has arrived is unloaded up to now", () => {
+  const [part, ...others] = open({ committed: FIRST + 1000 }, 1012.5).unreceived();
+  assert.deepEqual(others, []);
+  assert.deepEqual([part.start, part.stop], [FIRST + 1000.5, FIRST + 1012.5]);
+  assert.match(part.message, /12 s behind/);
+});
+
+test("a cluster that has ended is not behind", () => {
+  const freshness = open({ ended: FIRST + 1000 }, 5000);
+  assert.deepEqual([freshness.text, freshness.unreceived(), freshness.isReceiving], ["", [], false]);
+});
+
+test("a cluster of which nothing was recorded yet is not behind", () => {
+  assert.equal(open({ first: 0, committed: 0 }, 0).text, "");
+});
+
+/** A page that follows a socket. */
+function follow() {
+  const target = { id: 1, name: "t", stream: "stolen", last_error: "no answer" };
+  const info = { ...INFO, sequence: 4, target };
+  const live = new EventTarget();
+  const noted = { set: [], states: [], bounds: 0 };
+  const context = {
+    info,
+    source: { url: "", fetch: () => Promise.reject(new Error("not needed")) },
+    model: { apply() {} },
+    tiles: { begin() {}, end() {}, append: () => false, setExtent() {} },
+    timeline: { setBounds: () => (noted.bounds += 1) },
+    playheadState: { receive: (/** @type {any} */ state) => noted.states.push(/** @type {never} */ (state)), complete() {}, forget() {} },
+    freshness: open({ committed: FIRST + 1000 }, 1000),
+  };
+  followLive(/** @type {any} */ (live), /** @type {any} */ (context));
+  /** @param {string} name @param {any} [detail] */
+  const send = (name, detail) => live.dispatchEvent(new CustomEvent(name, { detail }));
+  return { info, target, context, send };
+}
+
+const EXTENT = {
+  committed: FIRST + 1010, first: FIRST, last: FIRST + 1009, version: 1, sequence: 5, ended: null, end_reason: "",
+  task_count: 7, error_count: 3, worker_count: 2, stream: "receiving",
+};
+
+test("a frame updates everything that the extent says", () => {
+  const { info, send } = follow();
+  send("frame", [{ kind: "extent", meta: EXTENT }]);
+  assert.deepEqual({ ...info, ...EXTENT }, info);
+});
+
+test("the status of the target is current although no frame arrives", () => {
+  const { target, send } = follow();
+  send("target", { stream: "receiving", last_error: "" });
+  assert.deepEqual([target.stream, target.last_error], ["receiving", ""]);
+});
+
+test("a page whose socket is down receives nothing until it is connected again", () => {
+  const { context, send } = follow();
+  const { freshness } = context;
+  send("begin", { ...EXTENT, sequence: 4 });
+  assert.equal(freshness.isReceiving, true);
+  send("lost");
+  assert.equal(freshness.isReceiving, false);
+  send("begin", { ...EXTENT, sequence: 4 });
+  assert.equal(freshness.isReceiving, true);
+  send("refused", "Sign in to see this cluster.");
+  send("lost");
+  assert.deepEqual([freshness.isReceiving, freshness.refused], [false, "Sign in to see this cluster."]);
+});
