@@ -38,6 +38,7 @@ def start(**postgres_settings: str) -> None:
     if "REDIS_URL" in ours:
         del os.environ["REDIS_URL"]
     os.environ["OBSERVATORY_DATA_DIR"] = str(_folder / "data")
+    os.environ["OBSERVATORY_LOCAL_CHANNELS"] = "1"  # receivers of notifications run on this machine
     if "OBSERVATORY_TEST_DATABASE_URL" in os.environ:
         os.environ["DATABASE_URL"] = os.environ["OBSERVATORY_TEST_DATABASE_URL"]
     folder = DataFolder(_folder / "data", service_account())

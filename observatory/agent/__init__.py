@@ -58,9 +58,10 @@ def register(client: Client, **settings: Any) -> None:
     for a wrong or missing setting.
     """
     from observatory.agent.configuration import local_settings
+    from observatory.agent.naming import program_name
     from observatory.agent.plugin_bundle import pack
 
-    payload = pack(*SCHEDULER, local_settings(**settings))
+    payload = pack(*SCHEDULER, {**local_settings(**settings), "program": program_name()})
     scheduler: Any = client.scheduler
     client.sync(scheduler.register_scheduler_plugin, plugin=payload, name=NAME, idempotent=True)
 

@@ -25,6 +25,7 @@ from observatory.wire.runs import (
     FINISHED,
     LONGEST_NAME,
     LONGEST_USER,
+    METADATA,
     RUNNING,
     clean_code,
     clean_line,
@@ -132,21 +133,27 @@ class OpenRun:
             if not self._has_agent:
                 return
             try:
-                call = self._client.scheduler.observatory_run(
-                    run=self.id,
-                    outcome=outcome,
-                    seconds=time.monotonic() - self._started,
-                    client=self._client.id,
-                    told=self.description,
-                    exception_type=exception_type,
-                )
-                answer = await asyncio.wait_for(call, TIMEOUT)
+                answer = await asyncio.wait_for(self._call(outcome, exception_type), TIMEOUT)
             except Exception as error:  # the scheduler is gone or busy
                 _warn(f"{type(error).__name__}: {error}")
                 return
             if not isinstance(answer, Mapping) or answer.get("status") != "OK":
                 self._has_agent = False
                 _warn(NO_AGENT)
+
+    async def _call(self, outcome: str, exception_type: str) -> Any:
+        """Calls the handler if the scheduler has it; returns its answer, else None."""
+        scheduler = self._client.scheduler
+        if not await scheduler.get_metadata(keys=[METADATA], default=False):
+            return None
+        return await scheduler.observatory_run(
+            run=self.id,
+            outcome=outcome,
+            seconds=time.monotonic() - self._started,
+            client=self._client.id,
+            told=self.description,
+            exception_type=exception_type,
+        )
 
 
 def _outcome(kind: type[BaseException] | None, error: BaseException | None) -> tuple[str, str]:

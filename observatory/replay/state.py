@@ -14,7 +14,7 @@ from observatory.replay.scope import Scope
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries import state as store
 from observatory.store.queries.extents import Extent, read_extent
-from observatory.store.queries.state import PREFIX_TOTALS, LastSample
+from observatory.store.queries.state import LastSample
 from observatory.store.times import seconds_to_microseconds, to_microseconds
 
 TASK_COUNTS = "observatory_cluster_tasks"
@@ -92,9 +92,9 @@ def _newest_complete(connection: psycopg.Connection, extent: Extent, max_age: fl
 
 def _read_progress(
     connection: psycopg.Connection, cluster: Cluster, at: int
-) -> tuple[list[store.PrefixProgress], list[LastSample]]:
-    totals = store.last_samples(connection, cluster.pk, (PREFIX_TOTALS,), at, 365 * 86_400)
-    return store.prefix_progress(connection, cluster.pk, at), totals
+) -> tuple[list[store.PrefixProgress], dict[str, dict[str, int]]]:
+    progress = store.prefix_progress(connection, cluster.pk, at)
+    return progress, store.prefix_counts(connection, cluster.pk, at)
 
 
 def _difference_since(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -115,25 +115,29 @@ def _difference(now: float | None, before: float | None) -> float | None:
     return None if now is None else max(0, now - (before or 0))
 
 
-def _progress(computed: list[store.PrefixProgress], totals: list[LastSample]) -> list[dict[str, Any]]:
-    """Return one row per prefix. A task computed twice counts twice, in `done` and in `total`."""
-    seen: dict[str, dict[str, int]] = {}
-    for sample in totals:
-        name, state = sample.labels.get("task_prefix_name", ""), sample.labels.get("state", "")
-        seen.setdefault(name, {})[state] = int(sample.value)
+def _progress(
+    computed: list[store.PrefixProgress], counted: dict[str, dict[str, int]]
+) -> list[dict[str, Any]]:
+    """Return one row per prefix. A task computed twice counts twice, in `done` and in `total`.
+
+    Spans are missing where nothing was recorded; the scheduler's own counts include those tasks.
+    """
     rows = []
     for prefix in computed:
-        counts = seen.pop(prefix.name, None)
+        counts = counted.pop(prefix.name, None)
         rows.append(_row(prefix.prefix, prefix.name, prefix.color, prefix.tasks, prefix.seconds, counts))
-    rows += [_row(-1, name, color_of(name), 0, 0.0, counts) for name, counts in seen.items() if name]
+    rows += [_row(-1, name, color_of(name), 0, 0.0, counts) for name, counts in counted.items() if name]
     return [row for row in rows if row["done"] or row["total"] or row["erred"]]
 
 
 def _row(
     prefix: int, name: str, color: str, done: int, seconds: float, counts: dict[str, int] | None
 ) -> dict[str, Any]:
-    erred = None if counts is None else counts.get("erred", 0)
-    total = None if counts is None else max(counts.get("waiting", 0), done + (erred or 0))
+    erred = total = None
+    if counts is not None:
+        erred = counts.get("erred", 0)
+        done = max(done, store.finished(counts))
+        total = max(counts.get("waiting", 0), done + erred)
     return {
         "prefix": prefix,
         "name": name,

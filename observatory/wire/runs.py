@@ -18,6 +18,8 @@ LONGEST_CODE = 20_000
 RUNNING, FINISHED, ERRED = "running", "finished", "erred"
 OUTCOMES = (RUNNING, FINISHED, ERRED)
 """the first at its start, the others at its end"""
+METADATA = "observatory"
+"""Key of the scheduler's metadata that is set while its agent records runs."""
 
 
 def clean_line(value: Any, limit: int) -> str:

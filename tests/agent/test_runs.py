@@ -41,10 +41,9 @@ def unwarned() -> None:
 
 
 @contextmanager
-def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
-    ) as cluster:
+def cluster(**options: Any) -> Iterator[LocalCluster]:
+    usual: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with LocalCluster(**{**usual, **options}, dashboard_address=None, protocol="tcp") as cluster:
         yield cluster
 
 
@@ -210,6 +209,8 @@ def test_the_scheduler_refuses_malformed_runs(observed: Client, received: FakeSe
 def test_without_an_agent_or_a_client_the_script_goes_on_with_one_warning(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
+    core = logging.getLogger("distributed.core")
+    core.addHandler(caplog.handler)
     with caplog.at_level(logging.WARNING, "observatory"):
         for _ in range(3):
             with observatory.run("etl"):
@@ -218,8 +219,47 @@ def test_without_an_agent_or_a_client_the_script_goes_on_with_one_warning(
         with observatory.run("etl", client=client):
             pass
     said = [record.getMessage() for record in caplog.records if record.name == "observatory"]
+    core.removeHandler(caplog.handler)
     assert len(said) == 2
     assert runs.NO_AGENT in said[0]
+    assert [record for record in caplog.records if record.name == core.name] == []  # of the scheduler
+
+
+def test_runs_are_recorded_after_the_cluster_was_restarted(observed: Client, received: FakeServer) -> None:
+    observed.restart(wait_for_workers=False)
+    with observatory.run("etl"):
+        pass
+    assert [row["outcome"] for row in told(received, 2)] == ["running", "finished"]
+
+
+def test_runs_are_recorded_by_an_agent_that_was_preloaded(received: FakeServer, tmp_path: Path) -> None:
+    settings = {
+        "observatory.url": received.url,
+        "observatory.token": TOKEN,
+        "observatory.spool-directory": str(tmp_path),
+        "distributed.scheduler.preload": ["observatory.agent"],
+    }
+    with dask.config.set(settings), cluster(n_workers=0) as made, Client(made) as client:
+        with observatory.run("etl", client=client):
+            pass
+        assert [row["outcome"] for row in told(received, 2)] == ["running", "finished"]
+
+
+@pytest.mark.parametrize(
+    ("given", "program", "name"),
+    [("my cluster", "etl.py", "my cluster"), (None, "etl.py", "etl.py"), (None, "", "")],
+)
+def test_a_cluster_is_named_by_its_manager_else_by_the_script_that_registers_the_agent(
+    received: FakeServer, monkeypatch: pytest.MonkeyPatch, given: str | None, program: str, name: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", [f"/home/ada/{program}" if program else ""])
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    with cluster(name=given) as made, Client(made) as client:
+        observatory.agent.register(client, url=received.url, token=TOKEN, flush_interval=0.1)
+        deadline = time.monotonic() + 20
+        while not received.heads or received.heads[-1].name != name:
+            assert time.monotonic() < deadline, received.heads
+            time.sleep(0.05)
 
 
 def test_with_no_client_at_all_the_script_goes_on(caplog: pytest.LogCaptureFixture) -> None:

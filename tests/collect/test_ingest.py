@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -240,6 +240,17 @@ def test_an_agent_can_not_report_of_two_clusters(agent: Agent) -> None:
     agent.send({"span": [agent.span(1)]})
     assert agent.send({"span": [agent.span(2)]}, scheduler_id="Scheduler-else") == 422
     assert "another cluster" in agent.answer["detail"]
+    assert Cluster.objects.count() == 1  # a refused batch leaves none behind
+
+
+def test_a_cluster_without_a_name_is_named_by_its_start_until_its_agent_knows_a_name(agent: Agent) -> None:
+    started = datetime.fromtimestamp(agent.since - 50, UTC)
+    for unnamed in ("", agent.scheduler_id):
+        assert agent.send({}, name=unnamed) == 200
+        assert Cluster.objects.get().name == f"cluster of {started:%H:%M}"
+    agent.send({}, name="etl.py")
+    agent.send({}, name="")
+    assert Cluster.objects.get().name == "etl.py"
 
 
 def test_tokens_of_two_projects_make_two_clusters(agent: Agent) -> None:

@@ -55,6 +55,15 @@ def test_a_run_shows_what_it_was_when_how_long_and_who_ran_it(world: World) -> N
         assert shown in row
 
 
+def test_a_run_whose_figures_are_not_counted_yet_has_none(world: World) -> None:
+    run = make_run(world.ended, "nightly", counted=None)
+    [row] = re.findall(r"<tr data-run.*?</tr>", page(world, "viewer", "/runs/"), re.DOTALL)
+    assert row.count("counting …") == 2
+    assert ">0<" not in row
+    answer = world.client("viewer").get(f"/api/v1/runs/{run.pk}").json()
+    assert (answer["tasks"], answer["errors"]) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("query", "names"),
     [

@@ -275,6 +275,35 @@ def test_the_state_counts_what_happened_until_its_time(
     assert (b["memory"], b["running"]) == (None, 1)
 
 
+def test_progress_after_a_gap_is_what_the_scheduler_counted_without_scattered_data(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    _fill(writer, cluster, now)
+
+    def entered(prefix: str, state: str) -> Series:
+        labels = (("state", state), ("task_prefix_name", prefix))
+        return Series("dask_scheduler_prefix_state_totals_total", labels)
+
+    counted = [
+        ("inc", "waiting", 5_000),
+        ("inc", "memory", 3_100),
+        ("inc", "erred", 140),
+        ("ndarray", "memory", 9),
+    ]
+    samples = [Sample(entered(prefix, state), now + 14, count) for prefix, state, count in counted]
+    gap = {"first": now + 13, "last": now + 14}
+    events = [Event(now + 13, "not-observed", "", gap)]
+    writer.write(Batch.of(cluster.pk, samples=samples, events=events, committed=now + 20))
+
+    def inc(at: float) -> tuple[int, int, int]:
+        [row] = [row for row in _at(member, cluster, at)["progress"] if row["name"] == "inc"]
+        return row["done"], row["total"], row["erred"]
+
+    assert inc(now + 13) == (2, 7, 0)
+    assert inc(now + 15) == (3_100, 5_000, 140)
+    assert {row["name"] for row in _at(member, cluster, now + 15)["progress"]} == {"inc", "sum"}
+
+
 def _at(client: Client, cluster: Cluster, at: float) -> Any:
     return client.get(f"/api/v1/clusters/{cluster.pk}/state?at={at}").json()
 

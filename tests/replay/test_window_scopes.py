@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.replay.cluster_info import lanes
+from observatory.replay.cluster_info import cluster_info, lanes
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import get_tile
@@ -17,7 +18,7 @@ from observatory.replay.tiles.levels import TileId
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
-from observatory.store.times import seconds_to_microseconds
+from observatory.store.times import from_seconds, seconds_to_microseconds
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action, Sample, Series, Span, WorkerSeen
 
@@ -64,6 +65,16 @@ def scope(cluster: Cluster, writer: Writer, start: float) -> Scope:
 def _state(connection: psycopg.Connection, scope: Scope, at: float) -> dict[str, Any]:
     with timeline.snapshot(connection):
         return state_at(connection, scope, seconds_to_microseconds(at))
+
+
+def test_a_run_is_as_long_as_its_window_though_its_cluster_ended_before_the_client_ended_it(
+    scope: Scope, start: float
+) -> None:
+    recorded = start + LENGTH + 1
+    scope.cluster.ended = from_seconds(recorded)
+    longer = replace(scope, start=scope.start - 20_000_000, stop=seconds_to_microseconds(recorded + 0.3))
+    info = cluster_info(longer)
+    assert (info["first"], info["ended"]) == pytest.approx((start - 20, recorded + 0.3), abs=1e-5)
 
 
 def test_the_state_at_the_start_uses_no_samples_from_before_it(

@@ -18,7 +18,7 @@ export const progress = {
   layers: [],
   help:
     "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are black. Done tasks are " +
-    "counted in the task stream; totals are from dask_scheduler_prefix_state_totals_total.",
+    "counted in the task stream, and where that has gaps, by dask_scheduler_prefix_state_totals_total, which also has the totals.",
   create: (element) => new BarList(element, "bars-progress", barsOf, "No task had run yet."),
 };
 

@@ -17,6 +17,7 @@ from observatory.wire.runs import (
     LONGEST_NAME,
     LONGEST_TAG,
     LONGEST_USER,
+    METADATA,
     OUTCOMES,
     RUNNING,
     clean_code,
@@ -51,8 +52,14 @@ class ClientRuns:
 
     def install(self) -> None:
         self.scheduler.handlers[HANDLER] = self.take
+        self.announce()
+
+    def announce(self) -> None:
+        """Lets clients know that there is a handler: Dask logs a traceback for a call of an unknown one."""
+        self.scheduler.set_metadata(keys=[METADATA], value=True)
 
     def uninstall(self) -> None:
+        self.scheduler.task_metadata.pop(METADATA, None)
         del self.scheduler.handlers[HANDLER]
 
     def take(

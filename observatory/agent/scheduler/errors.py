@@ -14,14 +14,19 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.worker.causes import TOPIC
 
 MAXIMUM_REMEMBERED = 100_000
 """Most tasks whose earlier workers are remembered."""
 MAXIMUM_TEXT = 100_000
+MOST_CAUSES = 100
 ERROR = 1
 UNFINISHED = {"waiting", "no-worker", "queued", "processing"}
 SHORTENED = re.compile(r"'Long error message', (?:<class '([^']+)'>, )?")
 """Start of the arguments of an exception whose message distributed.core.truncate_exception has cut."""
+NAME = re.compile(r"[^\s'\"<]([^'\"\n]{0,198}[^\s'\"])?")
+"""A type's name in a `repr`. It may have any characters, but those of a sentence are no name."""
+DESCRIBED = re.compile(r"<([^\W\d][\w.]*)[\s:(>]")
 MESSAGE = "task-erred"
 
 
@@ -39,6 +44,8 @@ class Errors:
         self._append = buffer.appender("error")
         self._workers: dict[Any, list[str]] = {}
         """Addresses that a task failed or died on so far, in order."""
+        self._causes: dict[tuple[str, str], str] = {}
+        """What led to the exceptions of the tasks (key, worker) whose failure is about to arrive."""
         self._erring: Any = None
         """While the scheduler handles a failed attempt: a list with the key of its task."""
         self._dependents = 0
@@ -62,6 +69,15 @@ class Errors:
             with contextlib.suppress(Exception):  # the scheduler goes on
                 self._attempted(key, before, message)
 
+    def caused(self, message: Mapping[str, Any]) -> None:
+        """A worker described what led to a task's exception (agent/worker/causes.py)."""
+        with contextlib.suppress(AttributeError):  # not in older versions of Dask
+            self.scheduler._broker.truncate(TOPIC)
+        if len(self._causes) >= MOST_CAUSES:
+            del self._causes[next(iter(self._causes))]
+        key, worker, causes = (_text(message.get(name)) for name in ("key", "worker", "causes"))
+        self._causes[key, worker] = causes
+
     def _attempt(self, key: Any) -> tuple[Any, str, int] | None:
         state = self.scheduler.tasks.get(key)
         return None if state is None else (state, state.state, state.retries)
@@ -81,6 +97,8 @@ class Errors:
         kind, text = split(text)
         outcome = "erred" if erred else "retried"
         trace = _text(message.get("traceback_text"))
+        if causes := self._causes.pop((str(key), worker), ""):
+            trace = _text(f"{causes}Traceback (most recent call last):\n{trace}")
         dependents = max(0, self._dependents - 1) if erred else 0
         left = max(0, task.retries)
         self._append((now, key, worker, outcome, kind, text, trace, left, json.dumps(workers), dependents))
@@ -131,10 +149,14 @@ def _unfinished_dependents(task: Any) -> int:
 
 
 def split(text: str) -> tuple[str, str]:
-    """Splits the `repr` of an exception, ValueError('no'), into (type, message); type "" if unknown."""
+    """Splits the `repr` of an exception, ValueError('no'), into (type, message); type "" if unknown.
+
+    A type may have any name. The `repr` of some is like <HTTPError 404: 'Not Found'>; that is their message.
+    """
     name, bracket, rest = text.partition("(")
-    if not bracket or not all(part.isidentifier() for part in name.split(".")):
-        return "", text
+    if not bracket or not NAME.fullmatch(name):
+        described = DESCRIBED.match(text)
+        return (described[1] if described is not None else ""), text
     message = rest.removesuffix(")")
     if (shortened := SHORTENED.match(message)) is not None:
         message = message[shortened.end() :]

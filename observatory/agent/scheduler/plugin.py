@@ -10,6 +10,7 @@ import contextlib
 import functools
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from time import time
 from typing import Any
 
@@ -20,6 +21,7 @@ from observatory.agent.configuration import Configuration, read_configuration
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.sender import ClusterInfo, Sender
 from observatory.agent.logs import Listener, handler
+from observatory.agent.naming import manager_name
 from observatory.agent.plugin_bundle import pack
 from observatory.agent.scheduler.client_runs import ClientRuns
 from observatory.agent.scheduler.errors import Errors
@@ -48,19 +50,24 @@ class SchedulerAgent(SchedulerPlugin):
     idempotent = True
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        """Reads the settings; does nothing else before `start`. Raises ConfigurationError."""
-        self.configuration: Configuration = read_configuration(**given)
+        """Reads the settings; does nothing else before `start`. Raises ConfigurationError.
+
+        Besides settings there may be `program`: the notebook or script that registers the agent.
+        """
+        settings = dict(given)
+        self.program = str(settings.pop("program", ""))
+        self.configuration: Configuration = read_configuration(**settings)
         self.scheduler: Any = None
         self.failures = 0
 
     async def start(self, scheduler: Scheduler) -> None:
-        """Starts recording. A starting scheduler calls this again for its plugins: that has no effect."""
+        """Starts recording. A starting scheduler calls this again, after it cleared its state."""
         if self.scheduler is not None:
+            self.client_runs.announce()
             return
         self.scheduler = scheduler
         self.since = time()
         configuration = self.configuration
-        name = configuration.name or scheduler.id
         self.buffer = buffer = Buffer()
         self._transition = buffer.appender("transition")
         self.spans = Spans(scheduler, buffer, _started(scheduler))
@@ -68,10 +75,12 @@ class SchedulerAgent(SchedulerPlugin):
         self.lifetimes = WorkerLifetimes(scheduler, buffer)
         self.events = Events(scheduler, buffer, self.errors, self.lifetimes)
         self.graphs = Graphs(scheduler, buffer, configuration.key_edges_limit)
-        self.sampler = Sampler(scheduler, buffer, configuration.sample_interval, self.spans.report)
+        self.sampler = Sampler(scheduler, buffer, configuration.sample_interval, self._report)
         self.worker_messages = WorkerMessages(scheduler, buffer)
-        self.client_runs = ClientRuns(scheduler, buffer)
-        cluster = ClusterInfo(scheduler.id, name, scheduler.address, _started(scheduler), self.since)
+        self.client_runs: ClientRuns = ClientRuns(scheduler, buffer)
+        cluster = ClusterInfo(
+            scheduler.id, self._cluster_name(), scheduler.address, _started(scheduler), self.since
+        )
         self.sender = Sender(configuration, cluster, buffer)
         self.listener = Listener(buffer.appender("log"), "scheduler", configuration.log_levels)
         handler.listen(self.listener)
@@ -84,7 +93,16 @@ class SchedulerAgent(SchedulerPlugin):
         self.sampler.start()
         self.sender.start()
         await self._register_plugins(configuration)
-        log.info("Observatory's agent reports to %s as %r", configuration.url, name)
+        log.info("Observatory's agent reports to %s as %r", configuration.url, cluster.name or scheduler.id)
+
+    def _report(self, now: float) -> None:
+        """Reports at each sampling what the hooks have counted."""
+        self.spans.report(now)
+        self.sender.cluster = replace(self.sender.cluster, name=self._cluster_name())
+
+    def _cluster_name(self) -> str:
+        """The configured name, else that of the cluster's manager, else of the program; "" without any."""
+        return self.configuration.name or manager_name(self.scheduler) or self.program
 
     async def _register_plugins(self, configuration: Configuration) -> None:
         """Installs the agent on every worker and nanny, including those that join later."""
@@ -139,6 +157,7 @@ class SchedulerAgent(SchedulerPlugin):
         self._guarded("remove_client", self.client_runs.client_left, client)
 
     def restart(self, scheduler: Scheduler) -> None:
+        self._guarded("restart", self.client_runs.announce)  # a restart clears the metadata
         self._guarded("restart", self.events.record, "restarted", "", "the cluster was restarted")
 
     def log_event(self, topic: str, msg: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import time
 from typing import Any
 
 from distributed import Scheduler
@@ -35,7 +36,7 @@ class WorkerMessages:
     def take(
         self, origin: str = "", number: int = 0, address: str = "", records: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Dask comm handler. Acknowledges the message, also when it was received before."""
+        """Dask comm handler. Acknowledges the message, also when it was received before, with our time."""
         if number > self._numbers.get(origin, 0):
             self._numbers.pop(origin, None)
             self._numbers[origin] = number
@@ -43,7 +44,7 @@ class WorkerMessages:
                 self._numbers.pop(next(iter(self._numbers)))
             for name, rows in (records or {}).items():
                 self._append(name, rows)
-        return {"status": "OK", "number": number}
+        return {"status": "OK", "number": number, "time": time()}
 
     def _append(self, name: str, rows: Any) -> None:
         kind = KINDS.get(name)

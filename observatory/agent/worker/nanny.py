@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -23,6 +25,9 @@ SAMPLING = 0.2
 SHARE = 0.02
 """A change of memory by this share of the limit is sampled at once."""
 GAUGE = int(MetricType.GAUGE)
+LATENCY = 1.0
+"""Seconds up to which a delay may be the latency of a call, not of the clocks."""
+ANSWER_TIMEOUT = 5.0
 
 
 class NannyAgent(NannyPlugin):
@@ -38,6 +43,11 @@ class NannyAgent(NannyPlugin):
         self.nanny = nanny
         self.address = nanny.worker_address or ""
         self.wal = WriteAheadLog()
+        self.delay: float | None = None
+        """Seconds that the scheduler's clock is ahead of ours; None until it is measured."""
+        self._early: list[tuple[str, tuple[Any, ...]]] = []
+        """Rows (kind, row) that wait for that."""
+        self._lock = threading.Lock()
         self.memory = 0
         self._last_sample: tuple[float, int] = (0.0, 0)
         self._process: psutil.Process | None = None
@@ -52,16 +62,44 @@ class NannyAgent(NannyPlugin):
         self._callback.start()
         self._measure()  # so that the process id is known even if the worker dies at once
         self.message_sender.start()
+        nanny.loop.add_callback(self._measure_delay)
 
     async def teardown(self, nanny: Any) -> None:
         self._callback.stop()
         nanny._on_worker_exit = self._on_worker_exit
         nanny.handlers.pop(FLUSH, None)
         handler.leave(self.listener)
+        self._set_delay(self.delay or 0.0)
         await self.message_sender.stop()
 
+    async def _measure_delay(self) -> None:
+        """Asks the scheduler for its time; Dask measures it for workers only."""
+        sent, delay = time.time(), 0.0
+        try:
+            call = self.nanny.scheduler.observatory_records()
+            answer = await asyncio.wait_for(call, ANSWER_TIMEOUT)
+            delay = answer["time"] - (sent + time.time()) / 2
+        except Exception:  # the scheduler is gone, busy, or has an older agent
+            pass
+        self._set_delay(delay if abs(delay) > LATENCY else 0.0)
+
+    def _set_delay(self, delay: float) -> None:
+        with self._lock:
+            self.delay = delay
+            for kind, row in self._early:
+                self.wal.append(kind, (row[0] + delay, *row[1:]))
+            self._early = []
+
+    def _append(self, kind: str, row: tuple[Any, ...]) -> None:
+        """Appends a row with our time as its first value. Any thread may call this."""
+        with self._lock:
+            if self.delay is None:
+                self._early.append((kind, row))
+            else:
+                self.wal.append(kind, (row[0] + self.delay, *row[1:]))
+
     def _logged(self, row: tuple[Any, ...]) -> None:
-        self.wal.append("log", row)
+        self._append("log", row)
         if row[3] >= URGENT:
             self.message_sender.send_soon()
 
@@ -85,7 +123,7 @@ class NannyAgent(NannyPlugin):
         if is_changed or now - last_time >= self.settings["sample_interval"]:
             self._last_sample = (now, self.memory)
             series = json.dumps(["observatory_worker_memory_bytes", {"type": "process"}, self.address, GAUGE])
-            self.wal.append("sample", (now, float(self.memory), series))
+            self._append("sample", (now, float(self.memory), series))
 
     async def _exited(self, exitcode: int | None) -> None:
         """Replaces Nanny._on_worker_exit, and calls it."""
@@ -102,7 +140,7 @@ class NannyAgent(NannyPlugin):
         pid = self._pid()
         if self.nanny.status.name == "running":
             detail = self._describe_exit(exitcode, pid)
-            self.wal.append("event", (time.time(), "worker-restarted", self.address, json.dumps(detail)))
+            self._append("event", (time.time(), "worker-restarted", self.address, json.dumps(detail)))
         path = path_for(self.nanny.address, pid)
         self.wal.add_messages(read_messages(path))
         path.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -12,6 +13,7 @@ from typing import Any
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from observatory.agent.logs import Listener, handler
+from observatory.agent.worker.causes import send_causes
 from observatory.agent.worker.disk import Disk
 from observatory.agent.worker.environment import describe
 from observatory.agent.worker.message_sender import MessageSender
@@ -61,6 +63,11 @@ class WorkerAgent(WorkerPlugin):
         handler.leave(self.listener)
         worker.handlers.pop(FLUSH, None)
         await self.message_sender.stop()
+
+    def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
+        if finish == "error":
+            with contextlib.suppress(Exception):  # never disturb the worker
+                send_causes(self.worker, key)
 
     def _on_scheduler_clock(self, time: float) -> float:
         return time + float(getattr(self.worker, "scheduler_delay", 0.0))

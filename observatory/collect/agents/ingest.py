@@ -101,16 +101,20 @@ def ingest(request: HttpRequest) -> HttpResponse:
 
 
 def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
+    cluster: Cluster | None = None
+    is_new = False
     try:
         with _decoding:
             head, blocks = _decode(read_body(request))
-        cluster = registry.cluster_of_agent(token.project, head)
+        cluster, is_new = registry.cluster_of_agent(token.project, head)
         batch, unreadable = batch_of(cluster.pk, head, blocks)
         committed, refused = _store(cluster, batch)
     except BodyError as error:
         _count_refusal(request, Reason.BATCH, str(error), token)
         return _refusal(error.status, str(error))
     except (BatchError, ValueError) as error:
+        if cluster is not None and is_new:
+            cluster.delete()  # nothing is stored of it
         _count_refusal(request, Reason.BATCH, str(error), token)
         return _refusal(422, str(error))
     except (DatabaseError, psycopg.OperationalError) as error:

@@ -16,9 +16,15 @@ from observatory.collect.collector.registry import is_unnamed
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.scheduler.clock import SchedulerClock
+from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.collect.scheduler.identity import Identity
 from observatory.collect.scheduler.identity_poller import IdentityPoller
-from observatory.store.ingest.resumption import known_series, open_workers, recorded_until
+from observatory.store.ingest.resumption import (
+    known_series,
+    open_workers,
+    recorded_errors,
+    recorded_until,
+)
 from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.records import Event
 
@@ -58,6 +64,8 @@ class ClusterTracker:
         """`ended` (seconds) and `end_reason` of the clusters that ended."""
         self.unsaved_ends: set[int] = set()
         """Clusters whose end is not in the database yet."""
+        self.erred: dict[int, ErredTaskCount] = {}
+        """By cluster. What is stored may lack counts that still wait in the outbox."""
         self.has_ended_others = False
         """Whether clusters that an earlier collector left open were ended."""
 
@@ -108,9 +116,8 @@ class ClusterTracker:
         await self._end_others(ANOTHER, keep=cluster.pk)
         series = await asyncio.to_thread(known_series, cluster.pk)
         self.outbox.open(cluster.pk)
-        observation = Observation(
-            cluster, fresh, self.outbox, self.clock, SeriesLimit(self.target.series_limit, series)
-        )
+        limit = SeriesLimit(self.target.series_limit, series)
+        observation = Observation(cluster, self.outbox, self.clock, limit, await self._erred(cluster))
         for address in await asyncio.to_thread(open_workers, cluster.pk):
             observation.membership.resume(address, self.clock.now())
         if cluster.ended is not None:
@@ -123,6 +130,12 @@ class ClusterTracker:
         self.confirmed = True
         self.observation = observation
         logger.info("%s: observes %s", self.target.url, cluster.scheduler_id)
+
+    async def _erred(self, cluster: Cluster) -> ErredTaskCount:
+        """The count of the cluster's erred tasks: continues that of this or an earlier collector."""
+        if cluster.pk not in self.erred:
+            self.erred[cluster.pk] = ErredTaskCount(await asyncio.to_thread(recorded_errors, cluster.pk))
+        return self.erred[cluster.pk]
 
     async def _record_gap(self, observation: Observation) -> None:
         """Records the time in which no collector observed the cluster, for whatever reason."""

@@ -21,9 +21,10 @@ from django.db import Error as DatabaseError
 
 from observatory.clusters.models import Target
 from observatory.collect.collector import registry
+from observatory.collect.collector.cancellation import raise_if_cancelled
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.counters import Counters
-from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.database import run_at_once, run_in_django_thread
 from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.lease import RENEWAL, Leases, enabled_targets
 from observatory.collect.collector.process_load import ProcessLoad
@@ -34,6 +35,9 @@ logger = logging.getLogger(__name__)
 
 TABLE_INTERVAL = 1.0
 """Seconds between two reads of the table of targets."""
+BALANCE_INTERVAL = 2.0
+"""Seconds between two checks of the fair share."""
+HEARTBEAT_INTERVAL = 2.0
 WORKER_REQUESTS = 256
 """Most concurrent requests to workers, of all targets together."""
 OPEN_FILES = 65_536
@@ -54,6 +58,8 @@ class Collector:
         self.watchers: dict[int, tuple[Watcher, asyncio.Task[None]]] = {}
         self.failed: dict[int, float] = {}
         """By target: when its watcher failed (monotonic)."""
+        self.alive = 1
+        """Live collectors, this one included."""
         self.stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -65,30 +71,30 @@ class Collector:
             slots = asyncio.Semaphore(WORKER_REQUESTS)
             load = ProcessLoad()
             self.shared = Shared(client, Claims(server), self.leases, self.counters, slots, load)
-            measuring = asyncio.create_task(load.run())
+            tasks = [load.run(), self._send_heartbeats(server), self._renew_leases()]
+            beside = [asyncio.create_task(task) for task in tasks]
             logger.info("collector %s started", self.id)
             try:
-                await self._run_loop(server)
+                await self._run_loop()
             finally:
-                measuring.cancel()
-                await self._finish(server)
+                # leases are renewed until the last records are written
+                await self._stop_watchers(set(self.watchers))
+                for task in beside:
+                    task.cancel()
+                await asyncio.wait(beside)
+                await self._release(server)
         await server.aclose()
 
-    async def _run_loop(self, server: redis.Redis) -> None:
-        """Renews leases, follows the table of targets and sends heartbeats until stopped."""
-        renewed = 0.0
-        alive = 1
+    async def _run_loop(self) -> None:
+        """Takes leases and follows the table of targets until stopped."""
+        balanced = -math.inf
         while not self.stopping.is_set():
-            is_due = time.monotonic() - renewed > RENEWAL
-            if is_due:
-                renewed = time.monotonic()
-                alive = await self._heartbeat(server)
             try:
-                if is_due:
-                    await self._stop_watchers(await run_in_django_thread(self.leases.renew))
+                if time.monotonic() - balanced > BALANCE_INTERVAL:
+                    balanced = time.monotonic()
                     await run_in_django_thread(registry.end_abandoned)
-                    await self._give_up_excess(alive)
-                await run_in_django_thread(self.leases.take, await self._fair_share(alive))
+                    await self._give_up_excess()
+                await run_in_django_thread(self.leases.take, await self._fair_share())
                 await self._follow_table()
             except (DatabaseError, psycopg.OperationalError) as error:
                 logger.warning("the database is unavailable: %s", str(error).strip()[:200])
@@ -98,12 +104,30 @@ class Collector:
             except TimeoutError:
                 continue
 
-    async def _fair_share(self, collectors: int) -> int:
-        return math.ceil(await run_in_django_thread(enabled_targets) / max(1, collectors))
+    async def _renew_leases(self) -> None:
+        """Renews the leases until cancelled, whatever the watchers wait for."""
+        while True:
+            try:
+                await run_at_once(self.leases.renew)
+            except DatabaseError as error:
+                logger.warning("cannot renew the leases: %s", str(error).strip()[:200])
+            await asyncio.sleep(RENEWAL)
 
-    async def _give_up_excess(self, collectors: int) -> None:
+    async def _send_heartbeats(self, server: redis.Redis) -> None:
+        """Sends heartbeats and counts the live collectors until cancelled."""
+        while True:
+            self.alive = await self._heartbeat(server)
+            raise_if_cancelled()
+            await asyncio.sleep(HEARTBEAT_INTERVAL)
+
+    async def _fair_share(self) -> int:
+        return math.ceil(await run_in_django_thread(enabled_targets) / self.alive)
+
+    async def _give_up_excess(self) -> None:
         """Releases one target over the fair share, so that a new collector can take it."""
-        if collectors > 1 and len(self.leases.held) > await self._fair_share(collectors):
+        # after a takeover the heartbeat of the collector that died may still be there
+        is_settled = time.monotonic() - self.leases.took_over > HEARTBEAT_LIFETIME + HEARTBEAT_INTERVAL
+        if is_settled and len(self.leases.held) > await self._fair_share():
             released = max(self.leases.held)
             await self._stop_watchers({released})
             await run_in_django_thread(self.leases.release, {released})
@@ -159,9 +183,8 @@ class Collector:
             **self.counters.as_json(),
         }
 
-    async def _finish(self, server: redis.Redis) -> None:
-        """Stores what is left and releases the leases."""
-        await self._stop_watchers(set(self.watchers))
+    async def _release(self, server: redis.Redis) -> None:
+        """Releases the leases, so that other collectors take over at once."""
         try:
             await run_in_django_thread(self.leases.release, set(self.leases.held))
             await server.delete(f"{HEARTBEAT}{self.id}")

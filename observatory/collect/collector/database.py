@@ -13,15 +13,23 @@ R = TypeVar("R")
 
 
 async def run_in_django_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Calls function(…) in Django's thread, then returns its connection to the pool.
+    """Calls function(…) in Django's thread, one call at a time, then returns its connection to the pool.
 
     Raises django.db.Error.
     """
+    return await sync_to_async(_and_return_connection(function))(*args, **kwargs)
 
-    def call() -> R:
+
+async def run_at_once(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Calls function(…) as run_in_django_thread does, but without waiting for other calls to end."""
+    return await sync_to_async(_and_return_connection(function), thread_sensitive=False)(*args, **kwargs)
+
+
+def _and_return_connection(function: Callable[P, R]) -> Callable[P, R]:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         finally:
             close_old_connections()
 
-    return await sync_to_async(call)()
+    return call

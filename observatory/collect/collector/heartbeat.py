@@ -4,5 +4,5 @@ from __future__ import annotations
 
 HEARTBEAT = "observatory:collector:"
 """Prefix of the keys; the collector's id follows."""
-HEARTBEAT_LIFETIME = 15
-"""Seconds."""
+HEARTBEAT_LIFETIME = 8
+"""Seconds. A collector is forgotten when its leases expire."""

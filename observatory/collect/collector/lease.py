@@ -1,12 +1,13 @@
 """Leases: which collector observes which target. Times are on the database's clock.
 
 A lease is taken, renewed and released by a single conditional UPDATE, which decides races. It lasts DURATION
-seconds, so that another collector takes over within 15 s after one died. A collector that cannot renew in
+seconds; then another collector takes over (docs/running.md says how soon). A collector that cannot renew in
 time stops writing by its own monotonic clock, before another can take the lease.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from datetime import timedelta
@@ -16,50 +17,59 @@ from django.db.models.functions import Now
 
 from observatory.clusters.models import Target
 
-DURATION = 10.0
-RENEWAL = 3.0
+DURATION = 8.0
+RENEWAL = 2.0
 
-FREE = Q(lease_holder="") | Q(lease_expires=None) | Q(lease_expires__lt=Now())
+FREE = Q(lease_holder="") | Q(lease_expires=None)
+EXPIRED = ~FREE & Q(lease_expires__lt=Now())
+"""The collector that held the lease died, or does not reach the database."""
 EXPIRY = Now() + timedelta(seconds=DURATION)
 
 
 class Leases:
-    """The leases of one collector. Not thread-safe."""
+    """The leases of one collector. `renew` may run in another thread than the rest."""
 
     def __init__(self, holder: str) -> None:
         self.holder = holder
         self.held: set[int] = set()
         self.renewed = -DURATION
         """Start of the last successful renewal (monotonic)."""
+        self.took_over = -math.inf
+        """When expired leases were taken last (monotonic)."""
 
     def is_valid(self, target: int) -> bool:
         """Whether this collector may write records of the target now."""
         return target in self.held and time.monotonic() < self.renewed + DURATION
 
     def take(self, most: int) -> set[int]:
-        """Takes free targets until `most` are held. Returns the targets taken."""
-        wanted = most - len(self.held)
-        if wanted <= 0:
-            return set()
+        """Takes all expired leases, then free ones until `most` are held. Returns the targets taken."""
         if not self.held:
             self.renewed = time.monotonic()
-        free = Target.objects.filter(FREE, enabled=True).exclude(pk__in=self.held)
-        taken = {target for target in free.values_list("pk", flat=True)[:wanted] if self._take_one(target)}
+        taken = self._take(EXPIRED)
+        if taken:
+            self.took_over = time.monotonic()
+        return taken | self._take(FREE, most)
+
+    def _take(self, is_available: Q, most: int | None = None) -> set[int]:
+        """Takes available targets, until `most` are held if that is given."""
+        available = Target.objects.filter(is_available, enabled=True).exclude(pk__in=self.held)
+        wanted = None if most is None else max(0, most - len(self.held))
+        taken = set()
+        for target in list(available.values_list("pk", flat=True)[:wanted]):
+            one = Target.objects.filter(is_available, pk=target, enabled=True)
+            if one.update(lease_holder=self.holder, lease_expires=EXPIRY):
+                taken.add(target)
         self.held |= taken
         return taken
-
-    def _take_one(self, target: int) -> bool:
-        taken = Target.objects.filter(FREE, pk=target, enabled=True)
-        return taken.update(lease_holder=self.holder, lease_expires=EXPIRY) == 1
 
     def renew(self) -> set[int]:
         """Renews all leases. Returns the lost targets: taken by another collector, disabled or deleted."""
         started = time.monotonic()
-        mine = Target.objects.filter(pk__in=self.held, lease_holder=self.holder)
-        mine.filter(enabled=True).update(lease_expires=EXPIRY)
-        kept = set(mine.filter(enabled=True).values_list("pk", flat=True))
-        lost = self.held - kept
-        self.held = kept
+        held = set(self.held)
+        mine = Target.objects.filter(pk__in=held, lease_holder=self.holder, enabled=True)
+        mine.update(lease_expires=EXPIRY)
+        lost = held - set(mine.values_list("pk", flat=True))
+        self.held -= lost
         self.renewed = started
         return lost
 

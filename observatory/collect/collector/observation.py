@@ -46,7 +46,12 @@ class Observation:
     """One cluster while it is observed. Times are on the scheduler's clock unless called monotonic."""
 
     def __init__(
-        self, cluster: Cluster, fresh: bool, outbox: Outbox, clock: SchedulerClock, limit: SeriesLimit
+        self,
+        cluster: Cluster,
+        outbox: Outbox,
+        clock: SchedulerClock,
+        limit: SeriesLimit,
+        erred: ErredTaskCount,
     ) -> None:
         self.cluster = cluster
         self.outbox = outbox
@@ -55,7 +60,7 @@ class Observation:
         self.membership = Membership(self._member)
         self.heartbeats = Heartbeats(self.sample)
         self.stolen_stream = StolenStreamDetector()
-        self.erred = ErredTaskCount(fresh)
+        self.erred = erred
         self.parsers: dict[str, Parser] = {}
         self.suspicious: float | None = None
         self.process_start: float | None = None

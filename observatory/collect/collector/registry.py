@@ -47,11 +47,17 @@ def _assign_target(cluster: Cluster, target: Target) -> None:
         cluster.target = target
 
 
-def cluster_of_agent(project: Project, head: Head) -> Cluster:
-    """The cluster that an agent reports; it may already exist under a provisional id."""
+def cluster_of_agent(project: Project, head: Head) -> tuple[Cluster, bool]:
+    """The cluster that an agent reports, and whether it was created.
+
+    It may already exist under a provisional id, or unnamed: the agent may learn its name later.
+    """
     scheduler_id = head.scheduler_id[:200]
     if (known := Cluster.objects.filter(project=project, scheduler_id=scheduler_id).first()) is not None:
-        return known
+        if _name_of(head) and known.name == _default_name(head):
+            known.name = _name_of(head)
+            known.save(update_fields=["name"])
+        return known, False
     unnamed = Cluster.objects.filter(
         project=project,
         ended=None,
@@ -62,18 +68,27 @@ def cluster_of_agent(project: Project, head: Head) -> Cluster:
     if (scraped := unnamed.order_by("-started").first()) is not None:
         scraped.scheduler_id = scheduler_id
         scraped.save(update_fields=["scheduler_id"])
-        return scraped
-    cluster, _ = Cluster.objects.get_or_create(
+        return scraped, False
+    return Cluster.objects.get_or_create(
         project=project,
         scheduler_id=scheduler_id,
         defaults={
-            "name": head.name[:100] or head.scheduler_id[:100],
+            "name": _name_of(head) or _default_name(head),
             "address": head.address,
             "started": from_seconds(head.started),
             "last_seen": from_seconds(head.since),
         },
     )
-    return cluster
+
+
+def _name_of(head: Head) -> str:
+    """The cluster's name; "" if the agent does not know any. Older agents send the scheduler's id then."""
+    return "" if head.name == head.scheduler_id else head.name[:100]
+
+
+def _default_name(head: Head) -> str:
+    """Of a cluster without a name: when it began."""
+    return f"cluster of {from_seconds(head.started):%H:%M}"
 
 
 def update_from_agent(cluster: Cluster, newest: float, is_last: bool) -> None:

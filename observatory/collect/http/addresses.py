@@ -15,28 +15,11 @@ from urllib.parse import urlsplit, urlunsplit
 from django.core.exceptions import ValidationError
 
 from observatory.clusters.addresses import clean_target_url
+from observatory.clusters.ip_addresses import IPAddress, is_reserved, parse_ip
 
 HOST_NAME = re.compile(
     r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_][A-Za-z0-9_-]{0,62})*\.?"
 )
-
-METADATA = frozenset(
-    map(
-        ipaddress.ip_address,
-        (
-            "169.254.169.254",  # most clouds
-            "169.254.170.2",  # Amazon ECS
-            "169.254.170.23",  # Amazon EKS
-            "fd00:ec2::254",
-            "fd00:ec2::23",
-            "100.100.100.200",  # Alibaba Cloud
-            "168.63.129.16",  # Azure
-        ),
-    )
-)
-"""Addresses of clouds' metadata services, which give credentials to any process inside."""
-
-IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class AddressError(ValueError):
@@ -76,22 +59,6 @@ def worker_metrics_url(target: str, host: str, port: int, is_local: bool) -> str
         raise AddressError(f"the worker's host {host[:60]!r} is not an address of another machine")
     name = f"[{address}]" if isinstance(address, ipaddress.IPv6Address) else host
     return f"{urlsplit(target).scheme}://{name}:{port}/metrics"
-
-
-def parse_ip(text: str) -> IPAddress:
-    """Parses an IP address, without its zone. Raises ValueError for a host name."""
-    return ipaddress.ip_address(text.strip("[]").split("%")[0])
-
-
-def is_reserved(address: IPAddress) -> bool:
-    """Whether an address is loopback, link-local, multicast or unspecified."""
-    mapped = getattr(address, "ipv4_mapped", None) or address
-    return bool(mapped.is_loopback or mapped.is_link_local or mapped.is_multicast or mapped.is_unspecified)
-
-
-def is_metadata(address: IPAddress) -> bool:
-    """Whether an address is that of a cloud's metadata service, which must never be requested."""
-    return (getattr(address, "ipv4_mapped", None) or address) in METADATA
 
 
 def is_local(target: str) -> bool:

@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
-from observatory.collect.http.addresses import is_metadata, is_reserved, parse_ip
+from observatory.clusters.ip_addresses import is_metadata, is_reserved, parse_ip
 
 IDENTITY_LIMIT = 64 * 2**20
 METRICS_LIMIT = 32 * 2**20

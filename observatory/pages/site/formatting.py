@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 from django import template
@@ -25,9 +26,10 @@ def percent_of(part: float, whole: float) -> str:
 
 
 @register.simple_tag
-def elapsed(start: datetime, stop: datetime) -> str:
-    """The duration between two times."""
-    return formatting.format_duration((stop - start).total_seconds())
+def elapsed(start: datetime, stop: datetime, whole: bool = False) -> str:
+    """The duration between two times; `whole`: its whole seconds, as a timeline shows one that goes on."""
+    seconds = (stop - start).total_seconds()
+    return formatting.format_duration(math.floor(seconds) if whole else seconds)
 
 
 @register.filter

@@ -12,6 +12,7 @@ import numpy as np
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.events import event_block, redact_event
 from observatory.store.ingest.extent_update import SETTLING
+from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.blocks import Block, Column, decode, encode
 
 
@@ -22,17 +23,22 @@ def clip_tile(packed: bytes, scope: Scope) -> bytes:
 
 
 def clip_extent(meta: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
-    """Return the meta of a window's `extent` block, without the counts, which aren't known for a window."""
+    """Return the meta of a window's `extent` block, without the counts, which aren't known for a window.
+
+    Its first time and its end are those of the window, also where nothing was recorded at its edges: a run is
+    as long on its page as in lists.
+    """
     start, stop = scope.start / 1e6, scope.stop / 1e6
+    end = meta["ended"] if scope.stop == MAXIMUM_TIME else stop
     is_over = meta["last"] >= stop or meta["ended"] is not None or meta["committed"] >= stop
     return {
-        "first": max(meta["first"], start),
+        "first": start or meta["first"],
         "last": min(max(meta["last"], start), stop),
         # later than the window, so that the page treats its tiles as closed
         "committed": min(meta["committed"], stop + SETTLING),
         "version": meta["version"],
         "sequence": meta["sequence"],
-        "ended": min(stop, meta["ended"] or stop) if is_over else None,
+        "ended": end if is_over else None,
         "end_reason": "",
         "stream": "unknown",
     }

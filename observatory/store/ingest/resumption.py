@@ -37,3 +37,10 @@ def recorded_until(cluster: int) -> float:
     with connect() as connection:
         extent = read_extent(connection, cluster)
         return extent.committed if extent is not None else 0.0
+
+
+def recorded_errors(cluster: int) -> int:
+    """The number of erred tasks that are stored. Raises psycopg.OperationalError."""
+    with connect() as connection:
+        extent = read_extent(connection, cluster)
+        return extent.errors if extent is not None else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, LiteralString
@@ -13,6 +13,8 @@ from observatory.store.maintenance.keyframes import PROGRESS, progress_parameter
 from observatory.store.times import from_microseconds
 from observatory.wire.records import Action
 
+LONGEST_CLUSTER = 365 * 86_400.0
+"""seconds"""
 PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
 
 
@@ -142,6 +144,23 @@ def last_samples(
         "oldest": _oldest(at, max_age, since),
     }
     return [LastSample(*row) for row in connection.execute(query, progress_parameters).fetchall()]
+
+
+def prefix_counts(connection: psycopg.Connection, cluster: int, at: int) -> dict[str, dict[str, int]]:
+    """Return how often tasks had entered each state until `at` (microseconds), by prefix and state."""
+    counts: dict[str, dict[str, int]] = {}
+    for sample in last_samples(connection, cluster, (PREFIX_TOTALS,), at, LONGEST_CLUSTER):
+        prefix, state = sample.labels.get("task_prefix_name", ""), sample.labels.get("state", "")
+        counts.setdefault(prefix, {})[state] = int(sample.value)
+    return counts
+
+
+def finished(counts: Mapping[str, int]) -> int:
+    """Return how many tasks of a prefix finished, of its counts by state.
+
+    Data that a client scattered is in memory, too, but has never waited.
+    """
+    return min(counts.get("memory", 0), counts.get("waiting", 0))
 
 
 def _oldest(at: int, max_age: float, since: int) -> datetime:

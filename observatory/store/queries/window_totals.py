@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
 
+from observatory.store.queries.state import finished, prefix_counts
+from observatory.store.times import to_microseconds
+from observatory.wire.event_kinds import EVENT_KINDS
 from observatory.wire.records import Action
 
 MEMORY = "observatory_worker_memory_bytes"
+GAPS = tuple(kind.name for kind in EVENT_KINDS.values() if kind.opens or kind.closes)
+"""kinds of the events at gaps"""
+LONGEST_GAP = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +24,7 @@ class WindowTotals:
     """Seconds are summed over lanes with spans clipped to the window; memory is summed over workers."""
 
     tasks: int
-    """compute spans that stopped in the window"""
+    """compute spans that stopped in the window; if it has gaps, the scheduler's count where it is more"""
     errors: int
     """tasks that erred finally, as far as the sources reported them"""
     seconds: dict[str, float]
@@ -55,8 +61,9 @@ def window_totals(
              AND (ended IS NULL OR ended > %(start)s)""",
         window,
     ).fetchone() or (0, 0, 0.0)
+    tasks = by_action.get(Action.COMPUTE, (0, 0.0, 0))[0]
     return WindowTotals(
-        tasks=by_action.get(Action.COMPUTE, (0, 0.0, 0))[0],
+        tasks=max(tasks, _counted_tasks(connection, window)) if _has_gap(connection, window) else tasks,
         errors=_errors(connection, window),
         seconds={action.label: seconds for action, (_, seconds, _) in by_action.items()},
         transferred=by_action.get(Action.TRANSFER, (0, 0.0, 0))[2],
@@ -64,6 +71,31 @@ def window_totals(
         threads=threads,
         lane_seconds=lane_seconds,
         peak_memory=_peak_memory(connection, window),
+    )
+
+
+def _has_gap(connection: psycopg.Connection, window: dict[str, Any]) -> bool:
+    """Return whether a gap in the recording overlaps the window, or an event in it begins or ends one."""
+    row = connection.execute(
+        """SELECT EXISTS (
+               SELECT FROM event
+               WHERE cluster_id = %(cluster)s AND kind = ANY(%(gaps)s)
+                 AND time < %(stop)s AND time > %(start)s - %(longest)s
+                 AND greatest(time, CASE WHEN jsonb_typeof(detail->'last') = 'number'
+                     THEN to_timestamp(least((detail->>'last')::numeric, 1e10)::float8) END) > %(start)s)""",
+        {**window, "gaps": list(GAPS), "longest": LONGEST_GAP},
+    ).fetchone()
+    return bool(row and row[0])
+
+
+def _counted_tasks(connection: psycopg.Connection, window: dict[str, Any]) -> int:
+    """Return how many tasks the scheduler counted as finished in the window."""
+    before, after = (
+        prefix_counts(connection, window["cluster"], to_microseconds(window[edge]))
+        for edge in ("start", "stop")
+    )
+    return sum(
+        max(0, finished(counts) - finished(before.get(prefix, {}))) for prefix, counts in after.items()
     )
 
 

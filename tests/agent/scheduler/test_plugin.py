@@ -54,6 +54,16 @@ def fail(number: int) -> None:
     raise KeyError(f"no {number}")
 
 
+def fail_because_of_another(number: int) -> None:
+    try:
+        try:
+            fail(number)
+        except KeyError:
+            raise ValueError("second")  # noqa: B904
+    except ValueError as error:
+        raise RuntimeError("third") from error
+
+
 def fail_after(seconds: float) -> None:
     time.sleep(seconds)
     raise KeyError("no 2")
@@ -96,6 +106,26 @@ def test_each_attempt_of_a_failing_task_is_recorded_with_its_traceback(
     assert set(errors[-1]["workers"]) <= set(client.scheduler_info()["workers"])
     spans = eventually(lambda: [row for row in received.rows["span"] if row["key"] == future.key])
     assert [span["status"] for span in spans] == [1, 1, 1]
+
+
+def test_the_exceptions_that_led_to_another_are_in_its_traceback_as_python_prints_them(
+    client: Client, received: FakeServer
+) -> None:
+    wait(client.submit(fail_because_of_another, 3, pure=False))
+    [error] = eventually(lambda: received.rows["error"])
+    trace = error["traceback"]
+    found = [
+        "KeyError: 'no 3'\n",
+        "During handling of the above exception",
+        "ValueError: second\n",
+        "The above exception was the direct cause",
+        "in fail_because_of_another",
+    ]
+    places = [trace.rindex(text) for text in found]
+    assert places == sorted(places)
+    assert trace.count("Traceback (most recent call last)") == 3
+    assert (error["exception_type"], error["message"]) == ("RuntimeError", "third")
+    assert not any("causes" in row["detail"] for row in received.rows["event"])
 
 
 def test_tasks_that_fail_because_of_another_are_counted_not_recorded_as_errors(

@@ -17,6 +17,7 @@ import pytest
 from distributed import Client, LocalCluster, wait
 
 import observatory.agent
+from observatory.agent.scheduler import worker_messages
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 
@@ -123,6 +124,22 @@ def test_a_starting_process_is_not_sampled_under_the_address_of_the_dead_one(tmp
         )
         eventually(lambda: memory_samples(received, *replaced))
         assert [time for time in memory_samples(received, address) if time > exit["time"]] == []
+
+
+def test_all_records_of_a_nanny_are_on_the_schedulers_clock(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour = 3600.0
+    monkeypatch.setattr(worker_messages, "time", lambda: time.time() + hour)
+    began = time.time()
+    with fake_server() as received:
+        observatory.agent.register(client, url=received.url, token=TOKEN, flush_interval="100ms")
+        logging.getLogger("distributed.nanny").warning("number 1")
+        [log] = eventually(lambda: [row for row in received.rows["log"] if row["message"] == "number 1"])
+        assert (log["role"], log["time"] - began) == ("nanny", pytest.approx(hour, abs=30))
+        [address, _] = client.scheduler_info()["workers"]
+        eventually(lambda: [time for time in memory_samples(received, address) if time > began + hour - 30])
+        observatory.agent.unregister(client)
 
 
 def memory_samples(received: FakeServer, address: str) -> list[float]:

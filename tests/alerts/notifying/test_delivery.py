@@ -119,7 +119,7 @@ def test_a_failed_message_is_retried_until_it_succeeds(
     deliver_to(channel.pk, at)
     delivery = Delivery.objects.get()
     assert (delivery.state, delivery.attempts) == ("due", 1)
-    assert delivery.last_error == "It answered 500: out of order"
+    assert delivery.last_error == "It answered 500 Internal Server Error."
     assert delivery.due > at + 3 * SECOND
 
     # its end doesn't overtake it

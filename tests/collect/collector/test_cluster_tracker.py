@@ -7,11 +7,15 @@ import signal
 import time
 
 import pytest
+from distributed import Client
 from django.utils import timezone
 
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.registry import end_abandoned
+from observatory.replay.scope import Scope
+from observatory.replay.state import state_at
+from observatory.store.connection import connect
 from tests.collect.dask_processes import scheduler
 from tests.collect.observer import event_kinds, eventually, make_target, observed, read, watching
 
@@ -163,6 +167,29 @@ async def test_a_time_without_a_collector_is_recorded_as_a_gap_from_the_last_sto
             assert last > resumed - 0.5
             stored = "SELECT 1 FROM sample WHERE time > to_timestamp(%s) AND time < to_timestamp(%s)"
             assert await read(stored, first + 1, resumed - 0.5) == []
+
+
+async def test_tasks_of_a_time_without_a_collector_are_counted_when_it_is_observed_again() -> None:
+    def work(client: Client) -> None:
+        client.gather(client.map(lambda x: x + 1, range(20), key="inc"))
+        client.gather(client.map(lambda x: 1 / 0, range(3), key="fail"), errors="skip")
+
+    with scheduler(workers=1) as dask, dask.client() as client:
+        async with observed(dask.url):
+            await eventually(lambda: read("SELECT 1 FROM worker"))
+        await asyncio.to_thread(work, client)
+        target = await run_in_django_thread(lambda: Cluster.objects.get().target)
+        async with watching(target):
+            await eventually(lambda: read("SELECT 1 FROM extent WHERE errors = 3"))
+            await eventually(lambda: run_in_django_thread(progress_is, {"inc": (20, 0), "fail": (0, 3)}))
+            assert await read("SELECT 1 FROM span") == []
+
+
+def progress_is(expected: dict[str, tuple[int, int]]) -> bool:
+    """Whether the page shows so many tasks of each prefix as done and as erred."""
+    with connect() as connection:
+        state = state_at(connection, Scope(Cluster.objects.get()), round(time.time() * 1e6))
+    return {row["name"]: (row["done"], row["erred"]) for row in state["progress"]} == expected
 
 
 async def unobserved() -> tuple[float, float] | None:

@@ -5,23 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
 import redis
 from django.conf import settings
+from django.db import connection
 from django.db.models.functions import Now
 
 from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector.collector import HEARTBEAT_INTERVAL, TABLE_INTERVAL
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.heartbeat import HEARTBEAT
-from observatory.collect.collector.lease import Leases
+from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
+from observatory.collect.collector.lease import DURATION, RENEWAL, Leases
 from observatory.store.connection import parameters
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import eventually, make_target, read
@@ -91,9 +97,9 @@ def test_a_collector_that_cannot_renew_stops_writing_before_another_may_start() 
     target = make_target("http://127.0.0.1:1")
     leases = Leases("first")
     leases.take(10)
-    leases.renewed -= 9.9
+    leases.renewed -= DURATION / 2
     assert leases.is_valid(target.pk)
-    time.sleep(0.15)
+    leases.renewed -= DURATION / 2
     assert not leases.is_valid(target.pk)
 
 
@@ -106,7 +112,45 @@ def test_a_disabled_target_is_given_up() -> None:
     assert Leases("second").take(10) == set()
 
 
-async def test_another_collector_takes_over_within_15_s_from_one_that_is_killed() -> None:
+def test_a_lease_that_is_taken_while_others_are_renewed_is_kept() -> None:
+    first, second = make_target("http://127.0.0.1:1"), make_target("http://127.0.0.1:2")
+    leases = Leases("first")
+    assert leases.take(1) == {first.pk}
+
+    def take(execute: Any, *statement: Any) -> Any:
+        if first.pk in leases.held and second.pk not in leases.held:
+            leases.held.add(second.pk)
+            Target.objects.filter(pk=second.pk).update(lease_holder="first")
+        return execute(*statement)
+
+    with connection.execute_wrapper(take):
+        assert leases.renew() == set()
+    assert leases.held == {first.pk, second.pk}
+
+
+def test_expired_leases_are_taken_at_once_and_free_targets_up_to_the_fair_share() -> None:
+    """The heartbeat of a collector that died counts for some more seconds, and makes the share too small."""
+    targets = [make_target(f"http://127.0.0.1:{port}") for port in (1, 2, 3, 4)]
+    dead, alive = Leases("dead"), Leases("alive")
+    assert len(dead.take(2)) == 2
+    assert len(alive.take(1)) == 1
+    assert alive.take(1) == set()
+    Target.objects.filter(lease_holder="dead").update(lease_expires=Now() - timedelta(seconds=1))
+    assert alive.take(1) == dead.held
+    assert len(alive.take(4)) == 1
+    assert alive.held == {target.pk for target in targets}
+
+
+def test_the_intervals_of_a_takeover_add_up_to_what_the_documentation_promises() -> None:
+    promised = re.search(r"is replaced within (\d+) s", Path("docs/running.md").read_text())
+    assert promised is not None
+    start = 2 * Target().identity_interval
+    assert DURATION + TABLE_INTERVAL + start < int(promised[1])
+    assert 3 * RENEWAL < DURATION, "two renewals in a row may fail"
+    assert 3 * HEARTBEAT_INTERVAL < HEARTBEAT_LIFETIME <= DURATION
+
+
+async def test_another_collector_takes_over_from_one_that_is_killed() -> None:
     def work(dask: Scheduler) -> None:
         with dask.client() as client:
             client.gather(client.map(lambda x: x, range(20), pure=False))
@@ -122,10 +166,8 @@ async def test_another_collector_takes_over_within_15_s_from_one_that_is_killed(
                 victim_pid = int(victim.split(":")[1])
                 survivor = second if victim_pid == first.pid else first
                 os.kill(victim_pid, signal.SIGKILL)
-                killed = time.monotonic()
-                await eventually(lambda: taken_over(victim), 15)
-                await eventually(lambda: samples_since(time.time()), 15)
-                assert time.monotonic() - killed < 15
+                await eventually(lambda: taken_over(victim), 60)
+                await eventually(lambda: samples_since(time.time()), 60)
                 await asyncio.to_thread(work, dask)
                 await eventually(lambda: read("SELECT 1 FROM span WHERE action = 0 HAVING count(*) >= 20"))
                 assert await run_in_django_thread(Cluster.objects.count) == 1

@@ -135,17 +135,24 @@ async def test_erred_tasks_are_counted_although_the_event_stream_lacks_them() ->
 
 
 def test_two_sources_of_erred_tasks_are_not_added_up() -> None:
-    erred = ErredTaskCount(fresh=True)
+    erred = ErredTaskCount()
     assert erred.add_count(3) == 3
     assert erred.add_transitions(5) == 2
     assert erred.add_count(5) == 0
     assert erred.add_count(0) == 0
     assert erred.add_transitions(5) == 0
     assert erred.add_transitions(6) == 1
-    known = ErredTaskCount(fresh=False)
-    assert known.add_count(10) == 0
-    assert known.add_transitions(100) == 0
-    assert known.add_transitions(101) == 1
+
+
+def test_tasks_that_erred_while_nobody_counted_are_reported_afterwards() -> None:
+    erred = ErredTaskCount(reported=112)
+    assert erred.add_count(120) == 8, "so many are in the state erred"
+    assert erred.add_transitions(140) == 20
+    assert erred.add_transitions(141) == 1
+    restarted = ErredTaskCount(reported=112)
+    assert restarted.add_count(3) == 0
+    assert restarted.add_transitions(3) == 0, "the scheduler's counts began anew"
+    assert restarted.add_transitions(5) == 2
 
 
 async def test_a_scheduler_too_busy_to_give_its_id_is_observed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from logging import DEBUG
 from typing import Any
@@ -15,14 +16,28 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from observatory.alerts.models import Severity
+from observatory.alerts.notifying.apprise_services import (
+    MARKDOWN,
+    host_of,
+    is_known,
+    refused_parameters,
+    scheme_of,
+)
 from observatory.alerts.notifying.channel_kind import ChannelKind
 from observatory.alerts.notifying.errors import SendError, scrub
 from observatory.alerts.notifying.message import Message
+from observatory.alerts.notifying.receiver_addresses import check_host
 
 TIMEOUT = 30.0
 """seconds, for all requests of one message"""
 MAX_LISTED = 20
 """alerts of one message; further ones are counted"""
+TEMPLATES = {True: "alerts/message.html", False: "alerts/message.txt"}
+"""by whether it is an e-mail"""
+MENTION = re.compile(r"(?<=@)(?=[\w!&])|(?<=<)(?=[!@#&:]|\w+:)")
+"""where @everyone, <!channel>, <@id> and <url|text> are broken by a space without width"""
+MARKUP = re.compile(r"([\\`*_~|\[\]<>#])")
+LINK = re.compile(r"https?://\S+\Z")
 MAX_FORMS = 3
 """forms of a service's address that an error message shows"""
 REASON = "Socket Exception: "
@@ -44,8 +59,12 @@ class Apprise(ChannelKind):
         scheme = scheme.lower()
         if not separator:
             raise ValidationError(f"The address has no scheme. Examples: {self.examples}.")
-        if service_of(text) is not None:
-            return text
+        if names := refused_parameters(text):
+            raise ValidationError(f"The parameter “{names[0][:30]}” isn't supported in an address.")
+        if (service := service_of(text)) is not None:
+            if is_known(scheme_of(service)):
+                return text
+            raise ValidationError(f"The service {service.service_name} isn't supported.")
         if scheme in ("http", "https"):
             raise ValidationError(
                 "Apprise knows no service with this address. If it is a webhook, choose that kind. "
@@ -65,14 +84,21 @@ class Apprise(ChannelKind):
         service = service_of(address)
         if service is None:
             raise SendError("Apprise can't read the address. Enter it again.")
+        scheme = scheme_of(service)
+        if refused_parameters(address) or not is_known(scheme):
+            raise SendError("The service or a parameter of the address isn't supported. Enter it again.")
+        if (host := host_of(service)) is not None:
+            check_host(host)
         is_mail = isinstance(service, NotifyEmail)
         client = apprise.Apprise(asset=service.asset)
         client.add(service)
+        is_markdown = scheme in MARKDOWN or service.notify_format == apprise.NotifyFormat.MARKDOWN
+        title, body = message.title, render_to_string(TEMPLATES[is_mail], _context(message)).strip()
+        if not is_mail:
+            title, body = (plain_text(text, is_markdown) for text in (title, body))
         result = client.notify(
-            title=message.title,
-            body=render_to_string(
-                f"alerts/message.{'html' if is_mail else 'txt'}", _context(message)
-            ).strip(),
+            title=title,
+            body=body,
             body_format=apprise.NotifyFormat.HTML if is_mail else apprise.NotifyFormat.TEXT,
             notify_type=_notify_type(message),
             timeout=TIMEOUT,
@@ -102,6 +128,14 @@ def service_of(address: str) -> apprise.NotifyBase | None:
             service.overflow_mode = apprise.OverflowMode.TRUNCATE
         return service
     return None
+
+
+def plain_text(text: str, is_markdown: bool) -> str:
+    """`text` without mentions, and with its Markdown escaped unless a line is an address."""
+    lines = MENTION.sub("\u200b", text).split("\n")
+    if is_markdown:
+        lines = [line if LINK.match(line) else MARKUP.sub(r"\\\1", line) for line in lines]
+    return "\n".join(lines)
 
 
 def _context(message: Message) -> dict[str, Any]:
