@@ -111,3 +111,15 @@ def test_the_keyboard_reaches_the_content_and_shows_where_it_is(page: Page) -> N
     page.keyboard.press("Tab")
     style = "() => getComputedStyle(document.activeElement).outlineStyle"
     assert page.evaluate(style) == "solid"
+
+
+def test_the_timeline_fits_a_phone_when_loaded_and_when_the_window_becomes_narrower(
+    page: Page, world: World
+) -> None:
+    page.goto(f"/clusters/{world.ended.pk}/")
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("() => document.documentElement.scrollWidth <= 390")
+    page.reload()
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
