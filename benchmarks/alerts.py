@@ -35,6 +35,7 @@ if not os.environ.get("DATABASE_URL"):
     services.start()
     atexit.register(services.stop)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
+os.environ["OBSERVATORY_LOCAL_CHANNELS"] = "1"
 django.setup()
 
 from django.conf import settings  # noqa: E402
