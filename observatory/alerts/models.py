@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils.timezone import now
 
 from observatory.alerts.notifying.channels import DEFAULT, kind_choices
+from observatory.alerts.notifying.message import Change
 from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
@@ -265,11 +266,6 @@ class Delivery(models.Model):
 
     Created in the transaction that changes the alert.
     """
-
-    class Change(models.TextChoices):
-        FIRING = "firing", "firing"
-        RESOLVED = "resolved", "resolved"
-        REMINDER = "reminder", "still firing"
 
     class State(models.TextChoices):
         DUE = "due", "due"

@@ -10,7 +10,8 @@ from observatory.alerts.evaluation.active_rules import ActiveRule
 from observatory.alerts.evaluation.messages import message
 from observatory.alerts.evaluation.window.outcomes import Subject
 from observatory.alerts.evaluation.window.state_machine import ActiveAlert, Firing
-from observatory.alerts.models import Alert, Delivery
+from observatory.alerts.models import Alert
+from observatory.alerts.notifying.message import Change
 from observatory.alerts.notifying.routing import enqueue
 from observatory.clusters.models import Cluster
 from observatory.store.times import from_seconds
@@ -37,7 +38,7 @@ class OpenAlerts:
         self._made: list[Alert] = []
         self._changed: dict[int, Alert] = {}
         self._dropped: list[int] = []
-        self._changes: list[tuple[Alert, Delivery.Change]] = []
+        self._changes: list[tuple[Alert, Change]] = []
         for alert in Alert.objects.filter(cluster=cluster).exclude(state=Alert.State.RESOLVED):
             self._open.setdefault(alert.rule_id, {})[alert.fingerprint] = alert
 
@@ -102,7 +103,7 @@ class OpenAlerts:
             return
         alert.state, alert.resolved = Alert.State.RESOLVED, max(from_seconds(time), alert.fired)
         self._change(alert)
-        self._changes.append((alert, Delivery.Change.RESOLVED))
+        self._changes.append((alert, Change.RESOLVED))
         del self._open[alert.rule_id][alert.fingerprint]
 
     def drop(self, alert: Alert) -> None:
@@ -160,7 +161,7 @@ class OpenAlerts:
         alert.value = alert.last_value = none_if_nan(firing.value)
         alert.message = message(alert, rule.spec, firing.text)
         self._change(alert)
-        self._changes.append((alert, Delivery.Change.FIRING))
+        self._changes.append((alert, Change.FIRING))
 
     def _change(self, alert: Alert) -> None:
         if alert.pk is not None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from observatory.alerts.notifying.message import Message
+from observatory.alerts.notifying.message import Message
 
 
 class ChannelKind(ABC):

@@ -9,10 +9,10 @@ from enum import Enum, auto
 from django.db.models import QuerySet
 
 from observatory.alerts.models import Alert, Delivery
+from observatory.alerts.notifying.message import Change
 from observatory.alerts.silences.suppression import Suppressions
 
 RECHECK_AFTER = timedelta(seconds=10)
-Change = Delivery.Change
 State = Delivery.State
 
 

@@ -18,9 +18,10 @@ from django.db.models import F, Q
 
 from observatory.alerts.models import Channel, Delivery
 from observatory.alerts.notifying.channels import channel_kinds
+from observatory.alerts.notifying.composing import message_of
 from observatory.alerts.notifying.decisions import deliveries_to_send, with_alerts
 from observatory.alerts.notifying.errors import SendError
-from observatory.alerts.notifying.message import message_of
+from observatory.alerts.notifying.message import Change
 from observatory.alerts.notifying.sending import send
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import CHANNELS, try_lock
@@ -77,7 +78,7 @@ def _new_messages(channel: Channel, at: datetime) -> list[list[int]]:
         return []
     waiting = channel.deliveries.filter(state=State.DUE, message_id=None)
     # a postponed start is decided together with its end
-    ended = waiting.filter(change=Delivery.Change.RESOLVED, due__lte=at)
+    ended = waiting.filter(change=Change.RESOLVED, due__lte=at)
     waiting = waiting.filter(Q(due__lte=at) | Q(alert__in=ended.values("alert")))
     undelivered = channel.deliveries.filter(state__in=OPEN, message_id__isnull=False)
     waiting = waiting.exclude(alert__cluster__in=undelivered.values("alert__cluster"))

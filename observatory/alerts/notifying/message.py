@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from observatory.alerts.labels import labels_of
-from observatory.alerts.models import RANKS, Alert, Delivery
-from observatory.alerts.web.links import alert_url
+from django.db.models import TextChoices
 
 GROUP_LABELS = ("cluster", "cluster_id", "project")
+
+
+class Change(TextChoices):
+    """What of an alert is notified."""
+
+    FIRING = "firing", "firing"
+    RESOLVED = "resolved", "resolved"
+    REMINDER = "reminder", "still firing"
+
+
 PREFIXES = {
-    Delivery.Change.FIRING: "",
-    Delivery.Change.RESOLVED: "Resolved: ",
-    Delivery.Change.REMINDER: "Still firing: ",
+    Change.FIRING: "",
+    Change.RESOLVED: "Resolved: ",
+    Change.REMINDER: "Still firing: ",
 }
 
 
@@ -23,7 +31,7 @@ PREFIXES = {
 class Item:
     """An alert and the change that the message reports."""
 
-    change: Delivery.Change
+    change: Change
     labels: Mapping[str, str]
     severity: str
     summary: str
@@ -40,7 +48,7 @@ class Item:
     @property
     def is_resolved(self) -> bool:
         """True if the message reports the end of the alert."""
-        return self.change == Delivery.Change.RESOLVED
+        return self.change == Change.RESOLVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,36 +92,3 @@ class Message:
         return {
             name: text for name, text in first.items() if all(other.get(name) == text for other in others)
         }
-
-
-def message_of(id: UUID, channel: str, deliveries: Iterable[Delivery]) -> Message:
-    """Firing alerts come first, the most severe before others, and alerts of a rule together.
-
-    If an alert's start and end are both due, only the end is reported: it includes the start time.
-    """
-    last: dict[int, Delivery] = {}
-    for delivery in sorted(deliveries, key=lambda delivery: delivery.pk):
-        last[delivery.alert_id] = delivery
-    items = [_item(delivery.alert, Delivery.Change(delivery.change)) for delivery in last.values()]
-    items.sort(key=_order)
-    return Message(id, channel, items)
-
-
-def _order(item: Item) -> tuple[bool, int, str, datetime]:
-    return item.is_resolved, -RANKS[item.severity], item.labels["alertname"], item.starts
-
-
-def _item(alert: Alert, change: Delivery.Change) -> Item:
-    return Item(
-        change=change,
-        labels=labels_of(alert),
-        severity=alert.severity,
-        summary=str(alert),
-        description=alert.rule.description,
-        advice=alert.rule.advice,
-        starts=alert.fired or alert.pending,
-        stops=alert.resolved,
-        is_late=alert.is_late,
-        url=alert_url(alert),
-        fingerprint=alert.fingerprint,
-    )

@@ -11,9 +11,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from observatory.alerts.models import Alert, Channel, Delivery
 from observatory.alerts.notifying.channels import channel_kinds
+from observatory.alerts.notifying.composing import message_of
 from observatory.alerts.notifying.decisions import with_alerts
 from observatory.alerts.notifying.errors import SendError
-from observatory.alerts.notifying.message import message_of
+from observatory.alerts.notifying.message import Change
 from observatory.alerts.notifying.sending import send
 from observatory.alerts.silences.suppression import Suppressions
 from observatory.store.connection import connect
@@ -21,7 +22,6 @@ from observatory.store.maintenance.advisory_lock import CHANNELS, try_lock
 
 log = logging.getLogger(__name__)
 
-Change = Delivery.Change
 State = Delivery.State
 
 

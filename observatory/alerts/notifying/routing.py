@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from observatory.alerts.models import RANKS, Alert, Channel, Delivery
+from observatory.alerts.notifying.message import Change
 from observatory.clusters.models import Cluster
 
 BATCH_SIZE = 2000
 """rows in one INSERT"""
 
-Change = tuple[Alert, Delivery.Change]
+AlertChange = tuple[Alert, Change]
 
 
-def enqueue(changes: Sequence[Change]) -> None:
+def enqueue(changes: Sequence[AlertChange]) -> None:
     """Creates the deliveries of `changes`, in the transaction that changes the alerts. Existing ones stay.
 
     Channels that were notified of an alert's start are notified of its end, even if their filters have
     changed.
     """
-    fired = [alert for alert, change in changes if change == Delivery.Change.FIRING]
+    fired = [alert for alert, change in changes if change == Change.FIRING]
     _insert(_of_fired(fired))
-    resolved = [alert.pk for alert, change in changes if change == Delivery.Change.RESOLVED]
+    resolved = [alert.pk for alert, change in changes if change == Change.RESOLVED]
     _insert(_of_resolved(resolved))
 
 
@@ -35,14 +36,14 @@ def _of_fired(alerts: Sequence[Alert]) -> Iterator[Delivery]:
     for alert in alerts:
         for channel in filters:
             if channel.accepts(alert, project_of[alert.cluster_id]):
-                yield Delivery(channel_id=channel.pk, alert=alert, change=Delivery.Change.FIRING)
+                yield Delivery(channel_id=channel.pk, alert=alert, change=Change.FIRING)
 
 
 def _of_resolved(alerts: Sequence[int]) -> Iterator[Delivery]:
-    starts = Delivery.objects.filter(alert__in=alerts, change=Delivery.Change.FIRING)
+    starts = Delivery.objects.filter(alert__in=alerts, change=Change.FIRING)
     starts = starts.filter(channel__enabled=True, channel__tells_resolved=True)
     for channel, alert in starts.order_by("pk").values_list("channel", "alert"):
-        yield Delivery(channel_id=channel, alert_id=alert, change=Delivery.Change.RESOLVED)
+        yield Delivery(channel_id=channel, alert_id=alert, change=Change.RESOLVED)
 
 
 def _insert(deliveries: Iterator[Delivery]) -> None:

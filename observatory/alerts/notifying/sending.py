@@ -8,10 +8,10 @@ from uuid import uuid4
 from django.conf import settings
 from django.urls import reverse
 
-from observatory.alerts.models import Channel, Delivery
+from observatory.alerts.models import Channel
 from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.errors import SendError, scrub
-from observatory.alerts.notifying.message import Item, Message
+from observatory.alerts.notifying.message import Change, Item, Message
 from observatory.alerts.secrets import SecretLost, decrypt
 
 
@@ -32,7 +32,7 @@ def send(channel: Channel, message: Message, at: datetime) -> None:
 def send_test(channel: Channel, at: datetime) -> None:
     """Sends a test alert. Raises SendError."""
     item = Item(
-        change=Delivery.Change.FIRING,
+        change=Change.FIRING,
         labels={"alertname": "Test", "severity": "info", "cluster": "test", "project": "test"},
         severity="info",
         summary=f"Test of the channel “{channel.name}”: it works.",

@@ -22,10 +22,10 @@ from django.db import close_old_connections
 from django.urls import reverse
 from django.utils.timezone import now
 
-from observatory.alerts.models import Channel, Delivery, Severity
+from observatory.alerts.models import Channel, Severity
 from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.errors import SendError
-from observatory.alerts.notifying.message import Item, Message
+from observatory.alerts.notifying.message import Change, Item, Message
 from observatory.alerts.notifying.sending import send
 from observatory.runtime.health.checks import CheckResult, own_faults
 from observatory.store.connection import connect
@@ -41,7 +41,6 @@ HOLD = timedelta(minutes=2)
 REFRESH = timedelta(minutes=1)
 """how often receivers that forget firing alerts get it again"""
 FINGERPRINT = f"{OWN_ALERT:032x}"
-Change = Delivery.Change
 
 
 class OwnAlert:
@@ -92,7 +91,7 @@ class OwnAlert:
             self.pending = None
             self._sent.clear()
 
-    def _send(self, channel: Channel, change: Delivery.Change, at: datetime) -> bool:
+    def _send(self, channel: Channel, change: Change, at: datetime) -> bool:
         item = Item(
             change=change,
             labels={

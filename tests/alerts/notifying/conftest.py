@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from observatory.alerts.models import Alert, Channel, Delivery, Rule
+from observatory.alerts.models import Alert, Channel, Rule
+from observatory.alerts.notifying.message import Change
 from observatory.alerts.notifying.routing import enqueue
 from observatory.alerts.secrets import encrypt
 from tests.alerts.notifying.receivers import POSTABLE_ALERTS, WEBHOOK, Receiver, receiving
@@ -49,7 +50,7 @@ def fire(world: World, rule: Rule) -> Fire:
             "message": f"w{number} was lost",
         }
         alert = Alert.objects.create(**(known | fields))
-        enqueue([(alert, Delivery.Change.FIRING)])
+        enqueue([(alert, Change.FIRING)])
         return alert
 
     return fire
@@ -64,7 +65,7 @@ def resolve() -> Callable[..., None]:
         alert.state = Alert.State.RESOLVED
         alert.resolved = at or alert.fired + timedelta(minutes=1)
         alert.save()
-        enqueue([(alert, Delivery.Change.RESOLVED)])
+        enqueue([(alert, Change.RESOLVED)])
 
     return resolve
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from observatory.alerts.models import Delivery, Rule
+from observatory.alerts.notifying.message import Change
 from observatory.alerts.notifying.routing import enqueue
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.world import World
@@ -49,14 +50,14 @@ def test_channels_that_were_notified_of_the_start_are_notified_of_the_end(
 def test_a_start_and_its_end_can_be_enqueued_together(fire: Fire) -> None:
     alert = fire()
     make_channel()
-    enqueue([(alert, Delivery.Change.FIRING), (alert, Delivery.Change.RESOLVED)])
+    enqueue([(alert, Change.FIRING), (alert, Change.RESOLVED)])
     assert told() == [("channel", "firing"), ("channel", "resolved")]
 
 
 def test_a_change_is_enqueued_once(fire: Fire) -> None:
     make_channel()
     alert = fire()
-    enqueue([(alert, Delivery.Change.FIRING)])
+    enqueue([(alert, Change.FIRING)])
     assert told() == [("channel", "firing")]
 
 

@@ -1,0 +1,45 @@
+"""Composes the message about the alerts that are due in a channel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from observatory.alerts.labels import labels_of
+from observatory.alerts.models import RANKS, Alert, Delivery
+from observatory.alerts.notifying.message import Change, Item, Message
+from observatory.alerts.web.links import alert_url
+
+
+def message_of(id: UUID, channel: str, deliveries: Iterable[Delivery]) -> Message:
+    """Firing alerts come first, the most severe before others, and alerts of a rule together.
+
+    If an alert's start and end are both due, only the end is reported: it includes the start time.
+    """
+    last: dict[int, Delivery] = {}
+    for delivery in sorted(deliveries, key=lambda delivery: delivery.pk):
+        last[delivery.alert_id] = delivery
+    items = [_item(delivery.alert, Change(delivery.change)) for delivery in last.values()]
+    items.sort(key=_order)
+    return Message(id, channel, items)
+
+
+def _order(item: Item) -> tuple[bool, int, str, datetime]:
+    return item.is_resolved, -RANKS[item.severity], item.labels["alertname"], item.starts
+
+
+def _item(alert: Alert, change: Change) -> Item:
+    return Item(
+        change=change,
+        labels=labels_of(alert),
+        severity=alert.severity,
+        summary=str(alert),
+        description=alert.rule.description,
+        advice=alert.rule.advice,
+        starts=alert.fired or alert.pending,
+        stops=alert.resolved,
+        is_late=alert.is_late,
+        url=alert_url(alert),
+        fingerprint=alert.fingerprint,
+    )
