@@ -1581,6 +1581,8 @@ export interface components {
         /**
          * TimelineWorker
          * @description The lifetime of a worker.
+         *
+         *     Through a public link that hides addresses, `address` and `name` are “worker 3”, and `host` is “host 1”.
          */
         TimelineWorker: {
             /** Id */

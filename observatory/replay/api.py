@@ -143,8 +143,8 @@ def _span(scope: Scope, lane: int, at: int) -> dict[str, Any]:
         "start": max(start, scope.start / 1e6),
         "stop": min(stop, scope.stop / 1e6),
         "nbytes": nbytes,
-        "key": key,
-        "typename": typename,
+        "key": scope.text(key),
+        "typename": scope.text(typename),
     }
 
 
@@ -154,7 +154,8 @@ def _stacks(request: HttpRequest, scope: Scope, ids: list[int]) -> HttpResponse:
             ids = stacks_seen_between(connection, scope.cluster.pk, ids, *scope.window)
         rows = stack_frames(connection, scope.cluster.pk, ids)
     is_complete = len(rows) == len(set(ids)) and not scope.is_public
-    packed = gzip.compress(stack_block(rows), 1, mtime=0)
+    shown = [(id, scope.text(frames)) for id, frames in rows]
+    packed = gzip.compress(stack_block(shown), 1, mtime=0)
     return _response(request, packed, FOREVER if is_complete else "private, no-cache")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 
+from observatory.replay.pseudonyms import Pseudonyms
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.builder import recorded_tiles
 from observatory.replay.tiles.clipping import clip_extent
@@ -62,7 +63,11 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
         "parts": sorted(scope.sections),
     }
     if not scope.is_whole:
-        info |= {"name": scope.name or cluster.name, "task_count": scope.tasks, "error_count": scope.errors}
+        info |= {
+            "name": scope.text(scope.name or cluster.name),
+            "task_count": scope.tasks,
+            "error_count": scope.errors,
+        }
     if scope.is_public:
         for name in ("id", "project", "target", "scheduler_id", "address"):
             info[name] = None
@@ -76,6 +81,8 @@ def lanes(scope: Scope) -> dict[str, Any]:
         dimensions = timeline.dimensions(connection, scope.cluster.pk, list(LAYER_OF_METRIC))
         if not scope.is_whole:
             dimensions = _clip(connection, dimensions, scope)
+        if scope.pseudonyms is not None:
+            dimensions = _with_pseudonyms(dimensions, scope.pseudonyms)
     series: dict[str, list[dict[str, Any]]] = {layer: [] for layer in LAYERS}
     for item in dimensions.series:
         layer = LAYER_OF_METRIC[item["metric"]]
@@ -86,6 +93,19 @@ def lanes(scope: Scope) -> dict[str, Any]:
         "prefixes": dimensions.prefixes,
         "series": series,
     }
+
+
+def _with_pseudonyms(dimensions: timeline.Dimensions, pseudonyms: Pseudonyms) -> timeline.Dimensions:
+    text = pseudonyms.text
+    return replace(
+        dimensions,
+        workers=[pseudonyms.item(worker) for worker in dimensions.workers],
+        prefixes=[{**prefix, "name": text(prefix["name"])} for prefix in dimensions.prefixes],
+        series=[
+            {**item, "labels": {name: text(value) for name, value in item["labels"].items()}}
+            for item in dimensions.series
+        ],
+    )
 
 
 def _clip(

@@ -77,7 +77,10 @@ class ClusterInfo(Schema):
 
 
 class TimelineWorker(Schema):
-    """The lifetime of a worker."""
+    """The lifetime of a worker.
+
+    Through a public link that hides addresses, `address` and `name` are “worker 3”, and `host` is “host 1”.
+    """
 
     id: int
     address: str

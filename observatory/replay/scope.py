@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from observatory.clusters.models import Cluster
+from observatory.replay.pseudonyms import Pseudonyms
 from observatory.replay.tiles.levels import TileId
 from observatory.store.times import MAXIMUM_TIME
 
@@ -31,6 +32,8 @@ class Scope:
     sections: frozenset[Section] = ALL_SECTIONS
     is_public: bool = False
     """hides everything outside of the window, and the names of the project and of the target"""
+    pseudonyms: Pseudonyms | None = None
+    """replace addresses, hosts and process ids; None: these are shown"""
     name: str = ""
     """name of the window; empty: the cluster's name"""
     tasks: int | None = None
@@ -44,6 +47,10 @@ class Scope:
     @property
     def window(self) -> tuple[int, int]:
         return self.start, self.stop
+
+    def text(self, text: str) -> str:
+        """Return a text as the scope may show it."""
+        return text if self.pseudonyms is None else self.pseudonyms.text(text)
 
     def clip_seconds(self, first: float, last: float) -> tuple[float, float]:
         """Clip a time range (seconds) to the window; last < first if they don't overlap."""

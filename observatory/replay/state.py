@@ -61,6 +61,8 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
         progress = list(
             _difference_since(_progress(*_read_progress(connection, cluster, scope.start)), progress)
         )
+    if scope.pseudonyms is not None:
+        progress = [{**row, "name": scope.text(row["name"])} for row in progress]
     workers = store.live_workers(connection, cluster.pk, last)
     return {
         "at": at / 1e6,

@@ -121,6 +121,11 @@ class Permalink(models.Model):
     shows_logs = models.BooleanField("log lines", default=False)
     shows_code = models.BooleanField("code and profiles", default=False)
     shows_tracebacks = models.BooleanField("error messages and tracebacks", default=False)
+    hides_addresses = models.BooleanField(
+        "hide addresses",
+        default=True,
+        help_text="Replaces addresses, hosts and process ids by numbers of workers.",
+    )
     created = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"

@@ -125,7 +125,7 @@ def test_a_change_leaves_what_it_does_not_name(world: World) -> None:
 
 def test_a_deleted_run_takes_its_links_along_and_leaves_the_cluster(world: World) -> None:
     run = make_run(world.ended)
-    Permalink.objects.create(run=run, token="t")
+    Permalink.objects.create(run=run, digest="t")
     assert send(world, "editor", "delete", f"/{run.pk}").status_code == 204
     assert not Permalink.objects.exists()
     assert world.client("viewer").get(f"{API}/{run.pk}").status_code == 404

@@ -135,7 +135,7 @@ def test_a_run_that_somebody_made_theirs_is_extended_but_never_joined_to_another
         case "pinned":
             later.pinned = True
         case "shared":
-            Permalink.objects.create(run=later, token="t")
+            Permalink.objects.create(run=later, digest="t")
     later.save()
     writer.write(Batch.of(cluster.pk, spans=[make.span(now + 1, stop=now + 15, prefix="sum")]))
     end(cluster, now + 60)

@@ -51,12 +51,14 @@ def test_a_link_works_after_a_change_of_the_secret_key_but_is_not_shown(
 @pytest.mark.django_db(transaction=True)
 def test_links_of_earlier_versions_go_on_working(link: Permalink) -> None:
     token = link.token
+    assert link.hides_addresses
     call_command("migrate", "runs", "0006", verbosity=0)
     with connection.cursor() as cursor:
         cursor.execute("SELECT token FROM runs_permalink")
         assert cursor.fetchone() == (token,)
     call_command("migrate", "runs", verbosity=0)
     assert find_link(token).token == token
+    assert not find_link(token).hides_addresses
 
 
 def test_an_unknown_link_is_logged_without_its_token(db: None, client: Client) -> None:

@@ -85,7 +85,9 @@ def span(worker: str, word: str, number: int, start: float, length: float) -> Sp
 
 
 def link_to(run: Run, author: User, **told: Any) -> Permalink:
-    return make_link(Permalink(run=run, audience=Permalink.Audience.ANYONE, **told), author)
+    """A link to anyone that shows addresses: test_link_addresses.py is about hiding them."""
+    fields = {"hides_addresses": False, **told}
+    return make_link(Permalink(run=run, audience=Permalink.Audience.ANYONE, **fields), author)
 
 
 def api(link: Permalink) -> str:

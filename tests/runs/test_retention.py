@@ -140,9 +140,9 @@ def test_a_shared_run_is_kept_until_its_last_link_is_revoked_or_has_expired(
     record(writer, cluster, noon, 3, make)
     run = make_run(cluster, noon, noon + 3)
     moment = our_now()
-    lasting = Permalink.objects.create(run=run, token="a")
-    Permalink.objects.create(run=run, token="b", revoked=moment)
-    Permalink.objects.create(run=run, token="c", expires=moment - timedelta(seconds=1))
+    lasting = Permalink.objects.create(run=run, digest="a")
+    Permalink.objects.create(run=run, digest="b", revoked=moment)
+    Permalink.objects.create(run=run, digest="c", expires=moment - timedelta(seconds=1))
     [window] = retained_windows()
     assert (window.cluster, window.start.timestamp(), window.stop.timestamp()) == (
         cluster.pk,

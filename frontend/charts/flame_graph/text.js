@@ -77,9 +77,11 @@ export function describeNode(node, root, focus, wanted) {
 function subject({ model }, wanted) {
   if (wanted.source === "scheduler") return "the scheduler's event loop";
   const address = wanted.worker === null ? null : (model.workers.get(wanted.worker)?.address ?? `${wanted.worker}`);
-  if (wanted.source === "workers") return address ? `the event loop of worker ${address}` : "the workers' event loops";
+  // a public link that hides addresses calls it "worker 3"
+  const worker = address?.startsWith("worker ") ? address : `worker ${address}`;
+  if (wanted.source === "workers") return address ? `the event loop of ${worker}` : "the workers' event loops";
   const prefix = wanted.prefix === null ? "tasks" : `tasks of prefix ${model.prefixName(wanted.prefix)}`;
-  return address ? `${prefix} on worker ${address}` : `${prefix} on all workers`;
+  return address ? `${prefix} on ${worker}` : `${prefix} on all workers`;
 }
 
 /**

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
@@ -11,6 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from observatory.replay.pseudonyms import Pseudonyms
 from observatory.replay.scope import Scope
 from observatory.runs.access import get_run
 from observatory.runs.models import Permalink
@@ -19,8 +21,8 @@ from observatory.runs.sharing.picture import HEIGHT, WIDTH, cached_picture
 from observatory.runs.sharing.scopes import scope_of_link
 from observatory.runs.summary import summary
 from observatory.store.connection import read_connection
-from observatory.store.queries.errors import ErrorFilter, task_errors
-from observatory.store.queries.logs import LogFilter, lines_before
+from observatory.store.queries.errors import ErrorFilter, TaskError, task_errors
+from observatory.store.queries.logs import LogFilter, LogLine, lines_before
 from observatory.store.times import from_microseconds
 
 LINES, ERRORS = 500, 200
@@ -63,10 +65,12 @@ def link_logs(request: HttpRequest, token: str) -> HttpResponse:
     link = find_public_link(token)
     if not link.shows_logs:
         raise Http404("This link doesn't share log lines.")
-    wanted = LogFilter(**_window(scope_of_link(link)))
+    scope = scope_of_link(link)
+    wanted = LogFilter(**_window(scope))
     with read_connection() as connection:
         lines = lines_before(connection, link.run.cluster_id, wanted, LINES + 1, None)
-    context = {**_frame(link, token, "logs"), "lines": lines[:LINES], "has_more": len(lines) > LINES}
+    shown = [_hide_in_line(line, scope.pseudonyms) for line in lines[:LINES]]
+    context = {**_frame(link, token, "logs"), "lines": shown, "has_more": len(lines) > LINES}
     return _private(render(request, "pages/links/logs.html", context))
 
 
@@ -76,11 +80,44 @@ def link_errors(request: HttpRequest, token: str) -> HttpResponse:
     link = find_public_link(token)
     if not link.shows_tracebacks:
         raise Http404("This link doesn't share errors.")
-    wanted = ErrorFilter(**_window(scope_of_link(link)))
+    scope = scope_of_link(link)
+    wanted = ErrorFilter(**_window(scope))
     with read_connection() as connection:
         errors = task_errors(connection, link.run.cluster_id, wanted, ERRORS + 1, None, with_tracebacks=True)
-    context = {**_frame(link, token, "errors"), "errors": errors[:ERRORS], "has_more": len(errors) > ERRORS}
+    shown = [_hide_in_error(error, scope.pseudonyms) for error in errors[:ERRORS]]
+    context = {**_frame(link, token, "errors"), "errors": shown, "has_more": len(errors) > ERRORS}
     return _private(render(request, "pages/links/errors.html", context))
+
+
+def _hide_in_line(line: LogLine, pseudonyms: Pseudonyms | None) -> LogLine:
+    if pseudonyms is None:
+        return line
+    text, worker = pseudonyms.text, pseudonyms.worker(line.worker)
+    return replace(
+        line,
+        pid=0,
+        logger=text(line.logger),
+        message=text(line.message),
+        traceback=text(line.traceback),
+        worker=worker,
+        address=worker,
+    )
+
+
+def _hide_in_error(error: TaskError, pseudonyms: Pseudonyms | None) -> TaskError:
+    if pseudonyms is None:
+        return error
+    text, worker = pseudonyms.text, pseudonyms.worker
+    return replace(
+        error,
+        prefix=text(error.prefix),
+        key=text(error.key),
+        exception_type=text(error.exception_type),
+        message=text(error.message),
+        traceback=text(error.traceback),
+        worker=worker(error.worker),
+        workers=[worker(address) for address in error.workers],
+    )
 
 
 def _to_run(request: HttpRequest, link: Permalink) -> HttpResponse:

@@ -27,6 +27,7 @@ AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", re.IGNORECASE)
 EXPIRIES = {"": "never", "1": "in 1 day", "7": "in 1 week", "30": "in 30 days", "365": "in 1 year"}
 """by days"""
 LONGEST_PLACE = 4000
+SHOWN = ("shows_logs", "shows_code", "shows_tracebacks")
 
 
 class DurationField(forms.CharField):
@@ -94,13 +95,18 @@ class LinkForm(forms.Form):
     shows_logs = forms.BooleanField(required=False, label="Log lines")
     shows_code = forms.BooleanField(required=False, label="Code and profiles")
     shows_tracebacks = forms.BooleanField(required=False, label="Error messages and tracebacks")
+    hides_addresses = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="Addresses, hosts and process ids; workers are numbered",
+    )
     place = forms.CharField(required=False, max_length=LONGEST_PLACE, widget=forms.HiddenInput)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("audience") == Permalink.Audience.MEMBERS:
             # members see everything in their projects
-            cleaned |= {"shows_logs": True, "shows_code": True, "shows_tracebacks": True}
+            cleaned |= dict.fromkeys(SHOWN, True) | {"hides_addresses": False}
         return cleaned
 
     def new_link(self, run: Run) -> Permalink:
@@ -112,7 +118,7 @@ class LinkForm(forms.Form):
             audience=values["audience"],
             place=values["place"],
             expires=now() + timedelta(days=int(days)) if days else None,
-            **{name: values[name] for name in ("shows_logs", "shows_code", "shows_tracebacks")},
+            **{name: values[name] for name in (*SHOWN, "hides_addresses")},
         )
 
 

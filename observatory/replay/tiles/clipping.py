@@ -60,6 +60,9 @@ def _clip_spans(block: Block, scope: Scope) -> Block:
         times = np.frombuffer(columns[name].data, "<f8", block.rows)
         clipped = np.clip(times, scope.start / 1e6, scope.stop / 1e6)
         columns[name] = Column(name, "f64", clipped)
+    for name in ("key", "typename"):
+        texts = [scope.text(text) for text in columns[name].values or ()]
+        columns[name] = replace(columns[name], values=texts)
     return replace(block, columns=columns)
 
 

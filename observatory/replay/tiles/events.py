@@ -54,11 +54,17 @@ def redact_event(row: Row, scope: Scope) -> Row:
     """Return an event as the scope may show it.
 
     Messages can contain log lines and exceptions: a public link without these sections shows the kind only.
-    The time range of dropped records is clipped to the window.
+    The time range of dropped records is clipped to the window. Addresses are replaced if the scope hides
+    them.
     """
+    time, worker, kind, message, detail = _shared_event(row, scope) if scope.is_public else row
+    if scope.pseudonyms is not None:
+        message, detail = scope.pseudonyms.text(message), scope.pseudonyms.json(detail)
+    return time, worker, kind, message, detail
+
+
+def _shared_event(row: Row, scope: Scope) -> Row:
     time, worker, kind, message, detail = row
-    if not scope.is_public:
-        return row
     if not kind.startswith(STRUCTURAL) and not {Section.LOGS, Section.TRACEBACKS} <= scope.sections:
         return time, worker, kind, "", "{}"
     if kind not in BOUNDED_GAPS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from observatory.replay.pseudonyms import Pseudonyms, read_pseudonyms
 from observatory.replay.scope import ALL_SECTIONS, Scope, Section
 from observatory.runs.models import Permalink, Run
 from observatory.store.times import MAXIMUM_TIME, to_microseconds
@@ -12,24 +13,30 @@ def scope_of_run(run: Run) -> Scope:
 
 
 def scope_of_link(link: Permalink) -> Scope:
-    """The run, without sections that can contain secrets unless the link includes them."""
+    """The run, without sections that can contain secrets unless the link includes them.
+
+    Addresses are replaced by pseudonyms if the link hides them.
+    """
     shown = {
         Section.LOGS: link.shows_logs,
         Section.CODE: link.shows_code,
         Section.TRACEBACKS: link.shows_tracebacks,
     }
-    return _scope(
-        link.run, frozenset(section for section, is_shown in shown.items() if is_shown), is_public=True
-    )
+    sections = frozenset(section for section, is_shown in shown.items() if is_shown)
+    pseudonyms = read_pseudonyms(link.run.cluster) if link.hides_addresses else None
+    return _scope(link.run, sections, is_public=True, pseudonyms=pseudonyms)
 
 
-def _scope(run: Run, sections: frozenset[Section], is_public: bool) -> Scope:
+def _scope(
+    run: Run, sections: frozenset[Section], is_public: bool, pseudonyms: Pseudonyms | None = None
+) -> Scope:
     return Scope(
         run.cluster,
         start=to_microseconds(run.start),
         stop=MAXIMUM_TIME if run.stop is None else to_microseconds(run.stop),
         sections=sections,
         is_public=is_public,
+        pseudonyms=pseudonyms,
         name=run.name,
         tasks=run.tasks if run.counted else None,
         errors=run.errors if run.counted else None,

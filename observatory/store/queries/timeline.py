@@ -53,6 +53,18 @@ class Dimensions:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerAddresses:
+    """Where a lifetime of a worker ran. Empty: not known."""
+
+    name: str
+    address: str
+    host: str
+    nanny: str
+    process: str
+    """id of the process"""
+
+
+@dataclass(frozen=True, slots=True)
 class LayerSeries:
     id: int
     metric: str
@@ -95,6 +107,17 @@ def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[s
             [cluster, list(metrics)],
         ),
     )
+
+
+def worker_addresses(connection: psycopg.Connection, cluster: int) -> list[WorkerAddresses]:
+    """Return where the cluster's workers ran, in the order in which they were first seen."""
+    with connection.cursor(row_factory=class_row(WorkerAddresses)) as cursor:
+        return cursor.execute(
+            """SELECT name, address, host, coalesce(detail->>'nanny', '') AS nanny,
+                   coalesce(detail->>'pid', '') AS process
+               FROM worker WHERE cluster_id = %s ORDER BY position, id""",
+            [cluster],
+        ).fetchall()
 
 
 def lanes_of_band(connection: psycopg.Connection, cluster: int, band: int) -> list[int] | None:
