@@ -28,4 +28,5 @@ RUN mkdir --mode=700 data data/exchange && dask-observatory collectstatic --noin
 EXPOSE 8000
 # without compression on the socket: each frame would be compressed again for each page
 CMD ["uvicorn", "observatory.config.asgi:application", "--host", "0.0.0.0", "--port", "8000", \
+     "--http", "observatory.config.http_protocol:HttpProtocol", \
      "--no-proxy-headers", "--no-access-log", "--ws-per-message-deflate", "false"]
