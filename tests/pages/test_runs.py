@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from observatory.pages.runs.forms import parse_duration
 from observatory.runs.models import MOST_TAGS, Permalink, Run, SavedFilter
+from observatory.runs.sharing.link_tokens import stored
 from tests.world import HOSTILE, World, make_run
 
 
@@ -227,7 +228,7 @@ def test_what_cannot_be_done_to_ticked_runs_is_told_and_changes_none(
 
 def test_deleting_runs_asks_first_and_says_what_goes(world: World) -> None:
     linked, other = make_run(world.ended, "linked", pinned=True), make_run(world.ended, "other")
-    Permalink.objects.create(run=linked, digest="t")
+    Permalink.objects.create(run=linked, **stored("t"))
     asked = change(world, "editor", [linked, other], action="delete")
     for words in ("Delete these 2 runs?", "linked", "pinned", "1 link to it", "records stay"):
         assert words in asked

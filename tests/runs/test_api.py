@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from observatory.runs.models import MOST_TAGS, Permalink, Run
+from observatory.runs.sharing.link_tokens import stored
 from observatory.store.connection import connect
 from tests.recorded import START, Recorded
 from tests.world import HOSTILE, World, make_run
@@ -125,7 +126,7 @@ def test_a_change_leaves_what_it_does_not_name(world: World) -> None:
 
 def test_a_deleted_run_takes_its_links_along_and_leaves_the_cluster(world: World) -> None:
     run = make_run(world.ended)
-    Permalink.objects.create(run=run, digest="t")
+    Permalink.objects.create(run=run, **stored("t"))
     assert send(world, "editor", "delete", f"/{run.pk}").status_code == 204
     assert not Permalink.objects.exists()
     assert world.client("viewer").get(f"{API}/{run.pk}").status_code == 404

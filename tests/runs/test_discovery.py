@@ -12,6 +12,7 @@ from observatory.replay.tiles import builder
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.runs.models import Permalink, Run
+from observatory.runs.sharing.link_tokens import stored
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.tasks import find_runs
 from observatory.store.connection import connect
@@ -135,7 +136,7 @@ def test_a_run_that_somebody_made_theirs_is_extended_but_never_joined_to_another
         case "pinned":
             later.pinned = True
         case "shared":
-            Permalink.objects.create(run=later, digest="t")
+            Permalink.objects.create(run=later, **stored("t"))
     later.save()
     writer.write(Batch.of(cluster.pk, spans=[make.span(now + 1, stop=now + 15, prefix="sum")]))
     end(cluster, now + 60)

@@ -17,6 +17,7 @@ from observatory.replay.tiles.layers import layers_for
 from observatory.replay.tiles.levels import TileId
 from observatory.runs.models import Permalink, Run
 from observatory.runs.retained_windows import retained_windows
+from observatory.runs.sharing.link_tokens import stored
 from observatory.runs.tasks import enforce_retention
 from observatory.store.connection import connect
 from observatory.store.ingest.batch import Batch
@@ -140,9 +141,9 @@ def test_a_shared_run_is_kept_until_its_last_link_is_revoked_or_has_expired(
     record(writer, cluster, noon, 3, make)
     run = make_run(cluster, noon, noon + 3)
     moment = our_now()
-    lasting = Permalink.objects.create(run=run, digest="a")
-    Permalink.objects.create(run=run, digest="b", revoked=moment)
-    Permalink.objects.create(run=run, digest="c", expires=moment - timedelta(seconds=1))
+    lasting = Permalink.objects.create(run=run, **stored("a"))
+    Permalink.objects.create(run=run, revoked=moment, **stored("b"))
+    Permalink.objects.create(run=run, expires=moment - timedelta(seconds=1), **stored("c"))
     [window] = retained_windows()
     assert (window.cluster, window.start.timestamp(), window.stop.timestamp()) == (
         cluster.pk,

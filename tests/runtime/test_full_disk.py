@@ -71,7 +71,8 @@ def test_up_on_a_full_disk_ends_with_one_line(small_disk: Path) -> None:
     done = manage("up", "--data-dir", str(small_disk / "data"), "--port", str(free_port()))
     assert done.returncode == 1
     [line] = done.stderr.strip().splitlines()
-    assert f"the disk of the data folder {small_disk}/data is full (1 MiB are free" in line
+    assert f"the disk of the data folder {small_disk}/data is full (" in line
+    assert " MiB are free, 256 MiB are needed" in line
     assert "choose another folder with --data-dir" in line
 
 

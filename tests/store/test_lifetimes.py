@@ -95,8 +95,8 @@ def test_all_lifetimes_end_with_their_cluster_those_that_nobody_reported_too(
     with Writer() as another:
         another.write(Batch.of(cluster, samples=[make.sample(now + 1, worker="tcp://other:1")], events=[end]))
     assert rows(LIFETIMES, cluster) == [
-        ("w0", now, now + 20, "cluster-ended", "closed"),
-        ("", now + 1, now + 20, "cluster-ended", "closed"),
+        ("w0", now, now + 20, "cluster-ended", "running"),
+        ("", now + 1, now + 20, "cluster-ended", "running"),
     ]
 
 

@@ -144,7 +144,7 @@ class _Reader:
                     self.rows.add("event", as_number(entry[0]), "topic", worker, as_json(detail))
 
     def _workers(self) -> None:
-        """Workers in their last status: no end is recorded, so that each keeps it."""
+        """Workers in their last status, until the run's stop."""
         firsts: dict[str, float] = {}
         for row in self.rows.rows.get("span", ()):
             firsts[row[0]] = min(firsts.get(row[0], self.end), row[4])
@@ -167,6 +167,7 @@ class _Reader:
                 as_json(worker.get("resources")),
                 as_json({name: value for name, value in detail.items() if value is not None}),
             )
+            self.rows.add("gone", self.end + AFTER, address, "cluster-ended")
             self._samples_of(address, worker)
 
     def _samples_of(self, address: str, worker: Mapping[Any, Any]) -> None:

@@ -150,7 +150,8 @@ class Workers:
                     max(gone.time, lifetime.started),
                     clean_name(gone.reason),
                 )
-                lifetime.status = "closed"
+                if lifetime.end_reason != CLUSTER_ENDED:  # else its status is the last that is known
+                    lifetime.status = "closed"
                 self._change(lifetime)
 
     def end(self, connection: psycopg.Connection, time: float) -> None:
@@ -196,7 +197,7 @@ class Workers:
         lifetime = self.find(address, time) or self._open(address, time)
         if lifetime.end_reason == CLUSTER_ENDED and time >= lifetime.ended + GRACE:
             # the cluster goes on: its agent was silent for a while
-            lifetime.ended, lifetime.end_reason, lifetime.status = math.inf, "", "running"
+            lifetime.ended, lifetime.end_reason = math.inf, ""
             self._change(lifetime)
         if time < lifetime.started and lifetime is self._by_address[address][0]:
             # a worker is seen shortly after its start

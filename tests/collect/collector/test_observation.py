@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-from observatory.collect.collector.outbox import Outbox
-
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation
 from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.scheduler.clock import SchedulerClock
+from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.collect.scheduler.identity import Heartbeat, Identity, WorkerIdentity
 from observatory.store.times import from_seconds
 from observatory.wire.records import Action, Event, Span
@@ -28,7 +28,7 @@ def observe(delay: float, *spans: tuple[Action, float]) -> tuple[list[tuple[Acti
     cluster = Cluster(pk=1, scheduler_id="Scheduler-1", started=from_seconds(now - 60))
     outbox = Outbox(Counters())
     outbox.open(1)
-    observation = Observation(cluster, True, outbox, SchedulerClock(), SeriesLimit(1000, []))
+    observation = Observation(cluster, outbox, SchedulerClock(), SeriesLimit(1000, []), ErredTaskCount())
     heartbeat = Heartbeat(now - delay, {})
     worker = WorkerIdentity(WORKER, "w0", "h", 2, 0, "", "", "", 1, now, heartbeat=heartbeat)
     identity = Identity("Scheduler-1", "", now - 60, 2, {WORKER: worker})
@@ -38,9 +38,9 @@ def observe(delay: float, *spans: tuple[Action, float]) -> tuple[list[tuple[Acti
         span = Span(WORKER, 1, "inc-1", "inc", "inc", action, now - start, now - start + 1)
         observation.add_streamed(span)
     observation.add_poll(identity, counts, time.monotonic(), now)
-    [batch] = outbox.batches
-    events = [event for event in batch.events if event.kind == "records-dropped"]
-    return [(span.action, round(now - span.start, 3)) for span in batch.spans], events
+    [queued] = outbox.batches
+    events = [event for event in queued.builder.events if event.kind == "records-dropped"]
+    return [(span.action, round(now - span.start, 3)) for span in queued.builder.spans], events
 
 
 COUNTS = (
