@@ -16,7 +16,7 @@ NUMBERED = WorkerAddresses("0", "tls://10.0.0.4:4002", "10.0.0.4", "", "12")
 
 @pytest.fixture
 def pseudonyms() -> Pseudonyms:
-    return make_pseudonyms([GPU, UNNAMED, NUMBERED], "tcp://10.0.0.1:8786")
+    return make_pseudonyms((GPU, UNNAMED, NUMBERED), "tcp://10.0.0.1:8786")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_everything_else_stays(pseudonyms: Pseudonyms, text: str) -> None:
 
 def test_workers_are_numbered_and_lifetimes_of_one_name_share_the_number() -> None:
     again = WorkerAddresses("gpu-1", "tcp://10.0.0.3:5000", "node17.cluster.local", "", "")
-    pseudonyms = make_pseudonyms([GPU, again, NUMBERED], "")
+    pseudonyms = make_pseudonyms((GPU, again, NUMBERED), "")
     assert pseudonyms.workers == {
         "gpu-1": "worker 1",
         "tcp://10.0.0.3:4000": "worker 1",
