@@ -32,7 +32,7 @@ SHORTEST_IPV6 = 6
 """characters; shorter ones look like slices in code"""
 
 _PROCESS = re.compile(r"""((?<![a-z])(?:p?pid|process|parent)\b[\s=:#'"(]{1,3})\d+(?!\.?\d)""", re.IGNORECASE)
-_PROCESS_ITEM = re.compile(r'("(?:\w*_)?p?pid"\s*:\s*)\d+', re.IGNORECASE)
+_PROCESS_ITEM = re.compile(r'("(?:\w*_)?p?pid"\s*:\s*)(?:-?\d[\d.e+-]*|"\d+")', re.IGNORECASE)
 _ADDRESS = re.compile(
     r"""
     \b(?:tcp|tls|ucxx?|inproc|wss?|https?)://(?:[^\s/@'"<>]{1,100}@)?(?:\[[^\s\]]*\]|[\w.-]+)(?::\d+)?(?:/[\w./~%-]*)?

@@ -76,9 +76,9 @@ def test_workers_are_numbered_and_lifetimes_of_one_name_share_the_number() -> No
 def test_json_stays_json_and_process_ids_become_null(pseudonyms: Pseudonyms) -> None:
     detail = {
         "message": 'on "node17"\n\\tcp://10.0.0.3:4000',
-        "workers": {"tcp://10.0.0.3:4000": [1, {"pid": 37, "nanny_pid": 38, "rapid": 39}]},
+        "workers": {"tcp://10.0.0.3:4000": [1, {"pid": 37, "nanny_pid": "38", "rapid": 39, "PID": -1.5e-7}]},
     }
     assert json.loads(pseudonyms.json(json.dumps(detail))) == {
         "message": 'on "host 0"\n\\worker 1',
-        "workers": {"worker 1": [1, {"pid": None, "nanny_pid": None, "rapid": 39}]},
+        "workers": {"worker 1": [1, {"pid": None, "nanny_pid": None, "rapid": 39, "PID": None}]},
     }
