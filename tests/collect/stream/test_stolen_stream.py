@@ -75,13 +75,14 @@ async def test_two_targets_with_one_scheduler_do_not_compete_for_its_stream() ->
                 project=other, name="same", url=dask.url, identity_interval=0.5, metrics_interval=1
             )
         )
-        async with watching(first) as holder, watching(second) as follower:
+        async with watching(first) as holder:
             await eventually(lambda: asyncio.sleep(0, holder.subscriber.state == Target.Stream.RECEIVING))
-            await eventually(lambda: asyncio.sleep(0, follower.subscriber.state == Target.Stream.STOLEN))
-            await asyncio.to_thread(steady_work, dask, 40)
-            await eventually(lambda: read("SELECT 1 FROM span WHERE action = 0 HAVING count(*) = 40"))
-            assert holder.subscriber.state == Target.Stream.RECEIVING
-            assert "stream-lost" not in await event_kinds()
+            async with watching(second) as follower:
+                await eventually(lambda: asyncio.sleep(0, follower.subscriber.state == Target.Stream.STOLEN))
+                await asyncio.to_thread(steady_work, dask, 40)
+                await eventually(lambda: read("SELECT 1 FROM span WHERE action = 0 HAVING count(*) = 40"))
+                assert holder.subscriber.state == Target.Stream.RECEIVING
+                assert "stream-lost" not in await event_kinds()
 
 
 def test_each_theft_in_a_row_is_answered_later() -> None:
