@@ -15,9 +15,9 @@ from observatory.wire.records import Action
 ACTIONS = {action.label: int(action) for action in Action}
 DISK = {Action.DISK_READ.label, Action.DISK_WRITE.label}
 """Actions that Dask times by the worker's clock; it corrects the times of all others."""
-LATENCY = 1.0
+LATENCY = 10.0
 """Seconds up to which Dask's delay of a worker may be the latency of a heartbeat, not of its clock."""
-TOLERANCE = 5.0
+TOLERANCE = 15.0
 """Seconds by which a span may be outside of its worker's life: clocks are corrected to about a latency."""
 
 WRONG_CLOCK = "their times are outside of their worker's life, so a clock of the cluster is wrong"

@@ -25,7 +25,7 @@ SAMPLING = 0.2
 SHARE = 0.02
 """A change of memory by this share of the limit is sampled at once."""
 GAUGE = int(MetricType.GAUGE)
-LATENCY = 1.0
+LATENCY = 3.0
 """Seconds up to which a delay may be the latency of a call, not of the clocks."""
 ANSWER_TIMEOUT = 5.0
 

@@ -26,7 +26,7 @@ MAXIMUM_DESCRIBED = 2_000
 LONGEST_HELP = 500
 DISK = (Action.DISK_READ, Action.DISK_WRITE)
 """Actions that Dask times by the worker's clock; it corrects the times of all others."""
-TOLERANCE = 5.0
+TOLERANCE = 15.0
 """Seconds by which a corrected span may be outside of its cluster's life."""
 
 

@@ -24,7 +24,7 @@ SAME = 0.15
 """Seconds by which the workers page may differ in the time of the same heartbeat."""
 STALE = 3.0
 """Seconds without a complete heartbeat after which /metrics is used instead."""
-LATENCY = 1.0
+LATENCY = 10.0
 """Seconds up to which a delay may be the latency of a heartbeat, not of the worker's clock."""
 MEMORY = "observatory_worker_memory_bytes"
 STATE_OF_COUNT = {

@@ -49,7 +49,7 @@ def test_disk_spans_of_a_worker_with_another_clock_are_corrected_as_dask_correct
 
 
 def test_the_latency_of_a_heartbeat_is_not_taken_for_another_clock() -> None:
-    rows = recorded(0.4, ("disk-write", 5, 4))
+    rows = recorded(4.0, ("disk-write", 5, 4))
     assert rows["span"] == [(Action.DISK_WRITE, pytest.approx(5, abs=1e-3), pytest.approx(4, abs=1e-3))]
 
 
