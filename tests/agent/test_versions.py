@@ -70,7 +70,7 @@ def observed(
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=400,
             check=False,
         )
         assert done.returncode == 0, done.stderr + (folder / "output").read_text()[-5000:]

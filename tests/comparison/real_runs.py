@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,10 +13,11 @@ from distributed import Client, LocalCluster, wait
 import observatory.agent
 from benchmarks.runs.recording import receiving
 from observatory.clusters.models import Cluster
+from observatory.collect.agents.batch import batch_of
 from observatory.runs.models import Run
-from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
+from observatory.wire.batches import decode_batch
 
 SECONDS = {"load": 0.024, "clean": 0.030, "join": 0.040, "store": 0.028}
 """how long a task of each prefix sleeps: what else the machine does can only add to it"""
@@ -29,14 +31,16 @@ APART = 0.02
 class Recording:
     """What a cluster told of runs, and when they were."""
 
-    batches: list[Batch] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    """of the agent's batches"""
     windows: list[tuple[float, float]] = field(default_factory=list)
 
     def store(self, cluster: Cluster) -> list[Run]:
         """Stores all that was told as the cluster's, and its runs."""
         with Writer() as writer:
-            for batch in self.batches:
-                writer.write(replace(batch, cluster=cluster.pk, head=None))
+            for body in self.bodies:
+                batch, _ = batch_of(cluster.pk, *decode_batch(gzip.decompress(body)))
+                writer.write(replace(batch, head=None))
         return [
             Run.objects.create(
                 cluster=cluster,
@@ -93,11 +97,11 @@ def recording() -> Iterator[tuple[Workload, Recording]]:
         silence_logs="CRITICAL",
         dashboard_address=None,
     )
-    with receiving() as (url, batches), cluster, Client(cluster) as client:
+    with receiving() as (url, bodies), cluster, Client(cluster) as client:
         observatory.agent.register(client, url=url, token="tests")
         workload = Workload(client, kept)
         workload.run()  # what is done the first time isn't compared
         kept.windows.clear()
         yield workload, kept
         observatory.agent.unregister(client)
-        kept.batches = batches
+        kept.bodies = bodies
