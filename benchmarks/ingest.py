@@ -372,6 +372,13 @@ def kinds_of(bodies: Sequence[bytes]) -> list[str]:
     return sorted(kind for kind in found if KINDS[kind].has_table)
 
 
+def drop_database() -> None:
+    """Also while the writers of the web process, which stay connected, use it."""
+    django_connection.close()
+    with django_connection._nodb_cursor() as cursor:
+        cursor.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
+
+
 def main() -> int:
     django_connection.settings_dict["TEST"]["NAME"] = DATABASE
     django_connection.creation.create_test_db(verbosity=0, autoclobber=True)
@@ -379,7 +386,7 @@ def main() -> int:
         results, measured = measure()
         store = database()
     finally:
-        django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
+        drop_database()
     return print_results("ingest", results, ("psycopg", "numpy", "distributed"), **measured, store=store)
 
 
