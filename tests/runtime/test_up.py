@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from tests.first_start import static_root
 from tests.runtime.machine import METRICS, Machine, alive, eventually, manage, recorded_clusters
 
 
@@ -17,6 +18,7 @@ from tests.runtime.machine import METRICS, Machine, alive, eventually, manage, r
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """In a folder whose parents are closed to the services' account, as pytest makes them."""
     machine = Machine(tmp_path_factory.mktemp("machine") / "data")
+    machine.variables["OBSERVATORY_STATIC_ROOT"] = static_root()
     machine.start()
     yield machine
     if machine.is_up:
