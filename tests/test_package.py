@@ -205,7 +205,7 @@ def test_installed_from_the_wheel_the_demo_runs_in_an_empty_folder(wheel: Path, 
         assert (status, "Dask Observatory" in page) == (200, True)
         script = re.findall(r'src="(/static/[^"]+\.js)"', page)[0]
         assert machine.answer(script)[0] == 200
-        eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded", 90)
+        eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded")
         assert (
             f'observatory_build_info{{version="{__version__}"}} 1.0'
             in machine.answer("/metrics", **METRICS)[1]

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.observatory import Observatory
+from tests.chromium import TIMEOUT
 from tests.first_start import copy_migrated, static_root
 
 
@@ -28,6 +29,6 @@ def observatory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observator
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1600, "height": 1000})
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(TIMEOUT)
     yield context.new_page()
     context.close()

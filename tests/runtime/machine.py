@@ -46,7 +46,7 @@ def manage(
     )
 
 
-def eventually(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+def eventually(condition: Callable[[], object], what: str, seconds: float = 180.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
