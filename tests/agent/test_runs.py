@@ -122,7 +122,12 @@ def test_run_accepts_the_arguments_of_performance_report(observed: Client, recei
     nightly_report(name="tuesday.html")
     nightly_report()
     job()
-    assert [row["name"] for row in run_rows(received, 8)[::2]] == ["monday", "tuesday", "nightly_report", "job"]
+    assert [row["name"] for row in run_rows(received, 8)[::2]] == [
+        "monday",
+        "tuesday",
+        "nightly_report",
+        "job",
+    ]
     assert "nightly_report(stacklevel=2" in received.rows["run"][6]["code"]
     assert not Path("reports").exists()
 
