@@ -1,5 +1,6 @@
 // The window and the playhead on the overview. Its edges and its middle can be dragged; the keyboard uses sliders.
 
+import { wheelMove } from "../../timeline/wheel.js";
 import { formatTime, formatUtc } from "../../timeline/times.js";
 
 /** @typedef {import("../../timeline/timeline.js").Timeline} Timeline */
@@ -155,8 +156,11 @@ export class Brush {
 
   /** @param {WheelEvent} event */
   #wheel(event) {
+    const move = wheelMove(event);
+    if (move.does === "scroll") return;
     event.preventDefault();
-    this.#timeline.zoom(2 ** (event.deltaY * 0.0016), this.#time(event));
+    if (move.does === "zoom") this.#timeline.zoom(move.factor, this.#time(event));
+    else this.#timeline.pan((move.pixels / this.#width) * (this.#stop - this.#start));
   }
 
   /**

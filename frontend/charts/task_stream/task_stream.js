@@ -2,6 +2,7 @@
 
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { bandLayer } from "../../timeline/tiles/bands.js";
+import { wheelMove } from "../../timeline/wheel.js";
 import { drawGaps, label } from "../drawing/gaps.js";
 import { LaneControls } from "./lane_controls.js";
 import { hitLanes } from "./lane_hit.js";
@@ -400,10 +401,13 @@ class TaskStream {
     event.preventDefault();
   }
 
-  /** @param {WheelEvent} event; over the names, the wheel scrolls the lanes */
+  /** @param {WheelEvent} event; over the names, the wheel scrolls the lanes, and at their end the page */
   #wheel(event) {
-    if (this.#scroller.hidden || (this.#locate(event).x >= leftGutter() && !event.altKey)) return;
+    if (this.#scroller.hidden || wheelMove(event).does !== "scroll") return;
+    if (this.#locate(event).x >= leftGutter() && !event.altKey) return;
+    const before = this.#scroller.scrollTop;
     this.#scroller.scrollTop += event.deltaY;
+    if (this.#scroller.scrollTop === before) return;
     event.preventDefault();
     event.stopPropagation();
   }
