@@ -18,7 +18,8 @@ def test_the_instant_under_the_mouse_on_another_chart_has_its_values_beside_it(p
           model.load({ workers: [], lanes: [], prefixes: [], series: { cluster: series } });
           const block = { kind: "bin", rows: 2, meta: {}, numbers: name =>
             ({ series: [1, 1], time: [2, 8] })[name] ?? [12, 16] };
-          const tile = { layer: "cluster", start: 0, stop: 10, binWidth: 1, blocks: new Map([["bin", [block]]]) };
+          const blocks = new Map([["bin", [block]]]);
+          const tile = { layer: "cluster", start: 0, stop: 10, binWidth: 1, blocks };
           const found = { selection: new Selection(), events: new Events(), timeline: {} };
           const chart = clusterSize.create(document.body, { model, info: {}, ...found });
           const view = { start: 0, stop: 10, playhead: 5, width: 300, state: null, unloaded: {} };
