@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import cache
 
@@ -9,6 +10,7 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models.signals import post_migrate
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
@@ -41,9 +43,13 @@ def django_db_setup(
         else:
             connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     yield
+    connection.close()
+    connection.close_pool()
     close_pools()
-    with django_db_blocker.unblock():
-        connection.creation.destroy_test_db(name, verbosity=0)
+    settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = name
+    if not services.is_ours("DATABASE_URL"):  # ours is removed as a whole
+        with django_db_blocker.unblock(), connection._nodb_cursor() as cursor:
+            cursor.execute(f'DROP DATABASE "{own_name}" WITH (FORCE)')
 
 
 def _migrate() -> str:
@@ -55,7 +61,18 @@ def _migrate() -> str:
     connection.close()
     connection.close_pool()
     close_pools()
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f'ALTER DATABASE "{TEMPLATE}" ALLOW_CONNECTIONS false')
+        while _sessions(cursor):
+            time.sleep(0.05)
     return TEMPLATE
+
+
+def _sessions(cursor: CursorWrapper) -> int:
+    """The number of connections to the template, which can be copied when they are closed."""
+    cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = %s", [TEMPLATE])
+    [(count,)] = cursor.fetchall()
+    return int(count)
 
 
 def _copy(template: str, name: str) -> None:
