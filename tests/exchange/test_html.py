@@ -19,6 +19,7 @@ from observatory.exchange.formats.report import report_of
 from observatory.replay.scope import Scope
 from observatory.runs.sharing.scopes import scope_of_run
 from tests.alerted import make_alert
+from tests.chromium import TIMEOUT
 from tests.observed import HOSTILE, Observed
 
 pytestmark = pytest.mark.browser
@@ -47,6 +48,7 @@ def report(scope: Scope, title: str = "a run") -> bytes:
 def alone(chromium: Browser) -> Iterator[tuple[Page, list[str], list[str]]]:
     """A page without a network, the requests that it makes, and what goes wrong on it."""
     context = chromium.new_context(viewport={"width": 1600, "height": 1000}, offline=True)
+    context.set_default_timeout(TIMEOUT)
     context.set_default_timeout(30_000)
     page = context.new_page()
     asked: list[str] = []

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
+from tests.chromium import TIMEOUT
 from tests.recorded import START, Recorded, at
 from tests.world import HOSTILE, World
 
@@ -48,6 +49,7 @@ def shared(reported: Cluster) -> Run:
 def visitor(chromium: Browser, live_server: Any) -> Iterator[Page]:
     """A page of somebody who never signed in, on a phone."""
     context = chromium.new_context(base_url=live_server.url, viewport={"width": 390, "height": 844})
+    context.set_default_timeout(TIMEOUT)
     yield context.new_page()
     context.close()
 
@@ -112,6 +114,6 @@ def test_an_open_run_shows_what_is_new_without_a_socket(page: Page, shared: Run,
     last = page.evaluate("() => window.observatory.context.info.last")
     for second in range(40, 60):
         recorded.span(f"load-{second}", "tcp://10.0.0.1:4000", second, second + 0.8)
-    page.wait_for_function(f"() => window.observatory.context.info.last > {last}", timeout=20_000)
+    page.wait_for_function(f"() => window.observatory.context.info.last > {last}", timeout=120_000)
     page.evaluate(f"() => window.observatory.context.timeline.setPlayhead({START + 61})")
-    page.wait_for_function(f"before => ({count})() >= before + 20", arg=before, timeout=20_000)
+    page.wait_for_function(f"before => ({count})() >= before + 20", arg=before, timeout=120_000)

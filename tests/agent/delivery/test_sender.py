@@ -45,7 +45,7 @@ def sender_to(server: FaultyServer, folder: Path, buffer: Buffer | None = None, 
     return sender
 
 
-def eventually(found: Callable[[], Any], seconds: float = 20) -> Any:
+def eventually(found: Callable[[], Any], seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
     while not (what := found()):
         assert time.monotonic() < deadline, "it never came"
@@ -414,7 +414,7 @@ def test_errors_in_many_threads_at_once_are_all_counted_and_logged_once(
     together = threading.Barrier(8)
 
     def fail() -> None:
-        together.wait(10)
+        together.wait(60)
         raise ValueError
 
     with ThreadPoolExecutor(8) as threads:

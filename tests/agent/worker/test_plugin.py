@@ -37,7 +37,7 @@ def received(client: Client) -> Iterator[FakeServer]:
     assert received.refused == 0
 
 
-def eventually(found: Callable[[], Any], seconds: float = 20) -> Any:
+def eventually(found: Callable[[], Any], seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
     while not (result := found()):
         assert time.monotonic() < deadline
@@ -164,7 +164,7 @@ def test_the_users_own_loggers_are_recorded_when_configured(client: Client, rece
 
 def test_a_worker_that_joins_later_is_described_too(client: Client, received: FakeServer) -> None:
     client.cluster.scale(3)
-    client.wait_for_workers(3, timeout=30)
+    client.wait_for_workers(3, timeout=180)
     client.run(say, "distributed.worker", 30, 5)
     eventually(lambda: said(received)["number 5"] == 3)
     workers = {row["address"]: row for row in received.rows["worker"] if row["detail"].get("pid")}
