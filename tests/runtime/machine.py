@@ -46,7 +46,7 @@ def manage(
     )
 
 
-def eventually(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+def eventually(condition: Callable[[], object], what: str, seconds: float = 180.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
@@ -63,6 +63,8 @@ class Machine:
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.variables: dict[str, str] = {}
+        """further variables of its environment"""
         self.output = data_dir.with_name(f"{data_dir.name}.printed")
         self.up: subprocess.Popen[str] | None = None
 
@@ -70,8 +72,10 @@ class Machine:
         """Returns once `up` has printed its line."""
         line = [*self.program, command, "--data-dir", str(self.data_dir), "--port", str(self.port), *options]
         with self.output.open("w") as output:
-            self.up = subprocess.Popen(line, cwd=self.folder, env=environment(), stdout=output)
-        eventually(lambda: self.printed or not self.is_up, "`up` prints its line", 180)
+            self.up = subprocess.Popen(
+                line, cwd=self.folder, env=environment(**self.variables), stdout=output
+            )
+        eventually(lambda: self.printed or not self.is_up, "`up` prints its line", 400)
         assert self.is_up, "`up` ended"
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from tests.first_start import static_root
 from tests.runtime.machine import METRICS, Machine, alive, eventually, manage, recorded_clusters
 
 
@@ -17,6 +18,7 @@ from tests.runtime.machine import METRICS, Machine, alive, eventually, manage, r
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """In a folder whose parents are closed to the services' account, as pytest makes them."""
     machine = Machine(tmp_path_factory.mktemp("machine") / "data")
+    machine.variables["OBSERVATORY_STATIC_ROOT"] = static_root()
     machine.start()
     yield machine
     if machine.is_up:
@@ -79,7 +81,7 @@ def test_what_is_killed_is_started_again(machine: Machine, pattern: str) -> None
     killed = machine.process(pattern)
     assert killed is not None
     killed.kill()
-    killed.wait(10)
+    killed.wait(60)
     eventually(lambda: machine.process(pattern), f"{pattern} runs again")
     eventually(lambda: machine.answer("/readyz")[0] == 200, "all is ready again")
 
@@ -88,7 +90,7 @@ def test_a_killed_collector_is_started_again_and_collects(machine: Machine) -> N
     killed = machine.process(r"observatory collect$")
     assert killed is not None
     killed.kill()
-    killed.wait(10)
+    killed.wait(60)
     eventually(lambda: machine.process(r"observatory collect$"), "another one runs")
     another = machine.process(r"observatory collect$")
     assert another is not None
@@ -106,11 +108,11 @@ def test_a_signal_stops_all_of_it_and_leaves_no_process(machine: Machine) -> Non
 
 def test_killing_it_leaves_no_process_and_the_next_start_recovers(machine: Machine) -> None:
     machine.start("--demo")
-    eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded", 60)
-    eventually(lambda: len(dask_processes(machine)) >= 7, "scheduler, nannies and workers run", 90)
+    eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded")
+    eventually(lambda: len(dask_processes(machine)) >= 7, "scheduler, nannies and workers run")
     processes, recorded = machine.processes(), recorded_clusters(machine)
     machine.end(signal.SIGKILL)
-    eventually(lambda: alive(processes) == [], "all are gone", 20)
+    eventually(lambda: alive(processes) == [], "all are gone")
 
     machine.start()
     assert machine.answer("/readyz")[0] == 200

@@ -16,7 +16,7 @@ from observatory.store.ingest.reading_blocks import records_of_block
 from observatory.store.ingest.records import Array, Coded, Records, Values, records_of_rows
 from observatory.wire.batches import BatchError
 from observatory.wire.blocks import Block
-from observatory.wire.event_kinds import EVENT_KINDS
+from observatory.wire.event_kinds import EVENT_KINDS, RECORDS_DROPPED
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import (
@@ -169,7 +169,7 @@ def _drops(dropped: Records | None) -> Records:
             "count": count,
             "reason": reason,
         }
-        rows.append((first, "records-dropped", "", detail))
+        rows.append((first, RECORDS_DROPPED, "", detail))
     return records_of_rows(KINDS["event"], rows)
 
 

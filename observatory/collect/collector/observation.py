@@ -19,15 +19,13 @@ from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Counts, Identity
 from observatory.collect.stream.stolen_stream import StolenStreamDetector
 from observatory.collect.workers.membership import Membership, Record
-from observatory.wire.records import Action, Event, Series, Span, WorkerGone, clean_text, is_time
+from observatory.wire.clocks import TOLERANCE, UNCORRECTED_ACTIONS
+from observatory.wire.event_kinds import RECORDS_DROPPED
+from observatory.wire.records import Event, Series, Span, WorkerGone, clean_text, is_time
 
 MAXIMUM_DESCRIBED = 2_000
 """Most metrics of a cluster whose help text is kept."""
 LONGEST_HELP = 500
-DISK = (Action.DISK_READ, Action.DISK_WRITE)
-"""Actions that Dask times by the worker's clock; it corrects the times of all others."""
-TOLERANCE = 15.0
-"""Seconds by which a corrected span may be outside of its cluster's life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +146,7 @@ class Observation:
 
     def _on_scheduler_clock(self, span: Span) -> Span | None:
         """The span with times of the scheduler's clock; None, and counted, if they cannot be right."""
-        if span.action not in DISK:
+        if span.action not in UNCORRECTED_ACTIONS:
             return span
         delay, now = self.heartbeats.clock_delay(span.worker), self.clock.now()
         start, stop = span.start + delay, span.stop + delay
@@ -170,7 +168,7 @@ class Observation:
             "kind": "span",
             "count": count,
         }
-        self.outbox.add(Event(now, "records-dropped", "", {**detail, "reason": "wrong-clock"}))
+        self.outbox.add(Event(now, RECORDS_DROPPED, "", {**detail, "reason": "wrong-clock"}))
 
     def parser(self, worker: str) -> Parser:
         """The parser of a worker's /metrics, "" for the scheduler. It caches the lines of the last pages."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from observatory.store.ingest.batch import BatchBuilder
+from observatory.wire.event_kinds import RECORDS_DROPPED
 from observatory.wire.records import Event
 
 logger = logging.getLogger(__name__)
 
-EVENT = "records-dropped"
 REPORT_INTERVAL = 60.0
 """Most seconds between the first record that is dropped and its event; those of the meantime share it."""
 
@@ -106,7 +106,7 @@ class Dropped:
                 "count": loss.count,
                 "reason": str(reason),
             }
-            events[cluster].append(Event(loss.first, EVENT, "", detail))
+            events[cluster].append(Event(loss.first, RECORDS_DROPPED, "", detail))
         self.losses.clear()
         return events
 
@@ -116,6 +116,6 @@ def times_of(batch: BatchBuilder) -> dict[str, list[float]]:
     return {
         "sample": list(batch.samples.times),
         "span": [span.stop for span in batch.spans],
-        "event": [event.time for event in batch.events if event.kind != EVENT],
+        "event": [event.time for event in batch.events if event.kind != RECORDS_DROPPED],
         "worker": [seen.time for seen in batch.workers] + [gone.time for gone in batch.gone],
     }
