@@ -36,20 +36,25 @@ def django_db_setup(
     django_test_environment: None, django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[None]:
     """Instead of pytest-django's: the processes copy a database that one of them migrated."""
-    name, own_name = connection.settings_dict["NAME"], connection.creation._get_test_db_name()
+    own_name = connection.creation._get_test_db_name()
     with django_db_blocker.unblock():
         if services.is_ours("DATABASE_URL"):
             _copy(made_once("database", _migrate), own_name)
         else:
             connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     yield
+    close_pools()
+    if not services.is_ours("DATABASE_URL"):
+        with django_db_blocker.unblock():
+            _drop(own_name)
+
+
+def _drop(name: str) -> None:
+    """Drops a database although a thread that outlived its test is still connected."""
     connection.close()
     connection.close_pool()
-    close_pools()
-    settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = name
-    if not services.is_ours("DATABASE_URL"):  # ours is removed as a whole
-        with django_db_blocker.unblock(), connection._nodb_cursor() as cursor:
-            cursor.execute(f'DROP DATABASE "{own_name}" WITH (FORCE)')
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 def _migrate() -> str:

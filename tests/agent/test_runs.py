@@ -20,8 +20,8 @@ from distributed import Client, LocalCluster, Worker
 import observatory
 import observatory.agent
 from observatory.agent import runs
-from observatory.clusters import tokens
 from observatory.clusters.models import Project
+from observatory.clusters.tokens import ingest_tokens
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
@@ -315,7 +315,7 @@ def test_from_a_script_to_the_list_of_runs(
     transactional_db: None, live_server: Any, client: Client, tmp_path: Path
 ) -> None:
     project = Project.objects.create(name="Alpha", slug="alpha")
-    _, token = tokens.make(project, "tests", None)
+    _, token = ingest_tokens.make(project, "tests", None)
     observatory.agent.register(
         client, url=live_server.url, token=token, spool_directory=str(tmp_path), flush_interval=0.1
     )

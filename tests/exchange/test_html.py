@@ -73,7 +73,7 @@ def test_the_file_of_a_run_replays_it_from_disk_and_asks_for_nothing(
     page.goto(file.as_uri())
     page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
     assert page.evaluate(INK) > 5_000
-    spans = observed.told.rows["span"]
+    spans = observed.received.rows["span"]
     middle = sorted(row["stop"] for row in spans)[len(spans) // 2]
     info: dict[str, Any] = page.evaluate("() => window.observatory.context.info")
     first, at_middle, last = (dict(page.evaluate(DONE, at)) for at in (info["first"], middle, info["ended"]))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from observatory.clusters.accounts import sign_in_path
+from observatory.clusters.accounts.sign_in_links import sign_in_path
 from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
 from tests.chromium import TIMEOUT

@@ -19,7 +19,7 @@ READY = "() => document.documentElement.dataset.ready === '1'"
 
 
 @pytest.fixture
-def told(world: World, recorded: Recorded) -> Cluster:
+def reported(world: World, recorded: Recorded) -> Cluster:
     """A cluster of a minute that did a task each second."""
     worker = "tcp://10.0.0.1:4000"
     recorded.worker(worker, "w0")
@@ -31,10 +31,10 @@ def told(world: World, recorded: Recorded) -> Cluster:
 
 
 @pytest.fixture
-def shared(told: Cluster) -> Run:
+def shared(reported: Cluster) -> Run:
     """Ten seconds of it."""
     return Run.objects.create(
-        cluster=told,
+        cluster=reported,
         name=HOSTILE,
         origin="cut",
         start=at(0),
@@ -55,9 +55,9 @@ def visitor(chromium: Browser, live_server: Any) -> Iterator[Page]:
 
 
 def test_a_run_is_shared_replayed_by_somebody_without_an_account_and_taken_back(
-    page: Page, visitor: Page, told: Cluster, complaints: list[str]
+    page: Page, visitor: Page, reported: Cluster, complaints: list[str]
 ) -> None:
-    page.goto(f"/clusters/{told.pk}/?from={START}&to={START + 10}")
+    page.goto(f"/clusters/{reported.pk}/?from={START}&to={START + 10}")
     page.wait_for_function(READY)
     page.keyboard.press("r")
     page.get_by_role("dialog").get_by_label("Name").fill(HOSTILE)

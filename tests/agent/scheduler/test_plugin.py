@@ -200,13 +200,13 @@ def test_the_clusters_memory_is_sampled_as_often_as_its_workers(client: Client, 
     wait(held)
     series = '["observatory_cluster_memory_bytes", {"type": "managed"}'
 
-    def told() -> list[dict[str, Any]]:
+    def reported() -> list[dict[str, Any]]:
         return [row for row in received.rows["sample"] if row["series"].startswith(series)]
 
-    eventually(lambda: told() and told()[-1]["value"] >= 5_000_000)
-    before = len(told())
-    eventually(lambda: len(told()) >= before + 3)
-    times = [row["time"] for row in told()]
+    eventually(lambda: reported() and reported()[-1]["value"] >= 5_000_000)
+    before = len(reported())
+    eventually(lambda: len(reported()) >= before + 3)
+    times = [row["time"] for row in reported()]
     assert max(after - one for one, after in itertools.pairwise(times)) < 3
 
 
@@ -328,7 +328,7 @@ def test_a_p2p_shuffle_is_recorded_from_start_to_end_with_its_progress(
         series = '["observatory_shuffle_bytes"'
         return [row["value"] for row in received.rows["sample"] if row["series"].startswith(series)]
 
-    def told(state: str) -> list[dict[str, Any]]:
+    def reported(state: str) -> list[dict[str, Any]]:
         return [event for event in events(received, "shuffle") if event["detail"].get("state") == state]
 
     frame = dask.datasets.timeseries("2000-01-01", "2000-02-15", partition_freq="1D", freq="10s")
@@ -339,8 +339,8 @@ def test_a_p2p_shuffle_is_recorded_from_start_to_end_with_its_progress(
         time.sleep(0.5)
         if max(moved(), default=0) > 1_000_000:
             break
-    ended = eventually(lambda: told("ended"))[0]
-    began = told("began")[0]
+    ended = eventually(lambda: reported("ended"))[0]
+    began = reported("began")[0]
     assert began["detail"]["workers"] == 2
     assert began["detail"]["shuffle"] == ended["detail"]["shuffle"]
     assert began["time"] < ended["time"]
