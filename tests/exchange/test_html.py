@@ -49,7 +49,6 @@ def alone(chromium: Browser) -> Iterator[tuple[Page, list[str], list[str]]]:
     """A page without a network, the requests that it makes, and what goes wrong on it."""
     context = chromium.new_context(viewport={"width": 1600, "height": 1000}, offline=True)
     context.set_default_timeout(TIMEOUT)
-    context.set_default_timeout(30_000)
     page = context.new_page()
     asked: list[str] = []
     complaints: list[str] = []
