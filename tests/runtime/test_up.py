@@ -37,7 +37,7 @@ def machine() -> Iterator[Machine]:
     machine = Machine(folder / "data", (python, "manage.py"), variables=variables)
     for name in ("demo", "exchange", "logs"):
         (machine.data_dir / name).mkdir(parents=True)
-    for name in ("secret_key", "logs/web.log"):
+    for name in ("lock", "secret_key", "logs/web.log"):
         (machine.data_dir / name).write_text("of an earlier version\n" * 3)
     if os.geteuid() == 0:
         machine.use_port(free_low_port())
