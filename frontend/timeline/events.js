@@ -7,11 +7,11 @@ import { binWidth, tileWidth } from "./tiles/levels.js";
 /** @typedef {import("../types.js").Tile} Tile */
 
 /**
- * `detail` is JSON; only a note of a stretch has a `stop`; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
+ * `detail` is JSON; only a note of a stretch has a `stop`; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws; of the cluster, or of one `worker`.
  * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string,
  *   count: number, stop?: number|null}} ClusterEvent
- * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped"|"unobserved"|"slowed",
- *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
+ * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped"|"unobserved"|"slowed"|"unread",
+ *   concerns: "all"|"tasks"|"samples"|"other", label: string, worker: number|null}} Gap
  */
 
 /** @type {Record<string, {opens: string|null, closes: string|null}>} */
@@ -21,6 +21,7 @@ const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" }
 const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
 const SLOWED = "scraping-slowed";
+const UNREAD = "worker-metrics-missing";
 const CLUSTER_ENDED = "cluster-ended";
 const LONGEST_NOTE = 200; // characters beside the mouse
 /** @type {Record<string, {records: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds/dropped.py) */
@@ -109,26 +110,31 @@ export class Events extends EventTarget {
     return this.list.findLast((event) => event.time < time - 1e-6) ?? null;
   }
 
-  /** The times without samples, not only with fewer, and the ends of the cluster: it can have continued later. */
+  /**
+   * The times without samples, not only with fewer, and the ends of the cluster: it can have continued later.
+   * @returns {import("../charts/series/series_points.js").Gaps}
+   */
   get sampleGaps() {
-    const gaps = this.gapsBetween(-Infinity, Infinity, "samples")
-      .filter(({ kind }) => kind !== "slowed")
-      .map(({ start, stop }) => ({ start, stop }));
+    const gaps = this.gaps
+      .filter(({ kind, concerns }) => kind !== "slowed" && (concerns === "all" || concerns === "samples"))
+      .map(({ start, stop, worker }) => ({ start, stop, worker }));
     const ends = this.#recorded.filter((event) => event.kind === CLUSTER_ENDED);
-    return [...gaps, ...ends.map(({ time }) => ({ start: time, stop: time }))];
+    return [...gaps, ...ends.map(({ time }) => ({ start: time, stop: time, worker: null }))];
   }
 
   /**
    * @param {number} start
    * @param {number} stop
    * @param {"tasks"|"samples"} [what] those in it alone
+   * @param {number|null} [worker] also those of this worker
    * @returns {Gap[]} those that overlap [start, stop)
    */
-  gapsBetween(start, stop, what) {
+  gapsBetween(start, stop, what, worker = null) {
     return this.gaps.filter(
       (gap) =>
         gap.start < stop &&
         (gap.stop ?? Infinity) > start &&
+        (gap.worker === null || gap.worker === worker) &&
         (!what || gap.concerns === "all" || gap.concerns === what),
     );
   }
@@ -193,6 +199,7 @@ export function findGaps(events) {
     if (event.kind === DROPPED) gaps.push(droppedGap(event));
     if (event.kind === NOT_OBSERVED) gaps.push(unobservedGap(event));
     if (event.kind === SLOWED) gaps.push(slowedGap(event));
+    if (event.kind === UNREAD) gaps.push({ ...slowedGap(event), kind: "unread", worker: event.worker });
     const { opens, closes } = KINDS[event.kind] ?? { opens: null, closes: null };
     if ((opens === "scheduler" || opens === "stream") && !open.has(opens)) {
       /** @type {Gap} */
@@ -202,6 +209,7 @@ export function findGaps(events) {
         kind: opens,
         concerns: GAP_CONCERNS[opens],
         label: GAP_LABELS[opens],
+        worker: null,
       };
       open.set(opens, gap);
       gaps.push(gap);
@@ -228,6 +236,7 @@ function droppedGap(event) {
     kind: "dropped",
     concerns,
     label: `${number} ${records} were dropped: ${DROPPED_REASONS[reason] ?? reason}`,
+    worker: null,
   };
 }
 
@@ -243,6 +252,7 @@ function unobservedGap(event) {
     kind: "unobserved",
     concerns: "all",
     label: "not recorded: no collector was running",
+    worker: null,
   };
 }
 
@@ -258,6 +268,7 @@ function slowedGap(event) {
     kind: "slowed",
     concerns: "samples",
     label: String(message),
+    worker: null,
   };
 }
 

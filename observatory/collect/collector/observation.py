@@ -89,6 +89,12 @@ class Observation:
         bounds = {"first": period.first, "last": period.last}
         self.event("scraping-slowed", period.first, message, **bounds, factor=period.factor, reason=reason)
 
+    def add_missing_metrics(self, worker: str, first: float, last: float) -> None:
+        """Records that a worker's /metrics was read at the two times and could not be read between them."""
+        message = f"the worker's metrics could not be read for {last - first:.0f} s"
+        detail = {"message": message, "first": first, "last": last}
+        self.outbox.add(Event(first, "worker-metrics-missing", worker, detail))
+
     def sample(self, series: Series, time: float, value: float) -> None:
         if self.series_limit.admits(series):
             self.outbox.add_sample(series, time, value)

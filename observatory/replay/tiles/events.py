@@ -19,7 +19,7 @@ from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT
 MAXIMUM_OF_KIND = 500
 """events of one kind in a tile; more are counted by bin"""
 
-BOUNDED_GAPS = ("records-dropped", "not-observed", "scraping-slowed")
+BOUNDED_GAPS = ("records-dropped", "not-observed", "scraping-slowed", "worker-metrics-missing")
 """kinds of gaps whose detail has their bounds"""
 STRUCTURAL = ("worker-", "scheduler-", "stream-", *BOUNDED_GAPS)
 """prefixes of the kinds whose details are made by Observatory, not by the cluster's code"""
