@@ -39,6 +39,7 @@ def machine() -> Iterator[Machine]:
         (machine.data_dir / name).mkdir(parents=True)
     for name in ("lock", "secret_key", "logs/web.log"):
         (machine.data_dir / name).write_text("of an earlier version\n" * 3)
+        (machine.data_dir / name).chmod(0o600)
     if os.geteuid() == 0:
         machine.use_port(free_low_port())
     machine.start()
