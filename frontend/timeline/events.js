@@ -1,6 +1,6 @@
 // The events of the cluster in order of time, from the tiles of the layer "events", with gaps and notes.
 
-import { EVENT_KINDS } from "../contract.js";
+import { DROPPED_KINDS, DROP_REASONS, EVENT_KINDS } from "../contract.js";
 import { formatCount } from "../formatting.js";
 import { binWidth, tileWidth } from "./tiles/levels.js";
 
@@ -16,6 +16,10 @@ import { binWidth, tileWidth } from "./tiles/levels.js";
 
 /** @type {Record<string, {opens: string|null, closes: string|null}>} */
 const KINDS = EVENT_KINDS;
+/** @type {Record<string, string>} */
+const REASONS = DROP_REASONS;
+/** @type {Record<string, {records: string, concerns: string}>} */
+const MISSING = DROPPED_KINDS;
 const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task stream" };
 const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
 const DROPPED = "records-dropped";
@@ -24,28 +28,6 @@ const SLOWED = "scraping-slowed";
 const UNREAD = "worker-metrics-missing";
 const CLUSTER_ENDED = "cluster-ended";
 const LONGEST_NOTE = 200; // characters beside the mouse
-/** @type {Record<string, {records: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds/dropped.py) */
-const DROPPED_KINDS = {
-  span: { records: "spans", concerns: "tasks" },
-  transition: { records: "transitions", concerns: "tasks" },
-  sample: { records: "samples", concerns: "samples" },
-  "undrawn-sample": { records: "samples of metrics without a chart", concerns: "other" },
-  log: { records: "log lines", concerns: "other" },
-  error: { records: "errors", concerns: "tasks" },
-  event: { records: "events", concerns: "other" },
-  worker: { records: "changes of workers", concerns: "tasks" },
-};
-/** @type {Record<string, string>} */
-const DROPPED_REASONS = {
-  "spool-full": "the agent's spool was full",
-  refused: "the server refused them",
-  broken: "the agent had an error",
-  "database-unavailable": "the database was unavailable for too long",
-  "database-slow": "the database was too slow",
-  "collector-overloaded": "the collector had more work than it could do",
-  "database-refused": "the database refused them",
-};
-
 /** Fires "change" when there are others than before. */
 export class Events extends EventTarget {
   /** @type {ClusterEvent[]} */
@@ -228,14 +210,14 @@ export function findGaps(events) {
  */
 function droppedGap(event) {
   const { first, last, kind, count, reason } = parse(event.detail);
-  const { records, concerns } = DROPPED_KINDS[kind] ?? { records: `records (${kind})`, concerns: "other" };
+  const { records, concerns } = MISSING[kind] ?? { records: `records of kind ${kind}`, concerns: "other" };
   const number = formatCount(Number(count));
   return {
     start: Number(first) || event.time,
     stop: Number(last) || event.time,
     kind: "dropped",
-    concerns,
-    label: `${number} ${records} were dropped: ${DROPPED_REASONS[reason] ?? reason}`,
+    concerns: /** @type {Gap["concerns"]} */ (concerns),
+    label: `${number} ${records} were dropped: ${REASONS[reason] ?? reason}`,
     worker: null,
   };
 }

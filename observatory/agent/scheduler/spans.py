@@ -10,6 +10,7 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.records import Action
 
 ACTIONS = {action.label: int(action) for action in Action}
@@ -19,8 +20,6 @@ LATENCY = 10.0
 """Seconds up to which Dask's delay of a worker may be the latency of a heartbeat, not of its clock."""
 TOLERANCE = 15.0
 """Seconds by which a span may be outside of its worker's life: clocks are corrected to about a latency."""
-
-WRONG_CLOCK = "their times are outside of their worker's life, so a clock of the cluster is wrong"
 
 
 class Spans:
@@ -74,14 +73,7 @@ class Spans:
             return
         outside, self._outside = self._outside, []
         count = len(outside)
-        detail = {
-            "message": f"{count:,} records of kind span are missing: {WRONG_CLOCK}",
-            "first": outside[0],
-            "last": outside[-1],
-            "kind": "span",
-            "count": count,
-            "reason": "wrong-clock",
-        }
+        detail = dropped_detail("span", count, DropReason.WRONG_CLOCK, outside[0], outside[-1])
         self._event((now, "records-dropped", "", json.dumps(detail)))
 
     def _delay(self, worker: str) -> float:

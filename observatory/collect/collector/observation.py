@@ -9,7 +9,6 @@ from typing import Any
 
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.series_limit import SeriesLimit
-from observatory.collect.collector.writing.dropped import DropReason
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Period
 from observatory.collect.http.exposition import Page, Parser
@@ -19,6 +18,7 @@ from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Counts, Identity
 from observatory.collect.stream.stolen_stream import StolenStreamDetector
 from observatory.collect.workers.membership import Membership, Record
+from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.records import Action, Event, Series, Span, WorkerGone, clean_text, is_time
 
 MAXIMUM_DESCRIBED = 2_000
@@ -168,15 +168,8 @@ class Observation:
             return
         outside, self.outside = self.outside, []
         count = len(outside)
-        message = f"{count:,} records of kind span are missing: the clock of their worker is wrong"
-        detail = {
-            "message": message,
-            "first": outside[0],
-            "last": outside[-1],
-            "kind": "span",
-            "count": count,
-        }
-        self.outbox.add(Event(now, "records-dropped", "", {**detail, "reason": "wrong-clock"}))
+        detail = dropped_detail("span", count, DropReason.WRONG_CLOCK, outside[0], outside[-1])
+        self.outbox.add(Event(now, "records-dropped", "", detail))
 
     def parser(self, worker: str) -> Parser:
         """The parser of a worker's /metrics, "" for the scheduler. It caches the lines of the last pages."""

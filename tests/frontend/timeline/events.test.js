@@ -56,7 +56,7 @@ test("what an agent dropped is a gap that tells how much and why", () => {
   const events = load(tile(0, 1e12, eventBlock([[FIRST + 5, "records-dropped", dropped], [FIRST + 8, "worker-lost"]])));
   const [gap] = events.gaps;
   assert.deepEqual([gap.start - FIRST, (gap.stop ?? 0) - FIRST], [5, 25]);
-  assert.equal(gap.label, "1,234 samples were dropped: the agent's spool was full");
+  assert.equal(gap.label, "1,234 samples were dropped: the agent's memory and disk space for records were full");
   const count = (what) => events.gapsBetween(FIRST + 10, FIRST + 11, what).length;
   assert.deepEqual([count("samples"), count("tasks"), count()], [1, 0, 1]);
 });
