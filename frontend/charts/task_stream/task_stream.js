@@ -2,10 +2,12 @@
 
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { bandLayer } from "../../timeline/tiles/bands.js";
+import { wheelMove } from "../../timeline/wheel.js";
 import { drawGaps, label } from "../drawing/gaps.js";
 import { LaneControls } from "./lane_controls.js";
 import { hitLanes } from "./lane_hit.js";
 import { LanePainter } from "./lane_paint.js";
+import { LaneReadout } from "./lane_readout.js";
 import { layoutLanes } from "./lane_rows.js";
 import { describeHit, askForKey } from "./span_text.js";
 import { Surface, fitText, hatching } from "../drawing/surface.js";
@@ -49,6 +51,8 @@ class TaskStream {
   #surface;
   #painter;
   #tooltip;
+  #readout;
+  #isPointed = false;
   #stage = document.createElement("div");
   #scroller = document.createElement("div");
   #spacer = document.createElement("div");
@@ -81,9 +85,13 @@ class TaskStream {
     this.#scroller.append(this.#spacer);
     element.append(this.#scroller);
     this.#tooltip = new Tooltip(element);
+    this.#readout = new LaneReadout(element, context.model);
     this.#scroller.addEventListener("scroll", () => this.#redraw());
     element.addEventListener("pointermove", (event) => this.#hover(event));
-    element.addEventListener("pointerleave", () => this.#tooltip.hide());
+    element.addEventListener("pointerleave", () => {
+      this.#isPointed = false;
+      this.#tooltip.hide();
+    });
     element.addEventListener("click", (event) => this.#click(event));
     element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
   }
@@ -102,6 +110,8 @@ class TaskStream {
   draw(view) {
     const before = this.#view;
     this.#view = view;
+    if (this.#isPointed) this.#readout.hide();
+    else this.#readout.show(view, this.#rowsInSight().flatMap((row) => row.lanes), this.#tiles);
     if (before?.tiles === view.tiles && (before.state === view.state || !this.#controls.needsState)) return;
     this.cover(view); // what has come decides which rows there are
     this.#layOut(view);
@@ -220,13 +230,12 @@ class TaskStream {
   #drawLifetime(group, view, left) {
     if (group.workers.length !== 1) return;
     const { context } = this.#surface;
-    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
     const top = group.first * this.#layout.height - this.#scroll;
     const height = group.count * this.#layout.height;
     context.fillStyle = hatching(context, theme().hatch);
     const { started, ended } = group.workers[0];
-    if (started > view.start) context.fillRect(left, top, x(started) - left, height);
-    if (ended !== null && ended < view.stop) context.fillRect(x(ended), top, left + view.width - x(ended), height);
+    if (started > view.start) context.fillRect(left, top, this.#x(started) - left, height);
+    if (ended !== null && ended < view.stop) context.fillRect(this.#x(ended), top, left + view.width - this.#x(ended), height);
   }
 
   /**
@@ -236,10 +245,9 @@ class TaskStream {
   #drawGaps(view, left) {
     const { context } = this.#surface;
     const colors = theme();
-    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
     const { events, timeline } = this.#context;
     const gaps = events.gapsBetween(view.start, view.stop, "tasks");
-    for (const [gap, from, to] of drawGaps(context, gaps, x, [left, left + view.width], 0, this.#height, timeline.end)) {
+    for (const [gap, from, to] of drawGaps(context, gaps, this.#x, [left, left + view.width], 0, this.#height, timeline.end)) {
       label(context, gap.label, from, to, this.#height / 2, colors.warning);
     }
   }
@@ -251,12 +259,11 @@ class TaskStream {
    */
   #drawUnloaded(view, left) {
     const { model, tiles } = this.#context;
-    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
     const step = this.#layout.height;
     const draw = (/** @type {string[]} */ layers, /** @type {number} */ first, /** @type {number} */ last) => {
       const parts = joined(layers.flatMap((layer) => tiles.unloaded(VIEWER, layer)));
       const [top, bottom] = [Math.max(first * step - this.#scroll, 0), Math.min(last * step - this.#scroll, this.#height)];
-      if (bottom > top) drawUnloaded(this.#surface.context, parts, x, [left, left + view.width], top, bottom - top);
+      if (bottom > top) drawUnloaded(this.#surface.context, parts, this.#x, [left, left + view.width], top, bottom - top);
     };
     const { rows } = this.#layout;
     if (model.bands === 1) return draw(["spans"], 0, rows.length);
@@ -321,6 +328,12 @@ class TaskStream {
     context.textBaseline = "alphabetic";
   }
 
+  /** @param {number} time @returns {number} px */
+  #x = (time) => {
+    const { start, stop, width } = /** @type {View} */ (this.#view);
+    return leftGutter() + ((time - start) / (stop - start)) * width;
+  };
+
   get #scroll() {
     return this.#scroller.hidden ? 0 : this.#scroller.scrollTop;
   }
@@ -346,6 +359,7 @@ class TaskStream {
 
   /** @param {PointerEvent} event */
   #hover(event) {
+    this.#isPointed = true;
     const { x, y, row, group, hit } = this.#locate(event);
     if (!hit || !group || !row || (event.buttons && event.pointerType === "mouse")) {
       this.#surface.canvas.style.cursor = x < leftGutter() && group ? "pointer" : "";
@@ -387,10 +401,13 @@ class TaskStream {
     event.preventDefault();
   }
 
-  /** @param {WheelEvent} event; over the names, the wheel scrolls the lanes */
+  /** @param {WheelEvent} event; over the names, the wheel scrolls the lanes, and at their end the page */
   #wheel(event) {
-    if (this.#scroller.hidden || (this.#locate(event).x >= leftGutter() && !event.altKey)) return;
+    if (this.#scroller.hidden || wheelMove(event).does !== "scroll") return;
+    if (this.#locate(event).x >= leftGutter() && !event.altKey) return;
+    const before = this.#scroller.scrollTop;
     this.#scroller.scrollTop += event.deltaY;
+    if (this.#scroller.scrollTop === before) return;
     event.preventDefault();
     event.stopPropagation();
   }

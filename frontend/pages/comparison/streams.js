@@ -39,7 +39,7 @@ export class Streams {
     const all = element("button", "", "Show all");
     all.type = "button";
     all.addEventListener("click", () => this.#timeline.fit());
-    const hint = element("p", "muted", "Zoom with Ctrl + wheel or a double click; drag to move. ", all);
+    const hint = element("p", "muted", "Zoom with Ctrl (⌘) + wheel, a pinch or a double click; drag to move. ", all);
     place.append(hint, this.#plots);
     const panels = [this.#panel(""), this.#panel("a", a), this.#panel("b", b[0]), this.#panel("Memory of all workers")];
     this.#axis = new ElapsedAxis(panels[0]);
@@ -70,11 +70,6 @@ export class Streams {
 
   #attach() {
     const plot = () => ({ left: leftGutter(), width: this.#width });
-    // without a key, the wheel scrolls the page
-    const pass = (/** @type {WheelEvent} */ event) => {
-      if (!event.ctrlKey && !event.shiftKey && event.offsetX >= leftGutter()) event.stopPropagation();
-    };
-    this.#plots.addEventListener("wheel", pass, { capture: true, passive: true });
     attachPointer(this.#plots, this.#timeline, this.#selection, plot);
     this.#timeline.addEventListener("change", () => this.#mark());
     this.#selection.addEventListener("hover", () => this.#point());

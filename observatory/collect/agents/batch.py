@@ -17,7 +17,7 @@ from observatory.store.ingest.records import Array, Coded, Records, Values, reco
 from observatory.wire.batches import BatchError
 from observatory.wire.blocks import Block
 from observatory.wire.dropped_records import dropped_detail
-from observatory.wire.event_kinds import EVENT_KINDS
+from observatory.wire.event_kinds import EVENT_KINDS, RECORDS_DROPPED
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import (
@@ -155,7 +155,7 @@ def _drops(dropped: Records | None) -> Records:
     rows = []
     for first, last, kind, count, reason in dropped.rows() if dropped is not None else ():
         detail = dropped_detail(kind, count, reason, first, last)
-        rows.append((first, "records-dropped", "", detail))
+        rows.append((first, RECORDS_DROPPED, "", detail))
     return records_of_rows(KINDS["event"], rows)
 
 

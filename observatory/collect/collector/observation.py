@@ -18,16 +18,14 @@ from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Counts, Identity
 from observatory.collect.stream.stolen_stream import StolenStreamDetector
 from observatory.collect.workers.membership import Membership, Record
+from observatory.wire.clocks import TOLERANCE, UNCORRECTED_ACTIONS
 from observatory.wire.dropped_records import DropReason, dropped_detail
-from observatory.wire.records import Action, Event, Series, Span, WorkerGone, clean_text, is_time
+from observatory.wire.event_kinds import RECORDS_DROPPED
+from observatory.wire.records import Event, Series, Span, WorkerGone, clean_text, is_time
 
 MAXIMUM_DESCRIBED = 2_000
 """Most metrics of a cluster whose help text is kept."""
 LONGEST_HELP = 500
-DISK = (Action.DISK_READ, Action.DISK_WRITE)
-"""Actions that Dask times by the worker's clock; it corrects the times of all others."""
-TOLERANCE = 15.0
-"""Seconds by which a corrected span may be outside of its cluster's life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +152,7 @@ class Observation:
 
     def _on_scheduler_clock(self, span: Span) -> Span | None:
         """The span with times of the scheduler's clock; None, and counted, if they cannot be right."""
-        if span.action not in DISK:
+        if span.action not in UNCORRECTED_ACTIONS:
             return span
         delay, now = self.heartbeats.clock_delay(span.worker), self.clock.now()
         start, stop = span.start + delay, span.stop + delay
@@ -169,7 +167,7 @@ class Observation:
         outside, self.outside = self.outside, []
         count = len(outside)
         detail = dropped_detail("span", count, DropReason.WRONG_CLOCK, outside[0], outside[-1])
-        self.outbox.add(Event(now, "records-dropped", "", detail))
+        self.outbox.add(Event(now, RECORDS_DROPPED, "", detail))
 
     def parser(self, worker: str) -> Parser:
         """The parser of a worker's /metrics, "" for the scheduler. It caches the lines of the last pages."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from observatory.store.ingest.batch import BatchBuilder
 from observatory.wire.dropped_records import DropReason, dropped_detail
+from observatory.wire.event_kinds import RECORDS_DROPPED
 from observatory.wire.records import Event
 
 logger = logging.getLogger(__name__)
 
-EVENT = "records-dropped"
 REPORT_INTERVAL = 60.0
 """Most seconds between the first record that is dropped and its event; those of the meantime share it."""
 
@@ -68,7 +68,7 @@ class Dropped:
         for (cluster, kind, reason), loss in self.losses.items():
             detail = dropped_detail(kind, loss.count, reason, loss.first, loss.last)
             logger.error("cluster %d: %s", cluster, detail["message"])
-            events[cluster].append(Event(loss.first, EVENT, "", detail))
+            events[cluster].append(Event(loss.first, RECORDS_DROPPED, "", detail))
         self.losses.clear()
         return events
 
@@ -78,6 +78,6 @@ def times_of(batch: BatchBuilder) -> dict[str, list[float]]:
     return {
         "sample": list(batch.samples.times),
         "span": [span.stop for span in batch.spans],
-        "event": [event.time for event in batch.events if event.kind != EVENT],
+        "event": [event.time for event in batch.events if event.kind != RECORDS_DROPPED],
         "worker": [seen.time for seen in batch.workers] + [gone.time for gone in batch.gone],
     }
