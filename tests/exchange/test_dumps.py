@@ -160,8 +160,8 @@ def test_a_saved_task_stream_becomes_spans(saved: Path, world: World, connection
     ).fetchall()
     assert spans == [("fail", 1, 1), ("inc", 8, 0), ("total", 1, 0)]
     assert run.name.startswith("Task stream of 20")
-    told = world.client("viewer").get(f"/api/v1/clusters/{run.cluster_id}").json()
-    assert (told["task_count"], told["worker_count"]) == (10, 2)
+    recorded = world.client("viewer").get(f"/api/v1/clusters/{run.cluster_id}").json()
+    assert (recorded["task_count"], recorded["worker_count"]) == (10, 2)
 
 
 def test_dumps_of_older_versions_with_their_events_are_read() -> None:
@@ -179,13 +179,13 @@ def test_dumps_of_older_versions_with_their_events_are_read() -> None:
         },
         "workers": {"tcp://a:1": "OSError('it did not answer')"},
     }
-    told, run, cluster = records_of(dump, Allowance(2**20))
-    assert [row[3] and json.loads(row[3])["message"] for row in told.rows["event"]] == [
+    recorded, run, cluster = records_of(dump, Allowance(2**20))
+    assert [row[3] and json.loads(row[3])["message"] for row in recorded.rows["event"]] == [
         "tcp://a:1: heartbeat",
         "mine: said",
     ]
-    assert told.rows["transition"] == [(1.6e9 + 1, "('x', 0)", "waiting", "processing", "", "")]
-    assert told.rows["worker"][0][6] == "paused"
+    assert recorded.rows["transition"] == [(1.6e9 + 1, "('x', 0)", "waiting", "processing", "", "")]
+    assert recorded.rows["worker"][0][6] == "paused"
     assert (run.start, run.stop, cluster.scheduler_id) == (1.6e9 + 1, 1.6e9 + 10, "Scheduler-1")
 
 
@@ -195,9 +195,9 @@ def test_log_lines_in_local_time_are_brought_into_the_dumps_time() -> None:
         "scheduler": {"started": 1.6e9, "workers": {"tcp://a:1": {"last_seen": 1.6e9 + 9}}, "tasks": {}},
         "workers": {"tcp://a:1": {"logs": [["WARNING", line]]}},
     }
-    told, _, _ = records_of(dump, Allowance(2**20))
+    recorded, _, _ = records_of(dump, Allowance(2**20))
     # 14:26:42 in a zone two hours ahead of UTC
-    assert told.rows["log"] == [
+    assert recorded.rows["log"] == [
         (1.6e9 + 2.5, "worker", "tcp://a:1", 30, "distributed.worker", "it is warm\nindeed", "", 0)
     ]
 

@@ -98,7 +98,7 @@ def test_an_open_list_shows_what_is_new_by_itself(page: Page, world: World) -> N
     world.live.ended = world.live.last_seen
     world.live.save()
     store_extent(world.live, tasks=4321)
-    page.get_by_role("link", name="morning").wait_for(timeout=15_000)
+    page.get_by_role("link", name="morning").wait_for()
     assert "4,321" in page.locator("#rows").inner_text()
 
 

@@ -46,7 +46,7 @@ def manage(
     )
 
 
-def eventually(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+def eventually(condition: Callable[[], object], what: str, seconds: float = 180.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
@@ -67,7 +67,7 @@ class Machine:
         self.data_dir = data_dir
         self.program = program
         self.folder = folder
-        self.variables = variables or {}
+        self.variables = dict(variables or {})
         self.use_port(free_port())
         self.output = data_dir.with_name(f"{data_dir.name}.printed")
         self.up: subprocess.Popen[str] | None = None
@@ -83,7 +83,7 @@ class Machine:
             self.up = subprocess.Popen(
                 line, cwd=self.folder, env=environment(**self.variables), stdout=output
             )
-        eventually(lambda: self.printed or not self.is_up, "`up` prints its line", 180)
+        eventually(lambda: self.printed or not self.is_up, "`up` prints its line", 400)
         assert self.is_up, "`up` ended"
 
     @property

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from observatory.runtime.embedded.account import service_account
+from tests.first_start import static_root
 from tests.runtime.machine import (
     METRICS,
     Machine,
@@ -37,6 +38,7 @@ def machine() -> Iterator[Machine]:
     machine = Machine(folder / "data", (python, "manage.py"), variables=variables)
     for name in ("demo", "exchange", "logs"):
         (machine.data_dir / name).mkdir(parents=True)
+    shutil.copytree(static_root(), machine.data_dir / "static")
     for name in ("lock", "secret_key", "logs/web.log"):
         (machine.data_dir / name).write_text("of an earlier version\n" * 3)
         (machine.data_dir / name).chmod(0o600)
@@ -129,7 +131,7 @@ def test_what_is_killed_is_started_again(machine: Machine, pattern: str) -> None
     killed = machine.process(pattern)
     assert killed is not None
     killed.kill()
-    killed.wait(10)
+    killed.wait(60)
     eventually(lambda: machine.process(pattern), f"{pattern} runs again")
     eventually(lambda: machine.answer("/readyz")[0] == 200, "all is ready again")
 
@@ -138,7 +140,7 @@ def test_a_killed_collector_is_started_again_and_collects(machine: Machine) -> N
     killed = machine.process(r"observatory collect$")
     assert killed is not None
     killed.kill()
-    killed.wait(10)
+    killed.wait(60)
     eventually(lambda: machine.process(r"observatory collect$"), "another one runs")
     another = machine.process(r"observatory collect$")
     assert another is not None
@@ -156,12 +158,12 @@ def test_a_signal_stops_all_of_it_and_leaves_no_process(machine: Machine) -> Non
 
 def test_killing_it_leaves_no_process_and_the_next_start_recovers(machine: Machine) -> None:
     machine.start("--demo")
-    eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded", 60)
-    eventually(lambda: len(dask_processes(machine)) >= 7, "scheduler, nannies and workers run", 90)
+    eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded")
+    eventually(lambda: len(dask_processes(machine)) >= 7, "scheduler, nannies and workers run")
     assert_nothing_is_run_by_root(machine)
     processes, recorded = machine.processes(), recorded_clusters(machine)
     machine.end(signal.SIGKILL)
-    eventually(lambda: alive(processes) == [], "all are gone", 20)
+    eventually(lambda: alive(processes) == [], "all are gone")
 
     machine.start()
     assert machine.answer("/readyz")[0] == 200

@@ -27,7 +27,7 @@ AGENT = "dask-observatory"
 
 
 class Failure(Enum):
-    """Kind of a failed request; tells a scheduler that is gone from one that hangs."""
+    """Kind of a failed request: a scheduler that is gone differs from one that hangs."""
 
     REFUSED = "refused"
     """Nothing listens at the address: refused, reset, unknown name, no route."""

@@ -102,7 +102,7 @@ class _Reader:
         ends = [*times, *filter(is_time, seen)]
         started = as_number(self.scheduler.get("started"))
         if not ends and not is_time(started):
-            raise Refused("The dump tells of no worker and no task.")
+            raise Refused("The dump has no worker and no task.")
         end = max(ends, default=started)
         return min(times, default=min(started if is_time(started) else end, end - AFTER)), end
 

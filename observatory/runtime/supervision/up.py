@@ -71,7 +71,7 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
     """Start all programs, independent ones at the same time. Returns the sign-in link."""
     for service in embedded_services(folder):
         supervisor.start(service)
-    supervisor.run(programs.once("migrate", "migrate", "--verbosity", "0"))
+    supervisor.run(programs.once("migrate", "migrate", "--skip-checks", "--verbosity", "0"))
     started = [
         programs.web(options),
         programs.collector(),
