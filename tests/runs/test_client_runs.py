@@ -78,7 +78,7 @@ def test_a_line_that_a_task_logs_some_milliseconds_after_the_runs_end_belongs_to
     ]
     span = make.span(now + 1, stop=now + 6.001)
     writer.write(Batch.of(cluster.pk, workers=[make.worker(now)], spans=[span], rows={"log": lines}))
-    tell(writer, cluster, told(id, now, now + 6))
+    tell(writer, cluster, answer(id, now, now + 6))
     stop = cluster.runs.get(origin="code").stop
     assert stop is not None
     assert stop.timestamp() - now == pytest.approx(end, abs=1e-5)
