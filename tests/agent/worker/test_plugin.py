@@ -25,6 +25,7 @@ from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 def client() -> Iterator[Client]:
     workers = {"n_workers": 2, "threads_per_worker": 1, "silence_logs": "CRITICAL"}
     with LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
+        client.wait_for_workers(2, timeout=120)  # until then the client does not list them
         yield client
 
 
