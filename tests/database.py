@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import cache
 
@@ -9,6 +10,7 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models.signals import post_migrate
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
@@ -64,7 +66,18 @@ def _migrate() -> str:
     connection.close()
     connection.close_pool()
     close_pools()
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f'ALTER DATABASE "{TEMPLATE}" ALLOW_CONNECTIONS false')
+        while _sessions(cursor):
+            time.sleep(0.05)
     return TEMPLATE
+
+
+def _sessions(cursor: CursorWrapper) -> int:
+    """The number of connections to the template, which can be copied when they are closed."""
+    cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = %s", [TEMPLATE])
+    [(count,)] = cursor.fetchall()
+    return int(count)
 
 
 def _copy(template: str, name: str) -> None:

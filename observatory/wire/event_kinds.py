@@ -76,6 +76,12 @@ _KINDS = (
         Gap.RECORDS,
         from_collector=True,
     ),
+    EventKind(
+        "worker-metrics-missing",
+        "a worker's metrics could not be read (its `/metrics` did not answer)",
+        Gap.RECORDS,
+        from_collector=True,
+    ),
 )
 
 EVENT_KINDS = {kind.name: kind for kind in _KINDS}
