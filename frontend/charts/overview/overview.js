@@ -154,6 +154,7 @@ export class Overview {
     const { model, selection } = this.#context;
     const sums = this.#coverage.of(slot);
     const id = prefixOfSlot(slot, model);
+    if (id !== undefined && selection.hidden.has(id)) return;
     context.fillStyle = id === undefined ? "#000000" : model.color(id);
     context.globalAlpha = selection.prefix === null || selection.prefix === id ? 1 : 0.2;
     const room = HEIGHT - MARKS_HEIGHT - 1;

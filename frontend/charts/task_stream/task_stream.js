@@ -10,6 +10,7 @@ import { LanePainter } from "./lane_paint.js";
 import { LaneReadout } from "./lane_readout.js";
 import { layoutLanes } from "./lane_rows.js";
 import { describeHit, askForKey } from "./span_text.js";
+import { StreamLegend } from "./stream_legend.js";
 import { Surface, fitText, hatching } from "../drawing/surface.js";
 import { rgb, theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
@@ -39,8 +40,8 @@ export const taskStream = {
   place: "timeline",
   layers: [], // the rows in sight decide which: see cover
   help:
-    "A row for each thread of each worker. Compute has the task prefix's colour, transfers are red, disk is " +
-    "orange, serialization gray, erred tasks black. Zoomed out, a row is filled by the share of time that it was busy. " +
+    "A row for each thread of each worker. Compute has the task prefix's colour, near Dask's own; transfers are red, disk is " +
+    "orange, serialization gray, erred tasks black, each with stripes of its own. Zoomed out, a row is filled by the share of time that it was busy. " +
     "With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
@@ -59,6 +60,7 @@ class TaskStream {
   /** @type {Layout} */
   #layout = { groups: [], rows: [], height: 1 };
   #controls;
+  #legend;
   #height = 0;
   /** @type {View|null} */
   #view = null;
@@ -76,7 +78,8 @@ class TaskStream {
     this.#controls = new LaneControls(context);
     this.#controls.addEventListener("change", () => this.#arrange());
     this.#stage.className = "task-stream";
-    element.append(this.#controls.bar, this.#stage);
+    this.#legend = new StreamLegend(context);
+    element.append(this.#controls.bar, this.#legend.list, this.#stage);
     this.#element = element;
     element = this.#stage;
     this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
@@ -124,6 +127,7 @@ class TaskStream {
     const wishes = this.#controls.wishes(view, this.#tiles);
     this.#layout = layoutLanes(this.#context.model, view.start, view.stop, room, wishes);
     this.#controls.update(this.#layout);
+    this.#legend.draw();
     const total = this.#layout.rows.length * this.#layout.height;
     this.#height = Math.max(Math.min(total, Math.ceil(room)), SHORTEST);
     this.#stage.style.height = `${this.#height}px`;
@@ -286,7 +290,7 @@ class TaskStream {
       const [x, width] = [left + bar.left / ratio, bar.width / ratio];
       const erred = bar.block.numbers("status")[bar.row] !== 0;
       context.fillStyle = erred || isDark(model.color(prefix)) ? "#ffffff" : "#000000";
-      const text = fitText(context, model.prefixName(prefix), width - 8);
+      const text = fitText(context, `${erred ? "✕ " : ""}${model.prefixName(prefix)}`, width - 8);
       if (text) context.fillText(text, x + 5, (bar.top + bar.height / 2) / ratio + 0.5);
     }
     context.textBaseline = "alphabetic";
@@ -353,7 +357,7 @@ class TaskStream {
     if (!view || !row?.lanes.length || x < left || x > left + view.width) return { x, y, row, group, hit: null };
     const pixel = (view.stop - view.start) / view.width;
     const time = view.start + (x - left) * pixel;
-    const hit = hitLanes(this.#tiles, this.#context.model, row.lanes, time, pixel);
+    const hit = hitLanes(this.#tiles, this.#context.model, row.lanes, time, pixel, this.#context.selection.hidden);
     return { x, y, row, group, hit };
   }
 

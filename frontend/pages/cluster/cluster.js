@@ -5,6 +5,7 @@
 
 import { Overview } from "../../charts/overview/overview.js";
 import { charts } from "../../charts/registry.js";
+import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { TimeAxis } from "../../charts/time_axis/time_axis.js";
 import { Address } from "../../timeline/address.js";
 import { loadContext } from "../../timeline/context.js";
@@ -69,6 +70,7 @@ class Page {
     this.context = context;
     this.address = new Address(timeline, this.context.selection, this.context.laneOptions);
     this.address.open();
+    followColorChoice(context.model);
     this.overview = new Overview(layout.overview, this.context);
     this.axis = new TimeAxis(layout.axis);
     this.transport = createTransport(layout.transport, this.context);

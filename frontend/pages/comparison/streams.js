@@ -4,6 +4,7 @@
 import { ElapsedAxis } from "../../charts/comparison/elapsed_axis.js";
 import { MemoryLines } from "../../charts/comparison/memory_lines.js";
 import { taskStream } from "../../charts/task_stream/task_stream.js";
+import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { element } from "../../element.js";
 import { loadContext } from "../../timeline/context.js";
 import { attachPointer } from "../../timeline/gestures.js";
@@ -139,8 +140,9 @@ class Stream {
   async #load(place) {
     try {
       const context = await loadContext(serverSource(`/api/v1/runs/${this.#run.id}/timeline`));
-      const { tiles, selection, laneOptions } = context;
-      for (const each of [tiles, selection, laneOptions]) each.addEventListener("change", this.#onChange);
+      const { tiles, selection, laneOptions, model } = context;
+      followColorChoice(model);
+      for (const each of [tiles, selection, laneOptions, model]) each.addEventListener("change", this.#onChange);
       this.#loaded = { context, chart: taskStream.create(place, context) };
       this.#onChange();
     } catch (error) {

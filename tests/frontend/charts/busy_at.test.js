@@ -15,7 +15,7 @@ const LEVEL = 31;
 
 function model() {
   const made = new Model();
-  const prefixes = [{ id: 1, name: "inc", color: "#0000ff" }, { id: 2, name: "sum", color: "#00ff00" }];
+  const prefixes = [{ id: 1, name: "inc", color: "#0000ff", seconds: 0 }, { id: 2, name: "sum", color: "#00ff00", seconds: 0 }];
   made.load({ workers: [], lanes: [], series: {}, prefixes });
   return made;
 }
