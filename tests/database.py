@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import cache
 
@@ -9,6 +10,7 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models.signals import post_migrate
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
@@ -34,7 +36,7 @@ def django_db_setup(
     django_test_environment: None, django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[None]:
     """Instead of pytest-django's: the processes copy a database that one of them migrated."""
-    name, own_name = connection.settings_dict["NAME"], connection.creation._get_test_db_name()
+    own_name = connection.creation._get_test_db_name()
     with django_db_blocker.unblock():
         if services.is_ours("DATABASE_URL"):
             _copy(made_once("database", _migrate), own_name)
@@ -42,8 +44,17 @@ def django_db_setup(
             connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     yield
     close_pools()
-    with django_db_blocker.unblock():
-        connection.creation.destroy_test_db(name, verbosity=0)
+    if not services.is_ours("DATABASE_URL"):
+        with django_db_blocker.unblock():
+            _drop(own_name)
+
+
+def _drop(name: str) -> None:
+    """Drops a database although a thread that outlived its test is still connected."""
+    connection.close()
+    connection.close_pool()
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 def _migrate() -> str:
@@ -55,7 +66,18 @@ def _migrate() -> str:
     connection.close()
     connection.close_pool()
     close_pools()
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f'ALTER DATABASE "{TEMPLATE}" ALLOW_CONNECTIONS false')
+        while _sessions(cursor):
+            time.sleep(0.05)
     return TEMPLATE
+
+
+def _sessions(cursor: CursorWrapper) -> int:
+    """The number of connections to the template, which can be copied when they are closed."""
+    cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = %s", [TEMPLATE])
+    [(count,)] = cursor.fetchall()
+    return int(count)
 
 
 def _copy(template: str, name: str) -> None:
