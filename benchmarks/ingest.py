@@ -177,7 +177,10 @@ def compare_scraped(
             for records in batches:
                 builder = BatchBuilder(WRITTEN)
                 for record in records:
-                    builder.add(record)
+                    if isinstance(record, Sample):  # which the collector's queue gets in parts
+                        builder.samples.add(record.series, record.time, record.value)
+                    else:
+                        builder.add(record)
                 writer.write(builder.batch)
 
         # the workers are seen first and the names interned, as they are but for a cluster's first seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -43,21 +43,6 @@ def connect() -> psycopg.Connection:
     connection = psycopg.connect(**parameters(), autocommit=True)
     connection.execute("SET timezone = 'UTC'")
     return connection
-
-
-@contextmanager
-def transaction_with(connection: psycopg.Connection, query: str, parameters: Any) -> Iterator[psycopg.Cursor]:
-    """A transaction, and the cursor of its first statement, which is sent together with BEGIN."""
-    try:
-        with connection.pipeline():
-            connection.execute("BEGIN")
-            cursor = connection.execute(query, parameters)
-        yield cursor
-    except BaseException:
-        with suppress(psycopg.Error):  # the connection may be what failed
-            connection.rollback()
-        raise
-    connection.commit()
 
 
 @contextmanager
