@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from operator import attrgetter
 
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.copying import Column, Texts, copying, jsonb, nullable, texts, timestamps
+from observatory.store.ingest.copying import Column, Texts, jsonb, nullable, texts, timestamps
 from observatory.store.ingest.known_cluster import KnownCluster
 from observatory.store.ingest.names import NewNames, Prefix
 from observatory.store.ingest.records import Array, Coded, Keys, Records, Values
@@ -87,17 +86,15 @@ class References:
             self.cluster.stacks.intern(self.connection, stacks)
         return self.cluster.names.intern(self.connection, new)
 
-    @contextmanager
-    def storing(self, records: Records) -> Iterator[None]:
-        """Copies the records into their table, which lasts until the end of the block."""
+    def table_columns(self, records: Records) -> dict[str, Column]:
+        """The columns of the records' table, by name."""
         kind, rows = records.kind, len(records)
         columns: dict[str, Column] = {"cluster_id": np.full(rows, self.cluster.id, np.int32)}
         if kind.has_id:
             columns["id"] = _uuids(rows)
         for field in kind.fields:
             columns.update(self.columns(field, records))
-        with copying(self.connection, kind.name, rows, columns):
-            yield
+        return columns
 
     def columns(self, field: Field, records: Records) -> Iterator[tuple[str, Column]]:
         """The columns of a field, by name."""

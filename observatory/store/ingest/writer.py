@@ -18,6 +18,7 @@ from observatory.store.ingest.agents import LOCK, delete_scraped, has_agent, reg
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.client_runs import store_client_runs
 from observatory.store.ingest.committed import Committed
+from observatory.store.ingest.copying import copying
 from observatory.store.ingest.extent_update import (
     ExtentUpdate,
     add_workers,
@@ -211,12 +212,7 @@ def _store_records(
     saved = cluster.workers.save(connection)
     prefixes = references.intern(records)
     series = cluster.series.save(connection)
-    live: dict[str, Any] = {}
-    for kind, some in records.items():
-        with references.storing(some):
-            if kind in LIVE:  # while the server stores the rows
-                field, columns = LIVE[kind]
-                live[field] = columns(references, some)
+    live = _copy(connection, references, records)
     store_client_runs(connection, batch.cluster, batch.runs)
     note_late(connection, batch, update.committed_before)
     if update.late_before is not None:
@@ -230,6 +226,23 @@ def _store_records(
         series=[known.item() for known in series if known.layer],
         **live,
     )
+
+
+def _copy(
+    connection: psycopg.Connection, references: References, records: Mapping[str, Records]
+) -> dict[str, Any]:
+    """Copies the records into their tables. Returns what open pages get, by the field of Committed."""
+    live: dict[str, Any] = {}
+    tables = map(references.table_columns, records.values())
+    columns = next(tables, {})
+    for kind, some in records.items():
+        with copying(connection, kind, len(some), columns):
+            # while the server stores these rows
+            columns = next(tables, {})
+            if kind in LIVE:
+                field, live_columns = LIVE[kind]
+                live[field] = live_columns(references, some)
+    return live
 
 
 def _transaction(connection: psycopg.Connection) -> str:
