@@ -5,7 +5,8 @@ RUN := $(VENV)/bin/python
 PORT ?= 8000
 # of tests: more than processors, for many of the tests wait
 PROCESSES ?= 4
-PYTEST = $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
+# with bytecode: each process would compile all modules, and pytest rewrite all tests, again
+PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
 .PHONY: demo run test test-long lint contract docs bench requirements screenshot browser wheel
 

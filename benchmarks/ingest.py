@@ -50,8 +50,8 @@ from django.test import Client  # noqa: E402
 from benchmarks.ingesting.bare_copy import BareCopy  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.runs.recording import record_bodies  # noqa: E402
-from observatory.clusters import tokens  # noqa: E402
 from observatory.clusters.models import Project  # noqa: E402
+from observatory.clusters.tokens import ingest_tokens  # noqa: E402
 from observatory.collect.agents.batch import batch_of  # noqa: E402
 from observatory.collect.scheduler.identity import Problems  # noqa: E402
 from observatory.collect.stream.messages import read_message  # noqa: E402
@@ -268,7 +268,7 @@ def processor_per_span(bodies: Sequence[bytes]) -> dict[str, float]:
     project = Project.objects.create(name="Benchmark", slug="benchmark")
     client = Client(
         SERVER_NAME="localhost",
-        headers={"Authorization": f"Bearer {tokens.make(project, 'benchmark', None)[1]}"},
+        headers={"Authorization": f"Bearer {ingest_tokens.make(project, 'benchmark', None)[1]}"},
     )
     batches = AgentsBatches(bodies)
     spans, records, used = 0, 0, 0.0

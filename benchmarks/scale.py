@@ -179,8 +179,12 @@ def open_page(
     return float(page.evaluate("() => window.drawn")), int(sum(received)), page, context
 
 
-def frames(page: Page, x: int, y: int) -> float:
-    """Return the animation frames per second while the mouse drags and its wheel turns."""
+ZOOM_KEYS = {"large": "Control", "report": "Alt"}
+"""with the wheel; a report zooms with any"""
+
+
+def frames(page: Page, x: int, y: int, key: str) -> float:
+    """Return the animation frames per second while the mouse drags and its wheel, with `key`, zooms."""
     page.evaluate(COUNT_FRAMES)
     page.mouse.move(x, y)
     page.mouse.down()
@@ -191,7 +195,9 @@ def frames(page: Page, x: int, y: int) -> float:
         page.mouse.move(x + 150 * (step % 2) - 75 + step % 40, y)
         if step % 10 == 0:
             page.mouse.up()
+            page.keyboard.down(key)
             page.mouse.wheel(0, 120 if step % 20 else -120)
+            page.keyboard.up(key)
             page.mouse.down()
     taken = time.perf_counter() - began
     page.mouse.up()
@@ -218,7 +224,7 @@ def measure(browser: Browser, server: Observatory, clusters: dict[int, int], rep
                 received.append(got)
             if name in rates:
                 page.wait_for_timeout(500)
-                rates[name].append(frames(page, 700, 450))
+                rates[name].append(frames(page, 700, 450, ZOOM_KEYS[name]))
             used.close()
     _, _, page, used = open_page(browser, urls[TASKS], READY, state)
     page.wait_for_function(SETTLED)

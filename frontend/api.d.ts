@@ -1554,7 +1554,10 @@ export interface components {
             /** Position */
             position: number;
         };
-        /** TimelinePrefix */
+        /**
+         * TimelinePrefix
+         * @description A task prefix; live blocks leave `seconds` out.
+         */
         TimelinePrefix: {
             /** Id */
             id: number;
@@ -1562,6 +1565,8 @@ export interface components {
             name: string;
             /** Color */
             color: string;
+            /** Seconds */
+            seconds: number;
         };
         /** TimelineSeries */
         TimelineSeries: {

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
@@ -19,6 +19,9 @@ ARGUMENTS = [
     "--disable-component-update",
     "--no-first-run",
 ]
+TIMEOUT = 120_000
+"""milliseconds: what takes a second on an idle machine may take a minute on a loaded one"""
+expect.set_options(timeout=TIMEOUT)
 
 
 @pytest.fixture(scope="module")

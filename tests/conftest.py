@@ -7,6 +7,7 @@ from types import FrameType
 
 import hypothesis
 import pytest
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 # a loaded machine is no failure
 hypothesis.settings.register_profile(
@@ -15,6 +16,14 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("observatory")
 
 pytest_plugins = ["tests.chromium", "tests.database"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _fast_password_hashes() -> Iterator[None]:
+    """Django's hash of a password takes 0.4 s of processor time, by design."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PBKDF2PasswordHasher, "iterations", 1)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

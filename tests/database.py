@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models.signals import post_migrate
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from observatory.store.connection import close_pools
+from tests import services
+from tests.once import made_once
 
 KEPT = {"django_content_type", "auth_permission"}
 """tables with what migrations wrote"""
+TEMPLATE = "migrated"
+"""the database that is copied for each process"""
 
 
 @pytest.fixture(scope="session")
@@ -25,10 +32,59 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """pytest-django's, which drops the database at the end: nothing may be connected to it by then."""
+def django_db_setup(
+    django_test_environment: None, django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """Instead of pytest-django's: the processes copy a database that one of them migrated."""
+    own_name = connection.creation._get_test_db_name()
+    with django_db_blocker.unblock():
+        if services.is_ours("DATABASE_URL"):
+            _copy(made_once("database", _migrate), own_name)
+        else:
+            connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     yield
     close_pools()
+    if not services.is_ours("DATABASE_URL"):
+        with django_db_blocker.unblock():
+            _drop(own_name)
+
+
+def _drop(name: str) -> None:
+    """Drops a database although a thread that outlived its test is still connected."""
+    connection.close()
+    connection.close_pool()
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def _migrate() -> str:
+    """Migrates a database of its own; returns its name."""
+    test_settings = connection.settings_dict["TEST"]
+    own, test_settings["NAME"] = test_settings["NAME"], TEMPLATE
+    connection.creation.create_test_db(verbosity=0, serialize=False)
+    test_settings["NAME"] = own
+    connection.close()
+    connection.close_pool()
+    close_pools()
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f'ALTER DATABASE "{TEMPLATE}" ALLOW_CONNECTIONS false')
+        while _sessions(cursor):
+            time.sleep(0.05)
+    return TEMPLATE
+
+
+def _sessions(cursor: CursorWrapper) -> int:
+    """The number of connections to the template, which can be copied when they are closed."""
+    cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = %s", [TEMPLATE])
+    [(count,)] = cursor.fetchall()
+    return int(count)
+
+
+def _copy(template: str, name: str) -> None:
+    """Makes the copy `name` of the database `template`; connections are to the copy from now on."""
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = name
 
 
 @pytest.fixture(scope="session", autouse=True)

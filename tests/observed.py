@@ -14,8 +14,8 @@ from django.test import Client
 from django.utils import timezone
 
 import observatory.agent
-from observatory.clusters import tokens
 from observatory.clusters.models import Cluster
+from observatory.clusters.tokens import ingest_tokens
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
 from observatory.store.connection import read_connection
@@ -27,7 +27,7 @@ from tests.once import made_once
 from tests.work import FORMULA, HOSTILE, work
 from tests.world import World
 
-__all__ = ["FORMULA", "HOSTILE", "Observed", "observed", "told"]
+__all__ = ["FORMULA", "HOSTILE", "Observed", "agent_server", "observed"]
 
 
 def _record() -> list[bytes]:
@@ -46,7 +46,7 @@ def _record() -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def told() -> FakeServer:
+def agent_server() -> FakeServer:
     """The recording, made once a session, as the server of a test received it."""
     received = FakeServer("")
     for body in made_once("observed", _record):
@@ -58,7 +58,7 @@ def told() -> FakeServer:
 class Observed:
     """The run as it was told, and as it is stored."""
 
-    told: FakeServer
+    received: FakeServer
     cluster: Cluster
     run: Run
 
@@ -67,8 +67,8 @@ class Observed:
         return Scope(self.cluster)
 
 
-def _store(told: FakeServer, secret: str) -> None:
-    for body in told.bodies:
+def _store(agent_server: FakeServer, secret: str) -> None:
+    for body in agent_server.bodies:
         answer = Client().post(
             "/api/v1/ingest",
             body,
@@ -81,10 +81,10 @@ def _store(told: FakeServer, secret: str) -> None:
 
 
 @pytest.fixture
-def observed(transactional_db: None, world: World, told: FakeServer) -> Iterator[Observed]:
-    _, secret = tokens.make(world.alpha, "tests", None)
+def observed(transactional_db: None, world: World, agent_server: FakeServer) -> Iterator[Observed]:
+    _, secret = ingest_tokens.make(world.alpha, "tests", None)
     with ThreadPoolExecutor(1) as thread:  # Playwright's event loop runs in this one
-        thread.submit(_store, told, secret).result()
+        thread.submit(_store, agent_server, secret).result()
     cluster = Cluster.objects.get(name="observed")
     with read_connection() as reader:
         known = read_extent(reader, cluster.pk)
@@ -99,5 +99,5 @@ def observed(transactional_db: None, world: World, told: FakeServer) -> Iterator
         errors=known.errors,
         counted=timezone.now(),
     )
-    yield Observed(told, cluster, run)
+    yield Observed(agent_server, cluster, run)
     delete_cluster(cluster.pk)

@@ -5,11 +5,23 @@ Named in pyproject.toml: pytest-django reads the settings before any conftest.py
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from tests import services
 
 pytest_plugins = ["tests.scheduling"]
+
+
+def pytest_collection() -> None:
+    """Collecting makes a million objects that stay: looking for garbage among them takes seconds."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from observatory.runtime.embedded.account import service_account
@@ -44,25 +45,34 @@ def start(**postgres_settings: str) -> None:
     folder = DataFolder(_folder / "data", service_account())
     folder.prepare()
     if not os.environ.get("DATABASE_URL"):
-        options = [f"-c{name}={value}" for name, value in postgres_settings.items()]
-        _start(Postgres(folder), *options)
+        _started.append(launch(Postgres(folder), *options(postgres_settings)))
         os.environ["DATABASE_URL"] = f"postgresql://observatory@/observatory?host={folder.run}"
         ours.add("DATABASE_URL")
     if not os.environ.get("REDIS_URL"):
-        _start(Valkey(folder))
+        _started.append(launch(Valkey(folder)))
         os.environ["REDIS_URL"] = f"unix://{folder.run}/valkey.sock"
         ours.add("REDIS_URL")
     os.environ[OURS] = " ".join(ours)
 
 
+def is_ours(variable: str) -> bool:
+    """Whether the variable of the environment names a service that the tests started."""
+    return variable in os.environ.get(OURS, "").split()
+
+
+def options(settings: Mapping[str, str]) -> list[str]:
+    """PostgreSQL's settings as arguments of its command line."""
+    return [f"-c{name}={value}" for name, value in settings.items()]
+
+
 def stop() -> None:
     for process in reversed(_started):
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
+        end(process)
     shutil.rmtree(_folder, ignore_errors=True)
 
 
-def _start(service: Postgres | Valkey, *options: str) -> None:
+def launch(service: Postgres | Valkey, *options: str) -> subprocess.Popen[bytes]:
+    """Starts a service and waits until it answers."""
     service.prepare()
     with (_folder / "services.log").open("ab") as log:
         process = subprocess.Popen(
@@ -73,9 +83,15 @@ def _start(service: Postgres | Valkey, *options: str) -> None:
             preexec_fn=die_with_parent(),
             **service.options(),
         )
-    _started.append(process)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not service.is_ready():
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError((_folder / "services.log").read_text()[-2000:])
         time.sleep(0.05)
+    return process
+
+
+def end(service: subprocess.Popen[bytes]) -> None:
+    """Stops a service as `up` does: PostgreSQL's files are complete then."""
+    service.send_signal(signal.SIGINT)
+    service.wait(180)

@@ -10,6 +10,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
@@ -40,9 +41,13 @@ EXTRAS = {
     extra: {normalized(requirement) for requirement in requirements} - {"dask-observatory"}
     for extra, requirements in PROJECT["optional-dependencies"].items()
 }
-DISTRIBUTION_OF = {module: normalized(found[0]) for module, found in packages_distributions().items()} | {
-    "psycopg_pool": "psycopg"  # psycopg[pool]
-}
+
+
+@cache
+def distribution_of() -> dict[str, str]:
+    """The distribution of each importable module."""
+    found = {module: normalized(names[0]) for module, names in packages_distributions().items()}
+    return found | {"psycopg_pool": "psycopg"}  # psycopg[pool]
 
 
 def group_of(path: Path) -> str:
@@ -64,7 +69,7 @@ def imports_of(path: Path) -> Iterator[str]:
         for name in names:
             module = name.partition(".")[0]
             if module not in {*sys.stdlib_module_names, "observatory"}:
-                yield DISTRIBUTION_OF[module]
+                yield distribution_of()[module]
 
 
 def names_of(path: Path) -> Iterator[str]:
@@ -72,8 +77,8 @@ def names_of(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             module = node.value.partition(".")[0]
-            if module in DISTRIBUTION_OF:
-                yield DISTRIBUTION_OF[module]
+            if module in distribution_of():
+                yield distribution_of()[module]
 
 
 def modules(extra: str) -> list[Path]:
@@ -200,7 +205,7 @@ def test_installed_from_the_wheel_the_demo_runs_in_an_empty_folder(wheel: Path, 
         assert (status, "Dask Observatory" in page) == (200, True)
         script = re.findall(r'src="(/static/[^"]+\.js)"', page)[0]
         assert machine.answer(script)[0] == 200
-        eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded", 90)
+        eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded")
         assert (
             f'observatory_build_info{{version="{__version__}"}} 1.0'
             in machine.answer("/metrics", **METRICS)[1]

@@ -6,8 +6,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.stats import theilslopes
-
 CONFIDENCE = 0.95
 WARM_UP = 1 / 3
 """share of the samples that is left out: caches fill first"""
@@ -31,6 +29,8 @@ class Growth:
 
 def growth(times: Sequence[float], values: Sequence[float]) -> Growth | None:
     """The growth after the warm-up; None with too few samples. Times are seconds."""
+    from scipy.stats import theilslopes  # takes a second
+
     start = int(len(times) * WARM_UP)
     if len(times) - start < LEAST_SAMPLES:
         return None

@@ -12,12 +12,13 @@ const EARLIEST = 946_684_800; // 2000
 const LATEST = 4_102_444_800; // 2100
 const LONGEST_TEXT = 2000;
 const LONGEST_FILTER = 100;
+const MOST_HIDDEN = 100;
 const WRITE_INTERVAL = 300; // ms: browsers refuse more than about 100 changes in 30 s
 
 /**
  * `live` is the window's length in seconds.
  * @typedef {{from?: number, to?: number, at?: number, live?: number, speed?: number, charts?: string[],
- *   worker?: number, prefix?: number, key?: string, sort?: Order, rows?: string, only?: boolean}} Place
+ *   worker?: number, prefix?: number, key?: string, hide?: number[], sort?: Order, rows?: string, only?: boolean}} Place
  */
 
 /**
@@ -35,6 +36,7 @@ export function parsePlace(query) {
   const isTime = (/** @type {number} */ value) => value > EARLIEST && value < LATEST;
   const isId = (/** @type {number} */ value) => Number.isInteger(value) && value > 0;
   const key = parameters.get("key");
+  const hidden = (parameters.get("hide") ?? "").split(",").map(Number).filter(isId);
   /** @type {Place} */
   const place = {
     from: number("from", isTime),
@@ -46,6 +48,7 @@ export function parsePlace(query) {
     worker: number("worker", isId),
     prefix: number("prefix", isId),
     key: key !== null && key.length <= LONGEST_TEXT ? key : undefined,
+    hide: hidden.length ? hidden.slice(0, MOST_HIDDEN) : undefined,
     sort: ORDERS.find((order) => order.replace(" ", "-") === parameters.get("sort")),
     rows: parameters.get("rows")?.slice(0, LONGEST_FILTER) || undefined,
     only: parameters.get("only") === "prefix" || undefined,
@@ -74,6 +77,7 @@ export function formatPlace(place) {
     const value = place[name];
     if (value !== undefined) parameters.set(name, String(value));
   }
+  if (place.hide) parameters.set("hide", place.hide.join(","));
   if (place.sort) parameters.set("sort", place.sort.replace(" ", "-"));
   if (place.rows) parameters.set("rows", place.rows);
   if (place.only) parameters.set("only", "prefix");
@@ -134,6 +138,7 @@ export function applyPlace(place, timeline, selection, laneOptions) {
   if (place.at !== undefined) timeline.setPlayhead(place.at);
   if (place.live !== undefined) timeline.goLive(place.live);
   selection.set({ worker: place.worker ?? null, prefix: place.prefix ?? null, key: place.key ?? null });
+  selection.hide(place.hide ?? []);
   laneOptions.set({ order: place.sort ?? null, filter: place.rows ?? "", onlyPrefix: place.only ?? false });
 }
 
@@ -155,6 +160,7 @@ export function currentPlace(timeline, selection, laneOptions, charts) {
     worker: selection.worker ?? undefined,
     prefix: selection.prefix ?? undefined,
     key: selection.key ?? undefined,
+    hide: selection.hidden.size ? [...selection.hidden] : undefined,
     sort: laneOptions.order ?? undefined,
     rows: laneOptions.filter || undefined,
     only: laneOptions.onlyPrefix || undefined,

@@ -1,20 +1,23 @@
 // Mouse, touch and keyboard on the timeline.
 
+import { wheelMove } from "./wheel.js";
+import { WheelHint } from "./wheel_hint.js";
+
 /** @typedef {import("./timeline.js").Timeline} Timeline */
 /** @typedef {import("./events.js").Events} Events */
 /** @typedef {import("./selection.js").Selection} Selection */
 /** @typedef {{left: number, width: number}} Plot the part of an element that is the window, in its own px */
 
-const WHEEL_SPEED = 0.0016; // of a doubling per px
-const LINE_HEIGHT = 16; // px a "line" of wheel movement
 const DRAG_THRESHOLD = 4; // px
 const KEY_ZOOM = 2.5; // times per second, while held
 const KEY_PAN = 0.8; // windows per second, while held
 
 /** @type {[string, string][]} what `?` shows */
 export const KEYS = [
-  ["W / S, ↑ / ↓, wheel", "zoom in and out"],
+  ["W / S, ↑ / ↓, Ctrl or ⌘ + wheel, pinch", "zoom in and out"],
   ["A / D, ← / →, drag, Shift + wheel", "move the window"],
+  ["wheel", "scroll the page; over the names of workers, the rows of the task stream"],
+  ["Alt + wheel", "scroll the rows of the task stream"],
   ["Space", "play and pause"],
   [", / .", "step back and forward (with Shift: one second)"],
   ["P / N", "previous and next event or note"],
@@ -32,6 +35,8 @@ export const WRITING_KEYS = [
   ["R", "save the window as a run"],
   ["M", "write a note"],
 ];
+
+const hint = new WheelHint();
 
 /**
  * Wheel, drag, double click and pinch on an element whose plot shows the window.
@@ -53,14 +58,12 @@ export function attachPointer(element, timeline, selection, plot) {
     (event) => {
       const x = positionOf(event);
       if (!isInside(x)) return;
+      const move = wheelMove(event);
+      hint.follow(move, event);
+      if (move.does === "scroll") return;
       event.preventDefault();
-      const scale = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE_HEIGHT : 1;
-      const sideways = event.shiftKey ? event.deltaX + event.deltaY : event.deltaX;
-      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        timeline.pan(((sideways * scale) / plot().width) * timeline.length);
-      } else {
-        timeline.zoom(2 ** (event.deltaY * scale * WHEEL_SPEED * (event.ctrlKey ? 4 : 1)), timeAt(x));
-      }
+      if (move.does === "zoom") timeline.zoom(move.factor, timeAt(x));
+      else timeline.pan((move.pixels / plot().width) * timeline.length);
     },
     { passive: false },
   );

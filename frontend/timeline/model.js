@@ -1,5 +1,6 @@
 // The workers, lanes, prefixes and series of a cluster, from /lanes and live blocks.
 
+import { PrefixColors } from "./colors/prefix_colors.js";
 import { bandLayer, layerName } from "./tiles/bands.js";
 
 /** @typedef {import("../types.js").Worker} Worker */
@@ -27,6 +28,8 @@ export class Model extends EventTarget {
     this.version = 0;
     /** @type {Map<number, number>} */
     this.prefixOrder = new Map();
+    /** by name; the timelines of a comparison share them */
+    this.colors = new PrefixColors();
     /** @type {Map<number, Series>} series whose layer isn't known before their first sample */
     this.unplaced = new Map();
   }
@@ -38,7 +41,7 @@ export class Model extends EventTarget {
   load(answer) {
     for (const worker of answer.workers) this.workers.set(worker.id, worker);
     for (const lane of answer.lanes) this.lanes.set(lane.id, lane);
-    for (const prefix of answer.prefixes) this.#addPrefix(prefix);
+    this.#addPrefixes(answer.prefixes);
     for (const [layer, list] of Object.entries(answer.series)) {
       for (const series of list) this.#addSeries(layer, series);
     }
@@ -53,7 +56,7 @@ export class Model extends EventTarget {
     const items = Array.isArray(block.meta.items) ? block.meta.items : [];
     if (block.kind === "worker") for (const item of items) this.workers.set(item.id, item);
     else if (block.kind === "lane") for (const item of items) this.lanes.set(item.id, item);
-    else if (block.kind === "prefix") for (const item of items) this.#addPrefix(item);
+    else if (block.kind === "prefix") this.#addPrefixes(items);
     else if (block.kind === "series") for (const item of items) this.unplaced.set(item.id, item);
     else if (block.kind !== "bin" || !this.#place(block)) return;
     this.#changed();
@@ -123,9 +126,19 @@ export class Model extends EventTarget {
     return this.#spansLayers.get(lane) ?? "spans";
   }
 
-  /** @param {number} id */
+  /** @param {number} id of a prefix */
   color(id) {
-    return this.prefixes.get(id)?.color ?? UNKNOWN_COLOR;
+    return this.colors.of(this.prefixes.get(id)?.name ?? "") ?? UNKNOWN_COLOR;
+  }
+
+  /**
+   * @param {import("./colors/oklab.js").Rgb[]} backgrounds on which the prefixes have to be seen
+   * @param {boolean} isExact whether they have Dask's exact colours
+   */
+  setColors(backgrounds, isExact) {
+    this.colors.setBackgrounds(backgrounds);
+    this.colors.isExact = isExact;
+    this.#changed();
   }
 
   /** @param {number} id */
@@ -141,10 +154,13 @@ export class Model extends EventTarget {
     return this.prefixOrder.get(id) ?? -1;
   }
 
-  /** @param {Prefix} prefix */
-  #addPrefix(prefix) {
-    if (!this.prefixOrder.has(prefix.id)) this.prefixOrder.set(prefix.id, this.prefixOrder.size);
-    this.prefixes.set(prefix.id, prefix);
+  /** @param {Prefix[]} prefixes */
+  #addPrefixes(prefixes) {
+    for (const prefix of prefixes) {
+      if (!this.prefixOrder.has(prefix.id)) this.prefixOrder.set(prefix.id, this.prefixOrder.size);
+      this.prefixes.set(prefix.id, prefix);
+    }
+    this.colors.add(prefixes);
   }
 
   /**

@@ -151,7 +151,7 @@ class OpenRun:
             outcome=outcome,
             seconds=time.monotonic() - self._started,
             client=self._client.id,
-            told=self.description,
+            description=self.description,
             exception_type=exception_type,
         )
 

@@ -16,8 +16,9 @@ from django.utils.timezone import now
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from observatory.clusters import access, tokens
+from observatory.clusters import access
 from observatory.clusters.models import AccessToken, Cluster, IngestToken, Membership, Project
+from observatory.clusters.tokens import ingest_tokens
 
 if TYPE_CHECKING:
     AccessTokenAdminBase = admin.ModelAdmin[AccessToken]
@@ -85,7 +86,7 @@ class IngestTokenAdmin(IngestTokenAdminBase):
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: IngestToken, form: Any, change: bool) -> None:
-        made, secret = tokens.make(obj.project, obj.name, cast(User, request.user))
+        made, secret = ingest_tokens.make(obj.project, obj.name, cast(User, request.user))
         obj.pk = made.pk
         self.message_user(request, f"Copy the token now. It is not shown again: {secret}", messages.WARNING)
 

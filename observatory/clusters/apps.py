@@ -11,4 +11,4 @@ class ClustersConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("observatory.clusters.removal")
-        import_module("observatory.clusters.password_change")
+        import_module("observatory.clusters.accounts.password_change")

@@ -56,7 +56,7 @@ class Membership(models.Model):
 
 
 class IngestToken(models.Model):
-    """Lets agents send records to its project. tokens.py creates them."""
+    """Lets agents send records to its project. tokens/ingest_tokens.py creates them."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="ingest_tokens")
     name = models.CharField(max_length=100, help_text="Where it is used: “nightly ETL”.")
@@ -104,7 +104,7 @@ class IngestRefusal(models.Model):
 
 
 class AccessToken(models.Model):
-    """Gives a program its user's read access. access_tokens.py creates them."""
+    """Gives a program its user's read access. access_tokens/ingest_tokens.py creates them."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_tokens")
     name = models.CharField(max_length=100, help_text="The program that uses it: “my notebook”.")

@@ -21,8 +21,9 @@ class TargetStatus:
 def target_status(target: Target) -> TargetStatus:
     if not target.enabled:
         return TargetStatus("paused", "Not observed until it is enabled again.")
-    if storage_faults().database:
-        return TargetStatus("disk-full", storage_faults().sentence)
+    faults = storage_faults()
+    if faults.database:
+        return TargetStatus("disk-full", faults.sentence)
     if target.lease_expires is None or target.lease_expires < timezone.now():
         return TargetStatus(
             "waiting", "Waiting for a collector. Check with dask-observatory doctor that one is running."

@@ -20,6 +20,7 @@ from observatory.store.ingest import agents
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
 from observatory.store.queries.extents import read_extent
+from observatory.store.queries.state import computing_seconds
 from observatory.wire.blocks import decode
 from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES, SPANS
 
@@ -81,6 +82,7 @@ def lanes(scope: Scope) -> dict[str, Any]:
         dimensions = timeline.dimensions(connection, scope.cluster.pk, list(LAYER_OF_METRIC))
         if not scope.is_whole:
             dimensions = _clip(connection, dimensions, scope)
+        seconds = computing_seconds(connection, scope.cluster.pk, *scope.window)
         if scope.pseudonyms is not None:
             dimensions = _with_pseudonyms(dimensions, scope.pseudonyms)
     series: dict[str, list[dict[str, Any]]] = {layer: [] for layer in LAYERS}
@@ -90,7 +92,7 @@ def lanes(scope: Scope) -> dict[str, Any]:
     return {
         "workers": dimensions.workers,
         "lanes": dimensions.lanes,
-        "prefixes": dimensions.prefixes,
+        "prefixes": [{**prefix, "seconds": seconds.get(prefix["id"], 0.0)} for prefix in dimensions.prefixes],
         "series": series,
     }
 

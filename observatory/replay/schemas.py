@@ -107,9 +107,14 @@ class TimelineLane(Schema):
 
 
 class TimelinePrefix(Schema):
+    """A task prefix; live blocks leave `seconds` out."""
+
     id: int
     name: str
     color: str
+    """Dask's; pages replace colours that look alike or do not stand out"""
+    seconds: float
+    """computing time of its tasks"""
 
 
 class TimelineSeries(Schema):

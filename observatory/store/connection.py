@@ -12,6 +12,8 @@ from django.conf import settings
 from psycopg_pool import ConnectionPool
 
 CONNECT_TIMEOUT = 10
+CONNECTION_STATES = ("08", "53300", "57P")
+"""beginnings of PostgreSQL's codes of lost and refused connections"""
 MAXIMUM_READERS = 8
 MAXIMUM_BUILDERS = 3
 """connections of a process that build tiles; further builds wait for one"""
@@ -43,6 +45,18 @@ def connect() -> psycopg.Connection:
     connection = psycopg.connect(**parameters(), autocommit=True)
     connection.execute("SET timezone = 'UTC'")
     return connection
+
+
+def is_unavailable(error: BaseException | None) -> bool:
+    """Whether an error of psycopg, or of Django caused by one, means that no connection could be had or kept.
+
+    Then the database is away, restarting, or all connections are busy: a later attempt can succeed.
+    """
+    while error is not None and not isinstance(error, psycopg.OperationalError):
+        error = error.__cause__
+    if error is None:
+        return False
+    return error.sqlstate is None or error.sqlstate.startswith(CONNECTION_STATES)
 
 
 @contextmanager

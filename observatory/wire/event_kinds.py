@@ -36,6 +36,8 @@ class EventKind:
 
 
 CLUSTER_ENDED = "cluster-ended"
+"""also the reason of the end of workers that nobody saw end"""
+RECORDS_DROPPED = "records-dropped"
 
 _KINDS = (
     EventKind("worker-added", "a worker joined"),
@@ -67,16 +69,24 @@ _KINDS = (
     EventKind("shuffle", "a P2P shuffle began or ended"),
     EventKind("topic", "a message was logged to a Dask topic (`log_event`)"),
     EventKind("not-observed", "nothing was recorded (no collector observed the cluster)", Gap.RECORDS),
-    EventKind("records-dropped", "records were dropped before they were stored", Gap.RECORDS),
+    EventKind(RECORDS_DROPPED, "records were dropped before they were stored", Gap.RECORDS),
     EventKind(
         "scraping-slowed",
         "metrics were read less often (records waited for the database)",
         Gap.RECORDS,
         from_collector=True,
     ),
+    EventKind(
+        "worker-metrics-missing",
+        "a worker's metrics could not be read (its `/metrics` did not answer)",
+        Gap.RECORDS,
+        from_collector=True,
+    ),
 )
 
 EVENT_KINDS = {kind.name: kind for kind in _KINDS}
+BOUNDED_GAPS = tuple(kind.name for kind in _KINDS if kind.opens is Gap.RECORDS)
+"""kinds of gaps whose detail has their bounds"""
 NEVER_BINNED = frozenset(kind.name for kind in _KINDS if kind.is_failure or kind.opens or kind.closes)
 """events that tiles show one by one, however many there are"""
 FROM_COLLECTOR = tuple(kind.name for kind in _KINDS if kind.from_collector)

@@ -76,7 +76,7 @@ def work(client):
     del made, futures
     client.log_event("the-run", {"said": "something"})
     dying = client.submit(die, workers=[first], allow_other_workers=False, retries=0)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not _restarted(client, first) and time.monotonic() < deadline:
         time.sleep(0.1)
     del dying
@@ -95,8 +95,8 @@ def _addresses(dask_scheduler):
 
 def main():
     scheduler_file, *target = sys.argv[1:]
-    client = Client(scheduler_file=scheduler_file, timeout=60)
-    client.wait_for_workers(2, timeout=60)
+    client = Client(scheduler_file=scheduler_file, timeout=180)
+    client.wait_for_workers(2, timeout=180)
     if target:
         observatory.agent.register(client, url=target[0], token=target[1], name="registered")
     register = getattr(client, "register_plugin", None) or client.register_scheduler_plugin

@@ -17,6 +17,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 import observatory.agent
 from observatory.wire.records import TASK_STATES
 from tests.browser.observatory import Observatory
+from tests.first_start import copy_migrated, static_root
 
 PART = 1_000
 KILLS = 5
@@ -51,7 +52,9 @@ def task(number: int) -> int:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Observatory]:
+    copy_migrated(tmp_path / "data")
     server = Observatory(tmp_path / "data")
+    server.environment["OBSERVATORY_STATIC_ROOT"] = static_root()
     server.start()
     yield server
     server.stop()

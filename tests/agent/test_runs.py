@@ -15,13 +15,13 @@ from typing import Any
 
 import dask
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Worker
 
 import observatory
 import observatory.agent
 from observatory.agent import runs
-from observatory.clusters import tokens
 from observatory.clusters.models import Project
+from observatory.clusters.tokens import ingest_tokens
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
@@ -61,13 +61,19 @@ def observed(client: Client, received: FakeServer, tmp_path: Path) -> Client:
     return client
 
 
-def told(received: FakeServer, count: int) -> list[dict[str, Any]]:
+def run_rows(received: FakeServer, count: int) -> list[dict[str, Any]]:
     """The first rows of kind `run`."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while len(received.rows["run"]) < count:
         assert time.monotonic() < deadline, received.rows["run"]
         time.sleep(0.05)
     return received.rows["run"]
+
+
+def trust_the_workers_clock(dask_worker: Worker) -> None:
+    """Dask shifts spans by a delay measured with a request's latency: half a second on a loaded machine."""
+    dask_worker.periodic_callbacks["heartbeat"].stop()
+    dask_worker.scheduler_delay = 0.0
 
 
 def nightly_report(**arguments: Any) -> None:
@@ -76,15 +82,16 @@ def nightly_report(**arguments: Any) -> None:
 
 
 def test_a_run_is_reported_when_it_starts_and_when_it_ends(observed: Client, received: FakeServer) -> None:
+    observed.run(trust_the_workers_clock)
     before = time.time()
     with observatory.run("nightly etl", tags={"git": "3f2a1c", "attempt": 3}):
-        assert [row["outcome"] for row in told(received, 1)] == ["running"]
+        assert [row["outcome"] for row in run_rows(received, 1)] == ["running"]
         observed.submit(sum, [1, 2]).result()
-    begun, ended = told(received, 2)
+    begun, ended = run_rows(received, 2)
     assert (begun["name"], begun["tags"]) == ("nightly etl", {"git": "3f2a1c", "attempt": "3"})
     assert before <= begun["start"] == begun["time"] == ended["start"] < ended["time"] <= time.time()
     assert (ended["run"], ended["outcome"], ended["exception_type"]) == (begun["run"], "finished", "")
-    assert "def test_a_run_is_told_when_it_begins" in begun["code"]
+    assert begun["code"].startswith("def test_a_run_is_reported_when_it_starts")
     assert begun["user"]
     [span] = [row for row in received.rows["span"] if row["key"].startswith("sum")]
     assert begun["start"] <= span["start"] <= span["stop"] <= ended["time"]
@@ -95,7 +102,7 @@ def test_an_exception_marks_the_run_as_failed_and_is_raised_again(
 ) -> None:
     with pytest.raises(KeyError), observatory.run("etl"):
         raise KeyError("gone")
-    assert [(row["outcome"], row["exception_type"]) for row in told(received, 2)] == [
+    assert [(row["outcome"], row["exception_type"]) for row in run_rows(received, 2)] == [
         ("running", ""),
         ("erred", "KeyError"),
     ]
@@ -104,7 +111,7 @@ def test_an_exception_marks_the_run_as_failed_and_is_raised_again(
 def test_a_script_that_exits_with_0_has_a_finished_run(observed: Client, received: FakeServer) -> None:
     with pytest.raises(SystemExit), observatory.run("etl"):
         sys.exit(0)
-    assert told(received, 2)[1]["outcome"] == "finished"
+    assert run_rows(received, 2)[1]["outcome"] == "finished"
 
 
 def test_run_accepts_the_arguments_of_performance_report(observed: Client, received: FakeServer) -> None:
@@ -115,7 +122,12 @@ def test_run_accepts_the_arguments_of_performance_report(observed: Client, recei
     nightly_report(name="tuesday.html")
     nightly_report()
     job()
-    assert [row["name"] for row in told(received, 8)[::2]] == ["monday", "tuesday", "nightly_report", "job"]
+    assert [row["name"] for row in run_rows(received, 8)[::2]] == [
+        "monday",
+        "tuesday",
+        "nightly_report",
+        "job",
+    ]
     assert "nightly_report(stacklevel=2" in received.rows["run"][6]["code"]
     assert not Path("reports").exists()
 
@@ -134,7 +146,7 @@ def test_async_with_works_with_a_client_of_the_loop_and_with_one_of_another_thre
             await asyncio.sleep(0.5)
 
     asyncio.run(work())
-    assert [(row["name"], row["outcome"]) for row in told(received, 6)] == [
+    assert [(row["name"], row["outcome"]) for row in run_rows(received, 6)] == [
         (name, outcome)
         for name in ("of another thread", "of the loop", "in passing")
         for outcome in ("running", "finished")
@@ -144,7 +156,7 @@ def test_async_with_works_with_a_client_of_the_loop_and_with_one_of_another_thre
 def test_nested_runs_are_each_reported(observed: Client, received: FakeServer) -> None:
     with observatory.run("outer"), observatory.run("inner"):
         pass
-    assert [row["name"] for row in told(received, 4)] == ["outer", "inner", "inner", "outer"]
+    assert [row["name"] for row in run_rows(received, 4)] == ["outer", "inner", "inner", "outer"]
 
 
 def test_a_client_that_is_killed_leaves_no_run_open(observed: Client, received: FakeServer) -> None:
@@ -155,8 +167,8 @@ client = Client({observed.scheduler.address!r})
 observatory.run("doomed").__enter__()
 os._exit(9)
 """
-    subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=60, check=False)
-    begun, ended = told(received, 2)
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=300, check=False)
+    begun, ended = run_rows(received, 2)
     assert (begun["name"], begun["code"]) == ("doomed", "")
     assert (ended["outcome"], ended["exception_type"]) == ("erred", "the client went away")
 
@@ -186,7 +198,7 @@ def test_arguments_are_cut_and_cleaned_and_never_raise(
 ) -> None:
     with observatory.run(**arguments):
         pass
-    for row in told(received, 2):
+    for row in run_rows(received, 2):
         assert 0 < len(row["name"]) <= 200
         assert row["name"].isprintable()
         assert len(row["tags"]) <= 50
@@ -229,7 +241,7 @@ def test_runs_are_recorded_after_the_cluster_was_restarted(observed: Client, rec
     observed.restart(wait_for_workers=False)
     with observatory.run("etl"):
         pass
-    assert [row["outcome"] for row in told(received, 2)] == ["running", "finished"]
+    assert [row["outcome"] for row in run_rows(received, 2)] == ["running", "finished"]
 
 
 def test_runs_are_recorded_by_an_agent_that_was_preloaded(received: FakeServer, tmp_path: Path) -> None:
@@ -242,7 +254,7 @@ def test_runs_are_recorded_by_an_agent_that_was_preloaded(received: FakeServer, 
     with dask.config.set(settings), cluster(n_workers=0) as made, Client(made) as client:
         with observatory.run("etl", client=client):
             pass
-        assert [row["outcome"] for row in told(received, 2)] == ["running", "finished"]
+        assert [row["outcome"] for row in run_rows(received, 2)] == ["running", "finished"]
 
 
 @pytest.mark.parametrize(
@@ -256,7 +268,7 @@ def test_a_cluster_is_named_by_its_manager_else_by_the_script_that_registers_the
     monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
     with cluster(name=given) as made, Client(made) as client:
         observatory.agent.register(client, url=received.url, token=TOKEN, flush_interval=0.1)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while not received.heads or received.heads[-1].name != name:
             assert time.monotonic() < deadline, received.heads
             time.sleep(0.05)
@@ -296,20 +308,20 @@ assert observatory.run is observatory.agent.run
 assert "django" not in sys.modules and "psycopg" not in sys.modules
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", script], env=environment, cwd="/", check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], env=environment, cwd="/", check=True, timeout=300)
 
 
 def test_from_a_script_to_the_list_of_runs(
     transactional_db: None, live_server: Any, client: Client, tmp_path: Path
 ) -> None:
     project = Project.objects.create(name="Alpha", slug="alpha")
-    _, token = tokens.make(project, "tests", None)
+    _, token = ingest_tokens.make(project, "tests", None)
     observatory.agent.register(
         client, url=live_server.url, token=token, spool_directory=str(tmp_path), flush_interval=0.1
     )
 
     def found(is_there: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         find_runs()
         while not is_there():
             assert time.monotonic() < deadline, list(Run.objects.values())

@@ -7,17 +7,21 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.observatory import Observatory
+from tests.chromium import TIMEOUT
+from tests.first_start import copy_migrated, static_root
 
 
 @pytest.fixture
 def observatory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observatory]:
-    """A complete Observatory, not started, with a data folder that any account can access."""
+    """A complete, migrated Observatory, not started, with a data folder that any account can access."""
     folder = tmp_path_factory.mktemp("observatory")
     for parent in (folder, *folder.parents[:3]):
         if parent.owner() != "root" or parent == Path("/tmp"):
             break
         parent.chmod(0o711)
+    copy_migrated(folder / "data")
     observatory = Observatory(folder / "data")
+    observatory.environment["OBSERVATORY_STATIC_ROOT"] = static_root()
     yield observatory
     observatory.stop()
 
@@ -25,6 +29,6 @@ def observatory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observator
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1600, "height": 1000})
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(TIMEOUT)
     yield context.new_page()
     context.close()

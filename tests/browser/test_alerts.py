@@ -74,7 +74,7 @@ def test_an_alert_is_notified_with_a_link_to_its_time(observatory: Observatory, 
         )
         token = observatory.manage("ingest_token", "default").strip()
 
-        def told(rule: str, status: str = "firing") -> dict[str, Any]:
+        def notification(rule: str, status: str = "firing") -> dict[str, Any]:
             eventually(
                 lambda: _alerts(hook, rule, status), f"the webhook hears that “{rule}” is {status}", 90
             )
@@ -88,23 +88,23 @@ def test_an_alert_is_notified_with_a_link_to_its_time(observatory: Observatory, 
             _register(client, url=observatory.url, token=token)
             held = client.map(hold_memory, [280_000_000 + number for number in range(2)])
             wait(held)
-            memory = told("Memory pressure")
+            memory = notification("Memory pressure")
             del held
-            memory_over = told("Memory pressure", "resolved")
+            memory_over = notification("Memory pressure", "resolved")
 
             spinning = client.map(hog_the_lock, [15.0] * 4, pure=False)
-            lock = told("GIL contention")
+            lock = notification("GIL contention")
             wait(spinning)
             del spinning
 
             client.submit(warn, 7, pure=False).result()
-            line = told(LOG_RULE)
+            line = notification(LOG_RULE)
 
             pid = next(iter(client.run(process).values()))
             killed = time.time()
             os.kill(pid, signal.SIGKILL)
-            lost = told("Worker lost")
-            idle = told("Idle cluster")
+            lost = notification("Worker lost")
+            idle = notification("Idle cluster")
 
         for alert in (memory, lock, line, lost, idle):
             assert alert["labels"]["cluster"] == "alarmed"

@@ -1,4 +1,4 @@
-from tests.observed import observed, told
+from tests.observed import agent_server, observed
 from tests.world import world
 
-__all__ = ["observed", "told", "world"]
+__all__ = ["agent_server", "observed", "world"]

@@ -17,7 +17,7 @@ from distributed.diagnostics.memory_sampler import MemorySampler
 from django.test import Client
 
 from observatory.client import MemorySamples, ObservatoryClient, ObservatoryError
-from observatory.clusters import access_tokens
+from observatory.clusters.tokens import access_tokens
 from observatory.exchange.records import api as records_api
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action
@@ -42,13 +42,13 @@ def test_clusters_and_runs_are_listed_with_their_times(client: ObservatoryClient
 
 
 def test_spans_are_those_that_the_agent_told(client: ObservatoryClient, observed: Observed) -> None:
-    spans, told = client.spans(observed.run.pk), observed.told.rows["span"]
-    assert Counter(spans["key"]) == Counter(row["key"] for row in told)
+    spans, reported = client.spans(observed.run.pk), observed.received.rows["span"]
+    assert Counter(spans["key"]) == Counter(row["key"] for row in reported)
     assert {f"len-{HOSTILE}", FORMULA} <= set(spans["key"])
-    assert Counter(spans["action"]) == Counter(Action(row["action"]).label for row in told)
+    assert Counter(spans["action"]) == Counter(Action(row["action"]).label for row in reported)
     assert sorted(spans["start"]) == list(spans["start"])
     assert sorted(time.timestamp() for time in spans["start"]) == pytest.approx(
-        sorted(row["start"] for row in told), abs=2e-6
+        sorted(row["start"] for row in reported), abs=2e-6
     )
     assert set(client.spans(observed.run.pk, prefix="sum_slowly")["prefix"]) == {"sum_slowly"}
 
@@ -58,7 +58,7 @@ def test_every_record_of_a_kind_comes_once_however_small_the_pages(
     client: ObservatoryClient, observed: Observed, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     whole = client.records(observed.run.pk, kind)
-    assert len(whole) == len(observed.told.rows[kind])
+    assert len(whole) == len(observed.received.rows[kind])
     get = client._connection.get
     asked: list[Any] = []
 
@@ -86,15 +86,15 @@ def test_a_kind_without_records_is_a_frame_with_its_columns(
 
 def test_memory_has_the_shape_of_distributeds_sampler(client: ObservatoryClient, observed: Observed) -> None:
     memory = client.memory([observed.run.pk])
-    told = [
+    reported = [
         row
-        for row in observed.told.rows["sample"]
+        for row in observed.received.rows["sample"]
         if json.loads(row["series"])[:2] == ["observatory_cluster_memory_bytes", {"type": "process"}]
     ]
     ours = memory.to_pandas()
-    assert list(ours["a run"]) == [row["value"] for row in sorted(told, key=lambda row: row["time"])]
+    assert list(ours["a run"]) == [row["value"] for row in sorted(reported, key=lambda row: row["time"])]
     theirs = MemorySampler()
-    theirs.samples = {"a run": [(row["time"], row["value"]) for row in told]}
+    theirs.samples = {"a run": [(row["time"], row["value"]) for row in reported]}
     for align in (False, True):
         wanted, found = theirs.to_pandas(align=align), memory.to_pandas(align=align)
         assert list(found.columns) == list(wanted.columns)

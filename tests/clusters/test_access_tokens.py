@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from django.utils.timezone import now
 
-from observatory.clusters import access_tokens
 from observatory.clusters.models import AccessToken
+from observatory.clusters.tokens import access_tokens
 from tests.world import HOSTILE, World
 
 pytestmark = pytest.mark.django_db

@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 from django.http import Http404
 from django.utils.timezone import now
 
-from observatory.clusters import tokens
 from observatory.clusters.models import IngestToken, Project
+from observatory.clusters.tokens import ingest_tokens
 from tests.world import World
 
 
@@ -22,58 +22,58 @@ def project(db: None) -> Project:
 
 
 def test_a_token_is_found_by_its_secret_alone(project: Project) -> None:
-    token, secret = tokens.make(project, "nightly", None)
-    assert tokens.find(secret) == token
+    token, secret = ingest_tokens.make(project, "nightly", None)
+    assert ingest_tokens.find(secret) == token
     for wrong in (secret[:-1], secret + "x", secret.upper(), token.digest, token.prefix, ""):
-        assert tokens.find(wrong) is None
+        assert ingest_tokens.find(wrong) is None
 
 
 def test_the_secret_is_not_stored(project: Project) -> None:
-    token, secret = tokens.make(project, "nightly", None)
+    token, secret = ingest_tokens.make(project, "nightly", None)
     stored = IngestToken.objects.filter(pk=token.pk).values().get()
     assert secret not in map(str, stored.values())
     assert not any(len(value) > 8 and value in secret for value in stored.values() if isinstance(value, str))
 
 
 def test_a_secret_has_256_random_bits_and_none_is_like_another(project: Project) -> None:
-    secrets = {tokens.make(project, "many", None)[1] for _ in range(50)}
+    secrets = {ingest_tokens.make(project, "many", None)[1] for _ in range(50)}
     assert len(secrets) == 50
     assert all(len(secret) == len("obs_") + 43 for secret in secrets)
 
 
 def test_a_revoked_token_is_not_found_and_stays_listed(project: Project) -> None:
-    token, secret = tokens.make(project, "nightly", None)
-    tokens.revoke(project, token.pk)
-    assert tokens.find(secret) is None
+    token, secret = ingest_tokens.make(project, "nightly", None)
+    ingest_tokens.revoke(project, token.pk)
+    assert ingest_tokens.find(secret) is None
     revoked = project.ingest_tokens.get().revoked
-    tokens.revoke(project, token.pk)
+    ingest_tokens.revoke(project, token.pk)
     assert project.ingest_tokens.get().revoked == revoked, "the first time counts"
 
 
 def test_another_projects_token_can_not_be_revoked(project: Project) -> None:
-    token, secret = tokens.make(project, "nightly", None)
+    token, secret = ingest_tokens.make(project, "nightly", None)
     with pytest.raises(Http404):
-        tokens.revoke(Project.objects.create(name="Other", slug="other"), token.pk)
-    assert tokens.find(secret) == token
+        ingest_tokens.revoke(Project.objects.create(name="Other", slug="other"), token.pk)
+    assert ingest_tokens.find(secret) == token
 
 
 def test_when_a_token_was_used_last_is_kept_to_the_minute(project: Project) -> None:
-    token, secret = tokens.make(project, "nightly", None)
+    token, secret = ingest_tokens.make(project, "nightly", None)
     assert token.last_used is None
-    tokens.find(secret)
+    ingest_tokens.find(secret)
     first = project.ingest_tokens.get().last_used
     assert first is not None
-    tokens.find(secret)
+    ingest_tokens.find(secret)
     assert project.ingest_tokens.get().last_used == first
     project.ingest_tokens.update(last_used=now() - timedelta(minutes=5))
-    tokens.find(secret)
+    ingest_tokens.find(secret)
     assert project.ingest_tokens.get().last_used > now() - timedelta(minutes=1)
 
 
 def test_the_command_prints_a_token_that_works(project: Project) -> None:
     printed = StringIO()
     call_command("ingest_token", "team", name="nightly", stdout=printed)
-    found = tokens.find(printed.getvalue().strip())
+    found = ingest_tokens.find(printed.getvalue().strip())
     assert found is not None
     assert (found.project, found.name) == (project, "nightly")
 
@@ -91,7 +91,7 @@ def test_who_may_not_edit_a_project_makes_no_token(world: World, role: str, stat
 
 
 def test_the_admin_lists_tokens_and_tells_no_digest(world: World) -> None:
-    token, secret = tokens.make(world.alpha, "nightly", User.objects.first())
+    token, secret = ingest_tokens.make(world.alpha, "nightly", User.objects.first())
     admin = world.client("superuser")
     for path in ("", f"{token.pk}/change/"):
         page = admin.get(f"/admin/clusters/ingesttoken/{path}").content.decode()

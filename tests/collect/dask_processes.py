@@ -51,7 +51,7 @@ class Scheduler:
         arguments = ["--host", "127.0.0.1", "--port", str(self.port)]
         arguments += ["--dashboard-address", f"127.0.0.1:{self.http_port}"]
         self.process = self._run("scheduler", *arguments)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while True:
             try:
                 urllib.request.urlopen(f"{self.url}/health", timeout=2).close()
@@ -70,10 +70,10 @@ class Scheduler:
         for number in range(count):
             self.start_worker(f"w{number}", threads, "--no-nanny")
         with self.client() as client:
-            client.wait_for_workers(count, timeout=60)
+            client.wait_for_workers(count, timeout=180)
 
     def client(self) -> Client:
-        return Client(self.address, timeout=30, set_as_default=False)
+        return Client(self.address, timeout=120, set_as_default=False)
 
     def _run(self, kind: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "dask", kind, *arguments]

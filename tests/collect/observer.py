@@ -32,7 +32,7 @@ async def read(query: str, *parameters: Any) -> list[tuple[Any, ...]]:
     return await run_in_django_thread(rows, query, *parameters)
 
 
-async def eventually(look: Callable[[], Any], seconds: float = 20.0, what: str = "it") -> Any:
+async def eventually(look: Callable[[], Any], seconds: float = 120.0, what: str = "it") -> Any:
     """Awaits look() until its result is true, and returns it."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:

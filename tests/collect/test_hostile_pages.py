@@ -164,9 +164,9 @@ def test_malformed_messages_are_skipped(text: str) -> None:
 
 def test_each_kind_of_problem_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    told = problems()
+    answer = problems()
     for _ in range(3):
-        read_message("{", NOW, told)
+        read_message("{", NOW, answer)
     assert len(caplog.records) == 1
 
 

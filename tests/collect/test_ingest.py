@@ -21,8 +21,8 @@ from django.db import connection as django_connection
 from django.test import Client
 from django.utils import timezone
 
-from observatory.clusters import tokens
 from observatory.clusters.models import Cluster, Project, Target
+from observatory.clusters.tokens import ingest_tokens
 from observatory.collect.agents.body import COMPRESSED, UNPACKED
 from observatory.collect.collector.registry import unnamed_cluster_of
 from observatory.collect.tasks import end_silent_clusters
@@ -97,7 +97,7 @@ def project(transactional_db: None) -> Iterator[Project]:
 
 @pytest.fixture
 def agent(project: Project) -> Agent:
-    return Agent(tokens.make(project, "nightly ETL", None)[1])
+    return Agent(ingest_tokens.make(project, "nightly ETL", None)[1])
 
 
 @pytest.fixture
@@ -255,14 +255,14 @@ def test_a_cluster_without_a_name_is_named_by_its_start_until_its_agent_knows_a_
 
 def test_tokens_of_two_projects_make_two_clusters(agent: Agent) -> None:
     other = Project.objects.create(name="Other", slug="other")
-    stranger = Agent(tokens.make(other, "theirs", None)[1])
+    stranger = Agent(ingest_tokens.make(other, "theirs", None)[1])
     assert agent.send({"span": [agent.span(1)]}) == stranger.send({"span": [stranger.span(1)]}) == 200
     assert set(Cluster.objects.values_list("project__slug", flat=True)) == {"ingest", "other"}
 
 
 def test_a_revoked_token_is_refused_at_once(agent: Agent, project: Project, count: Any) -> None:
     assert agent.send({"span": [agent.span(1)]}) == 200
-    tokens.revoke(project, project.ingest_tokens.get().pk)
+    ingest_tokens.revoke(project, project.ingest_tokens.get().pk)
     assert agent.send({"span": [agent.span(2)]}) == 401
     assert "revoked" in agent.answer["detail"]
     assert count("span") == 1

@@ -11,8 +11,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from observatory.clusters import ingest_refusals, tokens
 from observatory.clusters.models import IngestToken, Project
+from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.runtime.health.checks import CheckResult, agents
 from observatory.store.connection import connect
 from observatory.store.queries.extents import row_estimates
@@ -89,7 +89,7 @@ def test_an_agent_that_is_behind_or_silent_is_a_failure(agent: Agent) -> None:
 
 
 def test_a_revoked_token_is_named_on_the_page_and_by_the_doctor(agent: Agent, page: Client) -> None:
-    tokens.revoke(Project.objects.get(), IngestToken.objects.get().pk)
+    ingest_tokens.revoke(Project.objects.get(), IngestToken.objects.get().pk)
     assert agent.send({}) == 401
     found = results()["agents with the token nightly ETL"]
     assert "ago: the token is revoked (from 127.0.0.1)" in found.text

@@ -80,7 +80,7 @@ def port(application: Application, settings: LazySettings, timeout: int) -> Iter
         thread.start()
         yield listening.getsockname()[1]
         server.should_exit = True
-        thread.join(20)
+        thread.join(120)
 
 
 Send = Callable[[bytes], socket.socket]

@@ -111,9 +111,9 @@ def test_its_figures_are_those_of_the_run(
 def test_a_member_opens_it_as_any_other(bundle: Path, world: World) -> None:
     cluster = import_file(bundle, Destination(world.beta), nothing).cluster_id
     client = world.client("outsider")
-    told = client.get(f"/api/v1/clusters/{cluster}").json()
-    assert (told["has_agent"], told["ended"], told["task_count"]) == (True, STOP, 5)
-    assert (told["worker_count"], told["error_count"]) == (2, 2)
+    recorded = client.get(f"/api/v1/clusters/{cluster}").json()
+    assert (recorded["has_agent"], recorded["ended"], recorded["task_count"]) == (True, STOP, 5)
+    assert (recorded["worker_count"], recorded["error_count"]) == (2, 2)
     state = client.get(f"/api/v1/clusters/{cluster}/state?at={START + 35}").json()
     assert {item["name"]: item["done"] for item in state["progress"]} == {
         "sum": 2,

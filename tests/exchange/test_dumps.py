@@ -7,15 +7,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import psycopg
 import pytest
 from distributed import Client, LocalCluster
+from django.urls import reverse
 
 from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.cluster_dump_records import records_of
 from observatory.exchange.imports.destination import Destination
 from observatory.exchange.imports.import_file import import_file
 from observatory.exchange.imports.refusal import AlreadyHere
+from observatory.exchange.models import Job
 from observatory.runs.models import Run
 from tests.exchange.files import Store
 from tests.world import World
@@ -60,7 +63,10 @@ def nothing(done: float) -> None:
 def imported(
     request: pytest.FixtureRequest, saved: Path, connection: psycopg.Connection, world: World
 ) -> Run:
-    return import_file(saved / request.param, Destination(world.alpha), nothing)
+    reports: list[str] = []
+    run = import_file(saved / request.param, Destination(world.alpha), nothing, reports.append)
+    assert reports == []
+    return run
 
 
 def test_a_dump_becomes_a_cluster_that_ended_with_one_run(imported: Run) -> None:
@@ -154,8 +160,8 @@ def test_a_saved_task_stream_becomes_spans(saved: Path, world: World, connection
     ).fetchall()
     assert spans == [("fail", 1, 1), ("inc", 8, 0), ("total", 1, 0)]
     assert run.name.startswith("Task stream of 20")
-    told = world.client("viewer").get(f"/api/v1/clusters/{run.cluster_id}").json()
-    assert (told["task_count"], told["worker_count"]) == (10, 2)
+    recorded = world.client("viewer").get(f"/api/v1/clusters/{run.cluster_id}").json()
+    assert (recorded["task_count"], recorded["worker_count"]) == (10, 2)
 
 
 def test_dumps_of_older_versions_with_their_events_are_read() -> None:
@@ -173,13 +179,13 @@ def test_dumps_of_older_versions_with_their_events_are_read() -> None:
         },
         "workers": {"tcp://a:1": "OSError('it did not answer')"},
     }
-    told, run, cluster = records_of(dump, Allowance(2**20))
-    assert [row[3] and json.loads(row[3])["message"] for row in told.rows["event"]] == [
+    recorded, run, cluster = records_of(dump, Allowance(2**20))
+    assert [row[3] and json.loads(row[3])["message"] for row in recorded.rows["event"]] == [
         "tcp://a:1: heartbeat",
         "mine: said",
     ]
-    assert told.rows["transition"] == [(1.6e9 + 1, "('x', 0)", "waiting", "processing", "", "")]
-    assert told.rows["worker"][0][6] == "paused"
+    assert recorded.rows["transition"] == [(1.6e9 + 1, "('x', 0)", "waiting", "processing", "", "")]
+    assert recorded.rows["worker"][0][6] == "paused"
     assert (run.start, run.stop, cluster.scheduler_id) == (1.6e9 + 1, 1.6e9 + 10, "Scheduler-1")
 
 
@@ -189,9 +195,9 @@ def test_log_lines_in_local_time_are_brought_into_the_dumps_time() -> None:
         "scheduler": {"started": 1.6e9, "workers": {"tcp://a:1": {"last_seen": 1.6e9 + 9}}, "tasks": {}},
         "workers": {"tcp://a:1": {"logs": [["WARNING", line]]}},
     }
-    told, _, _ = records_of(dump, Allowance(2**20))
+    recorded, _, _ = records_of(dump, Allowance(2**20))
     # 14:26:42 in a zone two hours ahead of UTC
-    assert told.rows["log"] == [
+    assert recorded.rows["log"] == [
         (1.6e9 + 2.5, "worker", "tcp://a:1", 30, "distributed.worker", "it is warm\nindeed", "", 0)
     ]
 
@@ -202,3 +208,33 @@ def test_a_dump_is_known_by_what_is_in_it_and_not_by_its_name(
     plain = tmp_path / "picture.png"
     plain.write_bytes(gzip.decompress((saved / "dump.msgpack.gz").read_bytes()))
     assert import_file(plain, Destination(world.alpha), nothing).origin == "imported"
+
+
+def test_records_that_are_left_out_are_counted_in_the_imports_result(
+    tmp_path: Path, world: World, connection: psycopg.Connection
+) -> None:
+    tasks = {
+        f"task-{number}": {"state": "memory", "annotations": {"number": number, "lists": [[]] * 4_000}}
+        for number in range(30)
+    }
+    workers = {"tcp://a:1": {"nthreads": 2, "last_seen": 1.6e9 + 9}}
+    dump = {"scheduler": {"started": 1.6e9, "workers": workers, "tasks": tasks}, "workers": {}}
+    (tmp_path / "dump.msgpack").write_bytes(msgpack.packb(dump))
+    reports: list[str] = []
+    run = import_file(tmp_path / "dump.msgpack", Destination(world.alpha), nothing, reports.append)
+    assert connection.execute("SELECT count(*) FROM task").fetchone() == (24,)
+    [report] = reports
+    assert report == (
+        "6 records of the file were left out (6 tasks): they are not valid, or a column of their kind has "
+        "more than 100,000 JSON objects and lists."
+    )
+    job = Job.objects.create(
+        kind=Job.Kind.IMPORT,
+        state=Job.State.DONE,
+        user=world.people["editor"],
+        project=world.alpha,
+        run=run,
+        file_name="dump.msgpack",
+        message=report,
+    )
+    assert report in world.client("editor").get(reverse("job", args=[job.pk])).content.decode()

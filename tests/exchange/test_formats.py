@@ -28,10 +28,10 @@ KINDS_TOLD = ("transition", "span", "error", "log", "computation", "dependency",
 
 def written(name: str, scope: Scope) -> bytes:
     file = io.BytesIO()
-    told: list[float] = []
-    FORMATS[name].write(scope, "a run", file, told.append)
-    assert told == sorted(told), "progress goes forward"
-    assert told[-1] == 1.0
+    recorded: list[float] = []
+    FORMATS[name].write(scope, "a run", file, recorded.append)
+    assert recorded == sorted(recorded), "progress goes forward"
+    assert recorded[-1] == 1.0
     return file.getvalue()
 
 
@@ -52,15 +52,15 @@ def test_parquet_has_every_record_that_was_told_with_names_in_place_of_ids(obser
     found = tables(observed.scope)
     assert found.keys() == record_kinds().keys()
     for kind in KINDS_TOLD:
-        assert len(found[kind]) == len(observed.told.rows[kind]) > 0, kind
-    spans, told = found["span"], observed.told.rows["span"]
-    assert Counter(spans["key"]) == Counter(row["key"] for row in told)
-    assert Counter(spans["action"]) == Counter(Action(row["action"]).label for row in told)
-    assert set(spans["worker"]) == {row["worker"] for row in told}
-    assert set(spans["thread"]) == {int(row["thread"]) for row in told}
+        assert len(found[kind]) == len(observed.received.rows[kind]) > 0, kind
+    spans, recorded = found["span"], observed.received.rows["span"]
+    assert Counter(spans["key"]) == Counter(row["key"] for row in recorded)
+    assert Counter(spans["action"]) == Counter(Action(row["action"]).label for row in recorded)
+    assert set(spans["worker"]) == {row["worker"] for row in recorded}
+    assert set(spans["thread"]) == {int(row["thread"]) for row in recorded}
     assert spans["start"].is_monotonic_increasing
     assert str(spans["start"].dtype) == "datetime64[us, UTC]"
-    started = min(row["start"] for row in told)
+    started = min(row["start"] for row in recorded)
     assert spans["start"].min().timestamp() == pytest.approx(started, abs=1e-6)
     samples = found["sample"]
     process = samples[
@@ -149,9 +149,9 @@ def test_a_trace_has_every_span_on_the_thread_of_its_worker(
     trace: dict[str, Any], observed: Observed
 ) -> None:
     spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
-    told = observed.told.rows["span"]
+    recorded = observed.received.rows["span"]
     assert Counter((span["args"]["key"], span["cat"]) for span in spans) == Counter(
-        (row["key"], Action(row["action"]).label) for row in told
+        (row["key"], Action(row["action"]).label) for row in recorded
     )
     slow = [span["dur"] for span in spans if span["name"] == "sum_slowly" and span["cat"] == "compute"]
     assert max(slow) == pytest.approx(1.2e6, rel=0.2)
@@ -160,10 +160,10 @@ def test_a_trace_has_every_span_on_the_thread_of_its_worker(
         for event in trace["traceEvents"]
         if event["name"] == "process_name"
     }
-    for address in {row["worker"] for row in told}:
+    for address in {row["worker"] for row in recorded}:
         assert any(address in name for name in names.values())
     computing = {(span["pid"], span["tid"]) for span in spans if span["cat"] == "compute"}
-    assert len(computing) == len({(row["worker"], row["thread"]) for row in told if row["action"] == 0})
+    assert len(computing) == len({(row["worker"], row["thread"]) for row in recorded if row["action"] == 0})
 
 
 def test_on_a_thread_of_a_trace_nothing_overlaps(trace: dict[str, Any]) -> None:
@@ -233,12 +233,12 @@ def test_profiles_are_speedscopes_with_every_sample(observed: Observed) -> None:
     jsonschema.Draft202012Validator(SPEEDSCOPE).validate(content)
     frames = content["shared"]["frames"]
     profiles = {profile["name"]: profile for profile in content["profiles"]}
-    told = observed.told.rows["profile"]
+    recorded = observed.received.rows["profile"]
     wanted = {
-        "All tasks": [row for row in told if row["source"] == "task"],
-        "Tasks: sum_slowly": [row for row in told if row["prefix"] == "sum_slowly"],
+        "All tasks": [row for row in recorded if row["source"] == "task"],
+        "Tasks: sum_slowly": [row for row in recorded if row["prefix"] == "sum_slowly"],
     }
-    loops = [row for row in told if row["source"] == "event-loop"]
+    loops = [row for row in recorded if row["source"] == "event-loop"]
     if loops:
         wanted["Event loops of the workers"] = [row for row in loops if row["worker"]]
     for name, rows in wanted.items():

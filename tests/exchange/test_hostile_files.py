@@ -236,23 +236,41 @@ def test_a_part_that_was_changed_is_refused_by_its_checksum(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda told: told.update(version=2), "reads bundles of version 1, and the file is of 2"),
-        (lambda told: told.update(version=2**70), "version"),
-        (lambda told: told.update(format="other"), "manifest can't be read: format"),
-        (lambda told: told["run"].update(start="nan"), "run.start"),
-        (lambda told: told["run"].update(start=told["run"]["stop"] + 1), "stops before its start"),
-        (lambda told: told["run"].update(name="x" * 201), "run.name"),
-        (lambda told: told["run"].update(tags={"a": "\x00"}), "unprintable characters"),
         (
-            lambda told: told["run"].update(tags={str(n): "x" for n in range(51)}),
+            lambda changed: changed.update(version=2),
+            "reads bundles of version 1, and the file is of 2",
+        ),
+        (lambda changed: changed.update(version=2**70), "version"),
+        (lambda changed: changed.update(format="other"), "manifest can't be read: format"),
+        (lambda changed: changed["run"].update(start="nan"), "run.start"),
+        (
+            lambda changed: changed["run"].update(start=changed["run"]["stop"] + 1),
+            "stops before its start",
+        ),
+        (lambda changed: changed["run"].update(name="x" * 201), "run.name"),
+        (
+            lambda changed: changed["run"].update(tags={"a": "\x00"}),
+            "unprintable characters",
+        ),
+        (
+            lambda changed: changed["run"].update(tags={str(n): "x" for n in range(51)}),
             "A run can have at most 50 tags",
         ),
-        (lambda told: told["parts"].update({"../x": told["parts"]["span"]}), "parts that aren't known"),
-        (lambda told: told["parts"].pop("span"), "aren't those that the manifest names: 'span.blocks'"),
-        (lambda told: told["parts"]["span"].update(rows=2**62), "parts.span.rows"),
-        (lambda told: told["parts"]["span"].update(rows=1), "other rows than the manifest says"),
-        (lambda told: told["parts"]["span"].update(rows=2**39), "checksum differs"),
-        (lambda told: told.pop("cluster"), "cluster: Field required"),
+        (
+            lambda changed: changed["parts"].update({"../x": changed["parts"]["span"]}),
+            "parts that aren't known",
+        ),
+        (
+            lambda changed: changed["parts"].pop("span"),
+            "aren't those that the manifest names: 'span.blocks'",
+        ),
+        (lambda changed: changed["parts"]["span"].update(rows=2**62), "parts.span.rows"),
+        (
+            lambda changed: changed["parts"]["span"].update(rows=1),
+            "other rows than the manifest says",
+        ),
+        (lambda changed: changed["parts"]["span"].update(rows=2**39), "checksum differs"),
+        (lambda changed: changed.pop("cluster"), "cluster: Field required"),
     ],
 )
 def test_a_manifest_that_lies_is_refused(
@@ -374,7 +392,7 @@ def test_a_file_over_the_limit_is_refused_unread(
         (msgpack.packb({"scheduler": {}})[:-1], "can't be read as msgpack"),
         (msgpack.packb({"a": 1}), "It is no cluster dump"),
         (msgpack.packb({"scheduler": [1]}), "It is no cluster dump"),
-        (msgpack.packb({"scheduler": {}}), "tells of no worker and no task"),
+        (msgpack.packb({"scheduler": {}}), "has no worker and no task"),
         (msgpack.packb({"scheduler": {"x": msgpack.ExtType(1, b"")}}), "no plain data"),
         (b"\x81\xa1a" + b"\x91" * 100_000, "can't be read as msgpack"),
         (b"\x81\xa1a\xdd\xff\xff\xff\xff", "can't be read as msgpack"),
@@ -429,7 +447,7 @@ def test_dumps_whose_values_are_of_other_types_are_read_as_far_as_they_go(
     strange: list[Any] = [None, 3, -1.5, "x\x00\ud7ff", [], [1, 2], {"a": {}}, True, 2**63]
     for number, value in enumerate(strange):
         names = ("tasks", "workers", "events", "transition_log", "logs", "id", "address")
-        told: dict[str, Any] = dict.fromkeys(names, value)
+        changed: dict[str, Any] = dict.fromkeys(names, value)
         tasks = {"k": dict.fromkeys(("state", "dependencies", "priority", "retries", "annotations"), value)}
         log = [["k", value, value, value, value, START], [value] * 6, ["k", "a", "memory", {}, "s", START]]
         seen = {
@@ -440,7 +458,7 @@ def test_dumps_whose_values_are_of_other_types_are_read_as_far_as_they_go(
         }
         for index, scheduler in enumerate(
             (
-                {**told, "started": START},
+                {**changed, "started": START},
                 {"started": START, "tasks": tasks, "transition_log": log, "workers": seen},
             )
         ):

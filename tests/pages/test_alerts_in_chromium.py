@@ -166,8 +166,8 @@ def test_a_public_link_shows_bands_with_name_and_times_only(
     card = timeline.get_by_role("region", name="Alert: memory pressure")
     expect(card).to_contain_text("(10.0 s)")
     assert card.get_by_role("link").count() == 0
-    for told in (HOSTILE, "what to do"):
-        expect(card).not_to_contain_text(told)
+    for answer in (HOSTILE, "what to do"):
+        expect(card).not_to_contain_text(answer)
     assert complaints == []
 
 

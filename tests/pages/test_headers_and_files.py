@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.test import Client, RequestFactory
 
-from observatory.clusters.accounts import sign_in_path
+from observatory.clusters.accounts.sign_in_links import sign_in_path
 from observatory.config.static.server import StaticFiles
 from observatory.config.static.version import is_collected, static_version
 from observatory.pages.site.errors import server_error

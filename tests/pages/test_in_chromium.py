@@ -98,7 +98,7 @@ def test_an_open_list_shows_what_is_new_by_itself(page: Page, world: World) -> N
     world.live.ended = world.live.last_seen
     world.live.save()
     store_extent(world.live, tasks=4321)
-    page.get_by_role("link", name="morning").wait_for(timeout=15_000)
+    page.get_by_role("link", name="morning").wait_for()
     assert "4,321" in page.locator("#rows").inner_text()
 
 
@@ -111,6 +111,24 @@ def test_the_keyboard_reaches_the_content_and_shows_where_it_is(page: Page) -> N
     page.keyboard.press("Tab")
     style = "() => getComputedStyle(document.activeElement).outlineStyle"
     assert page.evaluate(style) == "solid"
+
+
+def test_overview_transport_and_time_axis_stay_in_sight_when_the_page_scrolls(
+    page: Page, world: World
+) -> None:
+    page.goto(f"/clusters/{world.ended.pk}/")
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    for width, height in ((1600, 500), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        assert page.evaluate("scrollY") > 100
+        for part in (".overview", ".transport", ".time-axis canvas"):
+            box = page.locator(part).bounding_box()
+            assert box is not None
+            assert 0 <= box["y"] < height / 2 - box["height"], part
+        left = page.locator(".time-axis canvas").evaluate("canvas => canvas.getBoundingClientRect().left")
+        assert left == page.locator(".plots").evaluate("plots => plots.getBoundingClientRect().left")
+    assert "Time axis: " in (page.locator(".time-axis canvas").get_attribute("aria-label") or "")
 
 
 def test_the_timeline_fits_a_phone_when_loaded_and_when_the_window_becomes_narrower(

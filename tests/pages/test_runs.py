@@ -51,8 +51,8 @@ def test_a_run_shows_what_it_was_when_how_long_and_who_ran_it(world: World) -> N
         tags={"git": "3f"},
     )
     [row] = re.findall(r"<tr data-run.*?</tr>", page(world, "viewer", "/runs/"), re.DOTALL)
-    told = ("nightly", "git=3f", "evening", "Alpha", "2026-05-06 12:05:00", "1 h 30 min")
-    for shown in (*told, "1,234,567", ">8<", "with errors", "found from activity", "ada"):
+    reported = ("nightly", "git=3f", "evening", "Alpha", "2026-05-06 12:05:00", "1 h 30 min")
+    for shown in (*reported, "1,234,567", ">8<", "with errors", "found from activity", "ada"):
         assert shown in row
 
 

@@ -128,7 +128,7 @@ def test_a_note_is_written_for_the_whole_window(timeline: Page) -> None:
 
 def test_what_others_write_appears_by_itself(timeline: Page, recorded: Recorded, world: World) -> None:
     Note.objects.create(cluster=world.ended, time=at(12), text="look here", author=world.people["editor"])
-    timeline.get_by_role("region", name="Notes").get_by_text("look here").wait_for(timeout=20_000)
+    timeline.get_by_role("region", name="Notes").get_by_text("look here").wait_for()
 
 
 def test_a_run_shows_the_notes_of_its_window_and_a_public_link_none(

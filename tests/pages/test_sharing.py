@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
+from tests.chromium import TIMEOUT
 from tests.recorded import START, Recorded, at
 from tests.world import HOSTILE, World
 
@@ -18,7 +19,7 @@ READY = "() => document.documentElement.dataset.ready === '1'"
 
 
 @pytest.fixture
-def told(world: World, recorded: Recorded) -> Cluster:
+def reported(world: World, recorded: Recorded) -> Cluster:
     """A cluster of a minute that did a task each second."""
     worker = "tcp://10.0.0.1:4000"
     recorded.worker(worker, "w0")
@@ -30,10 +31,10 @@ def told(world: World, recorded: Recorded) -> Cluster:
 
 
 @pytest.fixture
-def shared(told: Cluster) -> Run:
+def shared(reported: Cluster) -> Run:
     """Ten seconds of it."""
     return Run.objects.create(
-        cluster=told,
+        cluster=reported,
         name=HOSTILE,
         origin="cut",
         start=at(0),
@@ -48,14 +49,15 @@ def shared(told: Cluster) -> Run:
 def visitor(chromium: Browser, live_server: Any) -> Iterator[Page]:
     """A page of somebody who never signed in, on a phone."""
     context = chromium.new_context(base_url=live_server.url, viewport={"width": 390, "height": 844})
+    context.set_default_timeout(TIMEOUT)
     yield context.new_page()
     context.close()
 
 
 def test_a_run_is_shared_replayed_by_somebody_without_an_account_and_taken_back(
-    page: Page, visitor: Page, told: Cluster, complaints: list[str]
+    page: Page, visitor: Page, reported: Cluster, complaints: list[str]
 ) -> None:
-    page.goto(f"/clusters/{told.pk}/?from={START}&to={START + 10}")
+    page.goto(f"/clusters/{reported.pk}/?from={START}&to={START + 10}")
     page.wait_for_function(READY)
     page.keyboard.press("r")
     page.get_by_role("dialog").get_by_label("Name").fill(HOSTILE)
@@ -112,6 +114,6 @@ def test_an_open_run_shows_what_is_new_without_a_socket(page: Page, shared: Run,
     last = page.evaluate("() => window.observatory.context.info.last")
     for second in range(40, 60):
         recorded.span(f"load-{second}", "tcp://10.0.0.1:4000", second, second + 0.8)
-    page.wait_for_function(f"() => window.observatory.context.info.last > {last}", timeout=20_000)
+    page.wait_for_function(f"() => window.observatory.context.info.last > {last}", timeout=120_000)
     page.evaluate(f"() => window.observatory.context.timeline.setPlayhead({START + 61})")
-    page.wait_for_function(f"before => ({count})() >= before + 20", arg=before, timeout=20_000)
+    page.wait_for_function(f"before => ({count})() >= before + 20", arg=before, timeout=120_000)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from observatory.clusters import tokens
+from observatory.clusters.tokens import ingest_tokens
 from tests.world import HOSTILE, World
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ def test_a_new_tokens_secret_is_shown_once(world: World) -> None:
     editor = world.client("editor")
     answer = editor.post("/projects/alpha/tokens/", {"name": "nightly"})
     [secret] = set(re.findall(r"obs_[\w-]{43}", answer.content.decode()))
-    assert tokens.find(secret) is not None
+    assert ingest_tokens.find(secret) is not None
     assert "no-store" in answer["Cache-Control"]
     again = editor.get("/projects/alpha/").content.decode()
     assert "nightly" in again
@@ -24,11 +24,11 @@ def test_a_new_tokens_secret_is_shown_once(world: World) -> None:
 
 
 def test_a_revoked_token_is_listed_as_such_and_no_longer_opens(world: World) -> None:
-    token, secret = tokens.make(world.alpha, "nightly", None)
+    token, secret = ingest_tokens.make(world.alpha, "nightly", None)
     editor = world.client("editor")
     answer = editor.post(f"/projects/alpha/tokens/{token.pk}/revoke/", follow=True)
     assert "The token is revoked" in answer.content.decode()
-    assert tokens.find(secret) is None
+    assert ingest_tokens.find(secret) is None
     assert "nightly" in editor.get("/projects/alpha/").content.decode()
 
 
@@ -40,7 +40,7 @@ def test_a_token_without_a_proper_name_is_not_made(world: World, name: str) -> N
 
 
 def test_a_tokens_name_is_shown_as_text(world: World) -> None:
-    tokens.make(world.alpha, HOSTILE, None)
+    ingest_tokens.make(world.alpha, HOSTILE, None)
     page = world.client("editor").get("/projects/alpha/").content.decode()
     assert HOSTILE not in page
     assert "&lt;img" in page

@@ -17,6 +17,7 @@ from django.test import Client
 
 from observatory.clusters.models import Cluster
 from observatory.replay import api
+from observatory.replay.cluster_info import lanes
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.builder import BASE_LEVEL, Tile, get_tile
 from observatory.replay.tiles.layers import Layer
@@ -406,6 +407,18 @@ def test_the_live_state_has_one_instant_of_which_everything_is_known(
     assert _at(member, cluster, now + 2.1)["at"] == pytest.approx(now + 2.1, abs=1e-5)
     Cluster.objects.filter(pk=cluster.pk).update(ended=datetime.fromtimestamp(now + 3, UTC))
     assert _at(member, cluster, now + 60)["at"] == pytest.approx(now + 60, abs=1e-5)
+
+
+def test_the_lanes_say_how_long_each_prefix_computed_in_the_scope(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    _fill(writer, cluster, now)
+    prefixes = member.get(f"/api/v1/clusters/{cluster.pk}/lanes").json()["prefixes"]
+    assert [prefix["seconds"] for prefix in prefixes] == pytest.approx([10.25, 5.0])
+    window = Scope(cluster, seconds_to_microseconds(now + 1.5), seconds_to_microseconds(now + 9))
+    within = {prefix["name"]: prefix["seconds"] for prefix in lanes(window)["prefixes"]}
+    assert within["inc"] == 0.0, "its task of the window stops later"
+    assert sum(within.values()) == pytest.approx(5.0)
 
 
 def test_the_span_of_a_lane_at_a_time_has_its_full_key(

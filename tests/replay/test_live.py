@@ -246,7 +246,7 @@ def served(transactional_db: None) -> Iterator[int]:
         thread.start()
         yield listening.getsockname()[1]
         server.should_exit = True
-        thread.join(20)
+        thread.join(120)
 
 
 def _page(port: int, cluster: Cluster, browser: Client) -> ClientConnection:

@@ -22,7 +22,7 @@ def id() -> UUID:
     return uuid4()
 
 
-def told(id: UUID, start: float, time: float | None = None, **changes: Any) -> ClientRun:
+def answer(id: UUID, start: float, time: float | None = None, **changes: Any) -> ClientRun:
     usual: dict[str, Any] = {
         "outcome": "running" if time is None else "finished",
         "name": "nightly etl",
@@ -42,12 +42,12 @@ def tell(writer: Writer, cluster: Cluster, *runs: ClientRun) -> None:
 def test_a_run_is_there_from_its_start_on_and_ends_when_its_client_says_so(
     cluster: Cluster, writer: Writer, work: Work, now: float, id: UUID
 ) -> None:
-    tell(writer, cluster, told(id, now))
+    tell(writer, cluster, answer(id, now))
     run = cluster.runs.get()
     assert (run.origin, run.name, run.tags, run.user) == ("code", "nightly etl", {"git": "3f2a1c"}, "ada")
     assert (run.code, run.code_id, run.stop, run.outcome) == ("with observatory.run():", id, None, "running")
     work(now, now + 5)
-    tell(writer, cluster, told(id, now, now + 6))
+    tell(writer, cluster, answer(id, now, now + 6))
     run = cluster.runs.get()
     assert run.stop == from_seconds(now + 6)
     assert (run.outcome, run.tasks) == ("finished", 5)
@@ -61,18 +61,34 @@ def test_the_last_task_and_its_error_belong_to_it_though_the_client_ended_it_a_m
     later = make.span(now + 6.1, key="('inc-0a1b', 1)", stop=now + 6.3)
     another = (now + 6.3, "('inc-0a1b', 1)", "", "erred", "ValueError", "no", "", 0, [], 0)
     writer.write(Batch.of(cluster.pk, spans=[own, later], rows={"error": [error, another]}))
-    tell(writer, cluster, told(id, now, now + 6))
+    tell(writer, cluster, answer(id, now, now + 6))
     run = cluster.runs.get(origin="code")
     assert run.stop is not None
     assert run.stop.timestamp() - now == pytest.approx(6.05, abs=1e-5)
     assert (run.outcome, run.tasks, run.errors) == ("erred", 1, 1)
 
 
+@pytest.mark.parametrize(("delay", "end"), [(0.004, 6.005), (0.3, 6.001)])
+def test_a_line_that_a_task_logs_some_milliseconds_after_the_runs_end_belongs_to_it(
+    cluster: Cluster, writer: Writer, make: Any, now: float, id: UUID, delay: float, end: float
+) -> None:
+    lines = [
+        (now + 6.001 + delay, "worker", make.address, 30, "etl", "the last words", "", 1),
+        (now + 6.003, "scheduler", "", 30, "etl", "of nobody's task", "", 1),
+    ]
+    span = make.span(now + 1, stop=now + 6.001)
+    writer.write(Batch.of(cluster.pk, workers=[make.worker(now)], spans=[span], rows={"log": lines}))
+    tell(writer, cluster, answer(id, now, now + 6))
+    stop = cluster.runs.get(origin="code").stop
+    assert stop is not None
+    assert stop.timestamp() - now == pytest.approx(end, abs=1e-5)
+
+
 def test_it_ends_before_the_next_run_even_if_one_of_its_tasks_does_not(
     cluster: Cluster, writer: Writer, make: Any, now: float, id: UUID
 ) -> None:
     writer.write(Batch.of(cluster.pk, spans=[make.span(now + 1, stop=now + 6.5)]))
-    tell(writer, cluster, told(id, now, now + 6), told(uuid4(), now + 6.1, now + 9))
+    tell(writer, cluster, answer(id, now, now + 6), answer(uuid4(), now + 6.1, now + 9))
     stop = cluster.runs.get(code_id=id).stop
     assert stop == from_seconds(now + 6)
 
@@ -80,7 +96,7 @@ def test_it_ends_before_the_next_run_even_if_one_of_its_tasks_does_not(
 def test_what_arrives_soon_after_its_end_is_counted_too(
     cluster: Cluster, writer: Writer, make: Any, now: float, id: UUID
 ) -> None:
-    tell(writer, cluster, told(id, now, now + 6))
+    tell(writer, cluster, answer(id, now, now + 6))
     Run.objects.update(counted=from_seconds(now + 7))
     assert cluster.runs.get().tasks == 0
     writer.write(Batch.of(cluster.pk, spans=[make.span(now + 1, stop=now + 6.002)]))
@@ -91,7 +107,7 @@ def test_what_arrives_soon_after_its_end_is_counted_too(
 def test_told_twice_or_the_wrong_way_round_it_is_the_same_run(
     cluster: Cluster, writer: Writer, now: float, id: UUID
 ) -> None:
-    for order in ([told(id, now, now + 6), told(id, now)], [told(id, now), told(id, now, now + 6)]):
+    for order in ([answer(id, now, now + 6), answer(id, now)], [answer(id, now), answer(id, now, now + 6)]):
         tell(writer, cluster, *order)
         run = cluster.runs.get()
         assert (run.start.timestamp(), run.stop and run.stop.timestamp()) == (now, now + 6)
@@ -99,15 +115,15 @@ def test_told_twice_or_the_wrong_way_round_it_is_the_same_run(
 
 
 def test_what_somebody_made_of_it_since_stays(cluster: Cluster, writer: Writer, now: float, id: UUID) -> None:
-    tell(writer, cluster, told(id, now))
+    tell(writer, cluster, answer(id, now))
     Run.objects.update(name="the great one", tags={"team": "data"}, pinned=True)
-    tell(writer, cluster, told(id, now), told(id, now, now + 6))
+    tell(writer, cluster, answer(id, now), answer(id, now, now + 6))
     run = cluster.runs.get()
     assert (run.name, run.tags, run.pinned) == ("the great one", {"team": "data"}, True)
 
 
 def test_an_exception_marks_it(cluster: Cluster, writer: Writer, now: float, id: UUID) -> None:
-    tell(writer, cluster, told(id, now, now + 6, outcome="erred", exception_type="KeyError"))
+    tell(writer, cluster, answer(id, now, now + 6, outcome="erred", exception_type="KeyError"))
     run = cluster.runs.get()
     assert (run.outcome, run.tags) == ("erred", {"git": "3f2a1c", "exception": "KeyError"})
 
@@ -118,14 +134,14 @@ def test_an_exception_marks_it(cluster: Cluster, writer: Writer, now: float, id:
 def test_one_that_nobody_ended_ends_with_its_cluster(
     cluster: Cluster, writer: Writer, now: float, id: UUID, reason: str, outcome: str
 ) -> None:
-    tell(writer, cluster, told(id, now))
+    tell(writer, cluster, answer(id, now))
     ended = from_seconds(now + 9)
     Cluster.objects.update(ended=ended, end_reason=reason)
     find_runs()
     run = cluster.runs.get()
     assert (run.stop, run.outcome) == (ended, outcome)
     # it was only late
-    tell(writer, cluster, told(id, now, now + 6))
+    tell(writer, cluster, answer(id, now, now + 6))
     assert cluster.runs.get().outcome == "finished"
 
 
@@ -138,7 +154,7 @@ def test_what_was_found_in_its_time_before_it_was_told_of_goes_unless_somebody_t
     first = cluster.runs.earliest("start")
     first.pinned = True
     first.save()
-    tell(writer, cluster, told(id, now, now + 40))
+    tell(writer, cluster, answer(id, now, now + 40))
     assert [run.origin for run in cluster.runs.order_by("start")] == ["code", "found"]
     assert cluster.runs.get(origin="found").pk == first.pk
 
@@ -146,7 +162,7 @@ def test_what_was_found_in_its_time_before_it_was_told_of_goes_unless_somebody_t
 def test_a_run_of_a_time_that_cannot_be_is_refused_and_counted(
     cluster: Cluster, writer: Writer, now: float, id: UUID
 ) -> None:
-    committed = writer.write(Batch.of(cluster.pk, runs=[told(id, 5.0), told(id, now + 10 * 86_400)]))
+    committed = writer.write(Batch.of(cluster.pk, runs=[answer(id, 5.0), answer(id, now + 10 * 86_400)]))
     assert committed.refused == 2
     find_runs()
     assert not cluster.runs.exists()

@@ -122,7 +122,7 @@ def test_a_picture_is_drawn_once_until_the_run_changes(
 ) -> None:
     drawn = []
     draw = pictures.picture
-    monkeypatch.setattr(pictures, "picture", lambda *told: drawn.append(told) or draw(*told))
+    monkeypatch.setattr(pictures, "picture", lambda *reported: drawn.append(reported) or draw(*reported))
     first, second = (client.get(f"/r/{link.token}/picture.png").content for _ in range(2))
     assert first == second
     assert len(drawn) == 1

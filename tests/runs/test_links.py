@@ -84,9 +84,9 @@ def span(worker: str, word: str, number: int, start: float, length: float) -> Sp
     )
 
 
-def link_to(run: Run, author: User, **told: Any) -> Permalink:
+def link_to(run: Run, author: User, **reported: Any) -> Permalink:
     """A link to anyone that shows addresses: test_link_addresses.py is about hiding them."""
-    fields = {"hides_addresses": False, **told}
+    fields = {"hides_addresses": False, **reported}
     return make_link(Permalink(run=run, audience=Permalink.Audience.ANYONE, **fields), author)
 
 
@@ -120,13 +120,13 @@ def test_no_tile_of_a_public_link_tells_of_anything_outside_of_the_run(
 ) -> None:
     link = link_to(run, author, shows_logs=True, shows_code=True, shows_tracebacks=True)
     start, stop = run.start.timestamp(), run.start.timestamp() + LENGTH
-    told = 0
+    reported = 0
     for layer in LAYER_NAMES:
         for tile_id, blocks in tiles(client, link, layer):
             for block in blocks:
                 for time in times_of(block, tile_id):
                     assert start <= time <= stop, (layer, tile_id, block.kind)
-                told += block.rows
+                reported += block.rows
                 if block.kind == "busy":
                     width = tile_id.width / 512
                     for bin in block.list("bin"):
@@ -137,7 +137,7 @@ def test_no_tile_of_a_public_link_tells_of_anything_outside_of_the_run(
                 found = [text for text in texts if OUTSIDE in text.replace(f"{OUTSIDE} of the code", "")]
                 assert not found, (layer, tile_id, block.kind)
                 assert not {"task_count", "error_count", "worker_count"} & set(block.meta)
-    assert told > 100
+    assert reported > 100
 
 
 def test_no_other_answer_tells_of_anything_outside_of_the_run_or_of_people(
@@ -175,8 +175,8 @@ def test_of_alerts_a_link_tells_the_rule_the_severity_and_the_times_in_the_run_a
     )
     Rule.objects.update(description=OUTSIDE, advice=OUTSIDE)
     answer = client.get(f"{api(link_to(run, author, shows_logs=True))}/alerts")
-    [told] = answer.json()["alerts"]
-    assert told == {
+    [reported] = answer.json()["alerts"]
+    assert reported == {
         "rule": INSIDE,
         "severity": "warning",
         "pending": start.timestamp(),

@@ -136,5 +136,5 @@ def test_of_a_hundred_thousand_runs_a_page_is_found_by_indexes(world: World) -> 
 
 def _pages(plan: str) -> int:
     """How many pages of the database the whole query looked at."""
-    _, told = plan.split("Buffers: shared ", 1)
-    return sum(int(number) for number in re.findall(r"(?:hit|read)=(\d+)", told.splitlines()[0]))
+    _, answer = plan.split("Buffers: shared ", 1)
+    return sum(int(number) for number in re.findall(r"(?:hit|read)=(\d+)", answer.splitlines()[0]))

@@ -42,12 +42,12 @@ def test_few_prefixes_are_all_named() -> None:
 def test_the_code_is_that_of_the_computation_that_was_submitted_before_the_first_task(
     cluster: Cluster, writer: Writer, work: Work, now: float
 ) -> None:
-    told = [
+    answer = [
         (now - 600, "0", "client", "# /long_ago.py\nx", [], {}, []),
         (now - 2, "1", "client", "# /etl.py\nx", [], {}, []),
         (now + 3, "2", "client", "# /later.py\nx", [], {}, []),
     ]
-    writer.write(Batch.of(cluster.pk, rows={"computation": told}))
+    writer.write(Batch.of(cluster.pk, rows={"computation": answer}))
     work(now, now + 5)
     find_runs()
     assert Run.objects.get().name == "etl.py"

@@ -89,8 +89,8 @@ def test_notes_come_in_order_of_time(world: World) -> None:
 def test_notes_that_did_not_change_are_not_sent_again(world: World) -> None:
     write(world)
     path = f"/api/v1/clusters/{world.ended.pk}/notes"
-    told = world.client("viewer").get(path)
-    known = {"If-None-Match": told.headers["ETag"]}
+    reported = world.client("viewer").get(path)
+    known = {"If-None-Match": reported.headers["ETag"]}
     assert world.client("viewer").get(path, headers=known).status_code == 304
     write(world)
     assert world.client("viewer").get(path, headers=known).status_code == 200

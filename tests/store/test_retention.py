@@ -81,7 +81,7 @@ def test_concurrent_writers_of_the_same_new_day_succeed(
     def write(part: int) -> None:
         try:
             with Writer() as writer:
-                start.wait(timeout=20)
+                start.wait(timeout=120)
                 for day in range(500, 510):
                     writer.write(_batch(cluster, [now - day * DAY], make))
         except BaseException as error:

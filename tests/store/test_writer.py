@@ -219,7 +219,7 @@ def test_two_writers_at_once_store_every_record_and_every_name_once(
     def write(part: int) -> None:
         try:
             with Writer() as writer:
-                start.wait(timeout=20)
+                start.wait(timeout=120)
                 for batch in range(20):
                     names = [f"name-{batch}-{number}" for number in range(10)]
                     order = names if part else list(reversed(names))
@@ -319,7 +319,7 @@ def test_a_connection_that_breaks_within_a_batch_stores_the_batch_once(
         thread.start()
         _wait_until_blocked(connection, backend)
         connection.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
-    thread.join(timeout=20)
+    thread.join(timeout=120)
     assert not thread.is_alive()
     assert rows("SELECT count(*) FROM span WHERE cluster_id = %s", cluster) == [(101,)]
     assert rows("SELECT spans FROM extent WHERE cluster_id = %s", cluster) == [(101,)]
@@ -373,7 +373,7 @@ def test_a_batch_whose_commit_was_not_answered_is_stored_once(
         raise AssertionError("the writer never came to its commit")
     with socket.socket(fileno=os.dup(assured.fileno())) as broken:
         broken.shutdown(socket.SHUT_RDWR)
-    thread.join(timeout=20)
+    thread.join(timeout=120)
     assert not thread.is_alive()
     # the server had gone on and committed it
     assert _backend(writer) != backend

@@ -1,5 +1,7 @@
 // An image that lanes are painted into. Its cost depends on the number of pixels, not on the number of marks.
 
+/** @typedef {{across: number, down: number, period: number}} Stripes */
+
 /** Colours are red, green, blue of 0 to 255; alpha is 0 to 1. The image is opaque. */
 export class Pixels {
   width = 0;
@@ -38,6 +40,26 @@ export class Pixels {
       const from = line * this.width + x;
       if (alpha >= 1) this.#data.fill(packed, from, from + width);
       else for (let place = from; place < from + width; place++) this.#blend(place, color, alpha);
+    }
+  }
+
+  /**
+   * Draws stripes, so that a colour is not the only mark of a meaning.
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {[number, number, number]} color
+   * @param {Stripes} stripes a pixel is on a stripe where (x · across + y · down) is 0 or 1 of `period`
+   */
+  stripe(x, y, width, height, color, { across, down, period }) {
+    const packed = pack(color[0], color[1], color[2]);
+    const bottom = Math.min(y + height, this.height);
+    for (let line = Math.max(y, 0); line < bottom; line++) {
+      for (let column = x; column < x + width; column++) {
+        const place = (column * across + line * down) % period;
+        if (place === 0 || place === 1) this.#data[line * this.width + column] = packed;
+      }
     }
   }
 

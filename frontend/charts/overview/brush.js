@@ -1,8 +1,10 @@
 // The window and the playhead on the overview. Its edges and its middle can be dragged; the keyboard uses sliders.
 
+import { wheelMove } from "../../timeline/wheel.js";
 import { formatTime, formatUtc } from "../../timeline/times.js";
 
 /** @typedef {import("../../timeline/timeline.js").Timeline} Timeline */
+/** @typedef {import("../../timeline/selection.js").Selection} Selection */
 /** @typedef {"start"|"stop"|"middle"|"playhead"} Part */
 
 const KEY_STEP = 0.01; // of the overview
@@ -18,6 +20,8 @@ const LABELS = {
 export class Brush {
   #element;
   #timeline;
+  #selection;
+  #hover = document.createElement("div");
   #left = 0;
   #width = 1;
   #start = 0;
@@ -30,19 +34,24 @@ export class Brush {
   /**
    * @param {HTMLElement} element positioned
    * @param {Timeline} timeline
+   * @param {Selection} selection
    */
-  constructor(element, timeline) {
+  constructor(element, timeline, selection) {
     this.#element = element;
     this.#timeline = timeline;
+    this.#selection = selection;
+    this.#hover.className = "brush-hover";
+    this.#hover.hidden = true;
     this.#parts = {
       middle: this.#part("middle"),
       start: this.#part("start"),
       stop: this.#part("stop"),
       playhead: this.#part("playhead"),
     };
-    element.append(...Object.values(this.#parts));
+    element.append(...Object.values(this.#parts), this.#hover);
     element.addEventListener("pointerdown", (event) => this.#down(event));
     element.addEventListener("pointermove", (event) => this.#move(event));
+    element.addEventListener("pointerleave", () => selection.setHover(null));
     for (const name of /** @type {const} */ (["pointerup", "pointercancel"])) {
       element.addEventListener(name, () => (this.#drag = null));
     }
@@ -69,6 +78,12 @@ export class Brush {
     this.#parts.playhead.style.left = `${this.#x(timeline.playhead)}px`;
     const times = { start: timeline.start, stop: timeline.stop, middle: timeline.start, playhead: timeline.playhead };
     for (const [part, time] of Object.entries(times)) this.#describe(this.#parts[/** @type {Part} */ (part)], time);
+  }
+
+  /** @param {number|null} time the instant under the mouse, which may be on a chart */
+  point(time) {
+    this.#hover.hidden = time === null || time < this.#start || time > this.#stop;
+    if (time !== null) this.#hover.style.transform = `translateX(${Math.round(this.#x(time))}px)`;
   }
 
   /** @param {Part} part */
@@ -125,6 +140,8 @@ export class Brush {
 
   /** @param {PointerEvent} event */
   #move(event) {
+    const x = event.clientX - this.#element.getBoundingClientRect().left - this.#left;
+    this.#selection.setHover(x >= 0 && x <= this.#width ? this.#time(event) : null);
     if (!this.#drag) return;
     const { part, time, start, stop } = this.#drag;
     const now = this.#time(event);
@@ -139,8 +156,11 @@ export class Brush {
 
   /** @param {WheelEvent} event */
   #wheel(event) {
+    const move = wheelMove(event);
+    if (move.does === "scroll") return;
     event.preventDefault();
-    this.#timeline.zoom(2 ** (event.deltaY * 0.0016), this.#time(event));
+    if (move.does === "zoom") this.#timeline.zoom(move.factor, this.#time(event));
+    else this.#timeline.pan((move.pixels / this.#width) * (this.#stop - this.#start));
   }
 
   /**

@@ -2,7 +2,8 @@
 
 import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
-import { FIRST_PREFIX_SLOT, isOverlay } from "../task_stream/actions.js";
+import { isOverlay } from "../task_stream/actions.js";
+import { prefixOfSlot } from "../task_stream/busy_at.js";
 import { drawBands } from "../alerts/bands.js";
 import { Brush } from "./brush.js";
 import { Coverage } from "../drawing/coverage.js";
@@ -47,7 +48,7 @@ export class Overview {
   constructor(element, context) {
     this.#context = context;
     this.#surface = new Surface(element, "Overview: busy threads by task prefix, memory, events and alerts");
-    this.#brush = new Brush(element, context.timeline);
+    this.#brush = new Brush(element, context.timeline, context.selection);
   }
 
   /**
@@ -62,6 +63,11 @@ export class Overview {
     this.#width = width;
     if (whole || tiles) this.#drawAll(whole);
     this.#brush.draw(leftGutter(), width, this.#start, this.#stop);
+  }
+
+  /** @param {number|null} hover the instant under the mouse */
+  point(hover) {
+    this.#brush.point(hover);
   }
 
   /** Wishes for the tiles of the whole cluster. */
@@ -147,7 +153,8 @@ export class Overview {
     const { context } = this.#surface;
     const { model, selection } = this.#context;
     const sums = this.#coverage.of(slot);
-    const id = [...model.prefixOrder].find(([, index]) => FIRST_PREFIX_SLOT + index === slot)?.[0];
+    const id = prefixOfSlot(slot, model);
+    if (id !== undefined && selection.hidden.has(id)) return;
     context.fillStyle = id === undefined ? "#000000" : model.color(id);
     context.globalAlpha = selection.prefix === null || selection.prefix === id ? 1 : 0.2;
     const room = HEIGHT - MARKS_HEIGHT - 1;
@@ -188,7 +195,8 @@ export class Overview {
     context.clip();
     context.beginPath();
     const reach = REACH * Math.max(process.interval, ...points.map(([, , step]) => step));
-    const breaks = breaksOf(points.map(([time]) => time), reach, this.#context.events.sampleGaps);
+    const gaps = this.#context.events.sampleGaps.filter(({ worker }) => worker === null);
+    const breaks = breaksOf(points.map(([time]) => time), reach, gaps);
     for (const [place, [time, value]] of points.entries()) {
       const [x, y] = [left + this.#x(time), HEIGHT - 1.5 - (value / top) * room];
       if (breaks.has(place - 1)) context.moveTo(x, y);

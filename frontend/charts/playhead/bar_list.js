@@ -6,20 +6,23 @@ import { element } from "../../element.js";
 /** @typedef {import("../../types.js").State} State */
 
 /**
- * A part of a bar: `share` of the bar's full width (0 to 1), `title` its tooltip. Without a colour it has the text's.
- * @typedef {{share: number, title: string, color?: string, faint?: boolean}} BarPart
+ * A part of a bar: `share` of the bar's full width (0 to 1), `title` its tooltip. Without a colour it has the text's;
+ * an erred one has stripes.
+ * @typedef {{share: number, title: string, color?: string, faint?: boolean, erred?: boolean}} BarPart
  * @typedef {{name: string, value: string, parts: BarPart[]}} BarRow
  * @typedef {{rows: BarRow[], note?: string}} Bars
  */
 
 export class BarList {
   #element;
+  #model;
   #barsOf;
   #empty;
   #list;
   #note = element("p", "chart-empty");
   /** @type {State|null} */
   #state = null;
+  #version = -1;
   #drawn = "";
 
   /**
@@ -27,8 +30,10 @@ export class BarList {
    * @param {string} name the list's class
    * @param {(state: State) => Bars} barsOf
    * @param {string} empty text for a state without rows
+   * @param {import("../../timeline/model.js").Model} model whose colours the bars have
    */
-  constructor(parent, name, barsOf, empty) {
+  constructor(parent, name, barsOf, empty, model) {
+    this.#model = model;
     this.#element = parent;
     this.#barsOf = barsOf;
     this.#empty = empty;
@@ -42,8 +47,9 @@ export class BarList {
 
   /** @param {View} view */
   draw({ state }) {
-    if (!state || state === this.#state) return;
+    if (!state || (state === this.#state && this.#version === this.#model.version)) return;
     this.#state = state;
+    this.#version = this.#model.version;
     const bars = this.#barsOf(state);
     const content = JSON.stringify(bars);
     if (content === this.#drawn) return;
@@ -64,8 +70,8 @@ function rowElement({ name, value, parts }) {
 }
 
 /** @param {BarPart} part */
-function partElement({ share, title, color, faint }) {
-  const made = element("i", faint ? "is-faint" : "");
+function partElement({ share, title, color, faint, erred }) {
+  const made = element("i", faint ? "is-faint" : erred ? "mark-erred" : "");
   made.style.width = `${share * 100}%`;
   if (color) made.style.backgroundColor = color;
   made.title = title;

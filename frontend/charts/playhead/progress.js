@@ -17,16 +17,18 @@ export const progress = {
   showsState: true,
   layers: [],
   help:
-    "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are black. Done tasks are " +
+    "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are striped. Done tasks are " +
     "counted in the task stream, and where that has gaps, by dask_scheduler_prefix_state_totals_total, which also has the totals.",
-  create: (element) => new BarList(element, "bars-progress", barsOf, "No task had run yet."),
+  create: (element, { model }) =>
+    new BarList(element, "bars-progress", (state) => barsOf(state, model.colors), "No task had run yet.", model),
 };
 
 /**
  * @param {State} state
+ * @param {import("../../timeline/colors/prefix_colors.js").PrefixColors} colors
  * @returns {Bars}
  */
-function barsOf(state) {
+function barsOf(state, colors) {
   const all = [...state.progress].sort((one, other) => weight(other) - weight(one));
   const rows = all.slice(0, MOST).map((row) => {
     const weighed = Math.max(1, weight(row));
@@ -36,10 +38,11 @@ function barsOf(state) {
       share: count / weighed,
       title: `${row.name}: ${formatCount(count)} ${word}`,
     });
+    const color = colors.of(row.name) ?? row.color;
     const parts = [
-      { ...part(row.done, "done"), color: row.color },
-      part(erred, "erred"),
-      { ...part(left, "to do"), color: row.color, faint: true },
+      { ...part(row.done, "done"), color },
+      { ...part(erred, "erred"), erred: true },
+      { ...part(left, "to do"), color, faint: true },
     ];
     return { name: row.name, value: describe(row), parts };
   });

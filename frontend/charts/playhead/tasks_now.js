@@ -16,8 +16,8 @@ export const tasksNow = {
   showsState: true,
   layers: [],
   help: "Tasks that the scheduler knew at the playhead, by state.",
-  create: (element) =>
-    new BarList(element, "bars-tasks", barsOf, "The scheduler's task counts at this time are unknown."),
+  create: (element, { model }) =>
+    new BarList(element, "bars-tasks", barsOf, "The scheduler's task counts at this time are unknown.", model),
 };
 
 /**
@@ -29,8 +29,8 @@ function barsOf({ tasks }) {
   const most = Math.max(1, ...names.map((name) => tasks[name]));
   const rows = names.map((name) => {
     const count = formatCount(tasks[name]);
-    const color = name === "erred" ? undefined : stateColors[name];
-    return { name, value: count, parts: [{ share: tasks[name] / most, title: `${count} ${name}`, color }] };
+    const mark = name === "erred" ? { erred: true } : { color: stateColors[name] };
+    return { name, value: count, parts: [{ share: tasks[name] / most, title: `${count} ${name}`, ...mark }] };
   });
   return { rows };
 }

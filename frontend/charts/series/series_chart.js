@@ -6,6 +6,7 @@ import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { Legend } from "./legend.js";
 import { placeAt, pointsOf, runsOf, stack, valueAt } from "./series_points.js";
+import { Readout } from "../drawing/readout.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
@@ -60,6 +61,7 @@ class SeriesChart {
   #legend;
   #surface;
   #tooltip;
+  #readout;
   #empty;
   /** @type {View|null} */
   #view = null;
@@ -92,6 +94,7 @@ class SeriesChart {
     this.#empty.className = "chart-empty";
     element.append(this.#empty);
     this.#tooltip = new Tooltip(element);
+    this.#readout = new Readout(element);
     element.addEventListener("pointermove", (event) => (this.#mouse = event.clientY));
     element.addEventListener("pointerleave", () => {
       this.#mouse = null;
@@ -134,7 +137,7 @@ class SeriesChart {
     this.#surface.clear(left + view.width + RIGHT_GUTTER, HEIGHT);
     this.#empty.hidden = this.#lines.length > 0;
     const { events, timeline } = this.#context;
-    const gaps = events.gapsBetween(view.start, view.stop, "samples");
+    const gaps = events.gapsBetween(view.start, view.stop, "samples", this.#context.selection.worker);
     const unloaded = joined(names.flatMap((layer) => view.unloaded[layer] ?? []));
     const missing = unloadedWithin(unloaded, view.start, view.stop);
     this.#empty.textContent = missing ? missing.message : emptyText(this.#definition.empty, gaps);
@@ -190,7 +193,7 @@ class SeriesChart {
       context.lineTo(left + view.width, y);
       context.stroke();
       context.fillStyle = colors.muted;
-      context.fillText(this.#definition.unit.write(value), left - 6, Math.max(y, TOP));
+      context.fillText(this.#definition.unit.write(value), left - 6, Math.max(y, TOP), left - 6); // squeezed on a phone
     }
     return marks;
   }
@@ -212,7 +215,9 @@ class SeriesChart {
   }
 
   #stacked() {
-    return stack(this.#lines.map((line) => /** @type {Points} */ (this.#points.get(line.series.id))), this.#gaps);
+    const own = this.#lines.map(({ series }) => series.worker);
+    const gaps = this.#gaps.filter(({ worker }) => worker === null || own.every((each) => each === worker));
+    return stack(this.#lines.map((line) => /** @type {Points} */ (this.#points.get(line.series.id))), gaps);
   }
 
   #areas() {
@@ -316,24 +321,36 @@ class SeriesChart {
     }
   }
 
-  /** @param {View} view; the values at the instant under the mouse */
+  /** @param {View} view; the values at the instant under the mouse, which may be on another chart */
   #point(view) {
-    if (this.#mouse === null || view.hover === null || !this.#lines.length) return this.#tooltip.hide();
     const at = view.hover;
+    if (at === null || this.#mouse === null) this.#tooltip.hide();
+    if (at === null || this.#mouse !== null) this.#readout.hide();
+    if (at === null) return;
+    const values = at >= view.start && at <= view.stop ? this.#valuesAt(at) : [];
+    if (this.#mouse === null) {
+      const isLeft = at - view.start > (view.stop - view.start) / 2;
+      return this.#readout.show(this.#x(at), this.#surface.canvas.offsetTop, isLeft, values);
+    }
+    if (!values.length) return this.#tooltip.hide();
+    const rows = values.slice(0, MOST_LINES);
+    if (values.length > MOST_LINES) rows.push([`and ${values.length - MOST_LINES} more`, ""]);
+    const y = this.#mouse - this.#element.getBoundingClientRect().top;
+    this.#tooltip.show(this.#x(at), y, formatTime(at, 1), rows);
+  }
+
+  /**
+   * @param {number} at
+   * @returns {import("../drawing/readout.js").Value[]}
+   */
+  #valuesAt(at) {
     const found = [];
     for (const line of this.#lines) {
       const value = valueAt(/** @type {Points} */ (this.#points.get(line.series.id)), at);
       if (value !== null) found.push({ line, value });
     }
-    if (!found.length) return this.#tooltip.hide();
     if (!this.#definition.stacked) found.sort((one, other) => other.value - one.value);
-    /** @type {[string, string, string?][]} */
-    const rows = found
-      .slice(0, MOST_LINES)
-      .map(({ line, value }) => [line.label, this.#definition.unit.write(value), line.color]);
-    if (found.length > MOST_LINES) rows.push([`and ${found.length - MOST_LINES} more`, ""]);
-    const y = this.#mouse - this.#element.getBoundingClientRect().top;
-    this.#tooltip.show(this.#x(at), y, formatTime(at, 1), rows);
+    return found.map(({ line, value }) => [line.label, this.#definition.unit.write(value), line.color]);
   }
 
   /** @param {View} view; the chart for those who can't see it */

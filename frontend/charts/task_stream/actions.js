@@ -9,6 +9,8 @@ export const OVERLAY_ALPHA = 0.4; // of all but compute, as in Dask
 export const ERRED_COLOR = "#000000";
 export const ACTION_COLORS = ["", "#ff0000", "#ffa500", "#ffa500", "#808080", "#808080"];
 
+/** @typedef {import("../drawing/pixels.js").Stripes} Stripes */
+
 /** Slots: one small number for each colour that a span can have. */
 export const TRANSFER_SLOT = 0;
 export const DISK_SLOT = 1;
@@ -28,6 +30,15 @@ export function slotOf(action, status, prefixIndex) {
   if (action !== COMPUTE) return SLOTS[action] ?? SERIALIZATION_SLOT;
   return status === ERROR ? ERRED_SLOT : FIRST_PREFIX_SLOT + prefixIndex;
 }
+
+/** What marks bars besides their colour, by slot: transfer, disk, serialization, erred. */
+/** @type {{stripes: Stripes, color: [number, number, number]}[]} */
+export const SLOT_MARKS = [
+  { stripes: { across: 1, down: 7, period: 8 }, color: [230, 60, 60] },
+  { stripes: { across: 0, down: 1, period: 6 }, color: [214, 138, 0] },
+  { stripes: { across: 1, down: 0, period: 6 }, color: [128, 128, 128] },
+  { stripes: { across: 1, down: 1, period: 8 }, color: [255, 120, 110] },
+];
 
 /** @param {number} slot; whether it lies over what the thread computes, instead of being part of it */
 export function isOverlay(slot) {

@@ -20,9 +20,10 @@ import { visitBusy, visitSpans } from "./lane_index.js";
  * @param {number[]} lanes of a row
  * @param {number} time
  * @param {number} pixel seconds a pixel
+ * @param {Set<number>} hidden prefixes
  * @returns {Hit|null} `shares`, the longest first, is what [start, stop) holds; null where there is nothing
  */
-export function hitLanes(tiles, model, lanes, time, pixel) {
+export function hitLanes(tiles, model, lanes, time, pixel, hidden = new Set()) {
   const [start, stop] = interval(tiles, model, lanes, time, pixel);
   /** @type {SpanHit|null} */
   let span = null;
@@ -40,13 +41,14 @@ export function hitLanes(tiles, model, lanes, time, pixel) {
   for (const tile of tiles) {
     for (const lane of lanes) {
       visitSpans(tile, model, lane, start, stop, (block, row, _, from, to) => {
+        if (hidden.has(block.numbers("prefix")[row])) return;
         add(block, row, to - from);
         only = spanAt(block, row);
         const isLong = lanes.length === 1 && only.stop - only.start >= 2 * pixel;
         if (isLong && only.start <= time && time < only.stop) span = closer(span, only);
       });
       visitBusy(tile, model, lane, start, stop, (block, row, _, __, ___, seconds) => {
-        add(block, row, seconds, block.numbers("count")[row]);
+        if (!hidden.has(block.numbers("prefix")[row])) add(block, row, seconds, block.numbers("count")[row]);
       });
     }
   }

@@ -3,7 +3,7 @@
 // A column is filled from the lane's bottom to the share of its time that the lane was busy, so that a lane that was
 // busy for 1.4% of the time looks 1.4% full, however many tasks there were.
 
-import { FIRST_PREFIX_SLOT, OVERLAY_ALPHA, SLOT_COLORS, isOverlay } from "./actions.js";
+import { ERRED_SLOT, FIRST_PREFIX_SLOT, OVERLAY_ALPHA, SLOT_COLORS, SLOT_MARKS, isOverlay } from "./actions.js";
 import { Coverage } from "../drawing/coverage.js";
 import { visitBusy, visitSpans } from "./lane_index.js";
 import { Pixels } from "../drawing/pixels.js";
@@ -25,6 +25,7 @@ const BAR_WIDTH = 2; // px: what is at least this wide is drawn as itself
 const EDGE_WIDTH = 5; // px: from this width on, bars have an edge
 const FAINTEST = 0.35; // px: what was busy at all stays visible
 const DIMMED = 0.15;
+const FAINT = 0.2; // what is dimmed has no marks
 const SIBLING = 0.5; // of the chosen task: others of its prefix
 const EDGE_ALPHA = 0.35;
 
@@ -76,10 +77,14 @@ export class LanePainter {
     const bars = [];
     coverage.reset(start, stop, width);
     const isSingle = row.threads === 1;
+    const { hidden } = this.#selection;
+    const isHidden = (/** @type {Block} */ block, /** @type {number} */ index) =>
+      hidden.size > 0 && hidden.has(block.numbers("prefix")[index]);
     for (const tile of tiles) {
       if (tile.stop <= start || tile.start >= stop) continue;
       for (const lane of row.lanes) {
         visitSpans(tile, this.#model, lane, start, stop, (block, index, slot, from, to) => {
+          if (isHidden(block, index)) return;
           const whole = (block.numbers("stop")[index] - block.numbers("start")[index]) * scale;
           const isBar = (isSingle && whole >= BAR_WIDTH) || this.#isChosen(block, index);
           if (!isBar) return coverage.add(slot, from, to, to - from);
@@ -87,8 +92,8 @@ export class LanePainter {
           const right = Math.max(Math.round((to - start) * scale), left + 1);
           bars.push({ block, row: index, slot, left, width: right - left, top: row.top, height: row.height });
         });
-        visitBusy(tile, this.#model, lane, start, stop, (_, __, slot, from, to, seconds) => {
-          coverage.add(slot, from, to, seconds);
+        visitBusy(tile, this.#model, lane, start, stop, (block, index, slot, from, to, seconds) => {
+          if (!isHidden(block, index)) coverage.add(slot, from, to, seconds);
         });
       }
     }
@@ -157,12 +162,20 @@ export class LanePainter {
         const sibling = this.#selection.key !== null && !chosen;
         const alpha = chosen ? 1 : this.#alphas[bar.slot] * strength * (sibling ? SIBLING : 1);
         this.pixels.fill(bar.left, bar.top, bar.width, bar.height, this.#colors[bar.slot], alpha);
+        const isMarked = bar.slot === ERRED_SLOT || (overlay && bar.width >= EDGE_WIDTH);
+        if (isMarked && alpha > FAINT) this.#mark(bar);
         if (bar.width >= EDGE_WIDTH) {
           this.pixels.fill(bar.left, bar.top, 1, bar.height, [0, 0, 0], EDGE_ALPHA * alpha);
         }
         if (bar.width >= labelWidth && !overlay && alpha > DIMMED) this.labelled.push(bar);
       }
     }
+  }
+
+  /** @param {Bar} bar of an action or a status that has a mark */
+  #mark({ slot, left, top, width, height }) {
+    const { stripes, color } = SLOT_MARKS[slot];
+    this.pixels.stripe(left, top, width, height, color, stripes);
   }
 
   /**

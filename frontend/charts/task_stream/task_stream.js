@@ -2,12 +2,15 @@
 
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { bandLayer } from "../../timeline/tiles/bands.js";
+import { wheelMove } from "../../timeline/wheel.js";
 import { drawGaps, label } from "../drawing/gaps.js";
 import { LaneControls } from "./lane_controls.js";
 import { hitLanes } from "./lane_hit.js";
 import { LanePainter } from "./lane_paint.js";
+import { LaneReadout } from "./lane_readout.js";
 import { layoutLanes } from "./lane_rows.js";
 import { describeHit, askForKey } from "./span_text.js";
+import { StreamLegend } from "./stream_legend.js";
 import { Surface, fitText, hatching } from "../drawing/surface.js";
 import { rgb, theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
@@ -37,8 +40,8 @@ export const taskStream = {
   place: "timeline",
   layers: [], // the rows in sight decide which: see cover
   help:
-    "A row for each thread of each worker. Compute has the task prefix's colour, transfers are red, disk is " +
-    "orange, serialization gray, erred tasks black. Zoomed out, a row is filled by the share of time that it was busy. " +
+    "A row for each thread of each worker. Compute has the task prefix's colour, near Dask's own; transfers are red, disk is " +
+    "orange, serialization gray, erred tasks black, each with stripes of its own. Zoomed out, a row is filled by the share of time that it was busy. " +
     "With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
@@ -49,12 +52,15 @@ class TaskStream {
   #surface;
   #painter;
   #tooltip;
+  #readout;
+  #isPointed = false;
   #stage = document.createElement("div");
   #scroller = document.createElement("div");
   #spacer = document.createElement("div");
   /** @type {Layout} */
   #layout = { groups: [], rows: [], height: 1 };
   #controls;
+  #legend;
   #height = 0;
   /** @type {View|null} */
   #view = null;
@@ -72,7 +78,8 @@ class TaskStream {
     this.#controls = new LaneControls(context);
     this.#controls.addEventListener("change", () => this.#arrange());
     this.#stage.className = "task-stream";
-    element.append(this.#controls.bar, this.#stage);
+    this.#legend = new StreamLegend(context);
+    element.append(this.#controls.bar, this.#legend.list, this.#stage);
     this.#element = element;
     element = this.#stage;
     this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
@@ -81,9 +88,13 @@ class TaskStream {
     this.#scroller.append(this.#spacer);
     element.append(this.#scroller);
     this.#tooltip = new Tooltip(element);
+    this.#readout = new LaneReadout(element, context.model);
     this.#scroller.addEventListener("scroll", () => this.#redraw());
     element.addEventListener("pointermove", (event) => this.#hover(event));
-    element.addEventListener("pointerleave", () => this.#tooltip.hide());
+    element.addEventListener("pointerleave", () => {
+      this.#isPointed = false;
+      this.#tooltip.hide();
+    });
     element.addEventListener("click", (event) => this.#click(event));
     element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
   }
@@ -102,6 +113,8 @@ class TaskStream {
   draw(view) {
     const before = this.#view;
     this.#view = view;
+    if (this.#isPointed) this.#readout.hide();
+    else this.#readout.show(view, this.#rowsInSight().flatMap((row) => row.lanes), this.#tiles);
     if (before?.tiles === view.tiles && (before.state === view.state || !this.#controls.needsState)) return;
     this.cover(view); // what has come decides which rows there are
     this.#layOut(view);
@@ -114,6 +127,7 @@ class TaskStream {
     const wishes = this.#controls.wishes(view, this.#tiles);
     this.#layout = layoutLanes(this.#context.model, view.start, view.stop, room, wishes);
     this.#controls.update(this.#layout);
+    this.#legend.draw();
     const total = this.#layout.rows.length * this.#layout.height;
     this.#height = Math.max(Math.min(total, Math.ceil(room)), SHORTEST);
     this.#stage.style.height = `${this.#height}px`;
@@ -220,13 +234,12 @@ class TaskStream {
   #drawLifetime(group, view, left) {
     if (group.workers.length !== 1) return;
     const { context } = this.#surface;
-    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
     const top = group.first * this.#layout.height - this.#scroll;
     const height = group.count * this.#layout.height;
     context.fillStyle = hatching(context, theme().hatch);
     const { started, ended } = group.workers[0];
-    if (started > view.start) context.fillRect(left, top, x(started) - left, height);
-    if (ended !== null && ended < view.stop) context.fillRect(x(ended), top, left + view.width - x(ended), height);
+    if (started > view.start) context.fillRect(left, top, this.#x(started) - left, height);
+    if (ended !== null && ended < view.stop) context.fillRect(this.#x(ended), top, left + view.width - this.#x(ended), height);
   }
 
   /**
@@ -236,10 +249,9 @@ class TaskStream {
   #drawGaps(view, left) {
     const { context } = this.#surface;
     const colors = theme();
-    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
     const { events, timeline } = this.#context;
     const gaps = events.gapsBetween(view.start, view.stop, "tasks");
-    for (const [gap, from, to] of drawGaps(context, gaps, x, [left, left + view.width], 0, this.#height, timeline.end)) {
+    for (const [gap, from, to] of drawGaps(context, gaps, this.#x, [left, left + view.width], 0, this.#height, timeline.end)) {
       label(context, gap.label, from, to, this.#height / 2, colors.warning);
     }
   }
@@ -251,12 +263,11 @@ class TaskStream {
    */
   #drawUnloaded(view, left) {
     const { model, tiles } = this.#context;
-    const x = (/** @type {number} */ time) => ((time - view.start) / (view.stop - view.start)) * view.width + left;
     const step = this.#layout.height;
     const draw = (/** @type {string[]} */ layers, /** @type {number} */ first, /** @type {number} */ last) => {
       const parts = joined(layers.flatMap((layer) => tiles.unloaded(VIEWER, layer)));
       const [top, bottom] = [Math.max(first * step - this.#scroll, 0), Math.min(last * step - this.#scroll, this.#height)];
-      if (bottom > top) drawUnloaded(this.#surface.context, parts, x, [left, left + view.width], top, bottom - top);
+      if (bottom > top) drawUnloaded(this.#surface.context, parts, this.#x, [left, left + view.width], top, bottom - top);
     };
     const { rows } = this.#layout;
     if (model.bands === 1) return draw(["spans"], 0, rows.length);
@@ -279,7 +290,7 @@ class TaskStream {
       const [x, width] = [left + bar.left / ratio, bar.width / ratio];
       const erred = bar.block.numbers("status")[bar.row] !== 0;
       context.fillStyle = erred || isDark(model.color(prefix)) ? "#ffffff" : "#000000";
-      const text = fitText(context, model.prefixName(prefix), width - 8);
+      const text = fitText(context, `${erred ? "✕ " : ""}${model.prefixName(prefix)}`, width - 8);
       if (text) context.fillText(text, x + 5, (bar.top + bar.height / 2) / ratio + 0.5);
     }
     context.textBaseline = "alphabetic";
@@ -321,6 +332,12 @@ class TaskStream {
     context.textBaseline = "alphabetic";
   }
 
+  /** @param {number} time @returns {number} px */
+  #x = (time) => {
+    const { start, stop, width } = /** @type {View} */ (this.#view);
+    return leftGutter() + ((time - start) / (stop - start)) * width;
+  };
+
   get #scroll() {
     return this.#scroller.hidden ? 0 : this.#scroller.scrollTop;
   }
@@ -340,12 +357,13 @@ class TaskStream {
     if (!view || !row?.lanes.length || x < left || x > left + view.width) return { x, y, row, group, hit: null };
     const pixel = (view.stop - view.start) / view.width;
     const time = view.start + (x - left) * pixel;
-    const hit = hitLanes(this.#tiles, this.#context.model, row.lanes, time, pixel);
+    const hit = hitLanes(this.#tiles, this.#context.model, row.lanes, time, pixel, this.#context.selection.hidden);
     return { x, y, row, group, hit };
   }
 
   /** @param {PointerEvent} event */
   #hover(event) {
+    this.#isPointed = true;
     const { x, y, row, group, hit } = this.#locate(event);
     if (!hit || !group || !row || (event.buttons && event.pointerType === "mouse")) {
       this.#surface.canvas.style.cursor = x < leftGutter() && group ? "pointer" : "";
@@ -387,10 +405,13 @@ class TaskStream {
     event.preventDefault();
   }
 
-  /** @param {WheelEvent} event; over the names, the wheel scrolls the lanes */
+  /** @param {WheelEvent} event; over the names, the wheel scrolls the lanes, and at their end the page */
   #wheel(event) {
-    if (this.#scroller.hidden || (this.#locate(event).x >= leftGutter() && !event.altKey)) return;
+    if (this.#scroller.hidden || wheelMove(event).does !== "scroll") return;
+    if (this.#locate(event).x >= leftGutter() && !event.altKey) return;
+    const before = this.#scroller.scrollTop;
     this.#scroller.scrollTop += event.deltaY;
+    if (this.#scroller.scrollTop === before) return;
     event.preventDefault();
     event.stopPropagation();
   }

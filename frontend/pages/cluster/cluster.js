@@ -5,6 +5,8 @@
 
 import { Overview } from "../../charts/overview/overview.js";
 import { charts } from "../../charts/registry.js";
+import { followColorChoice } from "../../charts/drawing/color_choice.js";
+import { TimeAxis } from "../../charts/time_axis/time_axis.js";
 import { Address } from "../../timeline/address.js";
 import { loadContext } from "../../timeline/context.js";
 import { KEYS, Keys, WRITING_KEYS, attachPointer } from "../../timeline/gestures.js";
@@ -68,7 +70,9 @@ class Page {
     this.context = context;
     this.address = new Address(timeline, this.context.selection, this.context.laneOptions);
     this.address.open();
+    followColorChoice(context.model);
     this.overview = new Overview(layout.overview, this.context);
+    this.axis = new TimeAxis(layout.axis);
     this.transport = createTransport(layout.transport, this.context);
     this.header = createHeader(layout.header, this.context);
     this.banners = new Banners(layout.banners, this.context);
@@ -99,7 +103,8 @@ class Page {
     selection.addEventListener("hover", () => this.#mark("hover"));
     window.addEventListener("resize", () => this.#mark("data"));
     window.addEventListener("themechange", () => this.#mark("data"));
-    attachPointer(this.layout.plots, timeline, selection, () => ({ left: leftGutter(), width: this.#width }));
+    const plot = () => ({ left: leftGutter(), width: this.#width });
+    for (const part of [this.layout.plots, this.layout.axis]) attachPointer(part, timeline, selection, plot);
     this.keys.attach(document);
     this.#follow();
     /** @type {any} */ (window).observatory = this;
@@ -161,6 +166,8 @@ class Page {
     this.banners.draw();
     const { state, isCurrent } = playheadState;
     this.view = { ...this.view, hover: selection.hover, state, isStateCurrent: isCurrent };
+    this.axis.draw(this.view, selection.hover);
+    this.overview.point(selection.hover);
     this.panels.draw(this.view);
     this.layout.drawLines(this.view, leftGutter());
     this.frames += 1;

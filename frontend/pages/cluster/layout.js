@@ -1,4 +1,4 @@
-// The layout of the page: header, overview, transport, timeline charts, side column, and charts below.
+// The layout of the page: header, overview, transport, time axis, timeline charts, side column, and charts below.
 
 import { element } from "../../element.js";
 
@@ -11,7 +11,8 @@ export function buildLayout(main) {
   banners.setAttribute("role", "status");
   const overview = element("div", "overview");
   const transport = element("div", "transport");
-  const top = element("div", "cluster-top", overview, transport);
+  const axis = element("div", "time-axis");
+  const top = element("div", "cluster-top", overview, transport, axis);
   const plots = element("div", "plots");
   const side = element("aside", "side");
   side.setAttribute("aria-label", "At the playhead");
@@ -40,5 +41,5 @@ export function buildLayout(main) {
     }
   }
 
-  return { header, banners, overview, transport, plots, side, below, loading, drawLines };
+  return { header, banners, overview, transport, axis, plots, side, below, loading, drawLines };
 }

@@ -4,6 +4,7 @@
 import { ElapsedAxis } from "../../charts/comparison/elapsed_axis.js";
 import { MemoryLines } from "../../charts/comparison/memory_lines.js";
 import { taskStream } from "../../charts/task_stream/task_stream.js";
+import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { element } from "../../element.js";
 import { loadContext } from "../../timeline/context.js";
 import { attachPointer } from "../../timeline/gestures.js";
@@ -39,7 +40,7 @@ export class Streams {
     const all = element("button", "", "Show all");
     all.type = "button";
     all.addEventListener("click", () => this.#timeline.fit());
-    const hint = element("p", "muted", "Zoom with Ctrl + wheel or a double click; drag to move. ", all);
+    const hint = element("p", "muted", "Zoom with Ctrl (⌘) + wheel, a pinch or a double click; drag to move. ", all);
     place.append(hint, this.#plots);
     const panels = [this.#panel(""), this.#panel("a", a), this.#panel("b", b[0]), this.#panel("Memory of all workers")];
     this.#axis = new ElapsedAxis(panels[0]);
@@ -70,11 +71,6 @@ export class Streams {
 
   #attach() {
     const plot = () => ({ left: leftGutter(), width: this.#width });
-    // without a key, the wheel scrolls the page
-    const pass = (/** @type {WheelEvent} */ event) => {
-      if (!event.ctrlKey && !event.shiftKey && event.offsetX >= leftGutter()) event.stopPropagation();
-    };
-    this.#plots.addEventListener("wheel", pass, { capture: true, passive: true });
     attachPointer(this.#plots, this.#timeline, this.#selection, plot);
     this.#timeline.addEventListener("change", () => this.#mark());
     this.#selection.addEventListener("hover", () => this.#point());
@@ -144,8 +140,9 @@ class Stream {
   async #load(place) {
     try {
       const context = await loadContext(serverSource(`/api/v1/runs/${this.#run.id}/timeline`));
-      const { tiles, selection, laneOptions } = context;
-      for (const each of [tiles, selection, laneOptions]) each.addEventListener("change", this.#onChange);
+      const { tiles, selection, laneOptions, model } = context;
+      followColorChoice(model);
+      for (const each of [tiles, selection, laneOptions, model]) each.addEventListener("change", this.#onChange);
       this.#loaded = { context, chart: taskStream.create(place, context) };
       this.#onChange();
     } catch (error) {

@@ -68,12 +68,12 @@ class ClientRuns:
         outcome: Any = "",
         seconds: Any = 0.0,
         client: Any = "",
-        told: Any = None,
+        description: Any = None,
         exception_type: Any = "",
     ) -> dict[str, Any]:
         """Dask comm handler: a client opened a run, or ended it `seconds` after it was opened.
 
-        `told` describes the run: name, tags, user and code (OpenRun.description).
+        `description` has the run's name, tags, user and code (OpenRun.description).
         """
         if not isinstance(run, str) or not RUN.fullmatch(run) or outcome not in OUTCOMES:
             return {"status": "refused"}
@@ -82,7 +82,7 @@ class ClientRuns:
         if client_run is None:
             is_valid = outcome != RUNNING and isinstance(seconds, (int, float)) and 0 <= seconds < now
             start = now - seconds if is_valid else now
-            client_run = ClientRun(clean_line(client, LONGEST_NAME), start, _description(told))
+            client_run = ClientRun(clean_line(client, LONGEST_NAME), start, _cleaned(description))
         if outcome == RUNNING:
             self._open[run] = client_run
             if len(self._open) > MOST_OPEN:
@@ -100,8 +100,8 @@ class ClientRuns:
         self._append((now, client_run.start, run, outcome, *client_run.description, exception_type))
 
 
-def _description(told: Any) -> tuple[str, str, str, str]:
-    known: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+def _cleaned(description: Any) -> tuple[str, str, str, str]:
+    known: Mapping[str, Any] = description if isinstance(description, Mapping) else {}
     return (
         clean_line(known.get("name"), LONGEST_NAME),
         json.dumps(clean_tags(known.get("tags"))),

@@ -10,17 +10,12 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.wire.clocks import HEARTBEAT_LATENCY, TOLERANCE, UNCORRECTED_ACTIONS
+from observatory.wire.dropped_records import DropReason, dropped_detail
+from observatory.wire.event_kinds import RECORDS_DROPPED
 from observatory.wire.records import Action
 
 ACTIONS = {action.label: int(action) for action in Action}
-DISK = {Action.DISK_READ.label, Action.DISK_WRITE.label}
-"""Actions that Dask times by the worker's clock; it corrects the times of all others."""
-LATENCY = 10.0
-"""Seconds up to which Dask's delay of a worker may be the latency of a heartbeat, not of its clock."""
-TOLERANCE = 15.0
-"""Seconds by which a span may be outside of its worker's life: clocks are corrected to about a latency."""
-
-WRONG_CLOCK = "their times are outside of their worker's life, so a clock of the cluster is wrong"
 
 
 class Spans:
@@ -60,7 +55,7 @@ class Spans:
             if action is None:
                 continue
             start, stop = span["start"], span["stop"]
-            if label in DISK:
+            if action in UNCORRECTED_ACTIONS:
                 delay = self._delay(worker)
                 start, stop = start + delay, stop + delay
             if earliest <= start and stop <= latest:
@@ -74,17 +69,10 @@ class Spans:
             return
         outside, self._outside = self._outside, []
         count = len(outside)
-        detail = {
-            "message": f"{count:,} records of kind span are missing: {WRONG_CLOCK}",
-            "first": outside[0],
-            "last": outside[-1],
-            "kind": "span",
-            "count": count,
-            "reason": "wrong-clock",
-        }
-        self._event((now, "records-dropped", "", json.dumps(detail)))
+        detail = dropped_detail("span", count, DropReason.WRONG_CLOCK, outside[0], outside[-1])
+        self._event((now, RECORDS_DROPPED, "", json.dumps(detail)))
 
     def _delay(self, worker: str) -> float:
         """Seconds that the scheduler's clock is ahead of the worker's, measured by Dask's heartbeats."""
         delay = float(getattr(self.scheduler.workers.get(worker), "time_delay", 0.0))
-        return delay if abs(delay) > LATENCY else 0.0
+        return delay if abs(delay) > HEARTBEAT_LATENCY else 0.0

@@ -9,6 +9,7 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.wire.event_kinds import CLUSTER_ENDED
 
 REASONS = (
     # prefix of the stimulus, stored reason, text for people
@@ -132,7 +133,7 @@ class WorkerLifetimes:
         self._is_closed = True
         now = time()
         for address in list(self.scheduler.workers):
-            self._gone((now, address, "cluster-ended"))
+            self._gone((now, address, CLUSTER_ENDED))
 
     def _record_event(self, now: float, kind: str, address: str, message: str, **detail: Any) -> None:
         self._event((now, kind, address, json.dumps({"message": message, **detail}, default=str)))

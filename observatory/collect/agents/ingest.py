@@ -18,8 +18,8 @@ from ninja import Router, Schema
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
-from observatory.clusters import ingest_refusals, tokens
 from observatory.clusters.models import Cluster, IngestRefusal, IngestToken
+from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.collect.agents import metrics
 from observatory.collect.agents.batch import batch_of, joined
 from observatory.collect.agents.body import Body, BodyError, read_body
@@ -78,9 +78,9 @@ class Refusal(Schema):
 
 class TokenAuth(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> IngestToken:
-        found = tokens.find(token)
+        found = ingest_tokens.find(token)
         if found is None:
-            revoked = tokens.find_revoked(token)
+            revoked = ingest_tokens.find_revoked(token)
             reason = Reason.REVOKED if revoked else Reason.UNKNOWN
             answer = "the ingest token is unknown or revoked: make one on the project's page"
             _count_refusal(request, reason, answer, revoked)

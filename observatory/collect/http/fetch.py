@@ -17,6 +17,7 @@ from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
 from observatory.clusters.ip_addresses import is_metadata, is_reserved, parse_ip
+from observatory.collect.http.handshakes import Handshakes
 
 IDENTITY_LIMIT = 64 * 2**20
 METRICS_LIMIT = 32 * 2**20
@@ -26,7 +27,7 @@ AGENT = "dask-observatory"
 
 
 class Failure(Enum):
-    """Kind of a failed request; tells a scheduler that is gone from one that hangs."""
+    """Kind of a failed request: a scheduler that is gone differs from one that hangs."""
 
     REFUSED = "refused"
     """Nothing listens at the address: refused, reset, unknown name, no route."""
@@ -91,11 +92,15 @@ class HttpClient:
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": AGENT, "Accept-Encoding": "identity"},
             auto_decompress=False,
+            # of handshakes, which have to be completed; requests have their own
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
             trace_configs=[refuse_redirects(), refuse_metadata()],
         )
+        self.handshakes = Handshakes(self.session)
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        await self.handshakes.complete(REQUEST_TIMEOUT)
         await self.session.close()
 
     def trust(self, target: str) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from observatory.collect.scheduler.identity import Counts, Identity, WorkerIdentity
+from observatory.wire.clocks import HEARTBEAT_LATENCY
 from observatory.wire.records import MetricType, Series
 
 Emit = Callable[[Series, float, float], None]
@@ -24,8 +25,6 @@ SAME = 0.15
 """Seconds by which the workers page may differ in the time of the same heartbeat."""
 STALE = 3.0
 """Seconds without a complete heartbeat after which /metrics is used instead."""
-LATENCY = 10.0
-"""Seconds up to which a delay may be the latency of a heartbeat, not of the worker's clock."""
 MEMORY = "observatory_worker_memory_bytes"
 STATE_OF_COUNT = {
     "waiting": "waiting",
@@ -117,7 +116,7 @@ class Heartbeats:
     def clock_delay(self, address: str) -> float:
         """Seconds that the scheduler's clock is ahead of a worker's; 0 if it may be a heartbeat's latency."""
         state = self.states.get(address)
-        if state is None or not LATENCY < abs(state.delay) < math.inf:
+        if state is None or not HEARTBEAT_LATENCY < abs(state.delay) < math.inf:
             return 0.0
         return state.delay
 

@@ -8,16 +8,12 @@ stream has to be detected from other data (stolen_stream.py).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import aiohttp
 
 from observatory.collect.http.fetch import Failure, FetchError, HttpClient, failure_of
 
-MAXIMUM_MESSAGE = 4 * 2**20
-HEARTBEAT = 30.0
-"""Seconds between pings. Half of it without a pong ends the subscription; busy schedulers are slow."""
 HANDSHAKE_TIMEOUT = 5.0
 
 
@@ -31,14 +27,11 @@ class Subscription:
     async def listen(self, opened: Callable[[], None], receive: Callable[[str], None]) -> str:
         """Subscribes, calls opened(), then receive(text) for each message. Returns why the stream ended.
 
-        Raises FetchError when the handshake fails. When cancelled it closes the socket first.
+        Raises FetchError when the handshake fails. When cancelled it closes the socket first,
+        or leaves the handshake to be completed and closed (http/handshakes.py).
         """
-        limits = aiohttp.ClientWSTimeout(ws_close=3.0)
         try:
-            async with asyncio.timeout(HANDSHAKE_TIMEOUT):
-                socket = await self.client.session.ws_connect(
-                    self.url, max_msg_size=MAXIMUM_MESSAGE, heartbeat=HEARTBEAT, timeout=limits, compress=0
-                )
+            socket = await self.client.handshakes.connect(self.url, HANDSHAKE_TIMEOUT)
         except aiohttp.WSServerHandshakeError as error:
             reason = f"its event stream answered with status {error.status}"
             raise FetchError(Failure.ANSWER, reason, error.status) from None

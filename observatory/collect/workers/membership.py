@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from observatory.collect.scheduler.identity import MAXIMUM_WORKERS, Identity, WorkerIdentity
+from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.records import Event, WorkerGone, WorkerSeen
 
 SETTLING = 5.0
@@ -174,9 +175,9 @@ class Membership:
     def end(self, now: float) -> None:
         """Ends all lifetimes, because the cluster ended."""
         for departure in list(self.departures.values()):
-            self.emit(WorkerGone(departure.worker.address, departure.time, "cluster-ended"))
+            self.emit(WorkerGone(departure.worker.address, departure.time, CLUSTER_ENDED))
         for address, member in self.members.items():
-            self.emit(WorkerGone(address, max(now, member.worker.last_seen), "cluster-ended"))
+            self.emit(WorkerGone(address, max(now, member.worker.last_seen), CLUSTER_ENDED))
         self.members.clear()
         self.departures.clear()
         self.complete = False

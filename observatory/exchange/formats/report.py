@@ -199,10 +199,10 @@ def _add_notes(report: Report, scope: Scope) -> None:
 
 
 def _add_alerts(report: Report, scope: Scope) -> None:
-    """What fired in the window, as far as the scope tells of it."""
-    told = alerts_of(scope)
-    if told["alerts"]:
-        report.add("/alerts", told)
+    """What fired in the window, as far as the scope allows."""
+    fired = alerts_of(scope)
+    if fired["alerts"]:
+        report.add("/alerts", fired)
 
 
 def _add_stacks(report: Report, scope: Scope) -> None:

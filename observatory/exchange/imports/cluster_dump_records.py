@@ -26,6 +26,7 @@ from observatory.exchange.imports.agent_rows import (
 from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.cluster_dumps import Dump
 from observatory.exchange.imports.refusal import Refused
+from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.kind import MAXIMUM_NAME_LENGTH
 from observatory.wire.records import TASK_STATES, Action, Status, is_time
 
@@ -101,7 +102,7 @@ class _Reader:
         ends = [*times, *filter(is_time, seen)]
         started = as_number(self.scheduler.get("started"))
         if not ends and not is_time(started):
-            raise Refused("The dump tells of no worker and no task.")
+            raise Refused("The dump has no worker and no task.")
         end = max(ends, default=started)
         return min(times, default=min(started if is_time(started) else end, end - AFTER)), end
 
@@ -167,7 +168,7 @@ class _Reader:
                 as_json(worker.get("resources")),
                 as_json({name: value for name, value in detail.items() if value is not None}),
             )
-            self.rows.add("gone", self.end + AFTER, address, "cluster-ended")
+            self.rows.add("gone", self.end + AFTER, address, CLUSTER_ENDED)
             self._samples_of(address, worker)
 
     def _samples_of(self, address: str, worker: Mapping[Any, Any]) -> None:

@@ -13,6 +13,7 @@ from observatory.exchange.imports.agent_rows import AgentRows, as_list, as_mappi
 from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.refusal import Refused
 from observatory.exchange.imports.unpacking import opened
+from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.records import Action, Status, is_time
 
 LARGEST = 128 * 2**20
@@ -61,7 +62,7 @@ def records_of(tasks: list[Any], allowance: Allowance) -> tuple[AgentRows, RunFa
     start, stop = min(times), max(times) + 1e-3
     for worker, seen in threads.items():
         rows.add("worker", start, worker, "", "", len(seen), 0, "running", "{}", "{}")
-        rows.add("gone", stop, worker, "cluster-ended")
+        rows.add("gone", stop, worker, CLUSTER_ENDED)
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(start))
     erred = any(row[-1] == Status.ERROR for row in rows.rows["span"])
     run = RunFacts(

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from observatory.clusters import access_tokens
+from observatory.clusters.tokens import access_tokens
 from observatory.pages.accounts.forms import AccessTokenForm
 
 

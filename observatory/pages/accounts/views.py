@@ -18,8 +18,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from observatory.clusters.accounts import sign_in_once, user_of_link
-from observatory.clusters.sign_in_throttle import remember_device
+from observatory.clusters.accounts.sign_in_links import sign_in_once, user_of_link
+from observatory.clusters.accounts.sign_in_throttle import remember_device
 
 
 class SignIn(LoginView):

@@ -12,8 +12,9 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from observatory.clusters import access, tokens
+from observatory.clusters import access
 from observatory.clusters.models import Project
+from observatory.clusters.tokens import ingest_tokens
 from observatory.pages.projects.forms import IngestTokenForm
 from observatory.pages.projects.views import show_project
 
@@ -26,13 +27,13 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
     form = IngestTokenForm(request.POST)
     if not form.is_valid():
         return show_project(request, project, token_form=form)
-    made = tokens.make(project, form.cleaned_data["name"], cast(User, request.user))
+    made = ingest_tokens.make(project, form.cleaned_data["name"], cast(User, request.user))
     return show_project(request, project, made=made)
 
 
 @require_POST
 def revoke_token(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
-    tokens.revoke(_settable(request, slug), token_id)
+    ingest_tokens.revoke(_settable(request, slug), token_id)
     messages.success(request, "The token is revoked. Agents can no longer use it.")
     return redirect("project", slug)
 

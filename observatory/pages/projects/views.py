@@ -13,9 +13,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from observatory.clusters import access, ingest_refusals
+from observatory.clusters import access
 from observatory.clusters.agents import live_agents
 from observatory.clusters.models import IngestToken, Membership, Project
+from observatory.clusters.tokens import ingest_refusals
 from observatory.pages.projects.forms import IngestTokenForm, MemberForm, ProjectForm
 
 

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.utils.decorators import sync_only_middleware
 from django.utils.deprecation import MiddlewareMixin
 
-from observatory.clusters import access_tokens
+from observatory.clusters.tokens import access_tokens
 from observatory.pages.site.errors import bad_request, is_api
 
 TOKEN_ENDPOINTS = ("/api/v1/ingest",)

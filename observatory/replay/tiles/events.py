@@ -13,14 +13,12 @@ from observatory.replay.scope import Scope, Section
 from observatory.replay.tiles.levels import TileId
 from observatory.store.queries import timeline
 from observatory.store.timeline_blocks import encode_rows
-from observatory.wire.event_kinds import NEVER_BINNED
+from observatory.wire.event_kinds import BOUNDED_GAPS, NEVER_BINNED
 from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT
 
 MAXIMUM_OF_KIND = 500
 """events of one kind in a tile; more are counted by bin"""
 
-BOUNDED_GAPS = ("records-dropped", "not-observed", "scraping-slowed")
-"""kinds of gaps whose detail has their bounds"""
 STRUCTURAL = ("worker-", "scheduler-", "stream-", *BOUNDED_GAPS)
 """prefixes of the kinds whose details are made by Observatory, not by the cluster's code"""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from observatory.clusters.encryption import Cipher, KeyLostError
-from observatory.clusters.tokens import digest_of
+from observatory.clusters.tokens.ingest_tokens import digest_of
 
 BYTES = 24
 """192 random bits"""

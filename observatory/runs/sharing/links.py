@@ -7,7 +7,7 @@ from django.db.models import F
 from django.http import Http404
 from django.utils.timezone import now
 
-from observatory.clusters.tokens import digest_of
+from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.runs.models import Permalink
 from observatory.runs.sharing.link_tokens import new_token, stored
 

@@ -15,10 +15,10 @@ from django.db.utils import Error as DatabaseError
 from django.utils.timezone import now
 
 from observatory.alerts.evaluation import health
-from observatory.clusters import ingest_refusals
 from observatory.clusters.agents import live_agents
 from observatory.clusters.formatting import format_age
 from observatory.clusters.models import Target
+from observatory.clusters.tokens import ingest_refusals
 from observatory.config.celery import app
 from observatory.runtime.health import heartbeats as beats
 from observatory.store.connection import connect

@@ -15,12 +15,11 @@ import psycopg
 from observatory.store.ingest.records import Array, Coded, Times
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
 from observatory.store.times import from_seconds
+from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.records import WorkerGone, WorkerSeen
 
 GRACE = 5.0
 """seconds after a worker's end in which spans still belong to it: its end is observed with a delay"""
-CLUSTER_ENDED = "cluster-ended"
-"""the end_reason of lifetimes that nobody saw end"""
 LARGEST_INT4 = 2**31 - 1
 
 

@@ -66,6 +66,16 @@ def prefix_progress(connection: psycopg.Connection, cluster: int, at: int) -> li
     return [PrefixProgress(*row) for row in rows]
 
 
+def computing_seconds(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int
+) -> dict[int, float]:
+    """Return how long tasks computed that stopped in (start, stop] (microseconds): seconds by prefix."""
+    before = prefix_progress(connection, cluster, start) if start else []
+    earlier = {row.prefix: row.seconds for row in before}
+    rows = prefix_progress(connection, cluster, stop)
+    return {row.prefix: max(0.0, row.seconds - earlier.get(row.prefix, 0.0)) for row in rows}
+
+
 def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[LiveWorker]:
     """Return the workers alive at `at` (microseconds), in order of their start."""
     rows = connection.execute(

@@ -147,7 +147,7 @@ def test_the_limits_hold_and_every_record_is_delivered_or_reported_as_dropped(
             if has_disk
             else without_disk(Path(folder), LITTLE_MEMORY)
         )
-        told: Counter[str] = Counter()
+        reported: Counter[str] = Counter()
         added: Counter[str] = Counter()
         sequences: list[int] = []
         sending: Batch | None = None
@@ -157,7 +157,7 @@ def test_the_limits_hold_and_every_record_is_delivered_or_reported_as_dropped(
                 sending = backlog.first()
             elif step == "done":
                 if sending is not None:
-                    told += taken(sending)
+                    reported += taken(sending)
                     sequences.append(sending.sequence)
                     backlog.done(sending)
                 sending = None
@@ -177,8 +177,8 @@ def test_the_limits_hold_and_every_record_is_delivered_or_reported_as_dropped(
                     HEAD_SIZE + sum(held.sizes.values()) for held in backlog._batches.values()
                 )
         for batch in emptied(backlog):
-            told += taken(batch)
+            reported += taken(batch)
             sequences.append(batch.sequence)
-        assert told == added
+        assert reported == added
         assert sequences == sorted(set(sequences))
         backlog.spool.close()

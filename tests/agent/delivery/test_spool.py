@@ -104,12 +104,12 @@ def test_the_newest_batch_reports_batches_with_no_part_left(tmp_path: Path) -> N
         spool.add(sized(number, {SAMPLES: 1500}))
     assert len(spool) <= 3
     assert len(list(tmp_path.glob("agent/0*"))) <= 6
-    told = 0
+    reported = 0
     while (batch := spool.first()) is not None:
-        told += sum(row[3] for row in batch.dropped) + 10 * len(batch.parts)
+        reported += sum(row[3] for row in batch.dropped) + 10 * len(batch.parts)
         assert len(batch.dropped) <= 1
         spool.remove(batch.sequence)
-    assert told == 1000
+    assert reported == 1000
 
 
 def test_batches_that_are_too_large_for_the_spool_leave_one_head(tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_batches_that_are_too_large_for_the_spool_leave_one_head(tmp_path: Path)
     for number in range(1, 51):
         spool.add(sized(number, {SAMPLES: 1500}))
     assert len(list(tmp_path.glob("agent/0*"))) == len(spool) == 1
-    told = spool.first()
-    assert told is not None
-    assert told.dropped == [(START + 1, START + 51, "sample", 500, "spool-full")]
+    reported = spool.first()
+    assert reported is not None
+    assert reported.dropped == [(START + 1, START + 51, "sample", 500, "spool-full")]
 
 
 def test_the_batch_that_is_being_sent_stays_whole(tmp_path: Path) -> None:

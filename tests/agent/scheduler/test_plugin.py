@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,7 +28,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture
 def received(client: Client) -> Iterator[FakeServer]:
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=180)
     with fake_server() as received:
         observatory.agent.register(
             client, url=received.url, token=TOKEN, name="tests", flush_interval="100ms"
@@ -38,7 +39,7 @@ def received(client: Client) -> Iterator[FakeServer]:
     assert received.refused == 0
 
 
-def eventually(found: Callable[[], Any], seconds: float = 15) -> Any:
+def eventually(found: Callable[[], Any], seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
     while not (result := found()):
         assert time.monotonic() < deadline
@@ -62,6 +63,16 @@ def fail_because_of_another(number: int) -> None:
             raise ValueError("second")  # noqa: B904
     except ValueError as error:
         raise RuntimeError("third") from error
+
+
+def fail_as_a_group(members: int) -> None:
+    errors = []
+    for number in range(members):
+        try:
+            fail(number)
+        except KeyError as error:
+            errors.append(error)
+    raise ExceptionGroup(f"{members} of them", errors)  # type: ignore[name-defined,unused-ignore]
 
 
 def fail_after(seconds: float) -> None:
@@ -128,6 +139,27 @@ def test_the_exceptions_that_led_to_another_are_in_its_traceback_as_python_print
     assert not any("causes" in row["detail"] for row in received.rows["event"])
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no ExceptionGroup")
+def test_the_members_of_a_group_of_exceptions_follow_its_traceback_with_their_own(
+    client: Client, received: FakeServer
+) -> None:
+    wait(client.submit(fail_as_a_group, 20, pure=False))
+    [error] = eventually(lambda: received.rows["error"])
+    trace = error["traceback"]
+    found = [
+        "in fail_as_a_group",
+        "1 of 20",
+        "in fail\n",
+        "KeyError: 'no 0'\n",
+        "15 of 20",
+        "KeyError: 'no 14'\n",
+    ]
+    places = [trace.index(text) for text in found]
+    assert places == sorted(places)
+    assert "KeyError: 'no 15'" not in trace
+    assert error["exception_type"] == "ExceptionGroup"
+
+
 def test_tasks_that_fail_because_of_another_are_counted_not_recorded_as_errors(
     client: Client, received: FakeServer
 ) -> None:
@@ -151,7 +183,7 @@ def test_the_dependents_of_a_task_whose_workers_died_are_counted(
     [error] = eventually(lambda: received.rows["error"])
     assert (error["key"], error["outcome"], error["exception_type"]) == (killed.key, "killed", "KilledWorker")
     assert error["dependents"] == 4
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=180)
 
 
 class Strict(Exception):
@@ -200,13 +232,13 @@ def test_the_clusters_memory_is_sampled_as_often_as_its_workers(client: Client, 
     wait(held)
     series = '["observatory_cluster_memory_bytes", {"type": "managed"}'
 
-    def told() -> list[dict[str, Any]]:
+    def reported() -> list[dict[str, Any]]:
         return [row for row in received.rows["sample"] if row["series"].startswith(series)]
 
-    eventually(lambda: told() and told()[-1]["value"] >= 5_000_000)
-    before = len(told())
-    eventually(lambda: len(told()) >= before + 3)
-    times = [row["time"] for row in told()]
+    eventually(lambda: reported() and reported()[-1]["value"] >= 5_000_000)
+    before = len(reported())
+    eventually(lambda: len(reported()) >= before + 3)
+    times = [row["time"] for row in reported()]
     assert max(after - one for one, after in itertools.pairwise(times)) < 3
 
 
@@ -288,9 +320,9 @@ def raise_hostile() -> None:
 
 def test_an_exception_that_cannot_be_shown_does_no_harm(client: Client, received: FakeServer) -> None:
     future = client.submit(raise_hostile, pure=False)
-    wait(future, timeout=30)
+    wait(future, timeout=180)
     future.cancel()
-    assert client.submit(increment, 1, pure=False).result(timeout=30) == 2
+    assert client.submit(increment, 1, pure=False).result(timeout=180) == 2
     assert eventually(lambda: [row for row in received.rows["transition"] if row["finish"] == "memory"])
 
 
@@ -328,7 +360,7 @@ def test_a_p2p_shuffle_is_recorded_from_start_to_end_with_its_progress(
         series = '["observatory_shuffle_bytes"'
         return [row["value"] for row in received.rows["sample"] if row["series"].startswith(series)]
 
-    def told(state: str) -> list[dict[str, Any]]:
+    def reported(state: str) -> list[dict[str, Any]]:
         return [event for event in events(received, "shuffle") if event["detail"].get("state") == state]
 
     frame = dask.datasets.timeseries("2000-01-01", "2000-02-15", partition_freq="1D", freq="10s")
@@ -339,8 +371,8 @@ def test_a_p2p_shuffle_is_recorded_from_start_to_end_with_its_progress(
         time.sleep(0.5)
         if max(moved(), default=0) > 1_000_000:
             break
-    ended = eventually(lambda: told("ended"))[0]
-    began = told("began")[0]
+    ended = eventually(lambda: reported("ended"))[0]
+    began = reported("began")[0]
     assert began["detail"]["workers"] == 2
     assert began["detail"]["shuffle"] == ended["detail"]["shuffle"]
     assert began["time"] < ended["time"]
@@ -358,7 +390,7 @@ def test_paused_retired_and_new_workers_are_recorded(client: Client, received: F
     ]
     assert "closing_gracefully" in changed
     cluster.scale(3)
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=180)
     eventually(lambda: events(received, "worker-added"))
     joined = {row["address"]: row for row in received.rows["worker"]}
     assert set(client.scheduler_info()["workers"]) <= set(joined)

@@ -57,6 +57,6 @@ def test_spans_outside_of_their_workers_life_are_counted_and_told_once() -> None
     rows = recorded(0.0, ("compute", 9, 5), ("disk-write", 5 + HOUR, 4 + HOUR), ("disk-write", -HOUR, -HOUR))
     assert [action for action, *_ in rows["span"]] == [Action.COMPUTE]
     [(_, kind, worker, detail)] = rows["event"]
-    told = json.loads(detail)
-    assert (kind, worker, told["count"], told["kind"]) == ("records-dropped", "", 2, "span")
-    assert "clock" in told["message"]
+    reported = json.loads(detail)
+    assert (kind, worker, reported["count"], reported["kind"]) == ("records-dropped", "", 2, "span")
+    assert "clock" in reported["message"]

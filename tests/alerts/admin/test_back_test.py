@@ -24,18 +24,18 @@ def tried(world: World, *conditions: dict[str, Any], role: str = "superuser", **
 
 
 def test_a_back_test_returns_firings_with_their_times(memory: Recorded, world: World) -> None:
-    told = tried(world, MEMORY).json()
-    [firing] = told["firings"]
+    notified = tried(world, MEMORY).json()
+    [firing] = notified["firings"]
     assert (firing["cluster"], firing["subject"]) == ("evening", "full")
     assert firing["fired"] == START + 120
     assert firing["resolved"] == START + 180
     assert firing["value"] == pytest.approx(0.9)
-    assert (told["unit"], told["threshold"], told["clear_threshold"]) == (
+    assert (notified["unit"], notified["threshold"], notified["clear_threshold"]) == (
         "ratio",
         pytest.approx(0.8),
         pytest.approx(0.7),
     )
-    assert [line["subject"] for line in told["lines"]] == ["full", "empty"]
+    assert [line["subject"] for line in notified["lines"]] == ["full", "empty"]
 
 
 def test_each_firing_links_to_its_time_on_the_timeline(memory: Recorded, world: World) -> None:
@@ -49,8 +49,8 @@ def test_each_firing_links_to_its_time_on_the_timeline(memory: Recorded, world: 
 def test_threshold_and_hold_time_change_the_firings(memory: Recorded, world: World) -> None:
     def fired(**changed: str) -> list[str]:
         hold = changed.pop("hold_seconds", "0")
-        told = tried(world, MEMORY | changed, hold_seconds=hold).json()
-        return [firing["subject"] for firing in told["firings"]]
+        notified = tried(world, MEMORY | changed, hold_seconds=hold).json()
+        return [firing["subject"] for firing in notified["firings"]]
 
     assert fired(threshold="95 %") == []
     assert fired(threshold="20 %", clear_threshold="") == ["full", "empty"]
@@ -62,9 +62,9 @@ def test_events_are_returned_with_their_times(recorded: Recorded, memory: Record
     recorded.worker(
         "tcp://10.0.0.1:3", "gone", died=100.0, events=[(100.0, "worker-lost", {"message": "hm"})]
     )
-    told = tried(world, LOST).json()
-    assert told["is_event"]
-    [firing] = told["firings"]
+    notified = tried(world, LOST).json()
+    assert notified["is_event"]
+    [firing] = notified["firings"]
     assert (firing["subject"], firing["fired"]) == ("gone", START + 100)
 
 
@@ -130,8 +130,8 @@ def test_back_tests_require_staff_and_access_to_the_clusters(memory: Recorded, w
 
 
 def test_metrics_are_listed_with_help_and_labels(memory: Recorded, world: World) -> None:
-    told = world.client("superuser").get(f"{RULE}metrics/").json()["metrics"]
-    memory_of_workers = next(each for each in told if each["name"] == MEMORY["metric"])
+    notified = world.client("superuser").get(f"{RULE}metrics/").json()["metrics"]
+    memory_of_workers = next(each for each in notified if each["name"] == MEMORY["metric"])
     assert memory_of_workers["help"]
     assert memory_of_workers["unit"] == "bytes"
     assert "process" in memory_of_workers["labels"]["type"]
@@ -150,7 +150,7 @@ def test_recent_values_are_limited_to_the_labels(memory: Recorded, world: World)
 
 
 def test_clusters_and_runs_are_found_by_name(world: World) -> None:
-    told = world.client("superuser").get(f"{RULE}places/?q=EVEN").json()
-    assert [place["name"] for place in told["clusters"]] == ["evening"]
-    told = world.client("superuser").get(f"{RULE}places/?q=nightly").json()
-    assert [place["name"] for place in told["runs"]] == ["nightly of alpha"]
+    notified = world.client("superuser").get(f"{RULE}places/?q=EVEN").json()
+    assert [place["name"] for place in notified["clusters"]] == ["evening"]
+    notified = world.client("superuser").get(f"{RULE}places/?q=nightly").json()
+    assert [place["name"] for place in notified["runs"]] == ["nightly of alpha"]

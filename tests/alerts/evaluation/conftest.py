@@ -38,7 +38,7 @@ class Observed:
 
     cluster: Cluster
     writer: Writer
-    told: list[Sample] = field(default_factory=list)
+    notified: list[Sample] = field(default_factory=list)
 
     def tell(self, *records: Sample | Event, until: float) -> None:
         """Stores records; all before `until` is stored then."""
@@ -112,7 +112,7 @@ def alerts() -> list[tuple[Any, ...]]:
     ]
 
 
-def told() -> list[tuple[str, str]]:
+def notified() -> list[tuple[str, str]]:
     """(rule, change) of what is to be told, in order."""
     found = Delivery.objects.order_by("pk").values_list("alert__rule__name", "change")
     return list(found)

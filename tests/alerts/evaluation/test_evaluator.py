@@ -19,8 +19,8 @@ from tests.alerts.evaluation.conftest import (
     at,
     event_rule,
     make_rule,
+    notified,
     sample,
-    told,
 )
 
 CALM, BUSY = [1.0] * 20, [20.0] * 20
@@ -36,15 +36,15 @@ def test_an_alert_is_pending_fires_and_is_resolved_at_the_times_of_the_data(
     observed.load(*BUSY, since=20, until=26)
     observed.evaluate(26)
     assert alerts() == [("load", "pending", 20, None, None)]
-    assert told() == []
+    assert notified() == []
     observed.load(*BUSY, since=26, until=34)
     observed.evaluate(34)
     assert alerts() == [("load", "firing", 20, 25, None)]
-    assert told() == [("load", "firing")]
+    assert notified() == [("load", "firing")]
     observed.load(*CALM, since=46)
     observed.evaluate(66)
     assert alerts() == [("load", "resolved", 20, 25, 46)]
-    assert told() == [("load", "firing"), ("load", "resolved")]
+    assert notified() == [("load", "firing"), ("load", "resolved")]
     alert = Alert.objects.get()
     assert (alert.value, alert.severity, alert.is_late) == (20, "warning", False)
     assert alert.message == "etl: the sum of load is 20, above 10, for 5 s"
@@ -89,7 +89,7 @@ def test_an_alert_that_fires_and_ends_between_two_rounds_sends_both(
     observed.load(*CALM, *BUSY, *CALM, *BUSY, *CALM, since=0)
     observed.evaluate(100)
     assert alerts() == [("load", "resolved", 20, 20, 40), ("load", "resolved", 60, 60, 80)]
-    assert sorted(told()) == [("load", "firing")] * 2 + [("load", "resolved")] * 2
+    assert sorted(notified()) == [("load", "firing")] * 2 + [("load", "resolved")] * 2
 
 
 def test_each_worker_has_its_own_alert(observed: Observed) -> None:
@@ -122,7 +122,7 @@ def test_a_changed_rule_reevaluates_its_open_alerts(observed: Observed, channel:
     observed.load(*BUSY, since=20)
     observed.evaluate(40)
     assert alerts() == [("load", "resolved", 0, 0, 25)]
-    assert told() == [("load", "firing"), ("load", "resolved")]
+    assert notified() == [("load", "firing"), ("load", "resolved")]
 
 
 @pytest.mark.parametrize("change", [{"enabled": False}, {"cluster_names": "other-*"}])
@@ -138,7 +138,7 @@ def test_alerts_of_disabled_rules_are_resolved(
     observed.load(*BUSY, since=20)
     observed.evaluate(40)
     assert alerts() == [("load", "resolved", 0, 0, 40 - LATENESS)]
-    assert told() == [("load", "firing"), ("load", "resolved")]
+    assert notified() == [("load", "firing"), ("load", "resolved")]
 
 
 def test_a_silent_cluster_is_evaluated_by_the_clock(observed: Observed) -> None:
@@ -183,7 +183,9 @@ def test_the_end_of_a_cluster_resolves_its_alerts(observed: Observed, channel: C
     observed.evaluate(150)
     assert alerts()[1] == ("worker-lost", "resolved", 15, 15, 135)
     assert Progress.objects.get().is_over
-    assert sorted(told()) == sorted((name, change) for name in ("load", "worker-lost") for change in CHANGES)
+    assert sorted(notified()) == sorted(
+        (name, change) for name in ("load", "worker-lost") for change in CHANGES
+    )
     until = Progress.objects.get().until
     observed.evaluate(1_000)
     assert Progress.objects.get().until == until  # it isn't looked at any more

@@ -16,8 +16,8 @@ from tests.alerts.evaluation.conftest import (
     at,
     event_rule,
     make_rule,
+    notified,
     sample,
-    told,
 )
 
 CALM, BUSY = [1.0] * 20, [20.0] * 20
@@ -36,12 +36,12 @@ def test_late_data_adds_alerts_that_are_sent_once(observed: Observed, channel: C
     observed.evaluate(61)
     assert alerts() == [("other", "resolved", 20, 20, 54)]
     assert late_ones() == [True]
-    assert told() == [("other", "firing"), ("other", "resolved")]
+    assert notified() == [("other", "firing"), ("other", "resolved")]
     assert observed.cluster.pk not in with_late()
     observed.tell(sample(39.5, 20, metric="other"), until=62)
     observed.evaluate(62)
     assert len(alerts()) == 1
-    assert len(told()) == 2
+    assert len(notified()) == 2
 
 
 def test_late_data_can_add_an_alert_that_is_still_firing(observed: Observed, channel: Channel) -> None:
@@ -55,7 +55,7 @@ def test_late_data_can_add_an_alert_that_is_still_firing(observed: Observed, cha
     observed.evaluate(100)
     assert alerts() == [("worker-lost", "resolved", 10, 10, 70)]
     assert late_ones() == [True]
-    assert told() == [("worker-lost", "firing"), ("worker-lost", "resolved")]
+    assert notified() == [("worker-lost", "firing"), ("worker-lost", "resolved")]
 
 
 def test_late_data_does_not_change_existing_alerts(observed: Observed, channel: Channel) -> None:
@@ -69,7 +69,7 @@ def test_late_data_does_not_change_existing_alerts(observed: Observed, channel: 
     observed.evaluate(61)
     assert [alert for alert in alerts() if alert in said] == said
     assert late_ones() == [True, False]
-    assert told()[:2] == [("load", "firing"), ("load", "resolved")]
+    assert notified()[:2] == [("load", "firing"), ("load", "resolved")]
 
 
 def test_the_backlog_of_an_agent_is_evaluated_when_it_is_complete(
@@ -89,7 +89,7 @@ def test_the_backlog_of_an_agent_is_evaluated_when_it_is_complete(
     observed.evaluate(102)
     assert alerts() == [("load", "resolved", 40, 40, 60)]
     assert late_ones() == [True]
-    assert told() == [("load", "firing"), ("load", "resolved")]
+    assert notified() == [("load", "firing"), ("load", "resolved")]
     observed.load(*BUSY, since=100)
     observed.evaluate(120)
     assert alerts()[1:] == [("load", "firing", 100, 100, None)]

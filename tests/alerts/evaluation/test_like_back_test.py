@@ -84,20 +84,20 @@ def tell_in_pieces(observed: Observed, chance: random.Random) -> None:
     first = [WorkerSeen(address, address[-6:], "h", 2, 4 * GIB, START) for address in WORKERS[:3]]
     last = WorkerSeen(WORKERS[-1], "late", "h", 2, 4 * GIB, START + 200)
     observed.writer.write(Batch.of(observed.cluster.pk, workers=first))
-    records, told = recording(chance), 0.0
-    while told < LENGTH + 4:
-        until = told + chance.choice([2, 5, 17, 40])
-        some = [record for when, record in records if told <= when < until]
-        if told <= 200 < until:
+    records, notified = recording(chance), 0.0
+    while notified < LENGTH + 4:
+        until = notified + chance.choice([2, 5, 17, 40])
+        some = [record for when, record in records if notified <= when < until]
+        if notified <= 200 < until:
             observed.writer.write(Batch.of(observed.cluster.pk, workers=[last]))
-        if told <= 350 < until:
+        if notified <= 350 < until:
             gone = WorkerGone(WORKERS[-1], START + 350, "retired")
             observed.writer.write(Batch.of(observed.cluster.pk, gone=[gone]))
         observed.tell(*some, until=until)
         observed.evaluate(until)
-        told = until
-    observed.end(told)
-    for now in (told + 20, told + 80):
+        notified = until
+    observed.end(notified)
+    for now in (notified + 20, notified + 80):
         observed.evaluate(now)
 
 

@@ -50,16 +50,16 @@ def said(
 
 
 def test_without_a_template_the_message_describes_the_conditions() -> None:
-    told = said(metric(), value=3.71 * GIB, labels={"worker": "w3"}, hold=30)
-    assert told == (
+    notified = said(metric(), value=3.71 * GIB, labels={"worker": "w3"}, hold=30)
+    assert notified == (
         'etl: observatory_worker_memory_bytes{type="process"} of w3 is 3.71 GiB, above 3.5 GiB, for 30 s'
     )
 
 
 def test_a_ratio_is_written_in_percent() -> None:
     share = metric(threshold=0.9, divisor=Attribute.MEMORY_LIMIT)
-    told = said(share, value=0.953, labels={"worker": "w3"})
-    assert told.endswith("/ memory limit of w3 is 95.3 %, above 90 %")
+    notified = said(share, value=0.953, labels={"worker": "w3"})
+    assert notified.endswith("/ memory limit of w3 is 95.3 %, above 90 %")
     gil = Selector("dask_worker_gil_contention_seconds_total", (), Function.RATE, 60.0)
     assert said(metric(gil, 0.5, by=By.CLUSTER, aggregate=Aggregate.MAX), value=0.75) == (
         "etl: the maximum of the rate of dask_worker_gil_contention_seconds_total over 1 min"
@@ -88,17 +88,19 @@ def test_placeholders_are_filled_with_values_and_units() -> None:
 
 def test_braces_in_texts_of_the_cluster_are_not_expanded() -> None:
     labels = {"worker": "{text}{cluster}"}
-    told = said(metric(), template="{worker}!", value=1, labels=labels, text="secret")
-    assert told == "{text}{cluster}!"
+    notified = said(metric(), template="{worker}!", value=1, labels=labels, text="secret")
+    assert notified == "{text}{cluster}!"
 
 
 @pytest.mark.parametrize("template", ["", "{cluster} {worker} {value} {labels} {text}" * 10])
 def test_hostile_texts_are_shortened_and_storable(template: str) -> None:
     odd = "\x00\ud800" + "x" * 100_000
-    told = said(metric(), template=template, value=float("nan"), labels={odd: odd, "worker": odd}, text=odd)
-    assert len(told) <= MAX_LENGTH
-    assert "\x00" not in told
-    told.encode()
+    notified = said(
+        metric(), template=template, value=float("nan"), labels={odd: odd, "worker": odd}, text=odd
+    )
+    assert len(notified) <= MAX_LENGTH
+    assert "\x00" not in notified
+    notified.encode()
     assert said(metric(), template=template, value=None, cluster=odd)
 
 

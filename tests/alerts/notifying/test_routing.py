@@ -7,7 +7,7 @@ from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.world import World
 
 
-def told() -> list[tuple[str, str]]:
+def notified() -> list[tuple[str, str]]:
     """The channels and the changes of all deliveries."""
     return sorted(Delivery.objects.values_list("channel__name", "change"))
 
@@ -26,7 +26,7 @@ def test_each_enabled_channel_with_a_matching_filter_is_notified(
 
     fire(severity="warning")
 
-    assert told() == [("all", "firing"), ("of alpha", "firing"), ("of this rule", "firing")]
+    assert notified() == [("all", "firing"), ("of alpha", "firing"), ("of this rule", "firing")]
 
 
 def test_channels_that_were_notified_of_the_start_are_notified_of_the_end(
@@ -40,7 +40,7 @@ def test_channels_that_were_notified_of_the_start_are_notified_of_the_end(
 
     resolve(alert)
 
-    assert told() == [
+    assert notified() == [
         ("narrowed since", "firing"),
         ("narrowed since", "resolved"),
         ("silent about ends", "firing"),
@@ -51,16 +51,16 @@ def test_a_start_and_its_end_can_be_enqueued_together(fire: Fire) -> None:
     alert = fire()
     make_channel()
     enqueue([(alert, Change.FIRING), (alert, Change.RESOLVED)])
-    assert told() == [("channel", "firing"), ("channel", "resolved")]
+    assert notified() == [("channel", "firing"), ("channel", "resolved")]
 
 
 def test_a_change_is_enqueued_once(fire: Fire) -> None:
     make_channel()
     alert = fire()
     enqueue([(alert, Change.FIRING)])
-    assert told() == [("channel", "firing")]
+    assert notified() == [("channel", "firing")]
 
 
 def test_without_channels_nothing_is_enqueued(fire: Fire, resolve: Resolve) -> None:
     resolve(fire())
-    assert told() == []
+    assert notified() == []

@@ -39,17 +39,17 @@ def test_a_mail_has_the_alert_its_cluster_and_the_advice(
     deliver_to(channel.pk, at)
 
     assert Delivery.objects.get().last_error == ""
-    [told] = box.mails
-    assert (told["To"], told["Subject"]) == ("team@example.org", f"critical: {HOSTILE} · morning")
+    [notified] = box.mails
+    assert (notified["To"], notified["Subject"]) == ("team@example.org", f"critical: {HOSTILE} · morning")
     link = f"https://observatory.example.org/clusters/{alert.cluster_id}/?from="
 
-    body = told.get_body(["plain"])
+    body = notified.get_body(["plain"])
     assert body is not None
     plain = body.get_content()
     for text in (HOSTILE, "Rule “Worker lost”", "Since 5 May 2026, 12:02:00 UTC", "Look at its", link):
         assert text in plain
 
-    body = told.get_body(["html"])
+    body = notified.get_body(["html"])
     assert body is not None
     html = body.get_content()
     assert "<img" not in html

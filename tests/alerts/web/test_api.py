@@ -37,8 +37,10 @@ def test_alerts_are_paged_with_description_and_advice(world: World, alert: Alert
     assert (page["count"], page["pages"], page["page"]) == (2, 2, 1)
     [item] = page["items"]
     assert item == viewer.get(f"/api/v1/alerts/{alert.pk}").json()
-    told = {name: item[name] for name in ("rule", "severity", "state", "project", "cluster_name", "message")}
-    assert told == {
+    notified = {
+        name: item[name] for name in ("rule", "severity", "state", "project", "cluster_name", "message")
+    }
+    assert notified == {
         "rule": "memory pressure",
         "severity": "critical",
         "state": "firing",
@@ -69,8 +71,8 @@ def test_an_invalid_filter_is_rejected(world: World, query: str, field: str | No
 def test_editors_acknowledge_and_viewers_cannot(world: World, alert: Alert) -> None:
     assert send(world, "viewer", f"{alert.pk}/acknowledge", note="mine").status_code == 403
     assert send(world, "outsider", f"{alert.pk}/acknowledge").status_code == 404
-    told = send(world, "editor", f"{alert.pk}/acknowledge", note=HOSTILE).json()
-    assert (told["acknowledged_by"], told["acknowledgement"]) == ("editor", HOSTILE)
+    notified = send(world, "editor", f"{alert.pk}/acknowledge", note=HOSTILE).json()
+    assert (notified["acknowledged_by"], notified["acknowledgement"]) == ("editor", HOSTILE)
     alert.refresh_from_db()
     assert alert.acknowledged is not None
     assert send(world, "editor", f"{alert.pk}/acknowledge", note="x" * 1001).status_code == 422
@@ -138,9 +140,9 @@ def test_too_long_labels_are_rejected_with_an_alternative(world: World, labels: 
 def test_a_timeline_has_the_alerts_of_its_cluster_in_order_of_time(world: World, alert: Alert) -> None:
     make_alert(world.live, "worker lost", 10, 10, 20)
     make_alert(world.ended, "elsewhere")
-    told = world.client("viewer").get(f"/api/v1/clusters/{world.live.pk}/alerts").json()
-    assert [item["rule"] for item in told["alerts"]] == ["worker lost", "memory pressure"]
-    assert told["rules"]["worker lost"] == {
+    notified = world.client("viewer").get(f"/api/v1/clusters/{world.live.pk}/alerts").json()
+    assert [item["rule"] for item in notified["alerts"]] == ["worker lost", "memory pressure"]
+    assert notified["rules"]["worker lost"] == {
         "description": "what worker lost means",
         "advice": "what to do about worker lost",
     }
@@ -148,8 +150,8 @@ def test_a_timeline_has_the_alerts_of_its_cluster_in_order_of_time(world: World,
 
 def test_unchanged_alerts_return_304(world: World, alert: Alert) -> None:
     path = f"/api/v1/clusters/{world.live.pk}/alerts"
-    told = world.client("viewer").get(path)
-    known = {"If-None-Match": told.headers["ETag"]}
+    notified = world.client("viewer").get(path)
+    known = {"If-None-Match": notified.headers["ETag"]}
     assert world.client("viewer").get(path, headers=known).status_code == 304
     send(world, "editor", f"{alert.pk}/acknowledge")
     assert world.client("viewer").get(path, headers=known).status_code == 200
@@ -161,9 +163,9 @@ def test_a_run_has_the_alerts_that_overlap_its_window(world: World) -> None:
     for name, (at, resolved) in times.items():
         make_alert(world.ended, name, at, at, resolved)
     run = make_run(world.ended, at=10, minutes=1)
-    told = world.client("viewer").get(f"/api/v1/runs/{run.pk}/timeline/alerts").json()["alerts"]
-    assert {item["rule"] for item in told} == {"until", "in", "over"}
-    assert {item["pending"] for item in told} == {
+    notified = world.client("viewer").get(f"/api/v1/runs/{run.pk}/timeline/alerts").json()["alerts"]
+    assert {item["rule"] for item in notified} == {"until", "in", "over"}
+    assert {item["pending"] for item in notified} == {
         world.ended.started.timestamp(),
         world.ended.started.timestamp() + 610,
     }
@@ -183,8 +185,8 @@ def test_a_public_link_shows_only_names_severities_and_clipped_times(world: Worl
     link = make_link(Permalink(run=run, audience=Permalink.Audience.ANYONE), world.people["editor"])
     answer = world.client("anonymous").get(f"/api/v1/r/{link.token}/alerts")
     start, stop = run.start.timestamp(), run.start.timestamp() + 60
-    told = {item.pop("rule"): item for item in answer.json()["alerts"]}
-    assert told == {
+    notified = {item.pop("rule"): item for item in answer.json()["alerts"]}
+    assert notified == {
         "until": {"severity": "warning", "pending": start, "fired": start, "resolved": start + 20},
         "over": {"severity": "warning", "pending": start, "fired": start, "resolved": stop},
         "fires after": {"severity": "warning", "pending": start + 50, "fired": None, "resolved": stop},

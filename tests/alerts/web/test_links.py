@@ -38,10 +38,10 @@ def alert(world: World, pending: float, fired: float) -> Alert:
 @pytest.mark.django_db
 def test_without_a_public_url_a_link_is_a_path(world: World, settings: Any) -> None:
     path = f"/clusters/{world.ended.pk}/?from={START + 180:.3f}&to={START + 520.5:.3f}&at={START + 400.5:.3f}"
-    told = alert(world, 300, 400.5)
-    assert alert_url(told) == path
+    notified = alert(world, 300, 400.5)
+    assert alert_url(notified) == path
     settings.PUBLIC_URL = "https://observatory.example.org"
-    assert alert_url(told) == f"https://observatory.example.org{path}"
+    assert alert_url(notified) == f"https://observatory.example.org{path}"
 
 
 @pytest.mark.browser

@@ -114,8 +114,8 @@ def test_flags_of_a_cluster_are_sorted_by_firing_and_severity(alerts: World) -> 
         make_alert(alerts.live, "worker lost", at, at, at + 60, severity="info")
     make_alert(alerts.live, "worker lost", 400, 400, 460, severity="critical")
     flags = flags_of_clusters([alerts.live.pk, alerts.ended.pk, alerts.elsewhere.pk])
-    told = [(flag.name, flag.severity, flag.count, flag.is_firing) for flag in flags[alerts.live.pk]]
-    assert told == [("memory pressure", "critical", 1, True), ("worker lost", "critical", 3, False)]
+    notified = [(flag.name, flag.severity, flag.count, flag.is_firing) for flag in flags[alerts.live.pk]]
+    assert notified == [("memory pressure", "critical", 1, True), ("worker lost", "critical", 3, False)]
     assert [flag.name for flag in flags[alerts.ended.pk]] == ["worker lost"]
 
 

@@ -64,7 +64,7 @@ async def test_a_scheduler_that_refuses_connections_has_ended_when_it_was_last_s
             await asyncio.sleep(2)
             killed = time.time()
             dask.kill()
-            ended = await eventually(lambda: ended_cluster(), 20)
+            ended = await eventually(lambda: ended_cluster())
             assert abs(ended.ended.timestamp() - killed) < 1.5
             assert "gone" in ended.end_reason
             await eventually(lambda: ended_kinds(ended.pk))
@@ -86,9 +86,9 @@ async def test_a_scheduler_that_hangs_is_a_gap_and_goes_on_as_the_same_cluster()
             await eventually(lambda: asyncio.sleep(0, watcher.answered > before))
             dask.process.send_signal(signal.SIGSTOP)
             stopped = time.time()
-            await eventually(lambda: has_event("scheduler-unreachable"), 15)
+            await eventually(lambda: has_event("scheduler-unreachable"))
             dask.process.send_signal(signal.SIGCONT)
-            await eventually(lambda: has_event("scheduler-reachable"), 15)
+            await eventually(lambda: has_event("scheduler-reachable"))
             assert not await has_event("stream-lost")
             (gap,) = await read(
                 "SELECT extract(epoch FROM time)::float8 FROM event WHERE kind = 'scheduler-unreachable'"
@@ -133,7 +133,7 @@ async def test_a_cluster_that_an_earlier_collector_left_open_ends_when_nobody_an
         (cluster,) = await clusters()
         assert cluster.ended is None
         async with watching(await run_in_django_thread(lambda: Cluster.objects.get().target)):
-            ended = await eventually(ended_cluster, 20)
+            ended = await eventually(ended_cluster)
             assert ended.ended == ended.last_seen
             await eventually(lambda: read("SELECT 1 FROM worker WHERE end_reason = 'cluster-ended'"))
 

@@ -104,8 +104,8 @@ def _agrees(parser: Parser, page: str, content_type: str) -> None:
     for (_, value, time), (_, _, wanted, timestamp, _) in zip(found, expected, strict=True):
         if len(str(wanted)) < 300:
             assert value == wanted or (math.isnan(value) and math.isnan(wanted))
-        told = None if timestamp is None else float(timestamp)
-        assert time == told or (told is not None and math.isnan(told) and math.isnan(time or 0))
+        answer = None if timestamp is None else float(timestamp)
+        assert time == answer or (answer is not None and math.isnan(answer) and math.isnan(time or 0))
 
 
 @pytest.mark.parametrize("content_type", [TEXT, OPENMETRICS])

@@ -58,7 +58,7 @@ async def test_every_span_of_a_run_of_thousands_of_tasks_is_stored_once() -> Non
             )
             assert len(recorded) == TASKS
             await eventually(
-                lambda: read("SELECT 1 FROM span HAVING count(*) >= %s", expected.total()), 30, "storing"
+                lambda: read("SELECT 1 FROM span HAVING count(*) >= %s", expected.total()), what="storing"
             )
     stored = await read(
         """SELECT key_rest, task_group.name, address, thread, action,

@@ -50,7 +50,7 @@ async def test_a_worker_that_its_nanny_starts_again_was_lost_and_has_two_lifetim
     with scheduler() as dask:
         async with observed(dask.url):
             dask.start_worker("nannied", 1)
-            await eventually(lambda: read("SELECT 1 FROM worker WHERE nthreads = 1"), 40)
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE nthreads = 1"))
 
             def die() -> None:
                 with dask.client() as client:
@@ -59,7 +59,7 @@ async def test_a_worker_that_its_nanny_starts_again_was_lost_and_has_two_lifetim
                         os.kill(pid, signal.SIGKILL)
 
             await asyncio.to_thread(die)
-            await eventually(lambda: read("SELECT 1 FROM worker WHERE nthreads = 1 HAVING count(*) = 2"), 40)
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE nthreads = 1 HAVING count(*) = 2"))
             await eventually(gone)
             assert await gone() == [("nannied", "lost")]
 
@@ -73,9 +73,9 @@ async def test_client_restart_is_recorded_and_its_workers_are_not_lost() -> None
     with scheduler() as dask:
         async with observed(dask.url):
             dask.start_worker("nannied", 1)
-            await eventually(lambda: read("SELECT 1 FROM worker WHERE nthreads = 1"), 40)
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE nthreads = 1"))
             await asyncio.to_thread(restart, dask)
             await eventually(lambda: read("SELECT 1 FROM event WHERE kind = 'restarted'"))
-            await eventually(lambda: read("SELECT 1 FROM worker WHERE ended IS NULL AND nthreads = 1"), 40)
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE ended IS NULL AND nthreads = 1"))
             await eventually(gone)
             assert await gone() == [("nannied", "removed")]

@@ -91,7 +91,7 @@ async def scrapes(address: str) -> int:
 async def test_series_beyond_the_limit_are_refused_visibly_and_the_known_ones_go_on() -> None:
     with scheduler(workers=1) as dask:
         async with observed(dask.url, series_limit=40) as watcher:
-            await eventually(lambda: refused_events(), 20)
+            await eventually(lambda: refused_events())
             await eventually(lambda: run_in_django_thread(Target.objects.filter(series_refused__gt=0).exists))
             assert (await read("SELECT count(*) FROM series"))[0][0] <= 40
             newest = (await read("SELECT max(time) FROM sample"))[0][0]
@@ -176,7 +176,7 @@ async def test_a_scheduler_too_busy_to_give_its_id_is_observed() -> None:
             )
             assert watcher.identity_poller.failures == 1
             await busy
-            await eventually(lambda: named(), 30)
+            await eventually(lambda: named())
         (cluster,) = await run_in_django_thread(lambda: list(Cluster.objects.all()))
         assert cluster.scheduler_id.startswith("Scheduler-")
         assert await read("SELECT name, nthreads FROM worker") == [("w0", 2)]
@@ -209,7 +209,7 @@ async def test_a_busy_scheduler_logs_one_failed_request_and_its_workers_are_samp
         async with observed(dask.url, metrics_interval=5, identity_interval=0.5) as watcher:
             await eventually(lambda: asyncio.sleep(0, watcher.subscriber.state == Target.Stream.RECEIVING))
             working = asyncio.create_task(asyncio.to_thread(work, dask))
-            await eventually(lambda: asyncio.sleep(0, watcher.identity_poller.failures), 30)
+            await eventually(lambda: asyncio.sleep(0, watcher.identity_poller.failures))
             await asyncio.sleep(4)
             busy = time.time()
             await working

@@ -18,8 +18,8 @@ const HEIGHT = 20;
 function model() {
   const made = new Model();
   const prefixes = [
-    { id: 1, name: "inc", color: "#0000ff" },
-    { id: 2, name: "sum", color: "#00ff00" },
+    { id: 1, name: "inc", color: "#0000ff", seconds: 0 },
+    { id: 2, name: "sum", color: "#00ff00", seconds: 0 },
   ];
   made.load({ workers: [], lanes: [], series: {}, prefixes });
   return made;
@@ -33,10 +33,11 @@ function tileOf(data, level) {
 /**
  * Paints a lane, black and white but for the prefixes' colours.
  * @param {Uint8Array} data
- * @param {{seconds?: number, width?: number, selected?: object, level?: number}} options
+ * @param {{seconds?: number, width?: number, selected?: object, hidden?: number[], level?: number}} options
  */
-function paint(data, { seconds = 1000, width = 500, selected = {}, level = 31 } = {}) {
+function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], level = 31 } = {}) {
   const selection = new Selection();
+  selection.hide(hidden);
   selection.set(selected);
   const painter = new LanePainter(model(), selection);
   const window = { start: FIRST, stop: FIRST + seconds, width, height: HEIGHT, labelWidth: 40 };
@@ -57,6 +58,10 @@ function paint(data, { seconds = 1000, width = 500, selected = {}, level = 31 } 
     share: sums[0] / (width * HEIGHT),
     top: colorAt(0),
     bottom: colorAt(HEIGHT - 1),
+    middle: [...Array(HEIGHT * 20).keys()].map((place) => {
+      const at = 4 * (width * (place % HEIGHT) + Math.floor(width / 2) + Math.floor(place / HEIGHT));
+      return [...pixels.slice(at, at + 3)];
+    }),
     labelled: painter.labelled.length,
   };
 }
@@ -133,6 +138,24 @@ test("choosing a prefix dims the others", () => {
   const whole = paint(data).share;
   assert.equal(paint(data, { selected: { prefix: 1 } }).share, whole);
   assert.ok(paint(data, { selected: { prefix: 2 } }).share < 0.2 * whole);
+});
+
+test("a hidden prefix is not drawn, and nothing of it is under the mouse", () => {
+  const data = spans([[1, 1, 0, 0, FIRST + 200, FIRST + 800], [1, 1, 1, 0, FIRST + 800, FIRST + 900]]);
+  assert.equal(paint(data, { hidden: [1] }).share, 0);
+  assert.equal(paint(data, { hidden: [2] }).share, paint(data).share);
+  const tiles = [tileOf(data, 31)];
+  assert.equal(hitLanes(tiles, model(), [1], FIRST + 500, 1, new Set([1])), null);
+});
+
+/** @param {Rows} rows */
+const stripes = (rows) => new Set(paint(spans(rows)).middle.map(String)).size;
+
+test("what colours mean is marked by stripes too: erred tasks, transfers and disk, but not computing", () => {
+  assert.equal(stripes([[1, 1, 0, 0, FIRST, FIRST + 1000]]), 1);
+  for (const [action, status] of [[0, 1], [1, 0], [2, 0], [4, 0]]) {
+    assert.equal(stripes([[1, 1, action, status, FIRST, FIRST + 1000]]), 2, `action ${action}, status ${status}`);
+  }
 });
 
 test("a chosen task is seen however short it is", () => {

@@ -156,11 +156,11 @@ def test_keys_go_from_frame_to_frame(page: Page, server: Server) -> None:
     server.answer = answer
     run(page, "show(); await drawn();")
     page.locator(".flame-scroller").focus()
-    told = page.locator("p[role=status]")
+    reported = page.locator("p[role=status]")
     said = []
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowLeft", "ArrowRight", "ArrowUp"):
         page.keyboard.press(key)
-        said.append((told.inner_text().split(",")[0], told.inner_text().split(", ")[-1]))
+        said.append((reported.inner_text().split(",")[0], reported.inner_text().split(", ")[-1]))
     assert said == [
         ("all samples: 100 samples", "100 %"),
         ("run", "100 %"),

@@ -5,6 +5,37 @@ from __future__ import annotations
 from playwright.sync_api import Page
 
 
+def test_the_instant_under_the_mouse_on_another_chart_has_its_values_beside_it(page: Page) -> None:
+    shown, outside = page.evaluate(
+        """async () => {
+          const { Model } = await import("/frontend/timeline/model.js");
+          const { clusterSize } = await import("/frontend/charts/series/states.js");
+          const { Events } = await import("/frontend/timeline/events.js");
+          const { Selection } = await import("/frontend/timeline/selection.js");
+          const model = new Model();
+          const metric = "observatory_cluster_threads";
+          const series = [{ id: 1, worker: null, metric, labels: {}, interval: 5 }];
+          model.load({ workers: [], lanes: [], prefixes: [], series: { cluster: series } });
+          const block = { kind: "bin", rows: 2, meta: {}, numbers: name =>
+            ({ series: [1, 1], time: [2, 8] })[name] ?? [12, 16] };
+          const blocks = new Map([["bin", [block]]]);
+          const tile = { layer: "cluster", start: 0, stop: 10, binWidth: 1, blocks };
+          const found = { selection: new Selection(), events: new Events(), timeline: {} };
+          const chart = clusterSize.create(document.body, { model, info: {}, ...found });
+          const view = { start: 0, stop: 10, playhead: 5, width: 300, state: null, unloaded: {} };
+          const tiles = { cluster: [tile] };
+          const readout = document.querySelector(".readout");
+          const at = hover => {
+            chart.draw({ ...view, hover, tiles });
+            return readout.hidden ? "" : readout.innerText;
+          };
+          return [[at(3), at(8.5)], [at(null), at(11)]];
+        }"""
+    )
+    assert shown == ["threads 12", "threads 16"]
+    assert outside == ["", ""]
+
+
 def test_a_worker_whose_counter_is_known_is_drawn_by_it_and_another_by_its_heartbeat(page: Page) -> None:
     chosen = page.evaluate(
         """async () => {

@@ -25,6 +25,7 @@ test("an address that was copied shows the same", () => {
   timeline.setPlayhead(FIRST + 123.456);
   timeline.setSpeed(4);
   selection.set({ prefix: 7, key: "('x', 1)&at=<b>" });
+  selection.hide([3, 9]);
   const query = formatPlace(currentPlace(timeline, selection, laneOptions, ["task-stream", "memory"]));
   const other = open();
   const place = parsePlace(query);
@@ -32,6 +33,7 @@ test("an address that was copied shows the same", () => {
   const copied = formatPlace(currentPlace(other.timeline, other.selection, other.laneOptions, place.charts));
   assert.equal(copied, query);
   assert.equal(other.selection.key, "('x', 1)&at=<b>");
+  assert.deepEqual([...other.selection.hidden], [3, 9]);
   const { order, filter, onlyPrefix } = other.laneOptions;
   assert.deepEqual([order, filter, onlyPrefix], ["most memory", "lost & <b>", true]);
 });
@@ -52,6 +54,7 @@ for (const query of [
   "?speed=3&live=-1&worker=x&prefix=1.5&worker=",
   "?at=&live=&speed=",
   "?sort=color&rows=&only=1",
+  "?hide=,-1,x,1.5",
   `?key=${"x".repeat(3000)}`,
   "?%E0%A4%A",
 ]) {

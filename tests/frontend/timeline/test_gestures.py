@@ -56,22 +56,40 @@ def near(value: float) -> Any:
 State = Callable[[], dict[str, Any]]
 
 
-def test_the_wheel_zooms_at_the_mouse(page: Page, state: State) -> None:
+def test_the_wheel_with_control_zooms_at_the_mouse(page: Page, state: State) -> None:
     page.mouse.move(300, 50)
     before = state()
+    page.keyboard.down("Control")
     page.mouse.wheel(0, -400)
-    page.wait_for_timeout(100)
+    page.keyboard.up("Control")
+    page.wait_for_function("length => timeline.length < length", arg=before["stop"] - before["start"])
     after = state()
     assert after["stop"] - after["start"] < before["stop"] - before["start"]
     share = (125 - after["start"]) / (after["stop"] - after["start"])
     assert share == pytest.approx(0.25, abs=0.01)
 
 
-def test_the_wheel_beside_the_plot_is_left_to_the_page(page: Page, state: State) -> None:
-    page.mouse.move(50, 50)
-    page.mouse.wheel(0, -400)
-    page.wait_for_timeout(100)
+def test_the_wheel_scrolls_the_page_and_says_once_how_it_zooms(page: Page, state: State) -> None:
+    page.evaluate("document.body.style.height = '3000px'")
+    page.mouse.move(300, 50)
+    page.mouse.wheel(0, 40)
+    page.wait_for_function("scrollY >= 40")
+    hint = page.locator(".wheel-hint")
+    assert hint.inner_text() == "Ctrl + wheel zooms"
     assert (state()["start"], state()["stop"]) == (near(100), near(200))
+    page.evaluate("document.querySelector('.wheel-hint').remove()")
+    page.mouse.wheel(0, 40)
+    page.wait_for_function("scrollY >= 80")
+    assert hint.count() == 0
+
+
+def test_the_wheel_with_shift_moves_the_window(page: Page, state: State) -> None:
+    page.mouse.move(300, 50)
+    page.keyboard.down("Shift")
+    page.mouse.wheel(0, 80)
+    page.keyboard.up("Shift")
+    page.wait_for_function("timeline.start - first > 100.5")
+    assert (state()["start"], state()["stop"]) == (near(110), near(210))
 
 
 def test_dragging_moves_the_window_and_is_no_click(page: Page, state: State) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from observatory.clusters import tokens
 from observatory.clusters.models import Project
+from observatory.clusters.tokens import ingest_tokens
 
 
 class Command(BaseCommand):
@@ -24,5 +24,5 @@ class Command(BaseCommand):
         if found is None:
             known = ", ".join(Project.objects.values_list("slug", flat=True))
             raise CommandError(f"there is no project {project!r}; there are: {known or 'none'}")
-        _, secret = tokens.make(found, name[:100], None)
+        _, secret = ingest_tokens.make(found, name[:100], None)
         self.stdout.write(secret)

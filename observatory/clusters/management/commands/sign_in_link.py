@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from observatory.clusters.accounts import first_administrator_link
+from observatory.clusters.accounts.sign_in_links import first_administrator_link
 
 
 class Command(BaseCommand):

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from observatory.clusters import tokens
 from observatory.clusters.models import IngestToken
+from observatory.clusters.tokens import ingest_tokens
 from observatory.collect.management.commands.watch import find_project
 
 NAME = "demo"
@@ -19,5 +19,5 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         project = find_project("")
         IngestToken.objects.filter(project=project, name=NAME).delete()
-        _, secret = tokens.make(project, NAME, None)
+        _, secret = ingest_tokens.make(project, NAME, None)
         self.stdout.write(secret)

@@ -68,7 +68,7 @@ class Stored:
 
     def samples(
         self,
-        told: Mapping[float, float],
+        notified: Mapping[float, float],
         metric: str = MEMORY,
         worker: str = "",
         type: MetricType = MetricType.GAUGE,
@@ -76,7 +76,7 @@ class Stored:
     ) -> None:
         """Values by their time."""
         series = Series(metric, tuple(sorted(labels.items())), worker, type)
-        self.write(samples=[Sample(series, START + time, value) for time, value in told.items()])
+        self.write(samples=[Sample(series, START + time, value) for time, value in notified.items()])
 
     def event(self, time: float, kind: str, worker: str = "", **detail: Any) -> None:
         self.write(events=[Event(START + time, kind, worker, detail)])

@@ -49,8 +49,8 @@ def test_evaluating_a_long_window_in_pieces_gives_the_same_result(
 
 def test_results_are_thinned_out_with_extremes_and_gaps_kept(stored: Stored) -> None:
     stored.worker("w0")
-    told = {**wave(6000), 1234.25: 1000.0}
-    stored.samples({time: value for time, value in told.items() if not 3000 < time < 3600}, worker="w0")
+    notified = {**wave(6000), 1234.25: 1000.0}
+    stored.samples({time: value for time, value in notified.items() if not 3000 < time < 3600}, worker="w0")
     [result] = back_test(stored.cluster, rule(above(1e9)), START, START + 6100).results
     outcome = result.outcome
     assert len(outcome.times) <= MAX_POINTS

@@ -150,8 +150,8 @@ def test_workers_that_left_are_excluded_from_the_sum_of_the_cluster(stored: Stor
 
 def test_a_rate_spans_the_window_and_handles_counter_resets(stored: Stored) -> None:
     stored.worker("w0")
-    told = {0: 0.0, 5: 5.0, 10: 10.0, 15: 40.0, 20: 45.0, 25: 5.0, 30: 10.0, 35: 15.0}
-    stored.samples(told, "bytes_total", "w0", MetricType.COUNTER)
+    notified = {0: 0.0, 5: 5.0, 10: 10.0, 15: 40.0, 20: 45.0, 25: 5.0, 30: 10.0, 35: 15.0}
+    stored.samples(notified, "bytes_total", "w0", MetricType.COUNTER)
     rate = above(2, "bytes_total", selector=Selector("bytes_total", (), Function.RATE, 10))
     # at 15 it is (40 - 5) / 10; at 20 (45 - 10) / 10; at 25 it lost 45: (5 - 40 + 45) / 10
     assert stored.firings(rule(rate), 0, 40) == [("w0", Firing(15, 15, 25, 3.5, ""))]

@@ -127,7 +127,7 @@ def a_recording(random: np.random.Generator) -> Told:
 
 
 @pytest.fixture
-def told(stored: Stored) -> Told:
+def notified(stored: Stored) -> Told:
     recording = a_recording(np.random.default_rng(3))
     samples: list[Sample] = []
     for (metric, worker, label), values in recording.series.items():
@@ -205,7 +205,7 @@ specs = st.builds(
 cuts = st.lists(st.integers(1, 10 * 149).map(lambda tenth: tenth / 10), max_size=5, unique=True)
 
 
-def test_the_evaluation_of_stored_data_is_independent_of_window_cuts(stored: Stored, told: Told) -> None:
+def test_the_evaluation_of_stored_data_is_independent_of_window_cuts(stored: Stored, notified: Told) -> None:
     @settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
     @given(specs, cuts)
     def the_same(spec: RuleSpec, cuts: list[float]) -> None:
@@ -234,8 +234,8 @@ def value_at(values: dict[float, float], selector: Selector, time: float, is_cou
         return math.nan
     change = values[at] - values[base]
     if is_counter:
-        told = sorted(each for each in values if base <= each <= at)
-        change += sum(values[one] for one, next in pairwise(told) if values[next] < values[one])
+        notified = sorted(each for each in values if base <= each <= at)
+        change += sum(values[one] for one, next in pairwise(notified) if values[next] < values[one])
     return change if selector.function == Function.CHANGE else change / (at - base)
 
 
@@ -257,7 +257,7 @@ def aggregate_of(values: list[float], aggregate: Aggregate) -> float:
 @pytest.mark.parametrize("function", list(Function))
 @pytest.mark.parametrize("metric", ["gauge", "bytes_total"])
 def test_the_evaluation_equals_a_reference_implementation(
-    stored: Stored, told: Told, metric: str, function: Function
+    stored: Stored, notified: Told, metric: str, function: Function
 ) -> None:
     selector = Selector(metric, (), function, 20.0)
     instants = np.round(np.random.default_rng(1).uniform(30, LENGTH, 40), 2).tolist()
@@ -269,20 +269,20 @@ def test_the_evaluation_equals_a_reference_implementation(
                 worker = name_of(outcome.subject)
                 for instant in instants:
                     place = np.searchsorted(outcome.times, START + instant, side="right") - 1
-                    expected = expected_at(told, selector, by, aggregate, worker, instant)
+                    expected = expected_at(notified, selector, by, aggregate, worker, instant)
                     assert outcome.values[place] == pytest.approx(expected, nan_ok=True, rel=1e-9, abs=1e-9)
 
 
 def expected_at(
-    told: Told, selector: Selector, by: By, aggregate: Aggregate, worker: str, instant: float
+    notified: Told, selector: Selector, by: By, aggregate: Aggregate, worker: str, instant: float
 ) -> float:
     found = []
-    for (metric, of, _), values in told.series.items():
+    for (metric, of, _), values in notified.series.items():
         if metric != selector.metric or (by == By.WORKER and of != worker):
             continue
         # of the whole cluster, what workers told counts from the next whole second on
         time = math.floor(instant) if by == By.CLUSTER and of else instant
-        ended = told.lives[of][1] if of else None
+        ended = notified.lives[of][1] if of else None
         if ended is None or time < ended:
             found.append(value_at(values, selector, time, metric == "bytes_total"))
     return aggregate_of([value for value in found if not math.isnan(value)], aggregate)

@@ -11,7 +11,7 @@ from django.http import Http404
 from django.utils.timezone import now
 
 from observatory.clusters.models import AccessToken
-from observatory.clusters.tokens import LONGEST, SHOWN, USED, digest_of
+from observatory.clusters.tokens.ingest_tokens import LONGEST, SHOWN, USED, digest_of
 
 START = "obp_"
 

@@ -1,0 +1,37 @@
+// Which colours prefixes have on the page: ones that can be told apart on the theme, or Dask's exact ones. The browser
+// remembers the choice.
+
+import { rgb, theme } from "./theme.js";
+
+/** @typedef {import("../../timeline/model.js").Model} Model */
+
+const KEY = "dask-colors";
+let isExact = false;
+try {
+  isExact = localStorage.getItem(KEY) === "exact";
+} catch {
+  // storage is blocked
+}
+
+/** Whether Dask's exact colours are chosen. */
+export function hasExactColors() {
+  return isExact;
+}
+
+/** @param {boolean} exact */
+export function chooseExactColors(exact) {
+  isExact = exact;
+  try {
+    localStorage.setItem(KEY, exact ? "exact" : "apart");
+  } catch {
+    // storage is blocked: the choice is kept for this page only
+  }
+  window.dispatchEvent(new Event("colorchange"));
+}
+
+/** Gives the prefixes of a model the colours of the choice and the theme, now and whenever these change. @param {Model} model */
+export function followColorChoice(model) {
+  const update = () => model.setColors([rgb(theme().background), rgb(theme().plot)], isExact);
+  for (const name of ["themechange", "colorchange"]) window.addEventListener(name, update);
+  update();
+}

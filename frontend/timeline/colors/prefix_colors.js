@@ -1,0 +1,98 @@
+// The colours of a run's prefixes: near Dask's own, but apart from each other, and visible on the theme's backgrounds.
+//
+// Dask chooses a prefix's colour from 18 by a hash, so two prefixes of a run can have the same or neighbouring ones, and some
+// of them are hardly visible on a light or a dark background.
+
+import { toLab } from "./oklab.js";
+import { APART, CLOSER, colorsOn, nearestFree } from "./spacing.js";
+
+/** @typedef {import("./oklab.js").Rgb} Rgb */
+/** @typedef {import("./spacing.js").Color} Color */
+/** @typedef {{id: number, name: string, color: string, seconds?: number}} Prefix `color` is Dask's, "#rrggbb" */
+
+/** So many prefixes, the busiest, have colours that are well apart. */
+export const MOST_SPACED = 12;
+const MOST = 60; // prefixes that are kept apart from each other at all
+/** @type {Rgb} what erred is black */
+const BLACK = [0, 0, 0];
+
+/** Colours by name, so that several timelines can share them. A colour that a prefix once has it keeps. */
+export class PrefixColors {
+  /** whether Dask's exact colours are shown */
+  isExact = false;
+  /** @type {Map<string, string>} Dask's */
+  #exact = new Map();
+  /** @type {Map<string, string>} */
+  #spaced = new Map();
+  /** @type {Rgb[]} none: not known, so that Dask's are shown */
+  #backgrounds = [];
+  /** @type {Color[]} */
+  #choice = [];
+  /** @type {import("./oklab.js").Lab[]} */
+  #taken = [];
+
+  /**
+   * @param {string} name of a prefix
+   * @returns {string|undefined} undefined for one that was not added
+   */
+  of(name) {
+    return (this.isExact ? undefined : this.#spaced.get(name)) ?? this.#exact.get(name);
+  }
+
+  /**
+   * Gives colours to prefixes that have none: the busiest first, those in the order in which they appeared. So live pages,
+   * replays, links and files agree.
+   * @param {Prefix[]} prefixes
+   */
+  add(prefixes) {
+    const added = prefixes.filter(({ name }) => !this.#exact.has(name));
+    for (const { name, color } of inOrder(added)) {
+      this.#exact.set(name, color);
+      this.#place(name, color);
+    }
+  }
+
+  /** @param {Rgb[]} backgrounds on which all colours have to be seen */
+  setBackgrounds(backgrounds) {
+    if (JSON.stringify(backgrounds) === JSON.stringify(this.#backgrounds)) return;
+    this.#backgrounds = backgrounds;
+    this.#choice = colorsOn(backgrounds);
+    this.#taken = [toLab(BLACK)];
+    this.#spaced.clear();
+    for (const [name, color] of this.#exact) this.#place(name, color);
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} color Dask's
+   */
+  #place(name, color) {
+    if (!this.#backgrounds.length) return;
+    const place = this.#spaced.size;
+    const [taken, apart] = [place < MOST ? this.#taken : [], place < MOST_SPACED ? APART : CLOSER];
+    const { rgb, lab } = nearestFree(parse(color), this.#choice, this.#backgrounds, taken, apart);
+    if (place < MOST) this.#taken.push(lab);
+    this.#spaced.set(name, format(rgb));
+  }
+}
+
+/**
+ * @param {Prefix[]} prefixes
+ * @returns {Prefix[]}
+ */
+function inOrder(prefixes) {
+  const byId = [...prefixes].sort((one, other) => one.id - other.id);
+  const busiest = new Set([...byId].sort((one, other) => (other.seconds ?? 0) - (one.seconds ?? 0)).slice(0, MOST_SPACED));
+  return [...byId.filter((prefix) => busiest.has(prefix)), ...byId.filter((prefix) => !busiest.has(prefix))];
+}
+
+/** @param {string} color "#rrggbb" @returns {Rgb} */
+function parse(color) {
+  const number = Number.parseInt(color.slice(1), 16);
+  return [number >> 16, (number >> 8) & 255, number & 255];
+}
+
+/** @param {Rgb} rgb */
+function format(rgb) {
+  return `#${rgb.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
+}

@@ -1,0 +1,1 @@
+"""Signing in, and what happens to an account around it."""

@@ -1,0 +1,1 @@
+"""Tokens for agents, which send records, and for programs, which read them."""

@@ -1,0 +1,76 @@
+"""Handshakes with event streams, which are always completed.
+
+A scheduler that is busy answers a handshake late. If the client has closed the connection by then, the
+scheduler keeps the stream's plugin with a closed socket, which fails and logs a traceback with every
+transition of a task until another subscriber replaces it. So a handshake that nobody waits for any more goes
+on, and its socket is closed after the scheduler's answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import aiohttp
+
+MAXIMUM_MESSAGE = 4 * 2**20
+HEARTBEAT = 30.0
+"""Seconds between pings. Half of it without a pong ends the subscription; busy schedulers are slow."""
+CLOSE_TIMEOUT = 3.0
+
+Handshake = asyncio.Task[aiohttp.ClientWebSocketResponse]
+
+
+class Handshakes:
+    """At most one handshake for each URL: a caller that subscribes again joins the one under way."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+        self._under_way: dict[str, Handshake] = {}
+        self._waiting: dict[str, object] = {}
+        """The caller that gets the socket, by URL: the last one, if it still waits."""
+        self._closing: set[asyncio.Task[bool]] = set()
+
+    async def connect(self, url: str, timeout: float) -> aiohttp.ClientWebSocketResponse:
+        """Returns the open socket. Raises TimeoutError after `timeout` seconds, and aiohttp's errors."""
+        handshake = self._under_way.get(url)
+        if handshake is None:
+            handshake = self._under_way[url] = asyncio.create_task(self._shake_hands(url))
+            handshake.add_done_callback(lambda done: self._completed(url, done))
+        caller = self._waiting[url] = object()
+        try:
+            async with asyncio.timeout(timeout):
+                return await asyncio.shield(handshake)
+        except BaseException:
+            if self._waiting.get(url) is caller:
+                del self._waiting[url]
+            if handshake.done():
+                self._close_unused(handshake)
+            raise
+
+    async def complete(self, timeout: float) -> None:
+        """Waits up to `timeout` seconds until all handshakes have ended and unused sockets are closed."""
+        if self._under_way:
+            await asyncio.wait(self._under_way.values(), timeout=timeout)
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=CLOSE_TIMEOUT)
+
+    async def _shake_hands(self, url: str) -> aiohttp.ClientWebSocketResponse:
+        return await self._session.ws_connect(
+            url,
+            max_msg_size=MAXIMUM_MESSAGE,
+            heartbeat=HEARTBEAT,
+            timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_TIMEOUT),
+            compress=0,
+        )
+
+    def _completed(self, url: str, handshake: Handshake) -> None:
+        del self._under_way[url]
+        if self._waiting.pop(url, None) is None:
+            self._close_unused(handshake)
+
+    def _close_unused(self, handshake: Handshake) -> None:
+        """Closes the socket of a handshake that succeeded although nobody takes its socket."""
+        if not handshake.cancelled() and handshake.exception() is None:
+            closing = asyncio.create_task(handshake.result().close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
