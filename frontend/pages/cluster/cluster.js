@@ -70,7 +70,7 @@ class Page {
     this.context = context;
     this.address = new Address(timeline, this.context.selection, this.context.laneOptions);
     this.address.open();
-    followColorChoice(context.model);
+    followColorChoice((backgrounds, isExact) => context.model.setColors(backgrounds, isExact));
     this.overview = new Overview(layout.overview, this.context);
     this.axis = new TimeAxis(layout.axis);
     this.transport = createTransport(layout.transport, this.context);

@@ -12,6 +12,7 @@ from pathlib import Path
 from observatory.config.environment import PACKAGE_DIR
 from observatory.runtime.embedded.account import NAME, Account
 from observatory.runtime.embedded.data_folder import HOME, DataFolder
+from observatory.runtime.errors import StartupError
 from observatory.runtime.supervision.subprocesses import libc, python_environment
 
 FOLDERS = (
@@ -63,7 +64,7 @@ def give_up_root(folder: DataFolder, port: int) -> None:
         )  # the account cannot: each process would compile it again
     home = folder.private(folder.path / HOME)
     folder.give_to_account()
-    keep_port = port < int(UNPRIVILEGED_PORTS.read_text())
+    keep_port = port < _first_unprivileged_port()
     if keep_port:
         _check(libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
     _become(folder.account)
@@ -71,6 +72,13 @@ def give_up_root(folder: DataFolder, port: int) -> None:
         _keep_only(CAP_NET_BIND_SERVICE)
     os.chdir(home)
     _use_environment(folder, home)
+
+
+def _first_unprivileged_port() -> int:
+    try:
+        return int(UNPRIVILEGED_PORTS.read_text())
+    except OSError:  # a kernel without this setting
+        return 1024
 
 
 def _become(account: Account) -> None:
@@ -100,5 +108,8 @@ def _use_environment(folder: DataFolder, home: Path) -> None:
 
 def _check(result: int) -> None:
     if result:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+        reason = os.strerror(ctypes.get_errno())
+        raise StartupError(
+            f"the user {NAME} cannot get the right to listen on a port of root ({reason}): "
+            "choose one from 1024 with --port"
+        )
