@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -57,21 +57,6 @@ def is_unavailable(error: BaseException | None) -> bool:
     if error is None:
         return False
     return error.sqlstate is None or error.sqlstate.startswith(CONNECTION_STATES)
-
-
-@contextmanager
-def transaction_with(connection: psycopg.Connection, query: str, parameters: Any) -> Iterator[psycopg.Cursor]:
-    """A transaction, and the cursor of its first statement, which is sent together with BEGIN."""
-    try:
-        with connection.pipeline():
-            connection.execute("BEGIN")
-            cursor = connection.execute(query, parameters)
-        yield cursor
-    except BaseException:
-        with suppress(psycopg.Error):  # the connection may be what failed
-            connection.rollback()
-        raise
-    connection.commit()
 
 
 @contextmanager

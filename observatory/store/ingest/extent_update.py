@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ UPDATE = f"""
         last = greatest(before.last, to_timestamp(%(last)s)),
         committed = greatest(before.committed, to_timestamp(%(committed)s)),
         version = before.version
-            + coalesce(to_timestamp(%(first)s) < before.committed - %(settling)s::interval, false)::int,
+            + coalesce(to_timestamp(%(first)s) < before.committed - interval '{SETTLING} s', false)::int,
         sequence = before.sequence + 1,
         spans = before.spans + %(spans)s,
         tasks = before.tasks + %(tasks)s,
@@ -66,9 +65,8 @@ def statement(batch: ValidatedBatch) -> tuple[str, dict[str, Any]]:
         "first": float(min(time.min() for time in times)) if times else None,
         "last": float(max(time.max() for time in times)) if times else None,
         "committed": batch.committed,
-        "settling": timedelta(seconds=SETTLING),
         "spans": batch.count("span"),
-        "tasks": int(np.count_nonzero(spans.numbers("action") == Action.COMPUTE)) if spans else 0,
+        "tasks": int(np.count_nonzero(spans.numbers("action") == int(Action.COMPUTE))) if spans else 0,
         "counted": _counted(batch),
         "errors": batch.errors,
     }
