@@ -1,9 +1,13 @@
 """How fast the writer stores real records: against a bare binary COPY of the same rows, and against Dask.
 
-Scraped: the spans of a LocalCluster's event stream and the samples of its /metrics, from single records to
-the commit. Agents': the records of a run with the agent, from the blocks to the commit, each kind against a
-COPY of its rows, and all of them together. The peer is psycopg's own `write_row` into the same tables: ids,
-times and JSON are ready made, in as many transactions. States the CPU time of the web process per span, too.
+Scraped: the spans of a LocalCluster's event stream and the samples of its /metrics, as they come to the
+collector's queue (spans as records, samples as series, time and value), to the commit. Agents': the records
+of a run with the agent, from the bytes of their blocks to the commit, each kind alone against a COPY of its
+rows, and all of them together.
+
+The peer is psycopg's own `write_row` into the same tables and indexes, of the same batches, each in a
+transaction of its own. Its ids, times and JSON are ready made, outside of the measured time. The writer makes
+them within it, and updates the cluster's extent. States the CPU time of the web process per span, too.
 
 Prints one JSON line; exit code 1 if a ratio is missed. DATABASE_URL names the server, else the embedded one
 is started. The rows go into a database of their own that is dropped in the end.
@@ -177,7 +181,10 @@ def compare_scraped(
             for records in batches:
                 builder = BatchBuilder(WRITTEN)
                 for record in records:
-                    builder.add(record)
+                    if isinstance(record, Sample):  # which the collector's queue gets in parts
+                        builder.samples.add(record.series, record.time, record.value)
+                    else:
+                        builder.add(record)
                 writer.write(builder.batch)
 
         # the workers are seen first and the names interned, as they are but for a cluster's first seconds
@@ -191,48 +198,57 @@ def compare_scraped(
 
 
 class AgentsBatches:
-    """An agent's batches, which can be stored again and again: each time under new numbers."""
+    """An agent's batches, which can be stored again and again: each time under new numbers.
 
-    def __init__(self, bodies: Sequence[bytes]) -> None:
-        self.bodies = [gzip.decompress(body) for body in bodies]
+    They have the blocks of some kinds only, so that those of others are not decoded.
+    """
+
+    def __init__(self, bodies: Sequence[bytes], kinds: Collection[str] = KINDS) -> None:
+        decoded = [decode_batch(gzip.decompress(body)) for body in bodies]
+        some = [(head, {kind: block for kind, block in of.items() if kind in kinds}) for head, of in decoded]
+        self.bodies = [encoded(head, blocks) for head, blocks in some if blocks]
         self.numbers = count(1)
         self.agent = uuid4().hex
 
-    def decoded(self, kinds: Collection[str]) -> Iterator[tuple[Head, dict[str, Block]]]:
-        for body in self.bodies:
-            head, blocks = decode_batch(body)
-            found = {kind: block for kind, block in blocks.items() if kind in kinds}
-            if found:
-                yield replace(head, agent=self.agent, sequence=next(self.numbers), is_last=False), found
+    def decoded(self) -> Iterator[tuple[Head, dict[str, Block]]]:
+        for head, blocks in map(decode_batch, self.bodies):
+            yield replace(head, agent=self.agent, sequence=next(self.numbers), is_last=False), blocks
 
-    def write(self, writer: Writer, kinds: Collection[str]) -> None:
-        for head, blocks in self.decoded(kinds):
+    def write(self, writer: Writer) -> None:
+        for head, blocks in self.decoded():
             writer.write(batch_of(WRITTEN, head, blocks)[0])
 
     def sizes(self, kind: str) -> list[int]:
-        return [block.rows for _, blocks in self.decoded([kind]) for block in blocks.values()]
+        return [blocks[kind].rows for _, blocks in self.decoded() if kind in blocks]
+
+
+def encoded(head: Head, blocks: dict[str, Block]) -> bytes:
+    """The body of a batch."""
+    return encode_head(head) + b"".join(
+        encode(block.kind, block.rows, list(block.columns.values())) for block in blocks.values()
+    )
 
 
 def compare_agents(bodies: Sequence[bytes], kinds: Sequence[str]) -> dict[str, Any]:
-    """Records of an agent: from the blocks to the commit."""
+    """Records of an agent: from the bytes of their blocks to the commit."""
     delete_cluster(WRITTEN)
-    batches = AgentsBatches(bodies)
+    batches = AgentsBatches(bodies, kinds)
     with Writer() as writer, connect() as connection:
-        batches.write(writer, ["worker"])
-        batches.write(writer, kinds)
+        AgentsBatches(bodies, ["worker"]).write(writer)
+        batches.write(writer)
         bare = [BareCopy(connection, kind, WRITTEN, BARE, batches.sizes(kind)) for kind in kinds]
         rows = sum(map(len, chain.from_iterable(copy.batches for copy in bare)))
         if len(kinds) == 1:
-            found = pairwise(lambda: batches.write(writer, kinds), bare[0].copy, rows, ROUNDS_OF_AGENT)
+            found = pairwise(lambda: batches.write(writer), bare[0].copy, rows, ROUNDS_OF_AGENT)
         else:
             # in as many transactions: a batch of all kinds in each
             waiting = [list(copy.batches) for copy in bare]
             of_batches = [
                 [(copy, left.pop(0)) for copy, left in zip(bare, waiting, strict=True) if copy.kind in blocks]
-                for _, blocks in batches.decoded(kinds)
+                for _, blocks in batches.decoded()
             ]
             found = pairwise(
-                lambda: batches.write(writer, kinds), lambda: copy_together(connection, of_batches), rows
+                lambda: batches.write(writer), lambda: copy_together(connection, of_batches), rows
             )
     delete_cluster(WRITTEN)
     for kind in kinds:
@@ -261,10 +277,7 @@ def processor_per_span(bodies: Sequence[bytes]) -> dict[str, float]:
         for body in batches.bodies:
             head, blocks = decode_batch(body)
             of_round = replace(head, agent=batches.agent, sequence=next(batches.numbers), is_last=False)
-            data = encode_head(of_round) + b"".join(
-                encode(block.kind, block.rows, list(block.columns.values())) for block in blocks.values()
-            )
-            compressed = gzip.compress(data, 1)
+            compressed = gzip.compress(encoded(of_round, blocks), 1)
             start = time.process_time()
             answer = client.post(
                 "/api/v1/ingest",
@@ -368,7 +381,7 @@ def measure() -> tuple[list[Result], dict[str, Any]]:
 
 def kinds_of(bodies: Sequence[bytes]) -> list[str]:
     """The kinds of records with a table in an agent's batches."""
-    found = {kind for _, blocks in AgentsBatches(bodies).decoded(KINDS) for kind in blocks}
+    found = {kind for _, blocks in AgentsBatches(bodies).decoded() for kind in blocks}
     return sorted(kind for kind in found if KINDS[kind].has_table)
 
 

@@ -42,6 +42,10 @@ def test_every_service_that_stays_has_a_health_check_and_every_one_that_keeps_so
     assert {name for name, service in SERVICES.items() if service.get("volumes")} == KEEPS
 
 
+def test_a_full_disk_or_a_database_that_is_away_restarts_no_web_process() -> None:
+    assert SERVICES["web"]["healthcheck"]["test"][-1].endswith("/healthz")
+
+
 def test_web_and_worker_share_the_files_of_exports_and_imports() -> None:
     assert SERVICES["web"]["volumes"] == SERVICES["worker"]["volumes"]
     (volume,) = SERVICES["web"]["volumes"]

@@ -1,50 +1,33 @@
 // The events of the cluster in order of time, from the tiles of the layer "events", with gaps and notes.
 
-import { EVENT_KINDS } from "../contract.js";
+import { DROPPED_KINDS, DROP_REASONS, EVENT_KINDS } from "../contract.js";
 import { formatCount } from "../formatting.js";
 import { binWidth, tileWidth } from "./tiles/levels.js";
 
 /** @typedef {import("../types.js").Tile} Tile */
 
 /**
- * `detail` is JSON; only a note of a stretch has a `stop`; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws.
+ * `detail` is JSON; only a note of a stretch has a `stop`; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws; of the cluster, or of one `worker`.
  * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string,
  *   count: number, stop?: number|null}} ClusterEvent
- * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped"|"unobserved"|"slowed",
- *   concerns: "all"|"tasks"|"samples"|"other", label: string}} Gap
+ * @typedef {{start: number, stop: number|null, kind: "scheduler"|"stream"|"dropped"|"unobserved"|"slowed"|"unread",
+ *   concerns: "all"|"tasks"|"samples"|"other", label: string, worker: number|null}} Gap
  */
 
 /** @type {Record<string, {opens: string|null, closes: string|null}>} */
 const KINDS = EVENT_KINDS;
+/** @type {Record<string, string>} */
+const REASONS = DROP_REASONS;
+/** @type {Record<string, {records: string, concerns: string}>} */
+const MISSING = DROPPED_KINDS;
 const GAP_LABELS = { scheduler: "scheduler did not answer", stream: "no task stream" };
 const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" });
 const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
 const SLOWED = "scraping-slowed";
+const UNREAD = "worker-metrics-missing";
 const CLUSTER_ENDED = "cluster-ended";
 const LONGEST_NOTE = 200; // characters beside the mouse
-/** @type {Record<string, {records: string, concerns: Gap["concerns"]}>} by kind of record (wire/kinds/dropped.py) */
-const DROPPED_KINDS = {
-  span: { records: "spans", concerns: "tasks" },
-  transition: { records: "transitions", concerns: "tasks" },
-  sample: { records: "samples", concerns: "samples" },
-  "undrawn-sample": { records: "samples of metrics without a chart", concerns: "other" },
-  log: { records: "log lines", concerns: "other" },
-  error: { records: "errors", concerns: "tasks" },
-  event: { records: "events", concerns: "other" },
-  worker: { records: "changes of workers", concerns: "tasks" },
-};
-/** @type {Record<string, string>} */
-const DROPPED_REASONS = {
-  "spool-full": "the agent's spool was full",
-  refused: "the server refused them",
-  broken: "the agent had an error",
-  "database-unavailable": "the database was unavailable for too long",
-  "database-slow": "the database was too slow",
-  "collector-overloaded": "the collector had more work than it could do",
-  "database-refused": "the database refused them",
-};
-
 /** Fires "change" when there are others than before. */
 export class Events extends EventTarget {
   /** @type {ClusterEvent[]} */
@@ -109,26 +92,31 @@ export class Events extends EventTarget {
     return this.list.findLast((event) => event.time < time - 1e-6) ?? null;
   }
 
-  /** The times without samples, not only with fewer, and the ends of the cluster: it can have continued later. */
+  /**
+   * The times without samples, not only with fewer, and the ends of the cluster: it can have continued later.
+   * @returns {import("../charts/series/series_points.js").Gaps}
+   */
   get sampleGaps() {
-    const gaps = this.gapsBetween(-Infinity, Infinity, "samples")
-      .filter(({ kind }) => kind !== "slowed")
-      .map(({ start, stop }) => ({ start, stop }));
+    const gaps = this.gaps
+      .filter(({ kind, concerns }) => kind !== "slowed" && (concerns === "all" || concerns === "samples"))
+      .map(({ start, stop, worker }) => ({ start, stop, worker }));
     const ends = this.#recorded.filter((event) => event.kind === CLUSTER_ENDED);
-    return [...gaps, ...ends.map(({ time }) => ({ start: time, stop: time }))];
+    return [...gaps, ...ends.map(({ time }) => ({ start: time, stop: time, worker: null }))];
   }
 
   /**
    * @param {number} start
    * @param {number} stop
    * @param {"tasks"|"samples"} [what] those in it alone
+   * @param {number|null} [worker] also those of this worker
    * @returns {Gap[]} those that overlap [start, stop)
    */
-  gapsBetween(start, stop, what) {
+  gapsBetween(start, stop, what, worker = null) {
     return this.gaps.filter(
       (gap) =>
         gap.start < stop &&
         (gap.stop ?? Infinity) > start &&
+        (gap.worker === null || gap.worker === worker) &&
         (!what || gap.concerns === "all" || gap.concerns === what),
     );
   }
@@ -193,6 +181,7 @@ export function findGaps(events) {
     if (event.kind === DROPPED) gaps.push(droppedGap(event));
     if (event.kind === NOT_OBSERVED) gaps.push(unobservedGap(event));
     if (event.kind === SLOWED) gaps.push(slowedGap(event));
+    if (event.kind === UNREAD) gaps.push({ ...slowedGap(event), kind: "unread", worker: event.worker });
     const { opens, closes } = KINDS[event.kind] ?? { opens: null, closes: null };
     if ((opens === "scheduler" || opens === "stream") && !open.has(opens)) {
       /** @type {Gap} */
@@ -202,6 +191,7 @@ export function findGaps(events) {
         kind: opens,
         concerns: GAP_CONCERNS[opens],
         label: GAP_LABELS[opens],
+        worker: null,
       };
       open.set(opens, gap);
       gaps.push(gap);
@@ -220,14 +210,15 @@ export function findGaps(events) {
  */
 function droppedGap(event) {
   const { first, last, kind, count, reason } = parse(event.detail);
-  const { records, concerns } = DROPPED_KINDS[kind] ?? { records: `records (${kind})`, concerns: "other" };
+  const { records, concerns } = MISSING[kind] ?? { records: `records of kind ${kind}`, concerns: "other" };
   const number = formatCount(Number(count));
   return {
     start: Number(first) || event.time,
     stop: Number(last) || event.time,
     kind: "dropped",
-    concerns,
-    label: `${number} ${records} were dropped: ${DROPPED_REASONS[reason] ?? reason}`,
+    concerns: /** @type {Gap["concerns"]} */ (concerns),
+    label: `${number} ${records} were dropped: ${REASONS[reason] ?? reason}`,
+    worker: null,
   };
 }
 
@@ -243,6 +234,7 @@ function unobservedGap(event) {
     kind: "unobserved",
     concerns: "all",
     label: "not recorded: no collector was running",
+    worker: null,
   };
 }
 
@@ -258,6 +250,7 @@ function slowedGap(event) {
     kind: "slowed",
     concerns: "samples",
     label: String(message),
+    worker: null,
   };
 }
 

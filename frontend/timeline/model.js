@@ -28,7 +28,6 @@ export class Model extends EventTarget {
     this.version = 0;
     /** @type {Map<number, number>} */
     this.prefixOrder = new Map();
-    /** by name; the timelines of a comparison share them */
     this.colors = new PrefixColors();
     /** @type {Map<number, Series>} series whose layer isn't known before their first sample */
     this.unplaced = new Map();
@@ -129,6 +128,12 @@ export class Model extends EventTarget {
   /** @param {number} id of a prefix */
   color(id) {
     return this.colors.of(this.prefixes.get(id)?.name ?? "") ?? UNKNOWN_COLOR;
+  }
+
+  /** @param {PrefixColors} colors of several timelines, by name */
+  shareColors(colors) {
+    colors.add([...this.prefixes.values()]);
+    this.colors = colors;
   }
 
   /**

@@ -89,6 +89,7 @@ def constants() -> dict[str, tuple[Any, str]]:
     from observatory.runs.models import LONGEST_NAME, Note
     from observatory.store.ingest.extent_update import SETTLING
     from observatory.wire.blocks import MAXIMUM_ROWS
+    from observatory.wire.dropped_records import MISSING, DropReason
     from observatory.wire.event_kinds import EVENT_KINDS
     from observatory.wire.layers import ALL
     from observatory.wire.records import Action, Status
@@ -122,6 +123,17 @@ def constants() -> dict[str, tuple[Any, str]]:
                 for kind in EVENT_KINDS.values()
             },
             "Kinds of events by name, and the gaps in the recording that they open and close.",
+        ),
+        "DROP_REASONS": (
+            {str(reason): reason.text for reason in DropReason},
+            "Why records were dropped, by the reason of an event.",
+        ),
+        "DROPPED_KINDS": (
+            {
+                kind: {"records": missing.records, "concerns": missing.concerns.value}
+                for kind, missing in MISSING.items()
+            },
+            "Kinds of dropped records, and the charts in which they are a gap.",
         ),
         "LONGEST_RUN_NAME": (LONGEST_NAME, "Characters of a run's name."),
         "LONGEST_NOTE": (Note._meta.get_field("text").max_length, "Characters of a note."),

@@ -39,7 +39,9 @@ class Job(models.Model):
     file_name = models.CharField(max_length=255, help_text="File name shown to users.")
     size = models.BigIntegerField(default=0, help_text="Size of the file in bytes.")
     progress = models.FloatField(default=0.0, help_text="From 0 to 1.")
-    message = models.CharField(max_length=1000, blank=True, help_text="Why it failed.")
+    message = models.CharField(
+        max_length=1000, blank=True, help_text="Why it failed, or what an import left out."
+    )
     created = models.DateTimeField(auto_now_add=True)
     finished = models.DateTimeField(null=True)
 

@@ -93,9 +93,10 @@ def _export(job: Job) -> dict[str, Any]:
 def _import(job: Job) -> dict[str, Any]:
     """Creates the run; returns changed fields of the job. Raises Refused and Cancelled."""
     destination = Destination(job.project, job.user, job.name)
-    run = import_file(folder.path_of(job.pk), destination, progress_of(job))
+    reports: list[str] = []
+    run = import_file(folder.path_of(job.pk), destination, progress_of(job), reports.append)
     build_if_unlocked(run.cluster)
-    return {"run_id": run.pk}
+    return {"run_id": run.pk, "message": " ".join(reports)[:1000]}
 
 
 def _finish(job: Job, state: str, **fields: Any) -> None:

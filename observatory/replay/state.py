@@ -16,6 +16,7 @@ from observatory.store.queries import state as store
 from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.queries.state import LastSample
 from observatory.store.times import seconds_to_microseconds, to_microseconds
+from observatory.wire.metrics import computed_tasks
 
 TASK_COUNTS = "observatory_cluster_tasks"
 MEMORY = ("process", "managed", "unmanaged", "spilled")
@@ -138,7 +139,7 @@ def _row(
     erred = total = None
     if counts is not None:
         erred = counts.get("erred", 0)
-        done = max(done, store.finished(counts))
+        done = max(done, int(computed_tasks(counts)))
         total = max(counts.get("waiting", 0), done + erred)
     return {
         "prefix": prefix,

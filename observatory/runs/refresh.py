@@ -40,12 +40,13 @@ def refresh_figures(run: Run) -> None:
 
 
 def extend_to_last_tasks(run: Run) -> None:
-    """Moves the stop of a run from code after the end of its last tasks and their errors, and saves it.
+    """Moves the stop of a run after the end of its last tasks, their errors and log lines, and saves it.
 
     The client ends the run when it has the result. The times of spans are from the workers' clocks, and a
-    client can end a run before the scheduler has recorded an error.
+    client can end a run before the scheduler has recorded an error. A task's last line can be some
+    milliseconds later than its span.
     """
-    if run.origin != Run.Origin.CODE or run.stop is None:
+    if run.origin not in (Run.Origin.CODE, Run.Origin.FOUND) or run.stop is None:
         return
     following = run.cluster.runs.filter(start__gte=run.stop).aggregate(first=Min("start"))["first"]
     limit = min(run.stop + LATER, following) if following else run.stop + LATER

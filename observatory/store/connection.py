@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,8 @@ from django.conf import settings
 from psycopg_pool import ConnectionPool
 
 CONNECT_TIMEOUT = 10
+CONNECTION_STATES = ("08", "53300", "57P")
+"""beginnings of PostgreSQL's codes of lost and refused connections"""
 MAXIMUM_READERS = 8
 MAXIMUM_BUILDERS = 3
 """connections of a process that build tiles; further builds wait for one"""
@@ -45,19 +47,16 @@ def connect() -> psycopg.Connection:
     return connection
 
 
-@contextmanager
-def transaction_with(connection: psycopg.Connection, query: str, parameters: Any) -> Iterator[psycopg.Cursor]:
-    """A transaction, and the cursor of its first statement, which is sent together with BEGIN."""
-    try:
-        with connection.pipeline():
-            connection.execute("BEGIN")
-            cursor = connection.execute(query, parameters)
-        yield cursor
-    except BaseException:
-        with suppress(psycopg.Error):  # the connection may be what failed
-            connection.rollback()
-        raise
-    connection.commit()
+def is_unavailable(error: BaseException | None) -> bool:
+    """Whether an error of psycopg, or of Django caused by one, means that no connection could be had or kept.
+
+    Then the database is away, restarting, or all connections are busy: a later attempt can succeed.
+    """
+    while error is not None and not isinstance(error, psycopg.OperationalError):
+        error = error.__cause__
+    if error is None:
+        return False
+    return error.sqlstate is None or error.sqlstate.startswith(CONNECTION_STATES)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import LiteralString
 from dask.utils import key_split
 from distributed.utils import key_split_group
 
-from observatory.store.texts import clean_name
+from observatory.store.texts import are_printable, clean_name
 from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key
 
 CACHED_KEYS = 100_000
@@ -26,7 +26,7 @@ KEY_CONDITION: LiteralString = f"group_id = {GROUP_ID_OF_KEY} AND key_rest = %(r
 
 def clean_keys(keys: Sequence[str]) -> Sequence[str]:
     """Clean each key; with a fast path for keys that are all clean."""
-    if "".join(keys).isprintable() and max(map(len, keys), default=0) <= MAXIMUM_KEY_LENGTH:
+    if are_printable(keys) and max(map(len, keys), default=0) <= MAXIMUM_KEY_LENGTH:
         return keys
     return [clean_key(key) for key in keys]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from observatory.wire.records import clean_text
 
@@ -15,6 +17,15 @@ MAXIMUM_DEPTH = 8
 MAXIMUM_ITEMS = 1_000
 MAXIMUM_JSON_LENGTH = 100_000
 LARGEST_INTEGER = 2**63 - 1
+
+
+def are_printable(texts: Iterable[str]) -> bool:
+    """Whether all characters are printable: as str.isprintable, and much faster for ASCII."""
+    joined = "".join(texts)
+    if not joined.isascii():
+        return joined.isprintable()
+    codes = np.frombuffer(joined.encode(), np.uint8)
+    return not len(codes) or bool(codes.min() >= ord(" ") and codes.max() <= ord("~"))
 
 
 def clean_name(name: str) -> str:

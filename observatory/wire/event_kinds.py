@@ -15,6 +15,8 @@ class Gap(Enum):
     """the task stream"""
     RECORDS = "records"
     """what the event's detail names, from its `first` to its `last`"""
+    SAMPLES = "samples"
+    """samples alone, from the detail's `first` to its `last`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,19 @@ _KINDS = (
     EventKind(
         "scraping-slowed",
         "metrics were read less often (records waited for the database)",
-        Gap.RECORDS,
+        Gap.SAMPLES,
+        from_collector=True,
+    ),
+    EventKind(
+        "worker-metrics-missing",
+        "a worker's metrics could not be read (its `/metrics` did not answer)",
+        Gap.SAMPLES,
         from_collector=True,
     ),
 )
 
 EVENT_KINDS = {kind.name: kind for kind in _KINDS}
-BOUNDED_GAPS = tuple(kind.name for kind in _KINDS if kind.opens is Gap.RECORDS)
+BOUNDED_GAPS = tuple(kind.name for kind in _KINDS if kind.opens in (Gap.RECORDS, Gap.SAMPLES))
 """kinds of gaps whose detail has their bounds"""
 NEVER_BINNED = frozenset(kind.name for kind in _KINDS if kind.is_failure or kind.opens or kind.closes)
 """events that tiles show one by one, however many there are"""

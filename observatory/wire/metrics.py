@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from observatory.wire.records import MetricType
 
@@ -67,6 +68,8 @@ COST: Labels = {"cost_multiplier": ()}
 LEVEL: Labels = {"level": ()}
 SEMAPHORE: Labels = {"name": ()}
 
+TASKS_COMPUTED = "observatory_cluster_tasks_computed_total"
+
 # fmt: off
 _OBSERVATORY = (
     Metric("observatory_worker_memory_bytes", "bytes", "Memory of a worker: its process; within it the results that Dask manages and the unmanaged rest; results spilled to disk.", MEMORY, layer="memory"),
@@ -85,6 +88,7 @@ _OBSERVATORY = (
     Metric("observatory_worker_occupancy_seconds", "seconds", "How long the scheduler expects a worker to be busy with its assigned tasks.", source=Source.AGENT),
     Metric("observatory_cluster_tasks", "", "Tasks that the scheduler knows, by state.", STATES, layer="states"),
     Metric("observatory_cluster_tasks_finished_total", "", "Tasks that finished, with a result or an error.", NO_LABELS, COUNTER, source=Source.AGENT_OR_PROMETHEUS, is_scraped=True),
+    Metric(TASKS_COMPUTED, "", "Tasks that were computed, by the scheduler's own counts; without data that a client scattered.", NO_LABELS, COUNTER, source=Source.AGENT_OR_PROMETHEUS, is_scraped=True),
     Metric("observatory_cluster_task_seconds_total", "seconds", "Time that all tasks took together, by action.", {"action": ("compute", "transfer")}, COUNTER, source=Source.AGENT_OR_PROMETHEUS, is_scraped=True),
     Metric("observatory_cluster_workers", "", "Workers: all, those without tasks (idle), and those with more tasks than threads (saturated).", {"state": ("total", "idle", "saturated")}, layer="cluster"),
     Metric("observatory_cluster_threads", "", "Threads of all workers together.", layer="cluster"),
@@ -156,3 +160,11 @@ _DASK = (
 
 OBSERVATORY_METRICS = {metric.name: metric for metric in _OBSERVATORY}
 METRICS = OBSERVATORY_METRICS | {metric.name: metric for metric in _DASK}
+
+
+def computed_tasks(entered: Mapping[Any, float]) -> float:
+    """How many tasks of a prefix were computed, of how often its tasks entered each state.
+
+    Data that a client scattered is in memory, too, but has never waited.
+    """
+    return min(entered.get("memory", 0), entered.get("waiting", 0))

@@ -7,15 +7,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import psycopg
 import pytest
 from distributed import Client, LocalCluster
+from django.urls import reverse
 
 from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.cluster_dump_records import records_of
 from observatory.exchange.imports.destination import Destination
 from observatory.exchange.imports.import_file import import_file
 from observatory.exchange.imports.refusal import AlreadyHere
+from observatory.exchange.models import Job
 from observatory.runs.models import Run
 from tests.exchange.files import Store
 from tests.world import World
@@ -60,7 +63,10 @@ def nothing(done: float) -> None:
 def imported(
     request: pytest.FixtureRequest, saved: Path, connection: psycopg.Connection, world: World
 ) -> Run:
-    return import_file(saved / request.param, Destination(world.alpha), nothing)
+    reports: list[str] = []
+    run = import_file(saved / request.param, Destination(world.alpha), nothing, reports.append)
+    assert reports == []
+    return run
 
 
 def test_a_dump_becomes_a_cluster_that_ended_with_one_run(imported: Run) -> None:
@@ -202,3 +208,33 @@ def test_a_dump_is_known_by_what_is_in_it_and_not_by_its_name(
     plain = tmp_path / "picture.png"
     plain.write_bytes(gzip.decompress((saved / "dump.msgpack.gz").read_bytes()))
     assert import_file(plain, Destination(world.alpha), nothing).origin == "imported"
+
+
+def test_records_that_are_left_out_are_counted_in_the_imports_result(
+    tmp_path: Path, world: World, connection: psycopg.Connection
+) -> None:
+    tasks = {
+        f"task-{number}": {"state": "memory", "annotations": {"number": number, "lists": [[]] * 4_000}}
+        for number in range(30)
+    }
+    workers = {"tcp://a:1": {"nthreads": 2, "last_seen": 1.6e9 + 9}}
+    dump = {"scheduler": {"started": 1.6e9, "workers": workers, "tasks": tasks}, "workers": {}}
+    (tmp_path / "dump.msgpack").write_bytes(msgpack.packb(dump))
+    reports: list[str] = []
+    run = import_file(tmp_path / "dump.msgpack", Destination(world.alpha), nothing, reports.append)
+    assert connection.execute("SELECT count(*) FROM task").fetchone() == (24,)
+    [report] = reports
+    assert report == (
+        "6 records of the file were left out (6 tasks): they are not valid, or a column of their kind has "
+        "more than 100,000 JSON objects and lists."
+    )
+    job = Job.objects.create(
+        kind=Job.Kind.IMPORT,
+        state=Job.State.DONE,
+        user=world.people["editor"],
+        project=world.alpha,
+        run=run,
+        file_name="dump.msgpack",
+        message=report,
+    )
+    assert report in world.client("editor").get(reverse("job", args=[job.pk])).content.decode()

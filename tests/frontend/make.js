@@ -106,10 +106,10 @@ export function busy(level, index, rows) {
   return block("busy", named, { level, index });
 }
 
-/** @param {[time: number, kind: string, detail?: object][]} rows */
+/** @param {[time: number, kind: string, detail?: object, worker?: number][]} rows */
 export function events(rows) {
-  const named = rows.map(([time, kind, detail = {}]) => {
-    return { time, worker: -1, kind, message: "", detail: JSON.stringify(detail) };
+  const named = rows.map(([time, kind, detail = {}, worker = -1]) => {
+    return { time, worker, kind, message: "", detail: JSON.stringify(detail) };
   });
   return block("event", named);
 }

@@ -116,6 +116,11 @@ def test_the_page_names_the_slowed_prefix_first_and_what_differs(page: Page, pai
     assert machine.locator("td").all_inner_texts()[1:] == ["m5.xlarge", "m5.large"]
     page.wait_for_selector(".compare-plots[data-drawn='true']")
     assert page.locator("[data-stream] canvas").count() == 2
+    colors = page.locator("[data-color-of='clean'], .stream-legend button:text-is('clean') i").evaluate_all(
+        "swatches => swatches.map(swatch => getComputedStyle(swatch).backgroundColor)"
+    )
+    assert len(colors) >= 3
+    assert len(set(colors)) == 1, "a prefix has the same colour in both runs and in the tables"
     # what is zoomed into is the same of both
     page.locator("[data-stream='a'] canvas").dblclick(position={"x": 600, "y": 20})
     page.wait_for_selector(".compare-plots[data-drawn='true']")

@@ -68,6 +68,22 @@ def test_the_last_task_and_its_error_belong_to_it_though_the_client_ended_it_a_m
     assert (run.outcome, run.tasks, run.errors) == ("erred", 1, 1)
 
 
+@pytest.mark.parametrize(("delay", "end"), [(0.004, 6.005), (0.3, 6.001)])
+def test_a_line_that_a_task_logs_some_milliseconds_after_the_runs_end_belongs_to_it(
+    cluster: Cluster, writer: Writer, make: Any, now: float, id: UUID, delay: float, end: float
+) -> None:
+    lines = [
+        (now + 6.001 + delay, "worker", make.address, 30, "etl", "the last words", "", 1),
+        (now + 6.003, "scheduler", "", 30, "etl", "of nobody's task", "", 1),
+    ]
+    span = make.span(now + 1, stop=now + 6.001)
+    writer.write(Batch.of(cluster.pk, workers=[make.worker(now)], spans=[span], rows={"log": lines}))
+    tell(writer, cluster, answer(id, now, now + 6))
+    stop = cluster.runs.get(origin="code").stop
+    assert stop is not None
+    assert stop.timestamp() - now == pytest.approx(end, abs=1e-5)
+
+
 def test_it_ends_before_the_next_run_even_if_one_of_its_tasks_does_not(
     cluster: Cluster, writer: Writer, make: Any, now: float, id: UUID
 ) -> None:

@@ -46,6 +46,20 @@ def end(cluster: Cluster, time: float, reason: str = "the scheduler closed") -> 
     Cluster.objects.filter(pk=cluster.pk).update(ended=from_seconds(time), end_reason=reason)
 
 
+def test_a_line_that_the_last_task_logs_some_milliseconds_after_its_span_belongs_to_the_run(
+    cluster: Cluster, writer: Writer, work: Work, make: Any, now: float
+) -> None:
+    work(now, now + 5)
+    line = (now + 4.503, "worker", make.address, 30, "etl", "the last words", "", 1)
+    writer.write(Batch.of(cluster.pk, rows={"log": [line]}))
+    quiet(writer, cluster, now + 15)
+    find_runs()
+    [(start, stop)] = windows(cluster, now)
+    assert (start, stop) == (0, pytest.approx(4.503001, abs=1e-5))
+    find_runs()
+    assert windows(cluster, now) == [(start, stop)]
+
+
 def test_what_is_worked_on_is_a_run_that_goes_on_until_the_cluster_was_idle_for_long_enough(
     cluster: Cluster, writer: Writer, work: Work, now: float
 ) -> None:

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -56,17 +56,25 @@ def eventually(condition: Callable[[], object], what: str, seconds: float = 180.
 class Machine:
     """Where one Observatory runs, is killed and is started again."""
 
-    def __init__(self, data_dir: Path, program: Sequence[str] = MANAGE, folder: Path = ROOT) -> None:
-        """`program` is what runs its commands, in `folder`."""
+    def __init__(
+        self,
+        data_dir: Path,
+        program: Sequence[str] = MANAGE,
+        folder: Path = ROOT,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """`program` is what runs its commands, in `folder`, with further `variables` of the environment."""
         self.data_dir = data_dir
         self.program = program
         self.folder = folder
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.variables: dict[str, str] = {}
-        """further variables of its environment"""
+        self.variables = dict(variables or {})
+        self.use_port(free_port())
         self.output = data_dir.with_name(f"{data_dir.name}.printed")
         self.up: subprocess.Popen[str] | None = None
+
+    def use_port(self, port: int) -> None:
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
 
     def start(self, *options: str, command: str = "up") -> None:
         """Returns once `up` has printed its line."""
@@ -134,7 +142,7 @@ def recorded_clusters(machine: Machine) -> set[str]:
         "ids = Cluster.objects.values_list('scheduler_id', flat=True)\n"
         "print(*[id for id in ids if not id.startswith('unnamed')])"
     )
-    changes = {"OBSERVATORY_DATA_DIR": str(machine.data_dir)}
+    changes = {**machine.variables, "OBSERVATORY_DATA_DIR": str(machine.data_dir)}
     arguments = ("shell", "-v", "0", "-c", code)
     done = manage(*arguments, program=machine.program, folder=machine.folder, **changes)
     assert done.returncode == 0, done.stderr

@@ -41,6 +41,20 @@ def test_what_is_not_ready_is_named(client: Client, no_redis: None) -> None:
 
 
 @pytest.mark.django_db
+def test_a_change_of_readiness_is_logged_once(
+    client: Client, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.get("/readyz")
+    working = settings.REDIS_URL
+    caplog.clear()
+    for url in ("redis://127.0.0.1:1/0", working):
+        settings.REDIS_URL = url
+        for _ in range(3):
+            client.get("/readyz")
+    assert [record.message for record in caplog.records] == ["not ready: Redis does not answer", "ready"]
+
+
+@pytest.mark.django_db
 def test_metrics_are_for_who_has_the_token(client: Client, settings: Any) -> None:
     settings.METRICS_TOKEN = "sesame"
     assert client.get("/metrics").status_code == 403

@@ -3,26 +3,69 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import shutil
 import signal
+import socket
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
+from observatory.runtime.embedded.account import service_account
 from tests.first_start import static_root
-from tests.runtime.machine import METRICS, Machine, alive, eventually, manage, recorded_clusters
+from tests.runtime.machine import (
+    METRICS,
+    Machine,
+    alive,
+    eventually,
+    free_port,
+    manage,
+    recorded_clusters,
+)
+from tests.runtime.unprivileged import runnable_python
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """In a folder whose parents are closed to the services' account, as pytest makes them."""
-    machine = Machine(tmp_path_factory.mktemp("machine") / "data")
-    machine.variables["OBSERVATORY_STATIC_ROOT"] = static_root()
+def machine() -> Iterator[Machine]:
+    """Under root: with a Python and a folder for every user, after a version that ran as root."""
+    folder = Path(tempfile.mkdtemp(prefix="observatory-test-", dir="/tmp"))
+    folder.chmod(0o755)
+    python, variables = runnable_python(folder / "python")
+    machine = Machine(folder / "data", (python, "manage.py"), variables=variables)
+    for name in ("demo", "exchange", "logs"):
+        (machine.data_dir / name).mkdir(parents=True)
+    shutil.copytree(static_root(), machine.data_dir / "static")
+    for name in ("lock", "secret_key", "logs/web.log"):
+        (machine.data_dir / name).write_text("of an earlier version\n" * 3)
+        (machine.data_dir / name).chmod(0o600)
+    if os.geteuid() == 0:
+        machine.use_port(free_low_port())
     machine.start()
     yield machine
     if machine.is_up:
         machine.end(signal.SIGTERM)
+    shutil.rmtree(folder)
+
+
+def free_low_port() -> int:
+    """A port that only root may listen on; any free one where root may not either, as in some containers."""
+    for port in range(900, 1000):
+        with contextlib.suppress(OSError), socket.socket() as tried:
+            tried.bind(("127.0.0.1", port))
+            return port
+    return free_port()
+
+
+def assert_nothing_is_run_by_root(machine: Machine) -> None:
+    assert machine.up is not None
+    account = service_account()
+    for process in (psutil.Process(machine.up.pid), *machine.processes()):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            assert {*process.uids(), *process.gids()} == {account.uid, account.gid}, process.cmdline()
 
 
 def test_one_line_tells_the_link_that_signs_the_first_administrator_in(machine: Machine) -> None:
@@ -32,6 +75,13 @@ def test_one_line_tells_the_link_that_signs_the_first_administrator_in(machine: 
     status, body = machine.answer(found[1])
     assert status == 200
     assert "Sign in as admin" in body
+
+
+def test_the_programs_have_no_rights_of_root_and_own_the_data_folder(machine: Machine) -> None:
+    assert_nothing_is_run_by_root(machine)
+    owners = {path: path.lstat().st_uid for path in machine.data_dir.rglob("*")}
+    assert {path for path, owner in owners.items() if owner != service_account().uid} == set()
+    assert "of an earlier version" in (machine.data_dir / "logs/web.log").read_text()
 
 
 def test_it_is_alive_and_ready_without_signing_in(machine: Machine) -> None:
@@ -110,6 +160,7 @@ def test_killing_it_leaves_no_process_and_the_next_start_recovers(machine: Machi
     machine.start("--demo")
     eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded")
     eventually(lambda: len(dask_processes(machine)) >= 7, "scheduler, nannies and workers run")
+    assert_nothing_is_run_by_root(machine)
     processes, recorded = machine.processes(), recorded_clusters(machine)
     machine.end(signal.SIGKILL)
     eventually(lambda: alive(processes) == [], "all are gone")

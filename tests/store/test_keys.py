@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from observatory.store.keys import clean_keys, decode_key, encode_keys
-from observatory.store.texts import MAXIMUM_NAME_LENGTH, clean_json, clean_name
+from observatory.store.texts import MAXIMUM_NAME_LENGTH, are_printable, clean_json, clean_name
 from observatory.wire.records import clean_key
 
 hostile = st.text(st.characters(codec=None, categories=None), max_size=40) | st.sampled_from(
@@ -76,3 +76,8 @@ def test_a_detail_that_is_too_long_is_cut_and_marked() -> None:
     cut = json.loads(clean_json(detail))
     assert cut["message"] == "hello"
     assert cut["cut"] > 100_000
+
+
+@given(st.lists(hostile, max_size=3) | st.lists(st.text(st.characters(max_codepoint=0x80)), max_size=3))
+def test_texts_are_printable_if_python_says_so(texts: list[str]) -> None:
+    assert are_printable(texts) == all(map(str.isprintable, texts))

@@ -15,6 +15,8 @@ import pytest
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import decode_key
+from observatory.store.queries.extents import extents
+from observatory.wire.metrics import TASKS_COMPUTED
 from observatory.wire.records import Action, Event, MetricType, Series, Status, WorkerGone, clean_key
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -54,6 +56,17 @@ def test_every_span_comes_back_as_it_was_written(
     assert committed.extent.spans == len(spans)
     assert committed.extent.tasks == 1
     assert (committed.extent.first, committed.extent.last) == (now, now + 5 / 8 + 0.5)
+
+
+def test_tasks_whose_spans_are_missing_are_counted_by_the_scheduler(
+    writer: Writer, cluster: int, now: float, make: Any
+) -> None:
+    counted = [make.sample(now + at, value, TASKS_COMPUTED) for at, value in ((1, 5.0), (2, 7.0))]
+    assert writer.write(Batch.of(cluster, spans=[make.span(now)], samples=counted)).extent.tasks == 7
+    reset = make.sample(now + 3, 1.0, TASKS_COMPUTED)
+    spans = [make.span(now + number) for number in range(8)]
+    assert writer.write(Batch.of(cluster, spans=spans, samples=[reset])).extent.tasks == 9
+    assert extents([cluster])[cluster].tasks == 9
 
 
 @pytest.mark.parametrize("value", [0.0, -1.5, 1e300, math.inf, -math.inf, math.nan])

@@ -3,8 +3,6 @@
 
 import { rgb, theme } from "./theme.js";
 
-/** @typedef {import("../../timeline/model.js").Model} Model */
-
 const KEY = "dask-colors";
 let isExact = false;
 try {
@@ -29,9 +27,12 @@ export function chooseExactColors(exact) {
   window.dispatchEvent(new Event("colorchange"));
 }
 
-/** Gives the prefixes of a model the colours of the choice and the theme, now and whenever these change. @param {Model} model */
-export function followColorChoice(model) {
-  const update = () => model.setColors([rgb(theme().background), rgb(theme().plot)], isExact);
+/**
+ * Tells what prefixes' colours have to be, now and whenever the choice or the theme changes.
+ * @param {(backgrounds: import("../../timeline/colors/oklab.js").Rgb[], isExact: boolean) => void} setColors as Model.setColors
+ */
+export function followColorChoice(setColors) {
+  const update = () => setColors([rgb(theme().background), rgb(theme().plot)], isExact);
   for (const name of ["themechange", "colorchange"]) window.addEventListener(name, update);
   update();
 }

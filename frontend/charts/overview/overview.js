@@ -195,7 +195,8 @@ export class Overview {
     context.clip();
     context.beginPath();
     const reach = REACH * Math.max(process.interval, ...points.map(([, , step]) => step));
-    const breaks = breaksOf(points.map(([time]) => time), reach, this.#context.events.sampleGaps);
+    const gaps = this.#context.events.sampleGaps.filter(({ worker }) => worker === null);
+    const breaks = breaksOf(points.map(([time]) => time), reach, gaps);
     for (const [place, [time, value]] of points.entries()) {
       const [x, y] = [left + this.#x(time), HEIGHT - 1.5 - (value / top) * room];
       if (breaks.has(place - 1)) context.moveTo(x, y);

@@ -137,7 +137,7 @@ class SeriesChart {
     this.#surface.clear(left + view.width + RIGHT_GUTTER, HEIGHT);
     this.#empty.hidden = this.#lines.length > 0;
     const { events, timeline } = this.#context;
-    const gaps = events.gapsBetween(view.start, view.stop, "samples");
+    const gaps = events.gapsBetween(view.start, view.stop, "samples", this.#context.selection.worker);
     const unloaded = joined(names.flatMap((layer) => view.unloaded[layer] ?? []));
     const missing = unloadedWithin(unloaded, view.start, view.stop);
     this.#empty.textContent = missing ? missing.message : emptyText(this.#definition.empty, gaps);
@@ -215,7 +215,9 @@ class SeriesChart {
   }
 
   #stacked() {
-    return stack(this.#lines.map((line) => /** @type {Points} */ (this.#points.get(line.series.id))), this.#gaps);
+    const own = this.#lines.map(({ series }) => series.worker);
+    const gaps = this.#gaps.filter(({ worker }) => worker === null || own.every((each) => each === worker));
+    return stack(this.#lines.map((line) => /** @type {Points} */ (this.#points.get(line.series.id))), gaps);
   }
 
   #areas() {

@@ -8,14 +8,15 @@ import { isTogether } from "../../timeline/tiles/bands.js";
 /**
  * What a series did, in order of time; one point a bin (or a sample, where bins are finer).
  * `hasBand`: some bin has several values. `breaks`: places of the points that are not joined to the next one; the last point
- * is one of them. After those, a value holds for `reach` seconds.
- * @typedef {{time: number[], mean: number[], min: number[], max: number[], reach: number, breaks: Set<number>,
+ * is one of them. After those, a value holds for `reach` seconds. After `due` seconds the next one was due.
+ * @typedef {{time: number[], mean: number[], min: number[], max: number[], reach: number, due: number, breaks: Set<number>,
  *   hasBand: boolean}} Points
- * Times of which no samples were recorded.
- * @typedef {{start: number, stop: number|null}[]} Gaps
+ * Times of which no samples were recorded: of the cluster, or of one worker, of which others can have been.
+ * @typedef {{start: number, stop: number|null, worker: number|null}[]} Gaps
  */
 
 const REACH_INTERVALS = 3.5;
+const DUE_INTERVALS = 2;
 
 /**
  * @param {Tile[]} tiles; of each layer in order of time, not overlapping
@@ -37,6 +38,7 @@ export function pointsOf(tiles, wanted, gaps) {
         if (!known || time[row] < tile.start || time[row] >= tile.stop) continue;
         const points = found.get(known.id) ?? add(found, known);
         points.reach = Math.max(points.reach, known.interval + 1.5 * tile.binWidth);
+        points.due = Math.max(points.due, known.interval + 1.5 * tile.binWidth);
         points.time.push(time[row]);
         points.mean.push(mean[row]);
         points.min.push(min[row]);
@@ -45,7 +47,11 @@ export function pointsOf(tiles, wanted, gaps) {
       }
     }
   }
-  for (const points of found.values()) points.breaks = breaksOf(points.time, points.reach, gaps);
+  for (const [id, points] of found) {
+    const worker = wanted.get(id)?.worker ?? null;
+    const own = gaps.filter((gap) => gap.worker === null || gap.worker === worker);
+    points.breaks = breaksOf(points.time, points.reach, own, points.due);
+  }
   return found;
 }
 
@@ -54,15 +60,19 @@ export function pointsOf(tiles, wanted, gaps) {
  * @param {number[]} time
  * @param {number} reach seconds; points this close are joined, because samples continued in the gap
  * @param {Gaps} gaps
+ * @param {number} [due] seconds; the same in a gap of one worker, whose bounds are those of its own answers
  * @returns {Set<number>} places of the last points before gaps, and of the last point
  */
-export function breaksOf(time, reach, gaps) {
+export function breaksOf(time, reach, gaps, due = reach) {
   /** @type {Set<number>} */
   const breaks = new Set();
   for (let place = 0; place < time.length; place++) {
     const [from, to] = [time[place], time[place + 1] ?? Infinity];
-    if (to - from <= reach) continue;
-    if (to === Infinity || gaps.some(({ start, stop }) => start <= to && (stop ?? Infinity) >= from)) breaks.add(place);
+    const isBreak = gaps.some(
+      ({ start, stop, worker }) =>
+        to - from > (worker === null ? reach : due) && start <= to && (stop ?? Infinity) >= from,
+    );
+    if (to === Infinity || isBreak) breaks.add(place);
   }
   return breaks;
 }
@@ -93,7 +103,8 @@ export function runsOf(time, breaks) {
 function add(found, series) {
   /** @type {Points} */
   const points = {
-    time: [], mean: [], min: [], max: [], reach: REACH_INTERVALS * series.interval, breaks: new Set(), hasBand: false,
+    time: [], mean: [], min: [], max: [], reach: REACH_INTERVALS * series.interval, due: DUE_INTERVALS * series.interval,
+    breaks: new Set(), hasBand: false,
   };
   found.set(series.id, points);
   return points;
@@ -144,7 +155,8 @@ function holds({ time: times, breaks, reach }, place, time) {
  */
 export function stack(layers, gaps) {
   const time = [...new Set(layers.flatMap((points) => points.time))].sort((one, other) => one - other);
-  const breaks = breaksOf(time, Math.min(...layers.map((points) => points.reach)), gaps);
+  const [reach, due] = [layers.map((points) => points.reach), layers.map((points) => points.due)];
+  const breaks = breaksOf(time, Math.min(...reach), gaps, Math.min(...due));
   const sums = new Array(time.length).fill(0);
   const tops = layers.map((points) => {
     let place = 0;

@@ -2,7 +2,9 @@
 //
 // For browser tests: <html data-ready="1"> once the comparison is shown.
 
+import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { element } from "../../element.js";
+import { PrefixColors } from "../../timeline/colors/prefix_colors.js";
 import { differences, figures, prefixes } from "./tables.js";
 import { Streams } from "./streams.js";
 import { finding, statement } from "./text.js";
@@ -47,7 +49,27 @@ function show(place, found) {
     section("Prefixes", "prefixes", prefixes(found), statement(found)),
     section(`Over time${newest}`, "streams", streams),
   );
-  new Streams(streams, found);
+  new Streams(streams, found, colorsOf(place, found));
+}
+
+/**
+ * The colours that a prefix has everywhere on the page, in both runs.
+ * @param {HTMLElement} place
+ * @param {Comparison} found
+ */
+function colorsOf(place, { prefixes }) {
+  const colors = new PrefixColors();
+  const seconds = (/** @type {Prefix} */ { a, b }) => (a?.seconds ?? 0) + (b?.seconds ?? 0);
+  colors.add(prefixes.map((prefix, id) => ({ id, name: prefix.name, color: prefix.color, seconds: seconds(prefix) })));
+  followColorChoice((backgrounds, isExact) => {
+    colors.setBackgrounds(backgrounds);
+    colors.isExact = isExact;
+    for (const swatch of place.querySelectorAll("[data-color-of]")) {
+      const { style, dataset } = /** @type {HTMLElement} */ (swatch);
+      style.backgroundColor = colors.of(dataset.colorOf ?? "") ?? "";
+    }
+  });
+  return colors;
 }
 
 /**

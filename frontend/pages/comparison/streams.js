@@ -14,6 +14,7 @@ import { Timeline } from "../../timeline/timeline.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 
 /** @typedef {import("./compare.js").Comparison} Comparison */
+/** @typedef {import("../../timeline/colors/prefix_colors.js").PrefixColors} PrefixColors */
 /** @typedef {import("./compare.js").Run} Run */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").ChartInstance} ChartInstance */
@@ -32,8 +33,9 @@ export class Streams {
   /**
    * @param {HTMLElement} place
    * @param {Comparison} found
+   * @param {PrefixColors} colors of both runs
    */
-  constructor(place, { a, b, memory }) {
+  constructor(place, { a, b, memory }, colors) {
     const longest = Math.max(a.seconds, b[0].seconds);
     const bounds = { now: 0, first: 0, started: 0, last: longest, ended: longest };
     this.#timeline = new Timeline(/** @type {ClusterInfo} */ (bounds));
@@ -44,7 +46,8 @@ export class Streams {
     place.append(hint, this.#plots);
     const panels = [this.#panel(""), this.#panel("a", a), this.#panel("b", b[0]), this.#panel("Memory of all workers")];
     this.#axis = new ElapsedAxis(panels[0]);
-    this.#streams = [new Stream(panels[1], a, () => this.#mark()), new Stream(panels[2], b[0], () => this.#mark())];
+    const draw = () => this.#mark();
+    this.#streams = [new Stream(panels[1], a, colors, draw), new Stream(panels[2], b[0], colors, draw)];
     this.#memory = new MemoryLines(panels[3], memory);
     if (!memory.lines.flat().some((value) => value !== null)) {
       panels[3].replaceChildren(element("p", "muted chart-none", "No memory was recorded in either run."));
@@ -117,6 +120,7 @@ function letterOf(side) {
 /** The task stream of one run. */
 class Stream {
   #run;
+  #colors;
   #onChange;
   /** @type {{context: Context, chart: ChartInstance}|null} */
   #loaded = null;
@@ -124,10 +128,12 @@ class Stream {
   /**
    * @param {HTMLElement} place
    * @param {Run} run
+   * @param {PrefixColors} colors
    * @param {() => void} onChange called when there is more to draw
    */
-  constructor(place, run, onChange) {
+  constructor(place, run, colors, onChange) {
     this.#run = run;
+    this.#colors = colors;
     this.#onChange = onChange;
     void this.#load(place);
   }
@@ -141,7 +147,8 @@ class Stream {
     try {
       const context = await loadContext(serverSource(`/api/v1/runs/${this.#run.id}/timeline`));
       const { tiles, selection, laneOptions, model } = context;
-      followColorChoice(model);
+      model.shareColors(this.#colors);
+      followColorChoice((backgrounds, isExact) => model.setColors(backgrounds, isExact));
       for (const each of [tiles, selection, laneOptions, model]) each.addEventListener("change", this.#onChange);
       this.#loaded = { context, chart: taskStream.create(place, context) };
       this.#onChange();

@@ -84,7 +84,7 @@ const VERDICTS = { "only in a": "only in A", "only in b": "only in B", "": "no s
 function prefixRow(prefix, test) {
   const { a, b, verdict, ratio, p } = prefix;
   const swatch = element("i", "swatch");
-  swatch.style.backgroundColor = prefix.color;
+  swatch.dataset.colorOf = prefix.name;
   const isNamed = verdict === "slower" || verdict === "faster";
   const words = isNamed ? `${verdict}: ${formatRatio(ratio)}` : (VERDICTS[verdict] ?? verdict);
   const verdictWords = element("small", isNamed ? `verdict ${verdict}` : "", words);

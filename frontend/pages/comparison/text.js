@@ -47,7 +47,7 @@ function duration({ a, figures }) {
 function list(named) {
   const items = named.slice(0, MOST_NAMED).map((prefix) => {
     const swatch = element("i", "swatch");
-    swatch.style.backgroundColor = prefix.color;
+    swatch.dataset.colorOf = prefix.name;
     const more = `${formatDifference(prefix.cost, "seconds")} of computing in all`;
     const item = element("li", "", swatch, element("strong", "", prefix.name));
     item.append(` is ${shift(/** @type {number} */ (prefix.ratio))}`, element("span", "muted", ` (${more})`));

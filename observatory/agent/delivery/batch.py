@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from observatory.wire.batches import encode_head, encode_rows
+from observatory.wire.dropped_records import DropReason
 from observatory.wire.head import AgentStatus, Head
 from observatory.wire.kind import MAXIMUM_LONG_LENGTH, Importance, Kind
 from observatory.wire.kinds import KINDS
@@ -25,7 +26,7 @@ LARGEST = 2 * 2**20
 HEAD_SIZE = 1024
 """Approximate bytes of memory that a batch takes beside its parts."""
 MOST = 2**32 - 1
-BROKEN = "broken"
+BROKEN = DropReason.BROKEN.value
 NO_STATUS = AgentStatus()
 
 

@@ -27,6 +27,7 @@ from observatory.agent.delivery.batch import (
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.ingest_client import IngestClient, Outcome
 from observatory.agent.delivery.spool import Spool, abandoned_spools, owner_of
+from observatory.wire.dropped_records import DropReason
 from observatory.wire.head import AgentStatus, Head
 from observatory.wire.kind import Importance
 from observatory.wire.kinds import KINDS
@@ -34,7 +35,7 @@ from observatory.wire.kinds import KINDS
 log = logging.getLogger("distributed.observatory")
 
 Row = tuple[Any, ...]
-BUFFER_FULL, REFUSED = "buffer-full", "refused"
+BUFFER_FULL, REFUSED = DropReason.BUFFER_FULL.value, DropReason.REFUSED.value
 SHORTEST_RETRY, LONGEST_RETRY = 0.5, 30.0
 FORBIDDEN_RETRY = 30.0
 """Seconds between two attempts to send a batch."""

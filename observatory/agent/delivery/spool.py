@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from observatory.agent.delivery.batch import Batch, BatchPart
 from observatory.agent.delivery.drop_policy import DropPolicy
+from observatory.wire.dropped_records import DropReason
 from observatory.wire.head import Head
 from observatory.wire.kind import Importance
 
@@ -32,7 +33,7 @@ log = logging.getLogger("distributed.observatory")
 
 LOCK, OWNER = "lock", "owner.json"
 HEAD = "head"
-FULL, DAMAGED = "spool-full", "damaged"
+FULL, DAMAGED = DropReason.SPOOL_FULL.value, DropReason.DAMAGED.value
 
 
 class Spool:

@@ -44,8 +44,9 @@ class Errors:
         self._append = buffer.appender("error")
         self._workers: dict[Any, list[str]] = {}
         """Addresses that a task failed or died on so far, in order."""
-        self._causes: dict[tuple[str, str], str] = {}
-        """What led to the exceptions of the tasks (key, worker) whose failure is about to arrive."""
+        self._causes: dict[tuple[str, str], tuple[str, str]] = {}
+        """What led to the exceptions of the tasks (key, worker) whose failure is about to arrive, and the
+        members of those that are groups."""
         self._erring: Any = None
         """While the scheduler handles a failed attempt: a list with the key of its task."""
         self._dependents = 0
@@ -70,13 +71,14 @@ class Errors:
                 self._attempted(key, before, message)
 
     def caused(self, message: Mapping[str, Any]) -> None:
-        """A worker described what led to a task's exception (agent/worker/causes.py)."""
+        """A worker described more of a task's exception than its traceback (agent/worker/causes.py)."""
         with contextlib.suppress(AttributeError):  # not in older versions of Dask
             self.scheduler._broker.truncate(TOPIC)
         if len(self._causes) >= MOST_CAUSES:
             del self._causes[next(iter(self._causes))]
-        key, worker, causes = (_text(message.get(name)) for name in ("key", "worker", "causes"))
-        self._causes[key, worker] = causes
+        names = ("key", "worker", "causes", "members")
+        key, worker, causes, members = (_text(message.get(name)) for name in names)
+        self._causes[key, worker] = (causes, members)
 
     def _attempt(self, key: Any) -> tuple[Any, str, int] | None:
         state = self.scheduler.tasks.get(key)
@@ -97,8 +99,10 @@ class Errors:
         kind, text = split(text)
         outcome = "erred" if erred else "retried"
         trace = _text(message.get("traceback_text"))
-        if causes := self._causes.pop((str(key), worker), ""):
-            trace = _text(f"{causes}Traceback (most recent call last):\n{trace}")
+        causes, members = self._causes.pop((str(key), worker), ("", ""))
+        if causes:
+            trace = f"{causes}Traceback (most recent call last):\n{trace}"
+        trace = _text(trace + members)
         dependents = max(0, self._dependents - 1) if erred else 0
         left = max(0, task.retries)
         self._append((now, key, worker, outcome, kind, text, trace, left, json.dumps(workers), dependents))

@@ -17,6 +17,7 @@ from tornado.ioloop import PeriodicCallback
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.scheduler.shuffles import Shuffles
 from observatory.agent.worker.profiles import Profiles
+from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
 from observatory.wire.records import TASK_STATES, MetricType
 
 GAUGE, COUNTER = int(MetricType.GAUGE), int(MetricType.COUNTER)
@@ -24,6 +25,11 @@ SLOW = 5
 """Ticks between two samples of values that change slowly."""
 MAXIMUM_SPANS = 100
 """Newest Dask spans whose metrics are sampled."""
+RARE = 10
+"""Ticks between two samples of how often tasks entered each state, by prefix."""
+MAXIMUM_PREFIXES = 200
+"""Newest prefixes of which that is sampled."""
+ENTERED = ("waiting", "memory", "erred")
 MEMORY = ("process", "managed", "unmanaged", "spilled")
 STATES = tuple(state for state in TASK_STATES if state != "forgotten")
 
@@ -66,6 +72,7 @@ class Sampler:
 
     def stop(self) -> None:
         self._callback.stop()
+        self._ticks = -1  # the last samples are of everything
         self._tick()
 
     def result_stored(self, key: Any) -> None:
@@ -102,6 +109,8 @@ class Sampler:
                 self._profile(row)
             if self._ticks % SLOW == 0:
                 self._sample_slow(now)
+            if self._ticks % RARE == 0:
+                self._sample_prefixes(now)
         except Exception:  # never disturb the scheduler
             self.failures += 1
 
@@ -188,10 +197,20 @@ class Sampler:
         prefixes = list(self.scheduler.task_prefixes.values())
         finished = sum(prefix.state_counts[state] for prefix in prefixes for state in ("memory", "erred"))
         self._add(now, "observatory_cluster_tasks_finished_total", finished, type=COUNTER)
+        computed = sum(computed_tasks(prefix.state_counts) for prefix in prefixes)
+        self._add(now, TASKS_COMPUTED, computed, type=COUNTER)
         for action in ("compute", "transfer"):
             seconds = sum(prefix.all_durations[action] for prefix in prefixes)
             labels = {"action": action}
             self._add(now, "observatory_cluster_task_seconds_total", seconds, labels, type=COUNTER)
+
+    def _sample_prefixes(self, now: float) -> None:
+        """How often tasks entered each state, as in the scheduler's /metrics: it includes dropped records."""
+        for prefix in list(self.scheduler.task_prefixes.values())[-MAXIMUM_PREFIXES:]:
+            for state, count in prefix.state_counts.items():
+                if state in ENTERED:
+                    labels = {"task_prefix_name": prefix.name, "state": state}
+                    self._add(now, "dask_scheduler_prefix_state_totals_total", count, labels, type=COUNTER)
 
     def _sample_cluster_memory(self, now: float) -> None:
         for type in MEMORY:

@@ -11,11 +11,11 @@ from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
 from observatory.wire.clocks import HEARTBEAT_LATENCY, TOLERANCE, UNCORRECTED_ACTIONS
+from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.event_kinds import RECORDS_DROPPED
 from observatory.wire.records import Action
 
 ACTIONS = {action.label: int(action) for action in Action}
-WRONG_CLOCK = "their times are outside of their worker's life, so a clock of the cluster is wrong"
 
 
 class Spans:
@@ -69,14 +69,7 @@ class Spans:
             return
         outside, self._outside = self._outside, []
         count = len(outside)
-        detail = {
-            "message": f"{count:,} records of kind span are missing: {WRONG_CLOCK}",
-            "first": outside[0],
-            "last": outside[-1],
-            "kind": "span",
-            "count": count,
-            "reason": "wrong-clock",
-        }
+        detail = dropped_detail("span", count, DropReason.WRONG_CLOCK, outside[0], outside[-1])
         self._event((now, RECORDS_DROPPED, "", json.dumps(detail)))
 
     def _delay(self, worker: str) -> float:

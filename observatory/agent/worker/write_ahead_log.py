@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from observatory.wire.dropped_records import DropReason
 from observatory.wire.kinds import KINDS
 
 Records = dict[str, list[Any]]
@@ -118,7 +119,8 @@ class WriteAheadLog:
 
     def _report_dropped(self) -> None:
         for kind, (count, first, last) in self._dropped.items():
-            self._rows.setdefault("dropped", []).append([first, last, kind, count, "spool-full"])
+            row = [first, last, kind, count, DropReason.SPOOL_FULL.value]
+            self._rows.setdefault("dropped", []).append(row)
             self._count += 1
         self._dropped = {}
 

@@ -1,4 +1,7 @@
-"""The units of metrics, and values in them as people read them: "3.7 GiB", "93 %", "1.5 s"."""
+"""The units of metrics, and values in them as people read them: "3.71 GiB", "90.3 %", "1.5 s".
+
+Values have three significant digits, more than elsewhere: one just above its threshold has to differ from it.
+"""
 
 from __future__ import annotations
 

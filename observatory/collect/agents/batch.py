@@ -16,6 +16,7 @@ from observatory.store.ingest.reading_blocks import records_of_block
 from observatory.store.ingest.records import Array, Coded, Records, Values, records_of_rows
 from observatory.wire.batches import BatchError
 from observatory.wire.blocks import Block
+from observatory.wire.dropped_records import dropped_detail
 from observatory.wire.event_kinds import EVENT_KINDS, RECORDS_DROPPED
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
@@ -45,13 +46,6 @@ MAXIMUM_PARTITIONS = 400
 """days with records, summed over the kinds"""
 DAY = 86_400
 """seconds"""
-REASONS = {
-    "buffer-full": "they arrived faster than the agent could encode them",
-    "spool-full": "the agent's memory and disk space for records were full",
-    "damaged": "the agent's file of them was damaged",
-    "refused": "the server refused them",
-    "broken": "they could not be read",
-}
 
 
 def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Batch, int]:
@@ -160,15 +154,7 @@ def _drops(dropped: Records | None) -> Records:
     """An event for each."""
     rows = []
     for first, last, kind, count, reason in dropped.rows() if dropped is not None else ():
-        message = f"{count:,} records of kind {kind} are missing: {REASONS.get(reason, reason)}"
-        detail = {
-            "message": message,
-            "first": first,
-            "last": last,
-            "kind": kind,
-            "count": count,
-            "reason": reason,
-        }
+        detail = dropped_detail(kind, count, reason, first, last)
         rows.append((first, RECORDS_DROPPED, "", detail))
     return records_of_rows(KINDS["event"], rows)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.series_limit import SeriesLimit
-from observatory.collect.collector.writing.dropped import DropReason
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Period
 from observatory.collect.http.exposition import Page, Parser
@@ -20,6 +19,7 @@ from observatory.collect.scheduler.identity import Counts, Identity
 from observatory.collect.stream.stolen_stream import StolenStreamDetector
 from observatory.collect.workers.membership import Membership, Record
 from observatory.wire.clocks import TOLERANCE, UNCORRECTED_ACTIONS
+from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.event_kinds import RECORDS_DROPPED
 from observatory.wire.records import Event, Series, Span, WorkerGone, clean_text, is_time
 
@@ -86,6 +86,12 @@ class Observation:
         message = f"metrics were read up to {period.factor:.0f} times less often: {reason.text}"
         bounds = {"first": period.first, "last": period.last}
         self.event("scraping-slowed", period.first, message, **bounds, factor=period.factor, reason=reason)
+
+    def add_missing_metrics(self, worker: str, first: float, last: float) -> None:
+        """Records that a worker's /metrics was read at the two times and could not be read between them."""
+        message = f"the worker's metrics could not be read for {last - first:.0f} s"
+        detail = {"message": message, "first": first, "last": last}
+        self.outbox.add(Event(first, "worker-metrics-missing", worker, detail))
 
     def sample(self, series: Series, time: float, value: float) -> None:
         if self.series_limit.admits(series):
@@ -160,15 +166,8 @@ class Observation:
             return
         outside, self.outside = self.outside, []
         count = len(outside)
-        message = f"{count:,} records of kind span are missing: the clock of their worker is wrong"
-        detail = {
-            "message": message,
-            "first": outside[0],
-            "last": outside[-1],
-            "kind": "span",
-            "count": count,
-        }
-        self.outbox.add(Event(now, RECORDS_DROPPED, "", {**detail, "reason": "wrong-clock"}))
+        detail = dropped_detail("span", count, DropReason.WRONG_CLOCK, outside[0], outside[-1])
+        self.outbox.add(Event(now, RECORDS_DROPPED, "", detail))
 
     def parser(self, worker: str) -> Parser:
         """The parser of a worker's /metrics, "" for the scheduler. It caches the lines of the last pages."""

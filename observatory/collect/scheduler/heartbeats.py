@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from observatory.collect.scheduler.identity import Counts, Identity, WorkerIdentity
 from observatory.wire.clocks import HEARTBEAT_LATENCY
+from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
 from observatory.wire.records import MetricType, Series
 
 Emit = Callable[[Series, float, float], None]
@@ -170,6 +171,7 @@ class Heartbeats:
     def add_scheduler_metrics(self, samples: Iterable[tuple[Series, float]], now: float) -> None:
         """Adds the scheduler's /metrics: its load and the totals over all tasks."""
         sums: defaultdict[Name, float] = defaultdict(float)
+        entered: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for series, value in samples:
             load = self.counters.load(series.metric, now, value)
             if load is not None:
@@ -177,8 +179,13 @@ class Heartbeats:
             elif action := ACTION_OF_COUNTER.get(series.metric):
                 sums["observatory_cluster_task_seconds_total", "action", action] += value
             elif series.metric == "dask_scheduler_prefix_state_totals_total":
-                is_finished = dict(series.labels).get("state") in FINISHED
+                labels = dict(series.labels)
+                state = labels.get("state", "")
+                is_finished = state in FINISHED
                 sums["observatory_cluster_tasks_finished_total", "", ""] += value if is_finished else 0
+                entered[labels.get("task_prefix_name", "")][state] = value
+        if entered:
+            sums[TASKS_COMPUTED, "", ""] = sum(map(computed_tasks, entered.values()))
         for name, value in sums.items():
             self._emit("", name, now, value)
 

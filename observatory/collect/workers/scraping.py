@@ -101,6 +101,7 @@ class Scraper:
         await asyncio.sleep(random.uniform(0, min(1.0, self.target.metrics_interval)))
         failures = 0
         stored = -math.inf
+        received: float | None = None
         while True:
             started = time.monotonic()
             observation = self.current()
@@ -116,7 +117,11 @@ class Scraper:
                 if page is not None and self.current() is observation:
                     is_due = started - stored > 0.9 * self.target.metrics_interval
                     stored = started if is_due else stored
-                    observation.add_worker_metrics(address, page, self.clock.now(), is_due)
+                    now = self.clock.now()
+                    if failures and received is not None:
+                        observation.add_missing_metrics(address, received, now)
+                    observation.add_worker_metrics(address, page, now, is_due)
+                    received = now
                 failures = 0 if page is not None else failures + 1
             interval = self._interval(observation, address, failures)
             await asyncio.sleep(self._wait(failures, time.monotonic() - started, interval))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -19,15 +19,19 @@ from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.destination import Destination, make_run
 from observatory.exchange.imports.refusal import Refused
 from observatory.runs.models import Run
+from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.extent_update import SETTLING
+from observatory.store.ingest.reading_blocks import MAXIMUM_CONTAINERS
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.batches import BatchError, encode_rows
 from observatory.wire.blocks import decode
+from observatory.wire.dropped_records import MISSING
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import is_time
 
+Report = Callable[[str], object]
 AFTER = 1.0
 """seconds that a run lasts beyond its last record, so that it includes the last state"""
 
@@ -56,9 +60,17 @@ class AgentRows:
 
 
 def store(
-    rows: AgentRows, digest: str, run: RunFacts, cluster: ClusterFacts, destination: Destination
+    rows: AgentRows,
+    digest: str,
+    run: RunFacts,
+    cluster: ClusterFacts,
+    destination: Destination,
+    report: Report,
 ) -> Run:
-    """Makes the cluster and its run, and stores the rows. Raises Refused, and psycopg.Error."""
+    """Makes the cluster and its run, and stores the rows. Raises Refused, and psycopg.Error.
+
+    Calls `report` with a sentence if rows were left out.
+    """
     head = Head(
         agent=uuid.uuid4().hex,
         sequence=1,
@@ -78,8 +90,10 @@ def store(
     try:
         with transaction.atomic(), Writer() as writer:
             made = make_run(destination, digest, run, cluster, [])
-            batch, _ = batch_of(made.cluster_id, head, blocks)
-            writer.write(batch)
+            batch, refused = batch_of(made.cluster_id, head, blocks)
+            refused += writer.write(batch).refused
+        if refused:
+            report(_left_out(rows, batch, refused))
         return made
     except BatchError as error:
         raise Refused(f"{error}.") from None
@@ -87,6 +101,19 @@ def store(
         if made is not None:
             delete_cluster(made.cluster_id)
         raise
+
+
+def _left_out(rows: AgentRows, batch: Batch, count: int) -> str:
+    """Says how many rows were left out, of which kinds and why."""
+    stored = {kind: len(some) for kind, some in batch.records.items()}
+    stored |= {"worker": len(batch.workers), "gone": len(batch.gone), "run": len(batch.runs)}
+    left = {kind: len(some) - stored.get(kind, 0) for kind, some in rows.rows.items()}
+    named = ", ".join(f"{left[kind]:,} {MISSING[kind].records}" for kind in sorted(left) if left[kind] > 0)
+    return (
+        f"{count:,} records of the file were left out{f' ({named})' if named else ''}: "
+        "they are not valid, or a column of their kind has more than "
+        f"{MAXIMUM_CONTAINERS:,} JSON objects and lists."
+    )
 
 
 def as_text(value: Any) -> str:

@@ -18,6 +18,7 @@ from observatory.exchange.formats.base import Progress
 from observatory.exchange.imports import agent_rows, task_streams
 from observatory.exchange.imports import cluster_dump_records as dump_records
 from observatory.exchange.imports import cluster_dumps as dumps
+from observatory.exchange.imports.agent_rows import Report
 from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.destination import Destination, make_run, refuse_known
 from observatory.exchange.imports.refusal import Refused
@@ -47,9 +48,12 @@ KNOWN = (
 Read = Callable[[Path], "tuple[agent_rows.AgentRows, RunFacts, ClusterFacts]"]
 
 
-def import_file(path: Path, destination: Destination, progress: Progress) -> Run:
+def import_file(
+    path: Path, destination: Destination, progress: Progress, report: Report = lambda sentence: None
+) -> Run:
     """Imports a file and returns its run. After an error nothing of it is stored.
 
+    Calls `report` with a sentence if records of the file were left out.
     Raises Refused with the reason, AlreadyHere, Cancelled, and psycopg.Error.
     """
     size = path.stat().st_size
@@ -60,7 +64,7 @@ def import_file(path: Path, destination: Destination, progress: Progress) -> Run
     if head.startswith(ZIP):
         run = _import_bundle(path, destination, progress)
     else:
-        run = _import_told(path, _reader_of(head), destination, progress)
+        run = _import_told(path, _reader_of(head), destination, progress, report)
     try:
         refresh_figures(run)
     except (psycopg.Error, DatabaseError):  # sums of absurd numbers
@@ -110,14 +114,14 @@ def _import_bundle(path: Path, destination: Destination, progress: Progress) -> 
     return run
 
 
-def _import_told(path: Path, read: Read, destination: Destination, progress: Progress) -> Run:
+def _import_told(path: Path, read: Read, destination: Destination, progress: Progress, report: Report) -> Run:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     refuse_known(destination, digest)
     progress(0.1)
     records, run, cluster = read(path)
     progress(0.5)
-    return agent_rows.store(records, digest, run, cluster, destination)
+    return agent_rows.store(records, digest, run, cluster, destination, report)
 
 
 def _allowance(path: Path) -> Allowance:

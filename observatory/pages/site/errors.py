@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.log import log_response
+
+from observatory.store.connection import is_unavailable
+
+RETRY_AFTER = 5
+"""seconds"""
 
 
 def is_api(request: HttpRequest) -> bool:
@@ -35,10 +43,31 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    """The answer to an uncaught exception, which is the one that is being handled."""
+    if is_unavailable(error := sys.exc_info()[1]):
+        return _unavailable(request, str(error))
     if is_api(request):
         return JsonResponse({"detail": "Server error. The server's log has the details."}, status=500)
     # no context processors, since they query the database, which may be down
     return HttpResponse(render_to_string("pages/site/server_error.html"), status=500)
+
+
+def _unavailable(request: HttpRequest, reason: str) -> HttpResponse:
+    """The answer while no connection to the database can be had, logged in one line."""
+    if is_api(request):
+        detail = "The database is unavailable or overloaded. Try again in some seconds."
+        response: HttpResponse = JsonResponse({"detail": detail}, status=503)
+    else:
+        response = HttpResponse(render_to_string("pages/site/unavailable.html"), status=503)
+    response.headers["Retry-After"] = str(RETRY_AFTER)
+    message = ("the database is unavailable: %s: %s", request.path, " ".join(reason.split()))
+    log_response(*message, response=response, request=request, level="warning")
+    return response
+
+
+def do_not_log(response: HttpResponse) -> None:
+    """Keeps Django from logging a response with status 5xx as an error."""
+    response._has_been_logged = True  # type: ignore[attr-defined]  # django.utils.log reads it
 
 
 def _answer(request: HttpRequest, status: int, title: str, text: str) -> HttpResponse:

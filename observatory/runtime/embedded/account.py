@@ -1,4 +1,4 @@
-"""The account of the embedded services. PostgreSQL refuses to run as root."""
+"""The account of the programs: under root a user without privileges. PostgreSQL refuses to run as root."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import stat
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +19,10 @@ PRIVATE = 0o700
 HERE = "/proc/self/cwd"
 """the working directory, accessible even if the account may not enter a parent folder"""
 LOCK = "lock"
+SOFTWARE = "software"
+"""copies of programs for the account; they stay root's"""
+HOME = "home"
+"""the home folder of an account that has none"""
 OWN_ENTRIES = {
     "exchange",
     "secret_key",
@@ -27,7 +32,8 @@ OWN_ENTRIES = {
     "postgres",
     "postgres.unfinished",
     "valkey",
-    "software",
+    SOFTWARE,
+    HOME,
 }
 """entries that other commands, or a start that was killed early, leave in a folder without a lock"""
 
@@ -79,6 +85,19 @@ class DataFolder:
         folder.chmod(PRIVATE)
         self.account.own(folder)
         return folder
+
+    def give_to_account(self) -> None:
+        """Give the account what root owns in the folder: earlier versions ran their programs as root.
+
+        Follows no symbolic links. Leaves files with several hard links, which may be files outside.
+        """
+        for path, folders, files, opened in os.fwalk(self.path):
+            if path == os.fspath(self.path) and SOFTWARE in folders:
+                folders.remove(SOFTWARE)
+            for name in (*folders, *files):
+                found = os.stat(name, dir_fd=opened, follow_symlinks=False)
+                if found.st_uid == 0 and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1):
+                    os.chown(name, self.account.uid, self.account.gid, dir_fd=opened, follow_symlinks=False)
 
     def run_seen_from(self, folder: Path) -> str:
         """The sockets' folder as a path for a service whose working directory is `folder`."""

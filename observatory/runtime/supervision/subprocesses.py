@@ -12,7 +12,7 @@ from observatory.config.environment import CHECKOUT
 
 PR_SET_PDEATHSIG = 1
 
-_libc = ctypes.CDLL(None, use_errno=True)
+libc = ctypes.CDLL(None, use_errno=True)
 
 
 def python(module: str, *arguments: str) -> list[str]:
@@ -33,7 +33,7 @@ def die_with_parent() -> Callable[[], None]:
     parent = os.getpid()
 
     def prepare() -> None:
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # the parent ended in between
             os._exit(1)
 

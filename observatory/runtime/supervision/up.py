@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +11,16 @@ from pathlib import Path
 from django.conf import settings
 
 from observatory.config.static.version import is_collected
-from observatory.runtime.embedded.account import service_account
+from observatory.runtime.embedded.account import NAME, service_account
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.supervision import management, programs
 from observatory.runtime.supervision.logs import Logs
 from observatory.runtime.supervision.options import Options
+from observatory.runtime.supervision.privileges import give_up_root, obstacle
 from observatory.runtime.supervision.services import check_external, embedded_services
 from observatory.runtime.supervision.supervisor import Supervisor
+
+log = logging.getLogger(__name__)
 
 
 def up(options: Options, say: Callable[[str], object]) -> None:
@@ -27,11 +31,26 @@ def up(options: Options, say: Callable[[str], object]) -> None:
     try:
         folder.prepare()
         folder.lock()
+        if not folder.account.is_current:
+            _give_up_root(folder, options)
         _run(folder, options, say)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise folder.disk_full(str(error.strerror)) from None
+
+
+def _give_up_root(folder: DataFolder, options: Options) -> None:
+    """Become the account, or say why all but the database and Valkey stay root's."""
+    if reason := obstacle(folder):
+        log.warning(
+            "everything but PostgreSQL and Valkey runs as root, because the user %s cannot run it: %s. "
+            "Keep the data folder, Observatory and Python where that user can reach them, such as in /opt",
+            NAME,
+            reason,
+        )
+    else:
+        give_up_root(folder, options.port)
 
 
 def _run(folder: DataFolder, options: Options, say: Callable[[str], object]) -> None:

@@ -114,9 +114,16 @@ class BatchBuilder:
     @cached_property
     def batch(self) -> Batch:
         """The batch, the same each time: no record can be added any more."""
-        spans, refused = _spans(self.spans)
-        made = (spans, self.samples.records(), _events(self.events))
-        records = {some.kind.name: some for some in made if len(some)}
+        records: dict[str, Records] = {}
+        refused = 0
+        if self.spans:
+            spans, refused = _spans(self.spans)
+            if len(spans):
+                records["span"] = spans
+        if len(self.samples):
+            records["sample"] = self.samples.records()
+        if self.events:
+            records["event"] = _events(self.events)
         records |= {kind: records_of_rows(KINDS[kind], rows) for kind, rows in self.rows.items() if rows}
         return Batch(
             self.cluster,

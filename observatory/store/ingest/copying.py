@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from operator import add
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import psycopg
@@ -18,8 +20,8 @@ SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 TRAILER = b"\xff\xff"
 NULL = b"\xff\xff\xff\xff"
 JSONB_VERSION = b"\x01"
-PART = 1_000
-"""rows that are encoded while the server stores the ones before"""
+PART = 250
+"""rows that are encoded while the server stores the ones before: some 32 KiB of spans"""
 EPOCH_2000 = 946_684_800_000_000
 """microseconds from 1970 to 2000, the epoch of PostgreSQL"""
 
@@ -38,7 +40,17 @@ class Encoded:
         return map(self.values.__getitem__, self.codes[rows].tolist())
 
 
-Column: TypeAlias = "Fixed | Encoded"
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A text of its own for each row, which is made and encoded when the row is sent."""
+
+    of_rows: Callable[[slice], Iterable[str]]
+
+    def part(self, rows: slice) -> Iterator[bytes]:
+        return _with_lengths(list(map(str.encode, self.of_rows(rows))))
+
+
+Column: TypeAlias = "Fixed | Encoded | Texts"
 
 
 def timestamps(seconds: Array) -> Fixed:
@@ -65,48 +77,53 @@ def nullable(ids: Array) -> Column:
 
 
 def _encoded(values: Sequence[bytes], codes: Array) -> Encoded:
+    return Encoded(list(_with_lengths(values)), codes)
+
+
+def _with_lengths(values: Sequence[bytes]) -> Iterator[bytes]:
     lengths = np.fromiter(map(len, values), ">i4", len(values))
-    return Encoded(list(map(add, lengths.view("V4").tolist(), values)), codes)
+    return map(add, lengths.view("V4").tolist(), values)
 
 
-def copy_columns(
+@contextmanager
+def copying(
     connection: psycopg.Connection, table: str, rows: int, columns: Mapping[str, Column]
-) -> None:
-    """Appends rows to a table."""
+) -> Iterator[None]:
+    """Sends rows to a table. The server stores them while the block runs, and has stored them after it."""
     fixed = {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
-    encoded = {name: column for name, column in columns.items() if isinstance(column, Encoded)}
-    statement = f"COPY {table} ({', '.join([*fixed, *encoded])}) FROM STDIN (FORMAT BINARY)"
-    layout = _layout(fixed)
+    others = {name: column for name, column in columns.items() if not isinstance(column, np.ndarray)}
+    statement = f"COPY {table} ({', '.join([*fixed, *others])}) FROM STDIN (FORMAT BINARY)"
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        before = SIGNATURE
-        for start in range(0, rows, PART):
-            part = _part(slice(start, start + PART), len(columns), layout, fixed, encoded.values())
-            copy.write(before + part if start + PART < rows else before + part + TRAILER)
-            before = b""
+        for message in _messages(rows, fixed, others.values()):
+            copy.write(message)
+        yield
 
 
-def _layout(fixed: Mapping[str, Fixed]) -> np.dtype[np.void]:
-    """The beginning of a row: its number of fields, and of each field of fixed width the length and value."""
-    fields: list[tuple[str, str]] = [("fields", ">i2")]
-    for name, values in fixed.items():
-        fields += [(f"length of {name}", ">i4"), (name, values.dtype.newbyteorder(">").str)]
-    return np.dtype(fields)
-
-
-def _part(
-    part: slice,
-    fields: int,
-    layout: np.dtype[np.void],
-    fixed: Mapping[str, Fixed],
-    encoded: Iterable[Encoded],
-) -> bytes:
-    starts = np.empty(len(next(iter(fixed.values()))[part]), layout)
-    starts["fields"] = fields
+def _messages(rows: int, fixed: Mapping[str, Fixed], others: Collection[Encoded | Texts]) -> Iterator[bytes]:
+    """The rows, PART in a message."""
+    layout = _layout(tuple((name, values.dtype) for name, values in fixed.items()))
+    starts = np.empty(min(rows, PART), layout)
+    starts["fields"] = len(fixed) + len(others)
     for name, values in fixed.items():
         starts[f"length of {name}"] = values.dtype.itemsize
-        starts[name] = values[part]
-    if not encoded:
-        return starts.tobytes()
-    pieces = [column.part(part) for column in encoded]
-    rows = zip(starts.view(f"V{layout.itemsize}").tolist(), *pieces, strict=True)
+    for first in range(0, rows, PART):
+        part = slice(first, min(first + PART, rows))
+        some = starts[: part.stop - first]
+        for name, values in fixed.items():
+            some[name] = values[part]
+        body = _joined(some, [column.part(part) for column in others]) if others else some.tobytes()
+        yield (b"" if first else SIGNATURE) + body + (TRAILER if part.stop == rows else b"")
+
+
+def _joined(starts: Array, others: Iterable[Iterator[bytes]]) -> bytes:
+    rows = zip(starts.view(f"V{starts.dtype.itemsize}").tolist(), *others, strict=True)
     return b"".join(chain.from_iterable(rows))
+
+
+@cache
+def _layout(fixed: tuple[tuple[str, np.dtype[Any]], ...]) -> np.dtype[np.void]:
+    """The beginning of a row: its number of fields, and of each field of fixed width the length and value."""
+    fields: list[tuple[str, str]] = [("fields", ">i2")]
+    for name, type in fixed:
+        fields += [(f"length of {name}", ">i4"), (name, type.newbyteorder(">").str)]
+    return np.dtype(fields)

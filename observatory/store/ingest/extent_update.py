@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from observatory.store.ingest.validated import ValidatedBatch
 from observatory.store.maintenance.keyframes import drop_keyframes
 from observatory.store.queries.extents import EXTENT_COLUMNS, Extent
 from observatory.wire.layers import LAYERS
+from observatory.wire.metrics import TASKS_COMPUTED
 from observatory.wire.records import Action
 
 SETTLING = 30.0
@@ -28,13 +28,14 @@ UPDATE = f"""
         last = greatest(before.last, to_timestamp(%(last)s)),
         committed = greatest(before.committed, to_timestamp(%(committed)s)),
         version = before.version
-            + coalesce(to_timestamp(%(first)s) < before.committed - %(settling)s::interval, false)::int,
+            + coalesce(to_timestamp(%(first)s) < before.committed - interval '{SETTLING} s', false)::int,
         sequence = before.sequence + 1,
         spans = before.spans + %(spans)s,
         tasks = before.tasks + %(tasks)s,
+        counted = greatest(before.counted, %(counted)s),
         errors = before.errors + %(errors)s
     FROM before WHERE extent.cluster_id = before.cluster_id
-    RETURNING {", ".join(f"extent.{column}" for column in EXTENT_COLUMNS.split(", "))},
+    RETURNING {EXTENT_COLUMNS},
         extract(epoch FROM before.committed)::float8, before.version, before.written_by,
         extent.xmin::text, pg_current_xact_id()::text"""
 
@@ -64,9 +65,9 @@ def statement(batch: ValidatedBatch) -> tuple[str, dict[str, Any]]:
         "first": float(min(time.min() for time in times)) if times else None,
         "last": float(max(time.max() for time in times)) if times else None,
         "committed": batch.committed,
-        "settling": timedelta(seconds=SETTLING),
         "spans": batch.count("span"),
-        "tasks": int(np.count_nonzero(spans.numbers("action") == Action.COMPUTE)) if spans else 0,
+        "tasks": int(np.count_nonzero(spans.numbers("action") == int(Action.COMPUTE))) if spans else 0,
+        "counted": _counted(batch),
         "errors": batch.errors,
     }
 
@@ -110,6 +111,15 @@ def delete_changed_tiles(connection: psycopg.Connection, batch: ValidatedBatch, 
                    AND (index + 1) << (level + 9) > %s AND index << (level + 9) <= %s""",
                 [batch.cluster, layers, *window],
             )
+
+
+def _counted(batch: ValidatedBatch) -> int:
+    """The scheduler's own count of computed tasks; 0: the batch has none."""
+    if "sample" not in batch.records:
+        return 0
+    samples = batch.records["sample"]
+    is_count = samples.coded("series").numbers(lambda series: series.metric == TASKS_COMPUTED, np.bool_)
+    return min(max(int(samples.numbers("value")[is_count].max(initial=0)), 0), 2**62)
 
 
 def newest(batch: ValidatedBatch) -> float:

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from observatory.store.keys import clean_keys, split_key
+from observatory.store.texts import are_printable
 from observatory.wire.blocks import Column
 from observatory.wire.kind import KeyReference, Kind, Type
 from observatory.wire.records import clean_text
 
 Array = npt.NDArray[Any]
 Times = npt.NDArray[np.float64]
+
+
+ALL = slice(None)
+
+
+class _Positions(dict[Any, int]):
+    """The position of each value, in order of their first appearance."""
+
+    def __missing__(self, value: Any) -> int:
+        position = self[value] = len(self)
+        return position
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +40,9 @@ class Coded:
     @classmethod
     def of(cls, values: Iterable[Any]) -> Coded:
         """Of hashable values, each of which is stored once."""
-        several = list(values)
-        positions = dict(zip(dict.fromkeys(several), count(), strict=False))
-        return cls(list(positions), np.fromiter(map(positions.__getitem__, several), np.int64, len(several)))
+        positions = _Positions()
+        codes = np.fromiter(map(positions.__getitem__, values), np.int64)
+        return cls(list(positions), codes)
 
     @classmethod
     def of_rows(cls, values: Sequence[Any]) -> Coded:
@@ -41,9 +52,14 @@ class Coded:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def per_row(self) -> list[Any]:
+    @property
+    def is_per_row(self) -> bool:
+        """Whether each row has a value of its own, in their order."""
+        return len(self.values) == len(self.codes) and bool((self.codes == np.arange(len(self.codes))).all())
+
+    def per_row(self, rows: slice = ALL) -> list[Any]:
         """The value of each row."""
-        return list(map(self.values.__getitem__, self.codes.tolist()))
+        return list(map(self.values.__getitem__, self.codes[rows].tolist()))
 
     def map(self, function: Callable[[Any], Any]) -> Coded:
         return Coded(list(map(function, self.values)), self.codes)
@@ -168,7 +184,7 @@ def keys_of(coded: Coded) -> Keys:
 def clean_values(coded: Coded, limit: int) -> Coded:
     """The texts cleaned. They are checked together first, since nearly always all of them are clean."""
     values = coded.values
-    if "".join(values).isprintable() and max(map(len, values), default=0) <= limit:
+    if are_printable(values) and max(map(len, values), default=0) <= limit:
         return coded
     return coded.map(lambda text: clean_text(text, limit))
 

@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.copying import Column, copy_columns, jsonb, nullable, texts, timestamps
+from observatory.store.ingest.copying import Column, Texts, jsonb, nullable, texts, timestamps
 from observatory.store.ingest.known_cluster import KnownCluster
 from observatory.store.ingest.names import NewNames, Prefix
 from observatory.store.ingest.records import Array, Coded, Keys, Records, Values
@@ -86,15 +86,15 @@ class References:
             self.cluster.stacks.intern(self.connection, stacks)
         return self.cluster.names.intern(self.connection, new)
 
-    def store(self, records: Records) -> None:
-        """Copies the records into their table."""
+    def table_columns(self, records: Records) -> dict[str, Column]:
+        """The columns of the records' table, by name."""
         kind, rows = records.kind, len(records)
         columns: dict[str, Column] = {"cluster_id": np.full(rows, self.cluster.id, np.int32)}
         if kind.has_id:
             columns["id"] = _uuids(rows)
         for field in kind.fields:
             columns.update(self.columns(field, records))
-        copy_columns(self.connection, kind.name, rows, columns)
+        return columns
 
     def columns(self, field: Field, records: Records) -> Iterator[tuple[str, Column]]:
         """The columns of a field, by name."""
@@ -142,8 +142,14 @@ class References:
             prefixes = of_keys.numbers(lambda name: known.prefixes[name[0]].id)
             yield names[0], self._ids(kind, names[0], prefixes[keys.codes])
         yield group_column, of_keys.numbers(lambda name: known.groups[name[1]].id)[keys.codes]
-        rests = encode_keys(keys.values, of_keys.map(lambda name: known.groups[name[1]].text).per_row())
-        yield rest_column, texts(Coded(rests, keys.codes))
+        groups = of_keys.map(lambda name: known.groups[name[1]].text)
+        if keys.is_per_row:
+            yield (
+                rest_column,
+                Texts(lambda rows: encode_keys(keys.values[rows], groups.per_row(rows))),
+            )
+        else:
+            yield rest_column, texts(Coded(encode_keys(keys.values, groups.per_row()), keys.codes))
 
 
 def _texts(values: Values) -> list[str]:

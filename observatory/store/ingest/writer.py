@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
 import psycopg
 
-from observatory.store.connection import connect, transaction_with
+from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
 from observatory.store.free_space import require_free_space
 from observatory.store.ingest import extent_update
@@ -17,6 +18,7 @@ from observatory.store.ingest.agents import LOCK, delete_scraped, has_agent, reg
 from observatory.store.ingest.batch import Batch
 from observatory.store.ingest.client_runs import store_client_runs
 from observatory.store.ingest.committed import Committed
+from observatory.store.ingest.copying import copying
 from observatory.store.ingest.extent_update import (
     ExtentUpdate,
     add_workers,
@@ -27,6 +29,7 @@ from observatory.store.ingest.extent_update import (
 from observatory.store.ingest.known_cluster import KnownCluster
 from observatory.store.ingest.late import note_late
 from observatory.store.ingest.live import live_events, live_profiles, live_samples, live_spans
+from observatory.store.ingest.records import Records
 from observatory.store.ingest.references import References
 from observatory.store.ingest.validated import ValidatedBatch, validate
 from observatory.store.queries.extents import read_extent
@@ -36,6 +39,13 @@ FUTURE = 86_400.0
 MAXIMUM_KNOWN = 500_000
 """names and references of one cluster that are remembered; beyond it they are read from the store again"""
 MAXIMUM_CLUSTERS = 1_000
+LIVE: Mapping[str, tuple[str, Callable[[References, Records], Any]]] = {
+    "span": ("spans", live_spans),
+    "sample": ("samples", live_samples),
+    "event": ("events", live_events),
+    "profile": ("profiles", live_profiles),
+}
+"""by kind: what open pages get of it, as the field of Committed"""
 OUTCOME_TIMEOUT = 5.0
 """seconds to wait for the end of a transaction whose connection broke"""
 
@@ -111,7 +121,8 @@ class Writer:
             engine.prepare(connection, table, days)
         outcome: tuple[Committed, str] | None = None
         try:
-            with transaction_with(connection, *self._first_statement(validated)) as cursor:
+            with connection.transaction():
+                cursor = connection.execute(*self._first_statement(validated))
                 outcome = self._store(connection, validated, cursor)
         except BaseException:
             # the ids of a transaction that is rolled back don't exist
@@ -201,8 +212,7 @@ def _store_records(
     saved = cluster.workers.save(connection)
     prefixes = references.intern(records)
     series = cluster.series.save(connection)
-    for some in records.values():
-        references.store(some)
+    live = _copy(connection, references, records)
     store_client_runs(connection, batch.cluster, batch.runs)
     note_late(connection, batch, update.committed_before)
     if update.late_before is not None:
@@ -214,11 +224,25 @@ def _store_records(
         lanes=[lane.item() for lane in saved.lanes],
         prefixes=[prefix.item() for prefix in prefixes],
         series=[known.item() for known in series if known.layer],
-        spans=live_spans(references, records["span"]) if "span" in records else None,
-        samples=live_samples(references, records["sample"]) if "sample" in records else None,
-        events=live_events(references, records["event"]) if "event" in records else None,
-        profiles=live_profiles(references, records["profile"]) if "profile" in records else None,
+        **live,
     )
+
+
+def _copy(
+    connection: psycopg.Connection, references: References, records: Mapping[str, Records]
+) -> dict[str, Any]:
+    """Copies the records into their tables. Returns what open pages get, by the field of Committed."""
+    live: dict[str, Any] = {}
+    tables = map(references.table_columns, records.values())
+    columns = next(tables, {})
+    for kind, some in records.items():
+        with copying(connection, kind, len(some), columns):
+            # while the server stores these rows
+            columns = next(tables, {})
+            if kind in LIVE:
+                field, live_columns = LIVE[kind]
+                live[field] = live_columns(references, some)
+    return live
 
 
 def _transaction(connection: psycopg.Connection) -> str:

@@ -12,6 +12,7 @@ from observatory.wire.records import Action
 
 MAXIMUM_SPAN = timedelta(days=7)
 """maximum length of a span, so that partitions of older days aren't read"""
+LOGGED = timedelta(milliseconds=100)
 SUBMITTED_BEFORE = timedelta(minutes=5)
 """how long before its first task stopped a graph may have been submitted"""
 
@@ -55,9 +56,10 @@ def active_intervals(
 def end_of_begun_tasks(
     connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, limit: datetime
 ) -> datetime | None:
-    """Return when the last of the tasks that began in [start, stop) ended or erred, up to `limit`.
+    """Return when the last of the tasks that began in [start, stop) ended, erred or logged, up to `limit`.
 
-    None if none of them ended after `stop`. Exclusive, as the stop of a window is.
+    A line is a task's if its worker wrote it within LOGGED after one of the tasks ended there: the clocks of
+    lines and spans differ by that. None if all was before `stop`. Exclusive, as the stop of a window is.
     """
     row = connection.execute(
         """SELECT max(stop) FROM (
@@ -73,8 +75,18 @@ def end_of_begun_tasks(
                        AND span.key_rest = error.key_rest
                        AND span.start >= %(start)s AND span.start < %(stop)s
                  )
+               UNION ALL
+               SELECT time + '1 microsecond' FROM log
+               WHERE cluster_id = %(cluster)s AND time >= %(stop)s
+                 AND time < least(%(limit)s::timestamptz, %(stop)s + %(logged)s::interval)
+                 AND EXISTS (
+                     SELECT FROM span JOIN lane ON lane.id = span.lane_id
+                     WHERE span.cluster_id = log.cluster_id AND lane.worker_id = log.worker_id
+                       AND span.start >= %(start)s AND span.start < %(stop)s
+                       AND span.stop > log.time - %(logged)s::interval AND span.stop <= log.time
+                 )
            ) AS ended""",
-        {**_window(cluster, start, stop), "limit": limit},
+        {**_window(cluster, start, stop), "limit": limit, "logged": LOGGED},
     ).fetchone()
     return row[0] if row else None
 

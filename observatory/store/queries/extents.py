@@ -12,7 +12,8 @@ from django.db import connection as django_connection
 from observatory.store.engines import choose
 from observatory.store.schema.time_series import time_series
 
-EXTENT_COLUMNS = "cluster_id, first, last, committed, version, sequence, spans, tasks, errors, workers"
+EXTENT_COLUMNS = """extent.cluster_id, extent.first, extent.last, extent.committed, extent.version,
+    extent.sequence, extent.spans, greatest(extent.tasks, extent.counted), extent.errors, extent.workers"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Extent:
     """number of stored batches; joins a tile and the live frames after it without gaps or duplicates"""
     spans: int
     tasks: int
-    """compute spans"""
+    """compute spans; where some are missing, the scheduler's own count"""
     errors: int
     """erred tasks, as far as the sources reported them"""
     workers: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, LiteralString
@@ -163,14 +163,6 @@ def prefix_counts(connection: psycopg.Connection, cluster: int, at: int) -> dict
         prefix, state = sample.labels.get("task_prefix_name", ""), sample.labels.get("state", "")
         counts.setdefault(prefix, {})[state] = int(sample.value)
     return counts
-
-
-def finished(counts: Mapping[str, int]) -> int:
-    """Return how many tasks of a prefix finished, of its counts by state.
-
-    Data that a client scattered is in memory, too, but has never waited.
-    """
-    return min(counts.get("memory", 0), counts.get("waiting", 0))
 
 
 def _oldest(at: int, max_age: float, since: int) -> datetime:

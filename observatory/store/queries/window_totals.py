@@ -8,14 +8,19 @@ from typing import Any
 
 import psycopg
 
-from observatory.store.queries.state import finished, prefix_counts
+from observatory.store.queries.state import prefix_counts
 from observatory.store.times import to_microseconds
-from observatory.wire.event_kinds import EVENT_KINDS
+from observatory.wire.event_kinds import EVENT_KINDS, Gap
+from observatory.wire.metrics import computed_tasks
 from observatory.wire.records import Action
 
 MEMORY = "observatory_worker_memory_bytes"
-GAPS = tuple(kind.name for kind in EVENT_KINDS.values() if kind.opens or kind.closes)
-"""kinds of the events at gaps"""
+GAPS = tuple(
+    kind.name
+    for kind in EVENT_KINDS.values()
+    if (kind.opens or kind.closes) and kind.opens is not Gap.SAMPLES
+)
+"""kinds of the events at gaps in which spans can be missing"""
 LONGEST_GAP = timedelta(days=1)
 
 
@@ -95,7 +100,8 @@ def _counted_tasks(connection: psycopg.Connection, window: dict[str, Any]) -> in
         for edge in ("start", "stop")
     )
     return sum(
-        max(0, finished(counts) - finished(before.get(prefix, {}))) for prefix, counts in after.items()
+        max(0, int(computed_tasks(counts) - computed_tasks(before.get(prefix, {}))))
+        for prefix, counts in after.items()
     )
 
 

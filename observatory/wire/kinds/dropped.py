@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from observatory.wire.dropped_records import DropReason
 from observatory.wire.kind import Field, Importance, Kind, Type
+
+AGENTS_REASONS = (
+    DropReason.BUFFER_FULL,
+    DropReason.SPOOL_FULL,
+    DropReason.REFUSED,
+    DropReason.DAMAGED,
+    DropReason.BROKEN,
+)
 
 KIND = Kind(
     meaning="Records that the agent dropped.",
@@ -15,8 +24,7 @@ KIND = Kind(
         Field(
             "reason",
             Type.NAME,
-            "buffer-full, spool-full; refused: the server refused the batch; damaged: its file was damaged; "
-            "broken: an error in the agent",
+            "; ".join(f"{reason}: {reason.text}" for reason in AGENTS_REASONS),
             "",
             "the agent's own",
         ),

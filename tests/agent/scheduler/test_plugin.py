@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -62,6 +63,16 @@ def fail_because_of_another(number: int) -> None:
             raise ValueError("second")  # noqa: B904
     except ValueError as error:
         raise RuntimeError("third") from error
+
+
+def fail_as_a_group(members: int) -> None:
+    errors = []
+    for number in range(members):
+        try:
+            fail(number)
+        except KeyError as error:
+            errors.append(error)
+    raise ExceptionGroup(f"{members} of them", errors)  # type: ignore[name-defined,unused-ignore]
 
 
 def fail_after(seconds: float) -> None:
@@ -126,6 +137,27 @@ def test_the_exceptions_that_led_to_another_are_in_its_traceback_as_python_print
     assert trace.count("Traceback (most recent call last)") == 3
     assert (error["exception_type"], error["message"]) == ("RuntimeError", "third")
     assert not any("causes" in row["detail"] for row in received.rows["event"])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no ExceptionGroup")
+def test_the_members_of_a_group_of_exceptions_follow_its_traceback_with_their_own(
+    client: Client, received: FakeServer
+) -> None:
+    wait(client.submit(fail_as_a_group, 20, pure=False))
+    [error] = eventually(lambda: received.rows["error"])
+    trace = error["traceback"]
+    found = [
+        "in fail_as_a_group",
+        "1 of 20",
+        "in fail\n",
+        "KeyError: 'no 0'\n",
+        "15 of 20",
+        "KeyError: 'no 14'\n",
+    ]
+    places = [trace.index(text) for text in found]
+    assert places == sorted(places)
+    assert "KeyError: 'no 15'" not in trace
+    assert error["exception_type"] == "ExceptionGroup"
 
 
 def test_tasks_that_fail_because_of_another_are_counted_not_recorded_as_errors(

@@ -17,7 +17,7 @@ import pytest
 from distributed import Client, LocalCluster, wait
 
 import observatory.agent
-from observatory.agent.scheduler import worker_messages
+from observatory.agent.scheduler import samples, worker_messages
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 
@@ -25,6 +25,7 @@ from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 def client() -> Iterator[Client]:
     workers = {"n_workers": 2, "threads_per_worker": 1, "silence_logs": "CRITICAL"}
     with LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
+        client.wait_for_workers(2, timeout=120)  # until then the client does not list them
         yield client
 
 
@@ -199,6 +200,27 @@ def test_finished_tasks_and_their_durations_are_counted(client: Client, received
 
     eventually(lambda: reported("observatory_cluster_tasks_finished_total") == 5)
     assert reported("observatory_cluster_task_seconds_total") >= 0.5
+
+
+def test_the_schedulers_own_counts_by_prefix_are_sampled_so_that_progress_survives_dropped_records(
+    client: Client, received: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "RARE", 1)
+    client.scatter([1, 2, 3])
+    wait(client.map(time.sleep, [0.01] * 7, pure=False))
+
+    def reported(metric: str) -> dict[tuple[str, str], float]:
+        rows = [(json.loads(row["series"]), row["value"]) for row in received.rows["sample"]]
+        return {
+            (labels.get("task_prefix_name", ""), labels.get("state", "")): value
+            for (name, labels, *_), value in rows
+            if name == metric
+        }
+
+    counted = "dask_scheduler_prefix_state_totals_total"
+    eventually(lambda: reported(counted).get(("sleep", "memory")) == 7)
+    assert reported(counted)["sleep", "waiting"] == 7
+    eventually(lambda: reported("observatory_cluster_tasks_computed_total") == {("", ""): 7})
 
 
 def test_every_log_line_of_a_process_with_scheduler_and_nannies_is_recorded_once(

@@ -95,5 +95,6 @@ def test_task_totals_are_derived_from_the_schedulers_page(
         ("observatory_cluster_tasks_finished_total", 100, 18),
         ("observatory_cluster_task_seconds_total", 100, 6),
         ("observatory_cluster_task_seconds_total", 100, 1),
+        ("observatory_cluster_tasks_computed_total", 100, 14),
     ]
     assert {series.type for series in heartbeats.series.values()} == {MetricType.COUNTER}

@@ -10,7 +10,7 @@ import { bins, decoded } from "../make.js";
 
 /** @param {number[]} time @param {number[]} mean @param {any} gaps @returns {any} */
 function points(time, mean, gaps = [], reach = 4) {
-  return { time, mean, min: mean, max: mean, reach, breaks: breaksOf(time, reach, gaps) };
+  return { time, mean, min: mean, max: mean, reach, due: reach, breaks: breaksOf(time, reach, gaps) };
 }
 
 /** @param {string} layer @param {Parameters<typeof bins>[1]} rows @returns {any} */
@@ -25,24 +25,36 @@ const series = (...ids) => new Map(ids.map((id) => [id, { id, interval: 1 }]));
 const runs = (time, gaps) => runsOf(time, breaksOf(time, 4, gaps));
 
 test("no line is drawn across a gap in the recording", () => {
-  assert.deepEqual(runs([1, 2, 3, 9, 10], [{ start: 3.5, stop: 8.5 }]), [[0, 2], [3, 4]]);
-  assert.deepEqual(runs([1, 2, 3, 9, 10], [{ start: 5, stop: 5 }]), [[0, 2], [3, 4]]);
-  assert.deepEqual(runs([1, 2, 3], [{ start: 3.5, stop: null }]), [[0, 2]]);
+  assert.deepEqual(runs([1, 2, 3, 9, 10], [{ start: 3.5, stop: 8.5, worker: null }]), [[0, 2], [3, 4]]);
+  assert.deepEqual(runs([1, 2, 3, 9, 10], [{ start: 5, stop: 5, worker: null }]), [[0, 2], [3, 4]]);
+  assert.deepEqual(runs([1, 2, 3], [{ start: 3.5, stop: null, worker: null }]), [[0, 2]]);
   assert.deepEqual(runs([], []), []);
   assert.deepEqual(runs([5], []), [[0, 0]]);
 });
 
 test("samples that come slower than usual are joined", () => {
   assert.deepEqual(runs([1, 2, 12, 22, 32, 33], []), [[0, 5]]);
-  assert.deepEqual(runs([1, 2, 12, 22], [{ start: 50, stop: 60 }]), [[0, 3]]);
+  assert.deepEqual(runs([1, 2, 12, 22], [{ start: 50, stop: 60, worker: null }]), [[0, 3]]);
 });
 
 test("samples that continue in a gap of another source are joined", () => {
-  assert.deepEqual(runs([1, 2, 3, 4, 5, 6], [{ start: 2, stop: 5 }]), [[0, 5]]);
+  assert.deepEqual(runs([1, 2, 3, 4, 5, 6], [{ start: 2, stop: 5, worker: null }]), [[0, 5]]);
+});
+
+test("a gap of one worker interrupts its series alone, where their answer was due and did not come", () => {
+  const rows = /** @type {any} */ ([[1, 0, 1], [1, 5, 1], [1, 20, 1], [2, 0, 1], [2, 5, 1], [2, 20, 1], [3, 4, 1], [3, 5, 1], [3, 6, 1], [3, 20, 1]]);
+  const wanted = new Map([
+    [1, { id: 1, interval: 5, worker: 7 }],
+    [2, { id: 2, interval: 5, worker: 8 }],
+    [3, { id: 3, interval: 5, worker: null }],
+  ]);
+  const found = pointsOf([tile("memory", rows, 0, 30)], /** @type {any} */ (wanted), [{ start: 5, stop: 20, worker: 7 }]);
+  const runs = [1, 2, 3].map((id) => runsOf(found.get(id)?.time ?? [], found.get(id)?.breaks ?? new Set()));
+  assert.deepEqual(runs, [[[0, 1], [2, 2]], [[0, 2]], [[0, 3]]]);
 });
 
 test("a value of before a gap says nothing of an instant in it", () => {
-  const one = points([1, 2, 20], [10, 20, 30], [{ start: 3, stop: 19 }]);
+  const one = points([1, 2, 20], [10, 20, 30], [{ start: 3, stop: 19, worker: null }]);
   assert.deepEqual([0.5, 1, 2.5, 6.5, 20].map((at) => valueAt(one, at)), [null, 10, 20, null, 30]);
   const slow = points([1, 2, 20], [10, 20, 30]);
   assert.deepEqual([6.5, 19, 23, 25].map((at) => valueAt(slow, at)), [20, 20, 30, null]);

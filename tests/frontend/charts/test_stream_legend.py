@@ -16,7 +16,7 @@ SETUP = """async () => {
   const many = Array.from({ length: 12 }, (_, at) => prefix(at + 10, `busy-${at}`, "#2e6c8e"));
   const prefixes = [prefix(1, "<b>inc</b>", "#440154"), prefix(2, "sum", "#471669"), ...many];
   model.load({ workers: [], lanes: [], series: {}, prefixes });
-  followColorChoice(model);
+  followColorChoice((backgrounds, isExact) => model.setColors(backgrounds, isExact));
   const selection = new Selection();
   const legend = new StreamLegend({ model, selection });
   document.body.append(legend.list);

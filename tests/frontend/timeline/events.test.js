@@ -56,7 +56,7 @@ test("what an agent dropped is a gap that tells how much and why", () => {
   const events = load(tile(0, 1e12, eventBlock([[FIRST + 5, "records-dropped", dropped], [FIRST + 8, "worker-lost"]])));
   const [gap] = events.gaps;
   assert.deepEqual([gap.start - FIRST, (gap.stop ?? 0) - FIRST], [5, 25]);
-  assert.equal(gap.label, "1,234 samples were dropped: the agent's spool was full");
+  assert.equal(gap.label, "1,234 samples were dropped: the agent's memory and disk space for records were full");
   const count = (what) => events.gapsBetween(FIRST + 10, FIRST + 11, what).length;
   assert.deepEqual([count("samples"), count("tasks"), count()], [1, 0, 1]);
 });
@@ -75,6 +75,14 @@ test("what the collector dropped is a gap with the true reason, and less frequen
       ["metrics were read up to 4 times less often", "samples", 4],
     ],
   );
+});
+
+test("the time in which one worker's metrics could not be read is a gap of that worker", () => {
+  const missing = { first: FIRST + 5, last: FIRST + 20, message: "the worker's metrics could not be read for 15 s" };
+  const events = load(tile(0, 1e12, eventBlock([[FIRST + 5, "worker-metrics-missing", missing, 7]])));
+  const count = (/** @type {number|null} */ worker) => events.gapsBetween(FIRST + 6, FIRST + 7, "samples", worker).length;
+  assert.deepEqual([count(7), count(8), count(null)], [1, 0, 0]);
+  assert.deepEqual(events.sampleGaps, [{ start: FIRST + 5, stop: FIRST + 20, worker: 7 }]);
 });
 
 test("what the whole cluster's tiles only count is told by the window's", () => {

@@ -7,9 +7,9 @@ import time
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 
 from observatory.store.ingest.batch import BatchBuilder
+from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.event_kinds import RECORDS_DROPPED
 from observatory.wire.records import Event
 
@@ -17,36 +17,6 @@ logger = logging.getLogger(__name__)
 
 REPORT_INTERVAL = 60.0
 """Most seconds between the first record that is dropped and its event; those of the meantime share it."""
-
-
-class DropReason(StrEnum):
-    """Why records were dropped. The page has a text of its own for each (frontend/timeline/events.js)."""
-
-    UNAVAILABLE = "database-unavailable"
-    SLOW = "database-slow"
-    OVERLOADED = "collector-overloaded"
-    REFUSED = "database-refused"
-
-    @property
-    def text(self) -> str:
-        return TEXTS[self]
-
-
-TEXTS = {
-    DropReason.UNAVAILABLE: "the database was unavailable for too long",
-    DropReason.SLOW: "the database was too slow",
-    DropReason.OVERLOADED: "the collector had more work than it could do",
-    DropReason.REFUSED: "the database refused them",
-}
-UNDRAWN = "undrawn-sample"
-"""The kind of dropped samples that no chart draws."""
-NOUNS = {
-    "sample": "samples",
-    UNDRAWN: "samples of metrics without a chart",
-    "span": "spans",
-    "event": "events",
-    "worker": "changes of workers",
-}
 
 
 @dataclass(slots=True)
@@ -96,16 +66,8 @@ class Dropped:
         """Takes out what was dropped, as events by cluster."""
         events = defaultdict(list)
         for (cluster, kind, reason), loss in self.losses.items():
-            message = f"{loss.count:,} {NOUNS.get(kind, kind)} were dropped: {reason.text}"
-            logger.error("cluster %d: %s", cluster, message)
-            detail = {
-                "message": message,
-                "first": loss.first,
-                "last": loss.last,
-                "kind": kind,
-                "count": loss.count,
-                "reason": str(reason),
-            }
+            detail = dropped_detail(kind, loss.count, reason, loss.first, loss.last)
+            logger.error("cluster %d: %s", cluster, detail["message"])
             events[cluster].append(Event(loss.first, RECORDS_DROPPED, "", detail))
         self.losses.clear()
         return events

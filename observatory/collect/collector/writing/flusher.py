@@ -12,11 +12,11 @@ import psycopg
 
 from observatory.collect.collector.cancellation import raise_if_cancelled
 from observatory.collect.collector.process_load import ProcessLoad
-from observatory.collect.collector.writing.dropped import DropReason
 from observatory.collect.collector.writing.outbox import Outbox, QueuedBatch
 from observatory.store.ingest.batch import Batch, BatchBuilder
 from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.writer import Writer
+from observatory.wire.dropped_records import DropReason
 
 logger = logging.getLogger(__name__)
 
@@ -92,10 +92,10 @@ class Flusher:
     def explain(self) -> DropReason:
         """Why records wait now."""
         if self.has_failed:
-            return DropReason.UNAVAILABLE
+            return DropReason.DATABASE_UNAVAILABLE
         if self.load.is_high:
-            return DropReason.OVERLOADED
-        return DropReason.SLOW if self.may_write() else DropReason.UNAVAILABLE
+            return DropReason.COLLECTOR_OVERLOADED
+        return DropReason.DATABASE_SLOW if self.may_write() else DropReason.DATABASE_UNAVAILABLE
 
     def _take(self) -> QueuedBatch | None:
         batch = self.outbox.take(self.committed_until())
@@ -129,7 +129,7 @@ class Flusher:
 
     def _drop_refused(self, batch: BatchBuilder, error: Exception) -> None:
         self.outbox.counters.batches_refused += 1
-        self.outbox.dropped.add_batch(batch, DropReason.REFUSED)
+        self.outbox.dropped.add_batch(batch, DropReason.DATABASE_REFUSED)
         logger.error("dropped a batch of %d records that the database refused", len(batch), exc_info=error)
 
     def _count(self, batch: Batch) -> None:

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from observatory.collect.collector.counters import Counters
-from observatory.collect.collector.writing.dropped import UNDRAWN, Dropped, DropReason, times_of
+from observatory.collect.collector.writing.dropped import Dropped, times_of
 from observatory.store.ingest.batch import BatchBuilder, Record, SampleColumns
+from observatory.wire.dropped_records import UNDRAWN_SAMPLE, DropReason
 from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import Sample, Series, Span, WorkerGone, WorkerSeen
 
@@ -71,7 +72,7 @@ class QueuedBatch:
         if part is Part.UNDRAWN_SAMPLES:
             times = self.undrawn.times
             self.undrawn = SampleColumns()
-            return {UNDRAWN: times}
+            return {UNDRAWN_SAMPLE: times}
         found = times_of(self.builder)
         if part is Part.SAMPLES:
             self.builder.samples.clear()
@@ -97,7 +98,7 @@ class Outbox:
         """Records."""
         self.bytes = 0
         self.dropped = Dropped()
-        self.explain: Callable[[], DropReason] = lambda: DropReason.SLOW
+        self.explain: Callable[[], DropReason] = lambda: DropReason.DATABASE_SLOW
         """Why records wait now."""
         self.gone: set[str] = set()
         """Addresses of the workers whose end is in the newest batch."""

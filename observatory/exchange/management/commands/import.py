@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, file: Path, project: str | None, name: str, **options: Any) -> None:
         destination = Destination(self._project(project), name=name[:200])
         try:
-            run = import_file(file, destination, lambda done: None).pk
+            run = import_file(file, destination, lambda done: None, self.stderr.write).pk
         except AlreadyHere as refusal:
             self.stderr.write(str(refusal))
             run = refusal.run
