@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from observatory.clusters.accounts.sign_in_links import sign_in_path
 from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
 from tests.chromium import TIMEOUT
@@ -34,16 +33,15 @@ def complaints() -> list[str]:
 def page(
     chromium: Browser, transactional_db: None, world: World, live_server: Any, complaints: list[str]
 ) -> Iterator[Page]:
-    """A page of the superuser's, who is signed in by a one-time link."""
+    """A page of the superuser's, who is signed in."""
     context = chromium.new_context(base_url=live_server.url, viewport={"width": 1600, "height": 1000})
     context.set_default_timeout(TIMEOUT)
+    session = world.client("superuser").cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
     page = context.new_page()
     page.on("pageerror", lambda error: complaints.append(f"{page.url}: {error}"))
     page.on("dialog", lambda dialog: (complaints.append(f"{page.url}: a dialog opened"), dialog.dismiss()))
     page.on("console", lambda message: _note(complaints, page, message.type, message.text))
-    page.goto(sign_in_path(world.people["superuser"]))
-    page.get_by_role("button", name="Sign in as superuser").click()
-    page.wait_for_url("**/account/password/")
     yield page
     context.close()
 
