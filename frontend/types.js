@@ -34,6 +34,7 @@
  *   playheadState: import("./timeline/playhead_state.js").PlayheadState,
  *   events: import("./timeline/events.js").Events,
  *   laneOptions: import("./timeline/lane_options.js").LaneOptions,
+ *   stragglers: import("./timeline/stragglers.js").Stragglers,
  *   stacks: import("./timeline/tiles/stacks.js").Stacks,
  *   notes: import("./timeline/notes.js").Notes,
  *   alerts: import("./timeline/alerts.js").Alerts,

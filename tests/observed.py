@@ -39,7 +39,7 @@ def _record() -> list[bytes]:
             DaskClient(cluster) as client,
         ):
             observatory.agent.register(
-                client, url=received.url, token=TOKEN, name="observed", flush_interval="100ms"
+                client, url=received.url, token=TOKEN, name="observed", flush_interval="1s"
             )
             work(client)
         return received.bodies

@@ -9,6 +9,7 @@ import { flameGraph } from "./flame_graph/flame_graph.js";
 import { notes } from "./events/notes.js";
 import { progress } from "./playhead/progress.js";
 import { clusterSize, states } from "./series/states.js";
+import { stragglersList } from "./stragglers/list.js";
 import { taskStream } from "./task_stream/task_stream.js";
 import { tasksNow } from "./playhead/tasks_now.js";
 import { workersNow } from "./playhead/workers_now.js";
@@ -31,5 +32,6 @@ export const charts = [
   progress,
   tasksNow,
   workersNow,
+  stragglersList,
   flameGraph,
 ];

@@ -9,6 +9,7 @@ import { Model } from "./model.js";
 import { Notes } from "./notes.js";
 import { Selection } from "./selection.js";
 import { getJson } from "./sources/source.js";
+import { Stragglers } from "./stragglers.js";
 import { Stacks } from "./tiles/stacks.js";
 import { Tiles } from "./tiles/tiles.js";
 import { Timeline } from "./timeline.js";
@@ -36,6 +37,7 @@ export async function loadContext(source) {
     events: new Events(),
     laneOptions: new LaneOptions(),
     stacks: new Stacks(source),
+    stragglers: new Stragglers(),
     notes: new Notes(source, timeline),
     alerts: new Alerts(source, timeline),
   };

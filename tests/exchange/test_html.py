@@ -49,7 +49,6 @@ def alone(chromium: Browser) -> Iterator[tuple[Page, list[str], list[str]]]:
     """A page without a network, the requests that it makes, and what goes wrong on it."""
     context = chromium.new_context(viewport={"width": 1600, "height": 1000}, offline=True)
     context.set_default_timeout(TIMEOUT)
-    context.set_default_timeout(30_000)
     page = context.new_page()
     asked: list[str] = []
     complaints: list[str] = []
@@ -62,6 +61,12 @@ def alone(chromium: Browser) -> Iterator[tuple[Page, list[str], list[str]]]:
     )
     yield page, asked, complaints
     context.close()
+
+
+@pytest.fixture
+def few_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that don't replay: the states at 300 instants take seconds to read."""
+    monkeypatch.setattr("observatory.exchange.formats.report.MOST_INSTANTS", 10)
 
 
 def test_the_file_of_a_run_replays_it_from_disk_and_asks_for_nothing(
@@ -89,6 +94,7 @@ def test_the_file_of_a_run_replays_it_from_disk_and_asks_for_nothing(
     assert complaints == []
 
 
+@pytest.mark.usefixtures("few_states")
 def test_a_key_that_is_markup_is_a_text_in_the_file(
     observed: Observed, alone: tuple[Page, list[str], list[str]], tmp_path: Path
 ) -> None:
@@ -107,6 +113,7 @@ def test_a_key_that_is_markup_is_a_text_in_the_file(
     assert complaints == []
 
 
+@pytest.mark.usefixtures("few_states")
 def test_the_policy_of_the_file_allows_its_own_scripts_alone(observed: Observed) -> None:
     content = report(observed.scope).decode()
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', content)
@@ -116,6 +123,7 @@ def test_the_policy_of_the_file_allows_its_own_scripts_alone(observed: Observed)
     assert not re.search(r'(?:src|href)="?https?:', content)
 
 
+@pytest.mark.usefixtures("few_states")
 def test_a_file_says_what_it_leaves_out(observed: Observed, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "all that was recorded of tasks is in it" in report(observed.scope).decode()
     monkeypatch.setattr("observatory.exchange.formats.report.BYTES_OF_A_RUN", 0)
@@ -123,6 +131,7 @@ def test_a_file_says_what_it_leaves_out(observed: Observed, monkeypatch: pytest.
     assert re.search(r"tasks shorter than [\d.]+ m?s are summed", report(observed.scope).decode())
 
 
+@pytest.mark.usefixtures("few_states")
 def test_alerts_of_the_run_are_bands_in_the_file_with_what_they_mean(
     observed: Observed, alone: tuple[Page, list[str], list[str]], tmp_path: Path
 ) -> None:
@@ -147,6 +156,7 @@ def test_alerts_of_the_run_are_bands_in_the_file_with_what_they_mean(
     assert complaints == []
 
 
+@pytest.mark.usefixtures("few_states")
 def test_notes_of_another_time_are_not_in_the_file(observed: Observed) -> None:
     start, stop = observed.run.start, observed.run.stop
     assert stop is not None

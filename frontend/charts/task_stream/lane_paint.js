@@ -13,6 +13,7 @@ import { rgb } from "../drawing/theme.js";
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("../../timeline/model.js").Model} Model */
 /** @typedef {import("../../timeline/selection.js").Selection} Selection */
+/** @typedef {import("../../timeline/stragglers.js").Stragglers} Stragglers */
 
 /**
  * A row's place in the image, in its pixels; one of several lanes is full when `threads` of them are busy.
@@ -25,6 +26,7 @@ const BAR_WIDTH = 2; // px: what is at least this wide is drawn as itself
 const EDGE_WIDTH = 5; // px: from this width on, bars have an edge
 const FAINTEST = 0.35; // px: what was busy at all stays visible
 const DIMMED = 0.15;
+const DASHES = { thick: 3, across: 1, down: 0, period: 5 }; // px
 const FAINT = 0.2; // what is dimmed has no marks
 const SIBLING = 0.5; // of the chosen task: others of its prefix
 const EDGE_ALPHA = 0.35;
@@ -36,6 +38,7 @@ export class LanePainter {
   #coverage = new Coverage();
   #model;
   #selection;
+  #stragglers;
   /** @type {[number, number, number][]} by slot */
   #colors = [];
   /** @type {number[]} by slot */
@@ -44,8 +47,10 @@ export class LanePainter {
   /**
    * @param {Model} model
    * @param {Selection} selection
+   * @param {Stragglers} stragglers
    */
-  constructor(model, selection) {
+  constructor(model, selection, stragglers) {
+    this.#stragglers = stragglers;
     this.#model = model;
     this.#selection = selection;
   }
@@ -167,6 +172,7 @@ export class LanePainter {
         if (bar.width >= EDGE_WIDTH) {
           this.pixels.fill(bar.left, bar.top, 1, bar.height, [0, 0, 0], EDGE_ALPHA * alpha);
         }
+        if (!overlay && alpha > FAINT && this.#isStraggler(bar)) this.#markEdges(bar);
         if (bar.width >= labelWidth && !overlay && alpha > DIMMED) this.labelled.push(bar);
       }
     }
@@ -176,6 +182,20 @@ export class LanePainter {
   #mark({ slot, left, top, width, height }) {
     const { stripes, color } = SLOT_MARKS[slot];
     this.pixels.stripe(left, top, width, height, color, stripes);
+  }
+
+  /** @param {Bar} bar that computed */
+  #isStraggler({ block, row }) {
+    const seconds = block.numbers("stop")[row] - block.numbers("start")[row];
+    return this.#stragglers.factorOf(block.numbers("prefix")[row], seconds) > 0;
+  }
+
+  /** @param {Bar} bar of a straggler: its upper and lower edges become dashed */
+  #markEdges({ left, top, width, height }) {
+    for (const edge of [top, top + height - DASHES.thick]) {
+      this.pixels.fill(left, edge, width, DASHES.thick, [0, 0, 0], 1);
+      this.pixels.stripe(left, edge, width, DASHES.thick, [255, 255, 255], DASHES);
+    }
   }
 
   /**

@@ -3,34 +3,37 @@
 import { ACTIONS } from "../../contract.js";
 import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
+import { factorText } from "../../timeline/stragglers.js";
 import { ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
 
 /** @typedef {import("./lane_hit.js").Hit} Hit */
 /** @typedef {import("./lane_hit.js").SpanHit} SpanHit */
 /** @typedef {import("./lane_rows.js").Row} Row */
 /** @typedef {import("../../timeline/model.js").Model} Model */
+/** @typedef {import("../../types.js").Context} Context */
 
 const MOST_SHARES = 8;
 
 /**
  * @param {Hit} hit
- * @param {Model} model
+ * @param {Pick<Context, "model"|"stragglers">} context
  * @param {string} label of the worker or host
  * @param {Row} row
  * @returns {{title: string, lines: [string, string, string?][]}}
  */
-export function describeHit(hit, model, label, row) {
+export function describeHit(hit, { model, stragglers }, label, row) {
   const position = model.lanes.get(row.lanes[0])?.position ?? 0;
   const where = row.threads === 1 ? `${label}, thread ${position}` : `${label}, all ${row.threads} threads`;
-  return hit.span ? describeSpan(hit.span, model, where) : describeShares(hit, model, where, row.threads);
+  return hit.span ? describeSpan(hit.span, model, stragglers, where) : describeShares(hit, model, where, row.threads);
 }
 
 /**
  * @param {SpanHit} span
  * @param {Model} model
+ * @param {Context["stragglers"]} stragglers
  * @param {string} where
  */
-function describeSpan(span, model, where) {
+function describeSpan(span, model, stragglers, where) {
   const erred = span.status === ERROR;
   const color = span.action !== COMPUTE ? ACTION_COLORS[span.action] : erred ? ERRED_COLOR : model.color(span.prefix);
   /** @type {[string, string, string?][]} */
@@ -42,6 +45,8 @@ function describeSpan(span, model, where) {
   ];
   if (span.nbytes) lines.push(["size", formatBytes(span.nbytes)]);
   if (span.typename) lines.push(["type", span.typename]);
+  const factor = span.action === COMPUTE ? stragglers.factorOf(span.prefix, span.stop - span.start) : 0;
+  if (factor) lines.push(["straggler", factorText(factor)]);
   if (erred) lines.push(["status", "error"]);
   return { title: span.key, lines };
 }

@@ -9,7 +9,7 @@ import { chooseExactColors, hasExactColors } from "../drawing/color_choice.js";
 
 const [MOST, MOST_ON_A_PHONE] = [12, 6];
 const HINT = "Click to highlight, click again to hide. Ctrl + click hides and shows.";
-const OTHERS = ["transfer", "disk", "serialization", "erred"];
+const OTHERS = ["transfer", "disk", "serialization", "erred", "straggler"];
 
 export class StreamLegend {
   list = element("ul", "legend stream-legend");

@@ -6,6 +6,7 @@ import { wheelMove } from "../../timeline/wheel.js";
 import { drawGaps, label } from "../drawing/gaps.js";
 import { LaneControls } from "./lane_controls.js";
 import { hitLanes } from "./lane_hit.js";
+import { CARET, INDENT, drawGroupName } from "./lane_names.js";
 import { LanePainter } from "./lane_paint.js";
 import { LaneReadout } from "./lane_readout.js";
 import { layoutLanes } from "./lane_rows.js";
@@ -29,9 +30,7 @@ const LABEL_WIDTH = 44; // px: bars from this width on are labelled
 const LABEL_HEIGHT = 11;
 const FONT = "11px system-ui, sans-serif";
 const SHORTEST = 48; // px of the whole chart
-const INDENT = 10; // px a depth
 const VIEWER = "task-stream";
-const CARET = 16; // px of the names' left edge that fold and unfold
 
 /** @type {Chart} */
 export const taskStream = {
@@ -41,7 +40,8 @@ export const taskStream = {
   layers: [], // the rows in sight decide which: see cover
   help:
     "A row for each thread of each worker. Compute has the task prefix's colour, near Dask's own; transfers are red, disk is " +
-    "orange, serialization gray, erred tasks black, each with stripes of its own. Zoomed out, a row is filled by the share of time that it was busy. " +
+    "orange, serialization gray, erred tasks black, each with stripes of its own. A task over five times as long as " +
+    "the median of its prefix has dashed edges. Zoomed out, a row is filled by the share of time that it was busy. " +
     "With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
@@ -83,7 +83,7 @@ class TaskStream {
     this.#element = element;
     element = this.#stage;
     this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
-    this.#painter = new LanePainter(context.model, context.selection);
+    this.#painter = new LanePainter(context.model, context.selection, context.stragglers);
     this.#scroller.className = "lane-scroller";
     this.#scroller.append(this.#spacer);
     element.append(this.#scroller);
@@ -117,6 +117,7 @@ class TaskStream {
     else this.#readout.show(view, this.#rowsInSight().flatMap((row) => row.lanes), this.#tiles);
     if (before?.tiles === view.tiles && (before.state === view.state || !this.#controls.needsState)) return;
     this.cover(view); // what has come decides which rows there are
+    this.#context.stragglers.update(this.#tiles, view.start, view.stop);
     this.#layOut(view);
     this.#redraw();
   }
@@ -316,20 +317,8 @@ class TaskStream {
     context.stroke();
     if (height < LABEL_HEIGHT) return;
     context.font = FONT;
-    context.textBaseline = "middle";
     const isChosen = group.workers.length === 1 && selection.worker === group.workers[0].id;
-    context.fillStyle = isChosen ? colors.accent : colors.text;
-    if (group.workers.every((worker) => worker.ended !== null)) context.fillStyle = colors.muted;
-    const middle = top + Math.min(height / 2, 40);
-    const indent = group.depth * INDENT;
-    if (group.folds) context.fillText(group.isOpen ? "▾" : "▸", indent + 2, middle);
-    const count = group.workers.length > 1 ? ` (${group.workers.length})` : "";
-    const room = left - 6 - indent - (group.folds ? CARET : 0);
-    const name = fitText(context, group.label + count, room, true);
-    context.textAlign = "right";
-    context.fillText(name, left - 4, middle);
-    context.textAlign = "start";
-    context.textBaseline = "alphabetic";
+    drawGroupName(context, group, top + Math.min(height / 2, 40), left, isChosen);
   }
 
   /** @param {number} time @returns {number} px */
@@ -369,7 +358,7 @@ class TaskStream {
       this.#surface.canvas.style.cursor = x < leftGutter() && group ? "pointer" : "";
       return this.#tooltip.hide();
     }
-    const { title, lines } = describeHit(hit, this.#context.model, group.label, row);
+    const { title, lines } = describeHit(hit, this.#context, group.label, row);
     this.#tooltip.show(x, y, title, lines);
     this.#surface.canvas.style.cursor = "pointer";
     const at = `${row.lanes[0]} ${hit.start}`;

@@ -17,6 +17,7 @@ from observatory.clusters.models import Membership, Project
 
 FIRST_ADMINISTRATOR = "admin"
 DEFAULT_PROJECT = "Default"
+SIGN_IN_URLS = "observatory.pages.accounts.urls"
 
 
 class SignInTokenGenerator(PasswordResetTokenGenerator):
@@ -58,7 +59,8 @@ def first_administrator() -> User:
 def sign_in_path(user: User) -> str:
     """Path of a one-time sign-in link for `user`."""
     number = urlsafe_base64_encode(str(user.pk).encode())
-    return reverse("sign-in-once", args=[number, tokens.make_token(user)])
+    # a start of `up` takes a second and a half longer with the URLs of all pages
+    return reverse("sign-in-once", SIGN_IN_URLS, args=[number, tokens.make_token(user)])
 
 
 def user_of_link(number: str, token: str, users: QuerySet[User] | None = None) -> User | None:

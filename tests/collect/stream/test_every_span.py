@@ -17,7 +17,7 @@ from tests.collect.observer import eventually, observed, read
 
 pytestmark = pytest.mark.usefixtures("store")
 
-TASKS = 6_000
+TASKS = 3_000
 
 
 def run(dask: Scheduler) -> list[dict[str, object]]:

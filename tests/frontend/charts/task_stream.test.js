@@ -7,6 +7,7 @@ import { hitLanes } from "../../../frontend/charts/task_stream/lane_hit.js";
 import { LanePainter } from "../../../frontend/charts/task_stream/lane_paint.js";
 import { Model } from "../../../frontend/timeline/model.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
+import { Stragglers } from "../../../frontend/timeline/stragglers.js";
 import { tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
 import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
 import { FIRST, busy, decoded, spans } from "../make.js";
@@ -39,7 +40,9 @@ function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], 
   const selection = new Selection();
   selection.hide(hidden);
   selection.set(selected);
-  const painter = new LanePainter(model(), selection);
+  const stragglers = new Stragglers();
+  stragglers.update([tileOf(data, level)], FIRST, FIRST + seconds);
+  const painter = new LanePainter(model(), selection, stragglers);
   const window = { start: FIRST, stop: FIRST + seconds, width, height: HEIGHT, labelWidth: 40 };
   const rows = [{ lanes: [1], threads: 1, worker: 1, top: 0, height: HEIGHT }];
   painter.paint(/** @type {any} */ (rows), [tileOf(data, level)], window, [255, 255, 255]);
@@ -156,6 +159,17 @@ test("what colours mean is marked by stripes too: erred tasks, transfers and dis
   for (const [action, status] of [[0, 1], [1, 0], [2, 0], [4, 0]]) {
     assert.equal(stripes([[1, 1, action, status, FIRST, FIRST + 1000]]), 2, `action ${action}, status ${status}`);
   }
+});
+
+test("a task over five times as long as the others of its prefix has dashed edges", () => {
+  /** @type {Rows} */
+  const rows = [...Array(10).keys()].map((n) => [1, 1, 0, 0, FIRST + n * 10, FIRST + n * 10 + 8]);
+  const edge = (/** @type {number} */ seconds) => {
+    const { middle } = paint(spans([...rows, [1, 1, 0, 0, FIRST + 500 - seconds / 2, FIRST + 500 + seconds / 2]]));
+    return new Set(middle.slice(0, 6 * HEIGHT).filter((_, place) => place % HEIGHT === 0).map(String)).size;
+  };
+  assert.equal(edge(200), 2);
+  assert.equal(edge(38), 1);
 });
 
 test("a chosen task is seen however short it is", () => {

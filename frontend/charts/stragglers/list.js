@@ -1,0 +1,70 @@
+// The stragglers of the window as a list. A click selects the task and goes to it.
+
+import { element } from "../../element.js";
+import { formatDuration } from "../../formatting.js";
+import { FACTOR, factorText } from "../../timeline/stragglers.js";
+import { workerLabel } from "../task_stream/lane_rows.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../timeline/stragglers.js").Straggler} Straggler */
+
+const MOST = 8;
+
+/** @type {Chart} */
+export const stragglersList = {
+  name: "stragglers",
+  title: "Stragglers",
+  place: "side",
+  layers: [],
+  help:
+    `Tasks of the window that computed over ${FACTOR} times as long as the median of their prefix, of those that the task ` +
+    "stream shows one by one. Click one to select it and to go to it.",
+  create: (element, context) => new StragglersList(element, context),
+};
+
+class StragglersList {
+  #element;
+  #context;
+  #list = element("ul", "alerts-list stragglers-list");
+  #note = element("p", "notes-empty muted");
+  /** @type {Straggler[]|null} */
+  #shown = null;
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {Context} context
+   */
+  constructor(parent, context) {
+    this.#element = parent;
+    this.#context = context;
+    parent.append(this.#list, this.#note);
+  }
+
+  destroy() {
+    this.#element.replaceChildren();
+  }
+
+  draw() {
+    const { list } = this.#context.stragglers;
+    if (list === this.#shown) return;
+    this.#shown = list;
+    this.#list.replaceChildren(...list.slice(0, MOST).map((straggler) => this.#item(straggler)));
+    this.#note.textContent = list.length > MOST ? `and ${list.length - MOST} more` : list.length ? "" : "None.";
+  }
+
+  /** @param {Straggler} straggler */
+  #item({ key, prefix, lane, start, stop, factor }) {
+    const { model, selection, timeline } = this.#context;
+    const name = element("button", "alerts-list-name", key || model.prefixName(prefix));
+    name.type = "button";
+    name.title = key;
+    name.addEventListener("click", () => {
+      selection.set({ worker: null, prefix, key });
+      timeline.jump(start);
+    });
+    const worker = model.workers.get(model.lanes.get(lane)?.worker ?? -1);
+    const where = worker ? ` · ${workerLabel(worker)}` : "";
+    return element("li", "", name, element("span", "muted", `${formatDuration(stop - start)} · ${factorText(factor)}${where}`));
+  }
+}

@@ -1,0 +1,72 @@
+// Which tasks are stragglers, whatever the level of detail of the tiles.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import "../browser.js";
+import { Stragglers, factorText, mediansOf, stragglersOf } from "../../../frontend/timeline/stragglers.js";
+import { tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
+import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
+import { FIRST, busy, decoded, spans } from "../make.js";
+import { near } from "../near.js";
+
+const LEVEL = 24;
+const INDEX = tileIndex(FIRST, LEVEL);
+const [START, LENGTH] = [INDEX * tileWidth(LEVEL), tileWidth(LEVEL)];
+
+/** @param {...Uint8Array} data @returns the tile in which FIRST lies */
+const tileOf = (...data) => makeTile("spans", LEVEL, INDEX, true, decoded(...data));
+
+/** @param {number[]} durations @returns {Parameters<typeof spans>[0]} */
+const tasks = (durations) => durations.map((seconds, at) => [1, 1, 0, 0, START + at * 100, START + at * 100 + seconds]);
+
+/** @param {Parameters<typeof tileOf>} data */
+function found(...data) {
+  const tiles = [tileOf(...data)];
+  return stragglersOf(tiles, mediansOf(tiles), START, START + LENGTH);
+}
+
+test("a task over five times the median of its prefix is a straggler, with its multiple", () => {
+  const list = found(spans(tasks([1, 1, 2, 2, 2, 3, 10, 11, 40])));
+  assert.deepEqual(list.map(({ key, factor }) => [key, factor]), [["inc-8", 20], ["inc-7", 5.5]]);
+  assert.equal(factorText(list[1].factor), "5.5 × median");
+});
+
+test("tasks that are summed up count with their mean", () => {
+  const summed = busy(LEVEL, INDEX, [[1, 3, 1, 0, 20, 40], [1, 4, 1, 0, 20, 40]]); // 80 tasks of 0.5 s
+  const data = [summed, spans(tasks([2, 3, 30]))];
+  near(mediansOf([tileOf(...data)]).get(1) ?? NaN, 0.5);
+  assert.deepEqual(found(...data).map(({ factor }) => factor), [60, 6]);
+});
+
+test("the median is that of the drawn tasks where fewer are summed up", () => {
+  const summed = busy(LEVEL, INDEX, [[1, 3, 1, 0, 1, 2]]);
+  near(mediansOf([tileOf(summed, spans(tasks([4, 5, 6, 7, 8, 9, 90])))]).get(1) ?? NaN, 6);
+});
+
+test("of a few tasks nothing is said, nor of transfers", () => {
+  assert.deepEqual(found(spans(tasks([1, 1, 1, 90]))), []);
+  const transfers = tasks([1, 1, 1, 1, 1, 1, 90]).map(([lane, prefix, , ...rest]) => [lane, prefix, 1, ...rest]);
+  assert.deepEqual(found(spans(/** @type {any} */ (transfers))), []);
+});
+
+test("a task in two tiles is one straggler, and one outside of the window is none", () => {
+  const rows = tasks([1, 1, 1, 1, 1]);
+  const long = /** @type {typeof rows[0]} */ ([1, 1, 0, 0, START + LENGTH - 50, START + LENGTH + 50]);
+  const next = makeTile("spans", LEVEL, INDEX + 1, true, decoded(spans([long])));
+  const tiles = [tileOf(spans([long, ...rows])), next];
+  assert.equal(stragglersOf(tiles, mediansOf(tiles), START, START + 2 * LENGTH).length, 1);
+  assert.equal(stragglersOf(tiles, mediansOf(tiles), START, START + 600).length, 0);
+});
+
+test("tiles are looked at twice a second at most, and again when they changed in between", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const stragglers = new Stragglers();
+  let changes = 0;
+  stragglers.addEventListener("change", () => (changes += 1));
+  stragglers.update([], 0, 1);
+  const before = stragglers.list;
+  stragglers.update([tileOf(spans(tasks([1, 1, 1, 1, 1, 90])))], START, START + LENGTH);
+  assert.equal(stragglers.list, before);
+  t.mock.timers.tick(500);
+  assert.equal(changes, 1);
+});
