@@ -66,5 +66,5 @@ export const LEFT_GUTTER = 120;
 export const RIGHT_GUTTER = 12;
 /** The gutter at the left, narrower on a phone. */
 export function leftGutter() {
-  return window.innerWidth < 700 ? 48 : LEFT_GUTTER;
+  return window.innerWidth < 700 ? 62 : LEFT_GUTTER;
 }

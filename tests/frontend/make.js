@@ -20,6 +20,8 @@ export const INFO = {
   identity_interval: 1,
   metrics_interval: 5,
   band: 64,
+  minimum_level: 10,
+  maximum_level: 36,
   target: null,
   has_agent: true,
   task_count: 1,

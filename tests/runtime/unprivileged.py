@@ -9,8 +9,15 @@ import sysconfig
 from pathlib import Path
 
 from observatory.runtime.embedded.account import service_account
+from tests.browser.observatory import ROOT
 
 LEFT_OUT = shutil.ignore_patterns("test", "site-packages", "idlelib", "config-3*")
+
+
+def can_read_observatory() -> bool:
+    """Whether the account can read the checkout and its packages, of which no test makes a copy."""
+    paths = (ROOT / "manage.py", Path(sysconfig.get_path("purelib"), "django"))
+    return all(service_account().can("-r", path) for path in paths)
 
 
 def runnable_python(folder: Path) -> tuple[str, dict[str, str]]:

@@ -52,6 +52,7 @@ export const selectedMemory = seriesChart({
   help: "Managed, unmanaged and spilled memory of one worker: click a worker anywhere to select it.",
   unit: units.bytes,
   stacked: true,
+  ofSelection: true,
   empty: "Click a worker, in the task stream or in a legend, to see its memory by kind.",
   lines: ({ model, selection, ...rest }) => {
     const worker = model.workers.get(selection.worker ?? -1);

@@ -28,7 +28,7 @@ import { ticks } from "./value_axis.js";
  * @typedef {{name: string, title: string, layers: Chart["layers"], help: string, unit: Unit, stacked?: boolean,
  *   lines: (context: Context, view: View) => Line[],
  *   references?: (context: Context, view: View) => Reference[],
- *   empty: string}} Definition
+ *   empty: string, ofSelection?: boolean}} Definition where ofSelection charts show the selected worker alone
  */
 
 const HEIGHT = 84;
@@ -122,6 +122,7 @@ class SeriesChart {
   #paint(view) {
     const { layers, lines } = this.#definition;
     this.#lines = lines(this.#context, view);
+    this.#element.classList.toggle("has-no-series", !this.#lines.length);
     const wanted = new Map(this.#lines.map((line) => [line.series.id, line.series]));
     const names = typeof layers === "function" ? layers(this.#context) : layers;
     const tiles = names.flatMap((layer) => view.tiles[layer] ?? []);
@@ -140,7 +141,9 @@ class SeriesChart {
     const gaps = events.gapsBetween(view.start, view.stop, "samples", this.#context.selection.worker);
     const unloaded = joined(names.flatMap((layer) => view.unloaded[layer] ?? []));
     const missing = unloadedWithin(unloaded, view.start, view.stop);
-    this.#empty.textContent = missing ? missing.message : emptyText(this.#definition.empty, gaps);
+    const isUnselected = this.#definition.ofSelection && this.#context.selection.worker === null;
+    this.#empty.textContent =
+      missing && !isUnselected ? missing.message : emptyText(this.#definition.empty, isUnselected ? [] : gaps);
     this.#legend.show(this.#lines, this.#context.selection.worker);
     const references = this.#definition.references?.(this.#context, view) ?? [];
     const marks = this.#axis(references, left);

@@ -69,6 +69,7 @@ function stepFor(first, last, width, write) {
   const pixels = width / (last - first);
   const fits = (/** @type {number} */ step) => {
     const room = (step * pixels - APART) / CHARACTER;
+    if (room < 1) return false;
     return write(last, step).length <= room && multiples(first, last, step).every((time) => write(time, step).length <= room);
   };
   return STEPS.find(fits) ?? STEPS[STEPS.length - 1];

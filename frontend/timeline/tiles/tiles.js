@@ -219,7 +219,8 @@ export class Tiles extends EventTarget {
       finest = Math.ceil(Math.log2((this.#info.identity_interval / BINS_PER_INTERVAL) * 1e6));
       reach = 2 * this.#info.metrics_interval; // a line reaches the samples beyond the edges
     }
-    const level = levelFor(stop - start, width, finest);
+    const { minimum_level, maximum_level } = this.#info; // a file doesn't have all
+    const level = Math.min(levelFor(stop - start, width, Math.max(finest, minimum_level)), maximum_level);
     const margin = Math.max(reach, PREFETCH * tileWidth(level));
     const places = [];
     const last = tileIndex(Math.min(stop + margin, this.#latest()), level);

@@ -10,12 +10,12 @@ import { FIRST, INFO, decoded, encode, extent, join, profile, spans } from "../m
 
 /** @typedef {import("../../../frontend/types.js").Tile} Tile */
 
-/** @param {import("node:test").TestContext} t @param {(path: string) => any} answer */
-function open(t, answer = () => extent()) {
+/** @param {import("node:test").TestContext} t @param {(path: string) => any} answer @param {object} changes of INFO */
+function open(t, answer = () => extent(), changes = {}) {
   stopClock(t);
   const server = new Server();
   server.answer = answer;
-  const tiles = new Tiles(/** @type {any} */ (server), /** @type {any} */ (INFO));
+  const tiles = new Tiles(/** @type {any} */ (server), /** @type {any} */ ({ ...INFO, ...changes }));
   return {
     server,
     tiles,
@@ -50,6 +50,18 @@ function levelOf(path) {
   const found = /^\/api\/v1\/clusters\/1\/tiles\/\w+\/(\d+)\/(\d+)\?version=(\d+)$/.exec(path);
   assert.ok(found, path);
   return Number(found[1]);
+}
+
+for (const seconds of [1, 60, 86_400 * 30]) {
+  test(`of a file that has some levels, these alone are asked for: ${seconds} s`, async (t) => {
+    const { server, cover } = open(t, () => extent(), { minimum_level: 18, maximum_level: 20 });
+    for (const layer of ["spans", "memory"]) {
+      cover(10, 10 + seconds, layer);
+      await until(() => cover(10, 10 + seconds, layer).length);
+    }
+    assert.ok(server.requests.length > 0);
+    for (const request of server.requests) assert.ok([18, 19, 20].includes(levelOf(request)), request);
+  });
 }
 
 for (const [seconds, level] of [[1, 10], [60, 16], [3600, 22], [86_400 * 30, 32]]) {
