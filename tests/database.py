@@ -61,7 +61,7 @@ def _migrate() -> str:
     """Migrates a database of its own; returns its name."""
     test_settings = connection.settings_dict["TEST"]
     own, test_settings["NAME"] = test_settings["NAME"], TEMPLATE
-    connection.creation.create_test_db(verbosity=0, serialize=False)
+    connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     test_settings["NAME"] = own
     connection.close()
     connection.close_pool()
