@@ -48,7 +48,7 @@ from observatory.alerts.secrets import encrypt  # noqa: E402
 from observatory.alerts.tasks import ROUND, SHARDS, evaluate_shard  # noqa: E402
 from observatory.clusters.models import Cluster, Project  # noqa: E402
 from observatory.store.connection import close_pools, connect  # noqa: E402
-from observatory.store.ingest.batch import Batch  # noqa: E402
+from observatory.store.ingest.batches.batch import Batch  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.wire.records import MetricType, Sample, Series, WorkerSeen  # noqa: E402
 from tests.alerts.evaluation.pipeline import pipeline  # noqa: E402

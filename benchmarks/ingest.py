@@ -57,7 +57,7 @@ from observatory.collect.scheduler.identity import Problems  # noqa: E402
 from observatory.collect.stream.messages import read_message  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
 from observatory.store.engines import choose  # noqa: E402
-from observatory.store.ingest.batch import Batch, BatchBuilder  # noqa: E402
+from observatory.store.ingest.batches.batch import Batch, BatchBuilder  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.store.maintenance.retention import delete_cluster  # noqa: E402
 from observatory.wire.batches import decode_batch, encode_head  # noqa: E402

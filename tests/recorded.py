@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import psycopg
 
 from observatory.store.engines import choose
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import encode_keys
 from observatory.store.schema.time_series import table_of

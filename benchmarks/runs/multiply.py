@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.keys import split_key
 from observatory.wire.kind import Type
 from observatory.wire.kinds import KINDS

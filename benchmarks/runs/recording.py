@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 
 import observatory.agent
 from observatory.collect.agents.batch import batch_of
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.wire.batches import decode_batch
 
 WORKERS, THREADS = 4, 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from celery import shared_task
 
 from observatory.collect.collector import registry
-from observatory.store.ingest.batch import Batch
-from observatory.store.ingest.publication import publish_sync
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.writer import Writer
 from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.records import Event

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from observatory.store.ingest.reading_blocks import records_of_block
+from observatory.store.ingest.batches.reading_blocks import records_of_block
 from observatory.wire.batches import decode_batch
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS

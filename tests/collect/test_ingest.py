@@ -27,7 +27,7 @@ from observatory.collect.agents.body import COMPRESSED, UNPACKED
 from observatory.collect.collector.registry import unnamed_cluster_of
 from observatory.collect.tasks import end_silent_clusters
 from observatory.store.connection import connect
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.batches import encode_head, encode_rows

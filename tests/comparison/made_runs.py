@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
 from observatory.wire.records import Action, Sample, Series, Span, WorkerGone, WorkerSeen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from observatory.store.ingest.batch import BatchBuilder
+from observatory.store.ingest.batches.batch import BatchBuilder
 from observatory.store.ingest.writer import Writer
 from observatory.wire.head import Head
 from observatory.wire.records import (

@@ -19,7 +19,7 @@ from observatory.exchange.imports.import_file import import_file
 from observatory.exchange.imports.refusal import AlreadyHere
 from observatory.replay.scope import ALL_SECTIONS, Scope, Section
 from observatory.runs.models import Note, Run
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.window_totals import window_totals
 from observatory.store.schema.dimensions import Table

@@ -23,7 +23,7 @@ from observatory.replay.tiles.builder import BASE_LEVEL, Tile, get_tile
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MINIMUM_LEVEL, TileId
 from observatory.store.connection import MAXIMUM_BUILDERS, build_connection
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.queries.extents import read_extent

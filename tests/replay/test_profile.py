@@ -10,9 +10,9 @@ from django.test import Client
 
 from observatory.clusters.models import Cluster
 from observatory.replay.api import MAXIMUM_STACKS
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.intervals import Intervals
-from observatory.store.ingest.publication import frames
+from observatory.store.ingest.publishing.publication import frames
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import WorkerSeen

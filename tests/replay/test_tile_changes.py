@@ -19,7 +19,7 @@ from observatory.replay.tiles.from_rows import tile_from_rows
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import MAXIMUM_BINS
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
 from observatory.wire.blocks import decode

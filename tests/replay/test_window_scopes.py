@@ -15,7 +15,7 @@ from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import get_tile
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
 from observatory.store.times import from_seconds, seconds_to_microseconds

@@ -17,7 +17,7 @@ from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
 from observatory.replay.tiles.from_rows import tile_from_rows
 from observatory.replay.tiles.layers import Layer, layers_for
 from observatory.replay.tiles.levels import TileId
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import LAYERS, OF_WORKERS

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Span
 from tests.replay.conftest import cluster, direct, member, now, stranger, writer

@@ -10,7 +10,7 @@ import pytest
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
 from observatory.wire.records import ClientRun

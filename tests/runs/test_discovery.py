@@ -16,7 +16,7 @@ from observatory.runs.sharing.link_tokens import stored
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.tasks import find_runs
 from observatory.store.connection import connect
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
 from observatory.wire.records import Event, Sample, Series

@@ -15,7 +15,7 @@ from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link
 from observatory.store.connection import connect
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerSeen
 from tests.pages.test_who_may_open_what import every_route

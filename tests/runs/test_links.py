@@ -20,7 +20,7 @@ from observatory.replay.tiles.layers import LAYER_NAMES
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link, revoke
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
 from observatory.wire.blocks import Block, decode

@@ -6,7 +6,7 @@ from observatory.clusters.models import Cluster
 from observatory.runs.discovery.naming import name_of
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from tests.runs.conftest import Work
 

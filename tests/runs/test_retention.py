@@ -20,7 +20,7 @@ from observatory.runs.retained_windows import retained_windows
 from observatory.runs.sharing.link_tokens import stored
 from observatory.runs.tasks import enforce_retention
 from observatory.store.connection import connect
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.retention import delete_cluster

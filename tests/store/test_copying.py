@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.copying import PART
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import decode_key

@@ -6,7 +6,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.fetch import FetchError, fetch_columns
 

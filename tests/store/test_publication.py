@@ -10,10 +10,11 @@ import pytest
 from channels.layers import get_channel_layer
 from django.test import override_settings
 
-from observatory.store.ingest.batch import Batch
-from observatory.store.ingest.committed import LiveSamples
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.batches.records import Coded
 from observatory.store.ingest.intervals import Intervals
-from observatory.store.ingest.publication import (
+from observatory.store.ingest.publishing.committed import LiveSamples
+from observatory.store.ingest.publishing.publication import (
     FRAME_BYTES,
     LOST,
     frames,
@@ -22,7 +23,6 @@ from observatory.store.ingest.publication import (
     publish_sync,
     rates,
 )
-from observatory.store.ingest.records import Coded
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Event, MetricType

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retained_windows import Window, holes, merge_windows
 from observatory.store.maintenance.retention import apply_retention

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from observatory.store.engines import choose
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.client_runs import store_client_runs
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import apply_retention, delete_cluster

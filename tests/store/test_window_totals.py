@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.window_totals import window_totals
 from observatory.store.times import from_seconds

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import decode_key
 from observatory.store.queries.extents import extents

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from observatory.store.ingest.reading_blocks import records_of_block
+from observatory.store.ingest.batches.reading_blocks import records_of_block
 from observatory.wire.batches import STEP, BatchError, decode_batch, encode_head, encode_rows
 from observatory.wire.blocks import decode, encode
 from observatory.wire.head import AgentStatus, Head

@@ -11,9 +11,9 @@ from uuid import UUID
 
 import numpy as np
 
-from observatory.store.ingest.batch import Batch
-from observatory.store.ingest.reading_blocks import records_of_block
-from observatory.store.ingest.records import Array, Coded, Records, Values, records_of_rows
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.batches.reading_blocks import records_of_block
+from observatory.store.ingest.batches.records import Array, Coded, Records, Values, records_of_rows
 from observatory.wire.batches import BatchError
 from observatory.wire.blocks import Block
 from observatory.wire.dropped_records import dropped_detail

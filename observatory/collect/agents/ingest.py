@@ -25,12 +25,12 @@ from observatory.collect.agents.batch import batch_of, joined
 from observatory.collect.agents.body import Body, BodyError, read_body
 from observatory.collect.collector import registry
 from observatory.collect.collector.series_limit import SeriesLimit
-from observatory.store.ingest.batch import Batch
-from observatory.store.ingest.committed import Committed
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.batches.reading_blocks import json_containers, stored_characters
+from observatory.store.ingest.batches.records import records_of_rows
 from observatory.store.ingest.intervals import Intervals
-from observatory.store.ingest.publication import publish_sync
-from observatory.store.ingest.reading_blocks import json_containers, stored_characters
-from observatory.store.ingest.records import records_of_rows
+from observatory.store.ingest.publishing.committed import Committed
+from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.writer import Writer
 from observatory.wire.batches import BatchError, decode_batch

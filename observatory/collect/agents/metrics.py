@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import Counter, Histogram
 
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 
 BATCHES = Counter("observatory_ingest_batches", "Valid batches of agents, by result.", ["result"])
 REFUSED = Counter("observatory_ingest_refused_batches", "Refused batches of agents, by reason.", ["reason"])

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.scheduler.identity import Identity
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
 from observatory.wire.event_kinds import CLUSTER_ENDED

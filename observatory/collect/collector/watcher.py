@@ -32,9 +32,9 @@ from observatory.collect.scheduler.identity import Counts, IdentityError, Proble
 from observatory.collect.scheduler.identity_poller import IdentityPoller
 from observatory.collect.stream.subscriber import Subscriber
 from observatory.collect.workers.scraping import Scraper
-from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.intervals import Intervals
-from observatory.store.ingest.publication import publish
+from observatory.store.ingest.publishing.committed import Committed
+from observatory.store.ingest.publishing.publication import publish
 from observatory.store.times import from_seconds
 
 logger = logging.getLogger(__name__)

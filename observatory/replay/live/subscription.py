@@ -19,7 +19,7 @@ from observatory.clusters.models import Cluster, Target
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.store.connection import read_connection
-from observatory.store.ingest.publication import group_of, joined
+from observatory.store.ingest.publishing.publication import group_of, joined
 from observatory.store.queries import timeline
 from observatory.store.times import seconds_to_microseconds
 from observatory.wire.timeline_blocks import STATE, TARGET
@@ -61,7 +61,7 @@ class ClusterSubscription:
         return channel
 
     async def _receive(self) -> None:
-        """Queue what the writer publishes (observatory.store.ingest.publication)."""
+        """Queue what the writer publishes (observatory.store.ingest.publishing.publication)."""
         channel = await self.channel
         while self.receivers:
             message = await self.layer.receive(channel)

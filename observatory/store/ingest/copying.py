@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.records import Array, Coded
+from observatory.store.ingest.batches.records import Array, Coded
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 """and no flags, no extension of the header (PostgreSQL's documentation of COPY)"""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.records import Times
-from observatory.store.ingest.validated import ValidatedBatch
+from observatory.store.ingest.batches.records import Times
+from observatory.store.ingest.batches.validated import ValidatedBatch
 from observatory.store.maintenance.keyframes import drop_keyframes
 from observatory.store.queries.extents import EXTENT_COLUMNS, Extent
 from observatory.wire.layers import LAYERS

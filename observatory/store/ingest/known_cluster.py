@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.lifetimes import Lane, Workers, all_alive
-from observatory.store.ingest.names import Names
-from observatory.store.ingest.records import Coded, Records
-from observatory.store.ingest.series import SeriesTable
+from observatory.store.ingest.batches.records import Coded, Records
+from observatory.store.ingest.interning.lifetimes import Lane, Workers, all_alive
+from observatory.store.ingest.interning.names import Names
+from observatory.store.ingest.interning.series import SeriesTable
 from observatory.store.stacks import Stacks
 from observatory.store.texts import clean_name
 from observatory.wire.records import WorkerGone, WorkerSeen

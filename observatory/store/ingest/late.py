@@ -7,7 +7,7 @@ from datetime import datetime
 import psycopg
 from django.db import connection as django_connection
 
-from observatory.store.ingest.validated import ValidatedBatch
+from observatory.store.ingest.batches.validated import ValidatedBatch
 from observatory.store.times import from_seconds
 
 LATENESS = 3.5

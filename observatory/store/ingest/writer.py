@@ -15,9 +15,10 @@ from observatory.store.engines import Engine, choose
 from observatory.store.free_space import require_free_space
 from observatory.store.ingest import extent_update
 from observatory.store.ingest.agents import LOCK, delete_scraped, has_agent, registered, registration
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.batches.records import Records
+from observatory.store.ingest.batches.validated import ValidatedBatch, validate
 from observatory.store.ingest.client_runs import store_client_runs
-from observatory.store.ingest.committed import Committed
 from observatory.store.ingest.copying import copying
 from observatory.store.ingest.extent_update import (
     ExtentUpdate,
@@ -26,12 +27,11 @@ from observatory.store.ingest.extent_update import (
     newest,
     update_extent,
 )
+from observatory.store.ingest.interning.references import References
 from observatory.store.ingest.known_cluster import KnownCluster
 from observatory.store.ingest.late import note_late
-from observatory.store.ingest.live import live_events, live_profiles, live_samples, live_spans
-from observatory.store.ingest.records import Records
-from observatory.store.ingest.references import References
-from observatory.store.ingest.validated import ValidatedBatch, validate
+from observatory.store.ingest.publishing.committed import Committed
+from observatory.store.ingest.publishing.live import live_events, live_profiles, live_samples, live_spans
 from observatory.store.queries.extents import read_extent
 
 FUTURE = 86_400.0

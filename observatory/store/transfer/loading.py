@@ -21,7 +21,7 @@ from psycopg import sql
 from observatory.store.engines import choose
 from observatory.store.free_space import require_free_space
 from observatory.store.ingest.extent_update import SETTLING
-from observatory.store.ingest.series import series_identity
+from observatory.store.ingest.interning.series import series_identity
 from observatory.store.keys import GROUP_PLACEHOLDER
 from observatory.store.schema.dimensions import REFERRED, Table
 from observatory.store.schema.time_series import table_of

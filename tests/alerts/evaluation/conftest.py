@@ -13,7 +13,7 @@ from observatory.alerts.evaluation.evaluator import clusters_to_evaluate, evalua
 from observatory.alerts.models import Alert, Channel, Condition, Delivery, Rule
 from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import read_connection
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Event, Sample, Series

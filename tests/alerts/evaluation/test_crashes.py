@@ -14,7 +14,7 @@ from observatory.alerts.models import Alert, Channel, Delivery, Progress, Rule
 from observatory.alerts.secrets import encrypt
 from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import connect
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Sample, Series

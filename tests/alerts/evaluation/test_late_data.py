@@ -100,7 +100,7 @@ def test_the_end_of_a_cluster_with_a_silent_agent_is_sent(observed: Observed) ->
     event_rule("ended-with-errors", window=300)
     observed.load(*CALM, since=0)
     with observed.writer as writer:
-        from observatory.store.ingest.batch import Batch
+        from observatory.store.ingest.batches.batch import Batch
 
         writer.write(Batch.of(observed.cluster.pk, errors=3))
     observed.evaluate(20)

@@ -13,7 +13,7 @@ from observatory.alerts.evaluation.window.state_machine import Firing
 from observatory.alerts.models import Alert, Rule
 from observatory.alerts.rules.condition_rows import spec_of
 from observatory.clusters.models import Cluster
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.wire.records import Event, Sample, Series, WorkerGone, WorkerSeen
 from tests.alerts.evaluation.conftest import START, Observed, after, event_rule, make_rule
 

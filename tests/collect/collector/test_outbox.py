@@ -22,8 +22,8 @@ from observatory.collect.collector.writing.outbox import (
     capacity_for,
 )
 from observatory.collect.collector.writing.slowdown import CALM, LARGEST_FACTOR, LONGEST_PERIOD, Slowdown
-from observatory.store.ingest.batch import Batch
-from observatory.store.ingest.committed import Committed
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.publishing.committed import Committed
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.collect.observer import read
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from observatory.store.ingest.batch import BatchBuilder
+from observatory.store.ingest.batches.batch import BatchBuilder
 from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.event_kinds import RECORDS_DROPPED
 from observatory.wire.records import Event

@@ -13,8 +13,8 @@ import psycopg
 from observatory.collect.collector.cancellation import raise_if_cancelled
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.writing.outbox import Outbox, QueuedBatch
-from observatory.store.ingest.batch import Batch, BatchBuilder
-from observatory.store.ingest.committed import Committed
+from observatory.store.ingest.batches.batch import Batch, BatchBuilder
+from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.writer import Writer
 from observatory.wire.dropped_records import DropReason
 

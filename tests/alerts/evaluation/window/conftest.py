@@ -23,7 +23,7 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.clusters.models import Cluster, Project
 from observatory.store.connection import connect
-from observatory.store.ingest.batch import Batch
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds

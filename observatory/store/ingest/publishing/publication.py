@@ -13,7 +13,9 @@ from channels.layers import get_channel_layer
 from prometheus_client import Counter
 
 from observatory.store.counters import counter_rates
-from observatory.store.ingest.committed import (
+from observatory.store.ingest.batches.records import Array
+from observatory.store.ingest.intervals import Intervals
+from observatory.store.ingest.publishing.committed import (
     Committed,
     Item,
     LiveSamples,
@@ -21,8 +23,6 @@ from observatory.store.ingest.committed import (
     StoredProfiles,
     StoredSpans,
 )
-from observatory.store.ingest.intervals import Intervals
-from observatory.store.ingest.records import Array
 from observatory.store.timeline_blocks import encode_block, extent_block
 from observatory.wire.layers import ALL, BAND, OF_WORKERS, SPANS, band_layer
 from observatory.wire.timeline_blocks import EVENT, ITEMS, PROFILE_ROWS, SERIES_BIN, SPAN

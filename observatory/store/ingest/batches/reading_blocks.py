@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from observatory.store.ingest.records import NUMPY, Array, Coded, Records, Values, clean_values, keys_of
+from observatory.store.ingest.batches.records import (
+    NUMPY,
+    Array,
+    Coded,
+    Records,
+    Values,
+    clean_values,
+    keys_of,
+)
 from observatory.wire.batches import BatchError
 from observatory.wire.blocks import Block
 from observatory.wire.kind import Field, KeyReference, Kind, Type

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from observatory.store.ingest.records import (
+from observatory.store.ingest.batches.records import (
     Coded,
     Keys,
     Records,

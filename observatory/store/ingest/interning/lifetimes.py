@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.records import Array, Coded, Times
+from observatory.store.ingest.batches.records import Array, Coded, Times
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
 from observatory.store.times import from_seconds
 from observatory.wire.event_kinds import CLUSTER_ENDED

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from observatory.store.ingest.batch import Batch
-from observatory.store.ingest.reading_blocks import EARLIEST
-from observatory.store.ingest.records import Array, Records, Times
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.batches.reading_blocks import EARLIEST
+from observatory.store.ingest.batches.records import Array, Records, Times
 from observatory.store.schema.time_series import TimeSeries, table_of
 from observatory.store.times import from_seconds
 from observatory.wire.event_kinds import CLUSTER_ENDED, FROM_COLLECTOR

@@ -7,11 +7,16 @@ from operator import attrgetter
 
 import numpy as np
 
-from observatory.store.ingest.committed import LiveSamples, StoredEvents, StoredProfiles, StoredSpans
-from observatory.store.ingest.lifetimes import Lane
-from observatory.store.ingest.records import Array, Coded, Records
-from observatory.store.ingest.references import References
-from observatory.store.ingest.series import KnownSeries
+from observatory.store.ingest.batches.records import Array, Coded, Records
+from observatory.store.ingest.interning.lifetimes import Lane
+from observatory.store.ingest.interning.references import References
+from observatory.store.ingest.interning.series import KnownSeries
+from observatory.store.ingest.publishing.committed import (
+    LiveSamples,
+    StoredEvents,
+    StoredProfiles,
+    StoredSpans,
+)
 from observatory.store.texts import clean_json
 from observatory.wire.layers import BAND
 

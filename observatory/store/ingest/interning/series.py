@@ -12,8 +12,8 @@ from uuid import UUID
 
 import psycopg
 
-from observatory.store.ingest.lifetimes import Lifetime, Workers, all_alive
-from observatory.store.ingest.records import Coded, Times
+from observatory.store.ingest.batches.records import Coded, Times
+from observatory.store.ingest.interning.lifetimes import Lifetime, Workers, all_alive
 from observatory.store.texts import clean_json, clean_name
 from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import MetricType, Series

@@ -9,10 +9,10 @@ from operator import attrgetter
 import numpy as np
 import psycopg
 
+from observatory.store.ingest.batches.records import Array, Coded, Keys, Records, Values
 from observatory.store.ingest.copying import Column, Texts, jsonb, nullable, texts, timestamps
+from observatory.store.ingest.interning.names import NewNames, Prefix
 from observatory.store.ingest.known_cluster import KnownCluster
-from observatory.store.ingest.names import NewNames, Prefix
-from observatory.store.ingest.records import Array, Coded, Keys, Records, Values
 from observatory.store.keys import encode_keys, split_key
 from observatory.store.texts import LARGEST_INTEGER, clean_json
 from observatory.wire.columns import BOUNDS, ColumnType

@@ -1,0 +1,1 @@
+"""Batches of records as columns: how they are made, read and validated."""

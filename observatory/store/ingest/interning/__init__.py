@@ -1,0 +1,1 @@
+"""Names, series, lifetimes and lanes: stored once, referred to by id."""

@@ -1,0 +1,1 @@
+"""What open pages get of a batch after its commit."""
