@@ -130,25 +130,25 @@ def test_what_is_new_at_the_playhead_draws_the_rows_again_only_if_it_orders_them
 ) -> None:
     page.goto(large)
     page.wait_for_function(READY)
+    # of five times the least: tiles that come late are drawn, too
     again = """async () => {
       const { context } = window.observatory;
       let drawn = 0;
       const canvas = CanvasRenderingContext2D.prototype;
       const put = canvas.putImageData;
       canvas.putImageData = function (...image) { drawn++; put.apply(this, image); };
-      const draws = async frames => {
+      const least = [];
+      for (let time = 0; time < 5; time++) {
         drawn = 0;
-        for (; frames > 0; frames--) await new Promise(resolve => requestAnimationFrame(resolve));
-        return drawn;
-      };
-      while (await draws(10)); // what is drawn for the tiles that came last
-      context.playheadState.receive({ ...context.playheadState.state });
-      context.playheadState.request(context.info.first, { live: true, playing: false });
-      const again = await draws(3);
+        context.playheadState.receive({ ...context.playheadState.state });
+        context.playheadState.request(context.info.first, { live: true, playing: false });
+        for (let frame = 0; frame < 3; frame++) await new Promise(resolve => requestAnimationFrame(resolve));
+        least.push(drawn);
+      }
       canvas.putImageData = put;
-      return again;
+      return Math.min(...least);
     }"""
     assert page.evaluate(again) == 0
     page.get_by_label("Sort").select_option("most memory")
     page.wait_for_function(READY)
-    assert page.evaluate(again) > 0  # once, and again if the answer to the request is there by then
+    assert page.evaluate(again) > 0
