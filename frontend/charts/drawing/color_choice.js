@@ -28,7 +28,7 @@ export function chooseExactColors(exact) {
 }
 
 /**
- * Tells what prefixes' colours have to be, now and whenever the choice or the theme changes.
+ * Sets the prefixes' colours now and whenever the choice or the theme changes.
  * @param {(backgrounds: import("../../timeline/colors/oklab.js").Rgb[], isExact: boolean) => void} setColors as Model.setColors
  */
 export function followColorChoice(setColors) {

@@ -30,6 +30,8 @@ export class PrefixColors {
   #choice = [];
   /** @type {import("./oklab.js").Lab[]} */
   #taken = [];
+  /** @type {Map<string, string>} by Dask's colour: that of the prefixes that are not kept apart */
+  #shared = new Map();
 
   /**
    * @param {string} name of a prefix
@@ -59,6 +61,7 @@ export class PrefixColors {
     this.#choice = colorsOn(backgrounds);
     this.#taken = [toLab(BLACK)];
     this.#spaced.clear();
+    this.#shared.clear();
     for (const [name, color] of this.#exact) this.#place(name, color);
   }
 
@@ -69,10 +72,27 @@ export class PrefixColors {
   #place(name, color) {
     if (!this.#backgrounds.length) return;
     const place = this.#spaced.size;
-    const [taken, apart] = [place < MOST ? this.#taken : [], place < MOST_SPACED ? APART : CLOSER];
-    const { rgb, lab } = nearestFree(parse(color), this.#choice, this.#backgrounds, taken, apart);
-    if (place < MOST) this.#taken.push(lab);
-    this.#spaced.set(name, format(rgb));
+    this.#spaced.set(name, place < MOST ? this.#kept(color, place < MOST_SPACED ? APART : CLOSER) : this.#sharedBy(color));
+  }
+
+  /**
+   * @param {string} color Dask's
+   * @param {number} apart its distance from the colours that were kept before
+   */
+  #kept(color, apart) {
+    const { rgb, lab } = nearestFree(parse(color), this.#choice, this.#backgrounds, this.#taken, apart);
+    this.#taken.push(lab);
+    return format(rgb);
+  }
+
+  /** @param {string} color Dask's */
+  #sharedBy(color) {
+    let shared = this.#shared.get(color);
+    if (!shared) {
+      shared = format(nearestFree(parse(color), this.#choice, this.#backgrounds, [], CLOSER).rgb);
+      this.#shared.set(color, shared);
+    }
+    return shared;
   }
 }
 
