@@ -60,8 +60,14 @@ def _unavailable(request: HttpRequest, reason: str) -> HttpResponse:
     else:
         response = HttpResponse(render_to_string("pages/site/unavailable.html"), status=503)
     response.headers["Retry-After"] = str(RETRY_AFTER)
-    message = ("the database is unavailable: %s: %s", request.path, " ".join(reason.split()))
-    log_response(*message, response=response, request=request, level="warning")
+    log_response(
+        "the database is unavailable: %s: %s",
+        request.path,
+        " ".join(reason.split()),
+        response=response,
+        request=request,
+        level="warning",
+    )
     return response
 
 
