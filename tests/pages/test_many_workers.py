@@ -130,6 +130,7 @@ def test_what_is_new_at_the_playhead_draws_the_rows_again_only_if_it_orders_them
 ) -> None:
     page.goto(large)
     page.wait_for_function(READY)
+    page.route("**/state?*", lambda route: None)  # states that are requested here don't arrive
     # of five times the least: tiles that come late are drawn, too
     again = """async () => {
       const { context } = window.observatory;
@@ -151,4 +152,4 @@ def test_what_is_new_at_the_playhead_draws_the_rows_again_only_if_it_orders_them
     assert page.evaluate(again) == 0
     page.get_by_label("Sort").select_option("most memory")
     page.wait_for_function(READY)
-    assert page.evaluate(again) > 0
+    assert page.evaluate(again) == 1
