@@ -64,7 +64,7 @@ def import_file(
     if head.startswith(ZIP):
         run = _import_bundle(path, destination, progress)
     else:
-        run = _import_told(path, _reader_of(head), destination, progress, report)
+        run = _import_records(path, _reader_of(head), destination, progress, report)
     try:
         refresh_figures(run)
     except (psycopg.Error, DatabaseError):  # sums of absurd numbers
@@ -114,7 +114,9 @@ def _import_bundle(path: Path, destination: Destination, progress: Progress) -> 
     return run
 
 
-def _import_told(path: Path, read: Read, destination: Destination, progress: Progress, report: Report) -> Run:
+def _import_records(
+    path: Path, read: Read, destination: Destination, progress: Progress, report: Report
+) -> Run:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     refuse_known(destination, digest)

@@ -48,20 +48,17 @@ def obstacle(folder: DataFolder) -> str:
         )
     except OSError as error:
         return f"it cannot run {sys.executable}: {error.strerror}"
+    if not done.returncode:
+        return ""
     lines = done.stderr.strip().splitlines()
-    return (
-        f"it cannot import Observatory: {lines[-1] if lines else 'no reason given'}"
-        if done.returncode
-        else ""
-    )
+    return f"it cannot import Observatory: {lines[-1] if lines else 'no reason given'}"
 
 
 def give_up_root(folder: DataFolder, port: int) -> None:
     """Become the account of `folder`, for good. What listens on `port` may do so even if it is root's."""
     if not sys.dont_write_bytecode:
-        compileall.compile_dir(
-            PACKAGE_DIR, quiet=2
-        )  # the account cannot: each process would compile it again
+        # the account cannot write there: each of its processes would compile the modules again
+        compileall.compile_dir(PACKAGE_DIR, quiet=2)
     home = folder.private(folder.path / HOME)
     folder.give_to_account()
     keep_port = port < _first_unprivileged_port()

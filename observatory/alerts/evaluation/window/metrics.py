@@ -167,9 +167,9 @@ def _instants(ranges: SampleRanges, group: Integers, groups: int) -> tuple[Integ
     ends[:-1] &= (ranges.of[1:] != ranges.of[:-1]) | (ranges.times[1:] != ranges.until[:-1])
     of = group[ranges.of]
     gaps = keys_of(of[ends], ranges.until[ends], start)
-    is_told = np.zeros(groups, bool)
-    is_told[of[ranges.times == start]] = True
-    return keys_of(of, ranges.times, start), gaps, keys_of(np.flatnonzero(~is_told), start, start)
+    is_known = np.zeros(groups, bool)
+    is_known[of[ranges.times == start]] = True
+    return keys_of(of, ranges.times, start), gaps, keys_of(np.flatnonzero(~is_known), start, start)
 
 
 def aggregated(values: Floats, rows: Integers, count: int, condition: MetricCondition) -> Floats:
