@@ -233,6 +233,8 @@ class Watcher:
         silent = now - max(self.answered, self.started)
         try:
             if self.refused_since is not None:
+                if await self.tracker.end_as_agent():
+                    return
                 if now - self.refused_since >= REFUSED_END:
                     await self.tracker.gone("the scheduler is gone: nothing listens at its address")
             elif silent >= HANGING_END:
