@@ -250,8 +250,7 @@ class Watcher:
 
     def _record_gap(self, observation: Observation) -> None:
         self.gap = True
-        message = "the scheduler doesn't answer: what follows is a gap"
-        observation.event("scheduler-unreachable", self.tracker.last_seen, message)
+        observation.add_unreachable(self.tracker.last_seen)
 
     async def _report(self) -> None:
         """Every second updates the target's row, renews claims and settles why workers left."""
