@@ -77,6 +77,7 @@ def cluster_of_agent(project: Project, head: Head) -> tuple[Cluster, bool]:
             "address": head.address,
             "started": from_seconds(head.started),
             "last_seen": from_seconds(head.since),
+            "agent_heard": timezone.now(),
         },
     )
 

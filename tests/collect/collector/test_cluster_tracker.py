@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.registry import end_abandoned, update_from_agent
+from observatory.collect.collector.registry import cluster_of_agent, end_abandoned, update_from_agent
 from observatory.collect.collector.watcher import REFUSED_END
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.store.connection import connect
+from observatory.wire.head import Head
 from tests.collect.dask_processes import scheduler
 from tests.collect.observer import event_kinds, eventually, make_target, observed, read, watching
 
@@ -185,6 +186,16 @@ def test_a_cluster_whose_target_is_paused_or_deleted_is_no_longer_observed() -> 
     end_abandoned()
     assert Cluster.objects.get().ended == moment
     assert "paused" in Cluster.objects.get().end_reason
+
+
+def test_a_cluster_whose_agents_first_batch_is_being_stored_is_not_ended_as_abandoned() -> None:
+    project = make_target("http://127.0.0.1:1").project
+    moment = time.time()
+    head = Head("agent", 1, "Scheduler-1", "etl", "tcp://127.0.0.1:8786", moment, moment, moment)
+    cluster, _ = cluster_of_agent(project, head)
+    end_abandoned()
+    cluster.refresh_from_db()
+    assert cluster.ended is None
 
 
 async def test_a_time_without_a_collector_is_recorded_as_a_gap_from_the_last_stored_second() -> None:
