@@ -25,7 +25,7 @@ const GAP_CONCERNS = /** @type {const} */ ({ scheduler: "all", stream: "tasks" }
 const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
 const SLOWED = "scraping-slowed";
-const UNREAD = "worker-metrics-missing";
+const UNREAD = ["worker-metrics-missing", "scheduler-metrics-missing"];
 export const CLUSTER_ENDED = "cluster-ended";
 const LONGEST_NOTE = 200; // characters beside the mouse
 /** Fires "change" when there are others than before. */
@@ -181,7 +181,7 @@ export function findGaps(events) {
     if (event.kind === DROPPED) gaps.push(droppedGap(event));
     if (event.kind === NOT_OBSERVED) gaps.push(unobservedGap(event));
     if (event.kind === SLOWED) gaps.push(slowedGap(event));
-    if (event.kind === UNREAD) gaps.push({ ...slowedGap(event), kind: "unread", worker: event.worker });
+    if (UNREAD.includes(event.kind)) gaps.push({ ...slowedGap(event), kind: "unread", worker: event.worker });
     const { opens, closes } = KINDS[event.kind] ?? { opens: null, closes: null };
     if ((opens === "scheduler" || opens === "stream") && !open.has(opens)) {
       /** @type {Gap} */

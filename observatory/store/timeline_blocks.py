@@ -47,7 +47,8 @@ def extent_block(extent: Extent, status: Mapping[str, Any]) -> bytes:
 def extent_meta(extent: Extent, status: Mapping[str, Any]) -> dict[str, Any]:
     """Return the meta of an `extent` block.
 
-    `status` has what isn't known to the store: `ended` (seconds or None), `end_reason` and `stream`.
+    `status` has what isn't known to the store: `ended` (seconds or None), `end_reason` and `stream`. What a
+    live block leaves out is as before.
     """
     return {
         "committed": extent.committed,
@@ -58,9 +59,6 @@ def extent_meta(extent: Extent, status: Mapping[str, Any]) -> dict[str, Any]:
         "task_count": extent.tasks,
         "error_count": extent.errors,
         "worker_count": extent.workers,
-        "ended": None,
-        "end_reason": "",
-        "stream": "unknown",
         **status,
     }
 

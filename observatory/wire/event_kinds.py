@@ -84,6 +84,12 @@ _KINDS = (
         Gap.SAMPLES,
         from_collector=True,
     ),
+    EventKind(
+        "scheduler-metrics-missing",
+        "the scheduler's metrics could not be read (its `/metrics` did not answer)",
+        Gap.SAMPLES,
+        from_collector=True,
+    ),
 )
 
 EVENT_KINDS = {kind.name: kind for kind in _KINDS}

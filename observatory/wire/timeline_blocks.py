@@ -204,7 +204,8 @@ EXTENT = BlockKind(
         "worker_count",
         "stream",
     ),
-    "first block of each tile; live, last block of each batch",
+    "first block of each tile; live, last block of each batch, where a status that its sender doesn't know "
+    "(ended, end_reason, stream) is left out and stays as it was",
 )
 
 KINDS = {

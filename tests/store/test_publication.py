@@ -36,6 +36,15 @@ def _blocks(data: list[bytes]) -> list[Block]:
     return [block for frame in data for block in decode(frame)]
 
 
+def test_what_the_sender_of_a_frame_does_not_know_of_the_cluster_is_left_out_and_stays_on_open_pages(
+    writer: Writer, cluster: int, now: float, make: Any
+) -> None:
+    committed = writer.write(Batch.of(cluster, spans=[make.span(now)], committed=now + 1))
+    *_, extent = _blocks(list(frames(committed, {"stream": "agent"}, Intervals())))
+    assert extent.meta["stream"] == "agent"
+    assert not {"ended", "end_reason"} & set(extent.meta), "None would say that an ended cluster goes on"
+
+
 def test_a_frame_names_things_before_it_uses_them_and_ends_with_the_extent(
     writer: Writer, cluster: int, now: float, make: Any
 ) -> None:

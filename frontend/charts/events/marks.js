@@ -30,6 +30,7 @@ const LOOKS = {
   "records-dropped": { symbol: "bar", color: "warning", weight: 3 },
   "scraping-slowed": { symbol: "bar", color: "warning", weight: 2 },
   "worker-metrics-missing": { symbol: "bar", color: "warning", weight: 1 },
+  "scheduler-metrics-missing": { symbol: "bar", color: "warning", weight: 1 },
   "worker-lost": { symbol: "down", color: "danger", weight: 3 },
   "tasks-erred": { symbol: "cross", color: "danger", weight: 3 },
   note: { symbol: "flag", color: "accent", weight: 4 },

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import psycopg
@@ -180,9 +179,8 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
 
 def _report(cluster: Cluster, head: Head, committed: Committed) -> None:
     registry.update_from_agent(cluster, max(committed.extent.last, head.since), head.is_last)
-    status: dict[str, Any] = {"stream": "agent"}
-    if cluster.ended is not None:
-        status |= {"ended": cluster.ended.timestamp(), "end_reason": cluster.end_reason}
+    ended = cluster.ended.timestamp() if cluster.ended else None
+    status = {"stream": "agent", "ended": ended, "end_reason": cluster.end_reason}
     publish_sync(committed, status, Intervals(cluster.identity_interval, cluster.metrics_interval))
 
 

@@ -61,7 +61,7 @@ class ClusterTracker:
         self.refusal = ""
         """Why the answering scheduler is not observed; "" when it is."""
         self.ends: dict[int, dict[str, Any]] = {}
-        """`ended` (seconds) and `end_reason` of the clusters that ended."""
+        """`ended` (seconds; None: it goes on) and `end_reason` of the clusters that ended or reopened."""
         self.unsaved_ends: set[int] = set()
         """Clusters whose end is not in the database yet."""
         self.erred: dict[int, ErredTaskCount] = {}
@@ -122,14 +122,18 @@ class ClusterTracker:
             observation.membership.resume(address, self.clock.now())
         if cluster.ended is not None:
             await run_in_django_thread(registry.reopen_cluster, cluster.pk)
-        if self.ends.pop(cluster.pk, None) is not None or cluster.ended is not None:
+        if cluster.ended is not None or self._has_ended(cluster.pk):
             self.unsaved_ends.discard(cluster.pk)
+            self.ends[cluster.pk] = {"ended": None, "end_reason": ""}
             observation.event("scheduler-reachable", self.clock.now(), "the scheduler answers again")
         if not fresh:
             await self._record_gap(observation)
         self.confirmed = True
         self.observation = observation
         logger.info("%s: observes %s", self.target.url, cluster.scheduler_id)
+
+    def _has_ended(self, cluster: int) -> bool:
+        return self.ends.get(cluster, {"ended": None})["ended"] is not None
 
     async def _erred(self, cluster: Cluster) -> ErredTaskCount:
         """The count of the cluster's erred tasks: continues that of this or an earlier collector."""
@@ -157,10 +161,20 @@ class ClusterTracker:
 
     async def end(self, reason: str) -> None:
         """Ends the observed cluster at the time it was last seen."""
-        observation = self.observation
-        if observation is None:
-            return
-        ended = max(self.last_seen, observation.cluster.started.timestamp())
+        if self.observation is not None:
+            ended = max(self.last_seen, self.observation.cluster.started.timestamp())
+            await self._end(self.observation, ended, reason)
+
+    async def end_as_agent(self) -> bool:
+        """Ends the observed cluster as its agent did, if it did: the agent knows when and why."""
+        if self.observation is None:
+            return False
+        end = await run_in_django_thread(registry.end_of, self.observation.cluster.pk)
+        if end is not None:
+            await self._end(self.observation, *end)
+        return end is not None
+
+    async def _end(self, observation: Observation, ended: float, reason: str) -> None:
         observation.membership.end(ended)
         observation.event(CLUSTER_ENDED, ended, reason)
         self.observation = None
@@ -185,5 +199,8 @@ class ClusterTracker:
         """Stores the ends of clusters that are not in the database yet. Raises django.db.Error."""
         for cluster in list(self.unsaved_ends):
             end = self.ends[cluster]
-            await run_in_django_thread(registry.end_cluster, cluster, end["ended"], end["end_reason"])
+            ended, reason = await run_in_django_thread(
+                registry.end_cluster, cluster, end["ended"], end["end_reason"]
+            )
+            self.ends[cluster] = {"ended": ended, "end_reason": reason}
             self.unsaved_ends.discard(cluster)

@@ -63,6 +63,8 @@ class Observation:
         self.suspicious: float | None = None
         self.process_start: float | None = None
         self.has_refused = False
+        self.was_unreachable = False
+        """Whether the scheduler answered nothing for a while since its last metrics."""
         self.stream_missing_since: float | None = None
         """End of a gap in the observation, until the event stream is received."""
         self.metrics_with_help: set[str] = set()
@@ -81,6 +83,12 @@ class Observation:
         self.event("not-observed", first, message, first=first, last=last)
         self.stream_missing_since = last
 
+    def add_unreachable(self, since: float) -> None:
+        """Records that the scheduler doesn't answer any more."""
+        self.was_unreachable = True
+        message = "the scheduler doesn't answer: what follows is a gap"
+        self.event("scheduler-unreachable", since, message)
+
     def add_slowdown(self, period: Period, reason: DropReason) -> None:
         """Records that metrics were read less often."""
         message = f"metrics were read up to {period.factor:.0f} times less often: {reason.text}"
@@ -88,10 +96,16 @@ class Observation:
         self.event("scraping-slowed", period.first, message, **bounds, factor=period.factor, reason=reason)
 
     def add_missing_metrics(self, worker: str, first: float, last: float) -> None:
-        """Records that a worker's /metrics was read at the two times and could not be read between them."""
-        message = f"the worker's metrics could not be read for {last - first:.0f} s"
+        """Records that /metrics was read at the two times and could not be read between them.
+
+        `worker`: its address; "" for the scheduler, whose silence is a gap of its own already.
+        """
+        if not worker and self.was_unreachable:
+            return
+        whose = "worker" if worker else "scheduler"
+        message = f"the {whose}'s metrics could not be read for {last - first:.0f} s"
         detail = {"message": message, "first": first, "last": last}
-        self.outbox.add(Event(first, "worker-metrics-missing", worker, detail))
+        self.outbox.add(Event(first, f"{whose}-metrics-missing", worker, detail))
 
     def sample(self, series: Series, time: float, value: float) -> None:
         if self.series_limit.admits(series):
@@ -177,6 +191,7 @@ class Observation:
 
     def add_scheduler_metrics(self, page: Page, requested: float, now: float) -> None:
         """Adds a scrape of the scheduler. `requested`: when it was sent (monotonic)."""
+        self.was_unreachable = False
         self._samples(page, now)
         self.heartbeats.add_scheduler_metrics(_values(page), now)
         totals = totals_of(page)

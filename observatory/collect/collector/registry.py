@@ -77,6 +77,7 @@ def cluster_of_agent(project: Project, head: Head) -> tuple[Cluster, bool]:
             "address": head.address,
             "started": from_seconds(head.started),
             "last_seen": from_seconds(head.since),
+            "agent_heard": timezone.now(),
         },
     )
 
@@ -186,8 +187,16 @@ def end_abandoned() -> None:
         end_cluster(cluster.pk, ended, reason)
 
 
-def end_cluster(cluster: int, ended: float, reason: str) -> None:
-    Cluster.objects.filter(pk=cluster).update(ended=from_seconds(ended), end_reason=reason)
+def end_cluster(cluster: int, ended: float, reason: str) -> tuple[float, str]:
+    """Ends a cluster, unless it has ended: an agent's end stays, as it knows more. Returns what is stored."""
+    Cluster.objects.filter(pk=cluster, ended=None).update(ended=from_seconds(ended), end_reason=reason)
+    return end_of(cluster) or (ended, reason)
+
+
+def end_of(cluster: int) -> tuple[float, str] | None:
+    """When (seconds) and why a cluster ended; None while it is live."""
+    found = Cluster.objects.filter(pk=cluster).first()
+    return (found.ended.timestamp(), found.end_reason) if found and found.ended else None
 
 
 def reopen_cluster(cluster: int) -> None:

@@ -233,6 +233,8 @@ class Watcher:
         silent = now - max(self.answered, self.started)
         try:
             if self.refused_since is not None:
+                if await self.tracker.end_as_agent():
+                    return
                 if now - self.refused_since >= REFUSED_END:
                     await self.tracker.gone("the scheduler is gone: nothing listens at its address")
             elif silent >= HANGING_END:
@@ -248,8 +250,7 @@ class Watcher:
 
     def _record_gap(self, observation: Observation) -> None:
         self.gap = True
-        message = "the scheduler doesn't answer: what follows is a gap"
-        observation.event("scheduler-unreachable", self.tracker.last_seen, message)
+        observation.add_unreachable(self.tracker.last_seen)
 
     async def _report(self) -> None:
         """Every second updates the target's row, renews claims and settles why workers left."""

@@ -27,6 +27,23 @@ WORKERS_CHECK = 0.5
 """Seconds between two looks at the list of workers."""
 
 
+class Answers:
+    """The answers of one /metrics, from one scrape to the next."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+        """since the last answer"""
+        self.received: float | None = None
+        """when the last one came, on the scheduler's clock"""
+
+    def add(self, observation: Observation, worker: str, now: float) -> None:
+        """Notes an answer, and adds an event if scrapes failed before it. `worker`: "" for the scheduler."""
+        if self.failures and self.received is not None:
+            observation.add_missing_metrics(worker, self.received, now)
+        self.failures = 0
+        self.received = now
+
+
 class Scraper:
     """Scrapes one target, for the observation that `current` returns."""
 
@@ -72,16 +89,19 @@ class Scraper:
         return max(0.05, backoff * random.uniform(0.95, 1.05) - spent)
 
     async def _scheduler(self) -> None:
-        failures = 0
+        answers = Answers()
+        previous: Observation | None = None
         leaving: set[str] = set()
         while True:
             started = time.monotonic()
             observation = self.current()
             if observation is not None:
-                failures = 0 if await self._scrape_scheduler(observation) else failures + 1
+                if observation is not previous:
+                    answers, previous = Answers(), observation
+                await self._scrape_scheduler(observation, answers)
                 leaving = set(observation.membership.departures)
             until = time.monotonic() + self._wait(
-                failures, time.monotonic() - started, self.target.metrics_interval
+                answers.failures, time.monotonic() - started, self.target.metrics_interval
             )
             while time.monotonic() < until:
                 await asyncio.sleep(min(WORKERS_CHECK, until - time.monotonic()))
@@ -90,18 +110,20 @@ class Scraper:
                 if observation is not None and set(observation.membership.departures) - leaving:
                     break
 
-    async def _scrape_scheduler(self, observation: Observation) -> bool:
+    async def _scrape_scheduler(self, observation: Observation, answers: Answers) -> None:
         requested = time.monotonic()
         page = await self._page(f"{self.target.url}/metrics", observation.parser(""))
-        if page is not None and self.current() is observation:
-            observation.add_scheduler_metrics(page, requested, self.clock.now())
-        return page is not None
+        if page is None:
+            answers.failures += 1
+        elif self.current() is observation:
+            now = self.clock.now()
+            answers.add(observation, "", now)
+            observation.add_scheduler_metrics(page, requested, now)
 
     async def _worker(self, address: str) -> None:
         await asyncio.sleep(random.uniform(0, min(1.0, self.target.metrics_interval)))
-        failures = 0
+        answers = Answers()
         stored = -math.inf
-        received: float | None = None
         while True:
             started = time.monotonic()
             observation = self.current()
@@ -114,17 +136,16 @@ class Scraper:
                 if url is not None:
                     async with self.slots:
                         page = await self._page(url, observation.parser(address))
-                if page is not None and self.current() is observation:
+                if page is None:
+                    answers.failures += 1
+                elif self.current() is observation:
                     is_due = started - stored > 0.9 * self.target.metrics_interval
                     stored = started if is_due else stored
                     now = self.clock.now()
-                    if failures and received is not None:
-                        observation.add_missing_metrics(address, received, now)
+                    answers.add(observation, address, now)
                     observation.add_worker_metrics(address, page, now, is_due)
-                    received = now
-                failures = 0 if page is not None else failures + 1
-            interval = self._interval(observation, address, failures)
-            await asyncio.sleep(self._wait(failures, time.monotonic() - started, interval))
+            interval = self._interval(observation, address, answers.failures)
+            await asyncio.sleep(self._wait(answers.failures, time.monotonic() - started, interval))
 
     def _interval(self, observation: Observation, address: str, failures: int) -> float:
         """Seconds between two scrapes of a worker: that of the heartbeats which they replace, if they do."""

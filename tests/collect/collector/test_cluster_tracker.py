@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.registry import end_abandoned
+from observatory.collect.collector.registry import cluster_of_agent, end_abandoned, update_from_agent
 from observatory.collect.collector.watcher import REFUSED_END
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.store.connection import connect
+from observatory.wire.head import Head
 from tests.collect.dask_processes import scheduler
 from tests.collect.observer import event_kinds, eventually, make_target, observed, read, watching
 
@@ -76,6 +77,38 @@ async def test_a_scheduler_that_refuses_connections_has_ended_when_it_was_last_s
 
 async def ended_cluster() -> Cluster | None:
     return await run_in_django_thread(Cluster.objects.exclude(ended=None).first)
+
+
+async def test_the_end_that_an_agent_told_stays_and_the_collector_follows_it_at_once() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url) as watcher:
+            (cluster,) = await eventually(clusters)
+            await eventually(lambda: read("SELECT 1 FROM worker"))
+            dask.kill()
+            until = time.time() + 3
+            await run_in_django_thread(update_from_agent, cluster, until, True)
+            await eventually(lambda: ended_kinds(cluster.pk))
+            assert watcher.observation is None
+            messages = await read("SELECT detail ->> 'message' FROM event WHERE kind = 'cluster-ended'")
+            assert messages == [("the scheduler closed",)]
+            (ended,) = await clusters()
+            assert (ended.end_reason, ended.ended) == ("the scheduler closed", cluster.ended)
+            assert watcher.tracker.ends[cluster.pk] == {
+                "ended": pytest.approx(until),
+                "end_reason": "the scheduler closed",
+            }
+
+
+async def test_an_end_that_an_agent_tells_between_two_polls_is_not_replaced_by_the_collectors() -> None:
+    with scheduler() as dask:
+        async with observed(dask.url) as watcher:
+            (cluster,) = await eventually(clusters)
+            await eventually(lambda: asyncio.sleep(0, watcher.observation))
+            await run_in_django_thread(update_from_agent, cluster, time.time() + 3, True)
+            await watcher.tracker.end("the scheduler is gone")
+            assert watcher.tracker.ends[cluster.pk]["end_reason"] == "the scheduler closed"
+            (ended,) = await clusters()
+            assert (ended.end_reason, ended.ended) == ("the scheduler closed", cluster.ended)
 
 
 async def test_a_scheduler_that_hangs_is_a_gap_and_goes_on_as_the_same_cluster() -> None:
@@ -153,6 +186,16 @@ def test_a_cluster_whose_target_is_paused_or_deleted_is_no_longer_observed() -> 
     end_abandoned()
     assert Cluster.objects.get().ended == moment
     assert "paused" in Cluster.objects.get().end_reason
+
+
+def test_a_cluster_whose_agents_first_batch_is_being_stored_is_not_ended_as_abandoned() -> None:
+    project = make_target("http://127.0.0.1:1").project
+    moment = time.time()
+    head = Head("agent", 1, "Scheduler-1", "etl", "tcp://127.0.0.1:8786", moment, moment, moment)
+    cluster, _ = cluster_of_agent(project, head)
+    end_abandoned()
+    cluster.refresh_from_db()
+    assert cluster.ended is None
 
 
 async def test_a_time_without_a_collector_is_recorded_as_a_gap_from_the_last_stored_second() -> None:

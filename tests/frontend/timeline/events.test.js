@@ -85,6 +85,14 @@ test("the time in which one worker's metrics could not be read is a gap of that 
   assert.deepEqual(events.sampleGaps, [{ start: FIRST + 5, stop: FIRST + 20, worker: 7 }]);
 });
 
+test("the time in which the scheduler's metrics could not be read is a gap in samples of the cluster", () => {
+  const missing = { first: FIRST + 5, last: FIRST + 20, message: "the scheduler's metrics could not be read for 15 s" };
+  const events = load(tile(0, 1e12, eventBlock([[FIRST + 5, "scheduler-metrics-missing", missing]])));
+  assert.equal(events.gapsBetween(FIRST + 6, FIRST + 7, "samples").length, 1);
+  assert.equal(events.gapsBetween(FIRST + 6, FIRST + 7, "tasks").length, 0);
+  assert.deepEqual(events.sampleGaps, [{ start: FIRST + 5, stop: FIRST + 20, worker: null }]);
+});
+
 test("what the whole cluster's tiles only count is told by the window's", () => {
   const events = load(WHOLE);
   events.setNotes(/** @type {any} */ ([{ time: 2.4, stop: null, text: "look", author: "ada" }]));

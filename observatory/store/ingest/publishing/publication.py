@@ -50,7 +50,8 @@ async def publish(
 ) -> None:
     """Sends the frames of a committed batch. Errors are logged, and the lost frames counted in LOST.
 
-    `status` has the values of the extent's block from Django: ended (seconds or None), end_reason, stream.
+    `status` has the values of the extent block from Django: ended (seconds or None), end_reason, stream.
+    What the caller doesn't know stays as open pages have it.
     """
     sent = list(frames(committed, status or {}, intervals or Intervals()))
     layer = get_channel_layer()
