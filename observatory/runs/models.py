@@ -60,6 +60,9 @@ class Run(models.Model):
     tasks = models.PositiveIntegerField(default=0, editable=False)
     errors = models.PositiveIntegerField(default=0, editable=False)
     figures = models.JSONField(default=dict, editable=False)
+    contents = models.JSONField(
+        default=dict, editable=False, help_text="Main prefixes and computations, for the run's card."
+    )
     counted = models.DateTimeField(
         null=True, editable=False, help_text="When the figures were counted, by the server's clock."
     )
