@@ -1780,7 +1780,8 @@ export interface components {
          * TimelineWorker
          * @description The lifetime of a worker.
          *
-         *     Through a public link that hides addresses, `address` and `name` are “worker 3”, and `host` is “host 1”.
+         *     Through a public link that hides addresses, `address`, `name` and `slot` are “worker 3”, and `host` is
+         *     “host 1”.
          */
         TimelineWorker: {
             /** Id */
@@ -1791,6 +1792,8 @@ export interface components {
             name: string;
             /** Host */
             host: string;
+            /** Slot */
+            slot: string;
             /** Nthreads */
             nthreads: number;
             /** Memory Limit */
