@@ -13,7 +13,10 @@ class Migration(migrations.Migration):
             model_name="run",
             name="contents",
             field=models.JSONField(
-                default=dict, editable=False, help_text="Main prefixes and computations, for the run's card."
+                default=dict,
+                db_default=models.Value({}, models.JSONField()),
+                editable=False,
+                help_text="Main prefixes and computations, for the run's card.",
             ),
         ),
     ]
