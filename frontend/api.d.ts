@@ -128,6 +128,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Run Card
+         * @description What the run did, in short.
+         */
+        get: operations["observatory_comparison_card_api_run_card"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Link Card
+         * @description What the run of a public link did, as far as the link shows it.
+         */
+        get: operations["observatory_comparison_card_api_link_card"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/records": {
         parameters: {
             query?: never;
@@ -1173,6 +1213,154 @@ export interface components {
             shortest: number;
         };
         /**
+         * BusyTime
+         * @description Time of the threads, by what they did; `share` is of the time that threads existed.
+         */
+        BusyTime: {
+            /**
+             * Name
+             * @enum {string}
+             */
+            name: "compute" | "transfer" | "disk" | "serialize" | "idle";
+            /** Seconds */
+            seconds: number;
+            /** Share */
+            share: number;
+        };
+        /** CardComputation */
+        CardComputation: {
+            /** Time */
+            time: number;
+            /** Code */
+            code: string;
+            /** Tasks */
+            tasks: number;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
+         * CardHistory
+         * @description The last finished runs of the same name before this one.
+         */
+        CardHistory: {
+            /** Durations */
+            durations: number[];
+            /** Is Known */
+            is_known: boolean;
+            /** Unusual */
+            unusual: components["schemas"]["UnusualFigure"][];
+        };
+        /** CardNote */
+        CardNote: {
+            /** Time */
+            time: number;
+            /** Stop */
+            stop: number | null;
+            /** Text */
+            text: string;
+            /** Author */
+            author: string | null;
+        };
+        /** CardPrefix */
+        CardPrefix: {
+            /** Name */
+            name: string;
+            /** Tasks */
+            tasks: number;
+            /** Seconds */
+            seconds: number;
+            /** Share */
+            share: number;
+            /** Histogram */
+            histogram: [
+                number,
+                number
+            ][];
+        };
+        /** FirstError */
+        FirstError: {
+            /** Time */
+            time: number;
+            /** Type */
+            type: string;
+            /** Message */
+            message: string;
+            /** Key */
+            key: string;
+        };
+        /**
+         * RunCard
+         * @description What a run did, in short. Figures are null until they are counted.
+         *
+         *     A public link leaves out user, tags, notes and history, and error and code unless it shares them.
+         */
+        RunCard: {
+            /** Name */
+            name: string;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "running" | "finished" | "erred" | "lost";
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number | null;
+            /** User */
+            user: string;
+            /** Tags */
+            tags: {
+                [key: string]: string;
+            };
+            /** Is Counted */
+            is_counted: boolean;
+            /** Tasks */
+            tasks: number | null;
+            /** Errors */
+            errors: number | null;
+            first_error: components["schemas"]["FirstError"] | null;
+            /** Workers */
+            workers: number | null;
+            /** Threads */
+            threads: number | null;
+            /** Memory Limit */
+            memory_limit: number | null;
+            /** Peak Memory */
+            peak_memory: number | null;
+            /** Transferred */
+            transferred: number | null;
+            /** Times */
+            times: components["schemas"]["BusyTime"][];
+            /** Prefixes */
+            prefixes: components["schemas"]["CardPrefix"][];
+            /** Code */
+            code: string;
+            /** Computations */
+            computations: components["schemas"]["CardComputation"][];
+            /** Computation Count */
+            computation_count: number;
+            history: components["schemas"]["CardHistory"] | null;
+            /** Notes */
+            notes: components["schemas"]["CardNote"][];
+        };
+        /**
+         * UnusualFigure
+         * @description A figure that differs from earlier runs of the same name by more than these vary.
+         */
+        UnusualFigure: {
+            /** Name */
+            name: string;
+            /**
+             * Unit
+             * @enum {string}
+             */
+            unit: "seconds" | "share" | "bytes" | "count";
+            /** Value */
+            value: number;
+            /** Usual */
+            usual: number;
+        };
+        /**
          * RunQuery
          * @description Times and durations are in seconds. Parameters left out don't filter.
          */
@@ -1288,6 +1476,11 @@ export interface components {
              * @default 0
              */
             threads?: number;
+            /**
+             * Memory Limit
+             * @default 0
+             */
+            memory_limit?: number;
             /**
              * Lane Seconds
              * @default 0
@@ -1587,7 +1780,8 @@ export interface components {
          * TimelineWorker
          * @description The lifetime of a worker.
          *
-         *     Through a public link that hides addresses, `address` and `name` are “worker 3”, and `host` is “host 1”.
+         *     Through a public link that hides addresses, `address`, `name` and `slot` are “worker 3”, and `host` is
+         *     “host 1”.
          */
         TimelineWorker: {
             /** Id */
@@ -1598,6 +1792,8 @@ export interface components {
             name: string;
             /** Host */
             host: string;
+            /** Slot */
+            slot: string;
             /** Nthreads */
             nthreads: number;
             /** Memory Limit */
@@ -2252,6 +2448,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Comparison"];
+                };
+            };
+        };
+    };
+    observatory_comparison_card_api_run_card: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunCard"];
+                };
+            };
+        };
+    };
+    observatory_comparison_card_api_link_card: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunCard"];
                 };
             };
         };

@@ -22,7 +22,6 @@ export async function loadContext(source) {
   const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);
   const model = new Model(info.band);
   model.load(lanes);
-  info.worker_count ??= model.workers.size; // nobody counts those of a window
   const timeline = new Timeline(info);
   const freshness = new Freshness(info, timeline);
   return {

@@ -26,7 +26,7 @@ const DROPPED = "records-dropped";
 const NOT_OBSERVED = "not-observed";
 const SLOWED = "scraping-slowed";
 const UNREAD = ["worker-metrics-missing", "scheduler-metrics-missing"];
-const CLUSTER_ENDED = "cluster-ended";
+export const CLUSTER_ENDED = "cluster-ended";
 const LONGEST_NOTE = 200; // characters beside the mouse
 /** Fires "change" when there are others than before. */
 export class Events extends EventTarget {
@@ -108,15 +108,15 @@ export class Events extends EventTarget {
    * @param {number} start
    * @param {number} stop
    * @param {"tasks"|"samples"} [what] those in it alone
-   * @param {number|null} [worker] also those of this worker
+   * @param {number[]} [workers] also those of these workers
    * @returns {Gap[]} those that overlap [start, stop)
    */
-  gapsBetween(start, stop, what, worker = null) {
+  gapsBetween(start, stop, what, workers = []) {
     return this.gaps.filter(
       (gap) =>
         gap.start < stop &&
         (gap.stop ?? Infinity) > start &&
-        (gap.worker === null || gap.worker === worker) &&
+        (gap.worker === null || workers.includes(gap.worker)) &&
         (!what || gap.concerns === "all" || gap.concerns === what),
     );
   }

@@ -1,6 +1,7 @@
 // The workers, lanes, prefixes and series of a cluster, from /lanes and live blocks.
 
 import { PrefixColors } from "./colors/prefix_colors.js";
+import { slotsOf } from "./slots.js";
 import { bandLayer, layerName } from "./tiles/bands.js";
 
 /** @typedef {import("../types.js").Worker} Worker */
@@ -8,6 +9,7 @@ import { bandLayer, layerName } from "./tiles/bands.js";
 /** @typedef {import("../types.js").Prefix} Prefix */
 /** @typedef {import("../types.js").Series} Series */
 /** @typedef {import("../types.js").Block} Block */
+/** @typedef {import("./slots.js").Slot} Slot */
 
 const UNKNOWN_COLOR = "#888888";
 
@@ -87,6 +89,40 @@ export class Model extends EventTarget {
    */
   workersBetween(start, stop) {
     return this.#sortedWorkers().filter((worker) => worker.started < stop && (worker.ended ?? Infinity) > start);
+  }
+
+  /** The slots of all workers, by key. */
+  get slots() {
+    this.#slots ??= slotsOf(this.workers.values());
+    return this.#slots;
+  }
+
+  /**
+   * The slot of a worker, with all of its lifetimes.
+   * @param {number|null} worker id
+   * @returns {Slot|null}
+   */
+  slotOf(worker) {
+    return this.slots.get(this.workers.get(worker ?? -1)?.slot ?? "") ?? null;
+  }
+
+  /**
+   * The ids of all lifetimes of a worker's slot; none for null.
+   * @param {number|null} worker id of one of them
+   * @returns {number[]}
+   */
+  lifetimesOf(worker) {
+    return this.slotOf(worker)?.lifetimes.map(({ id }) => id) ?? [];
+  }
+
+  /**
+   * The slots that had a worker in [start, stop), with the lifetimes of that time, in the order of their names.
+   * @param {number} start
+   * @param {number} stop
+   * @returns {Slot[]}
+   */
+  slotsBetween(start, stop) {
+    return [...slotsOf(this.workersBetween(start, stop)).values()];
   }
 
   /**
@@ -202,6 +238,8 @@ export class Model extends EventTarget {
   #byWorker = null;
   /** @type {Worker[]|null} */
   #sorted = null;
+  /** @type {Map<string, Slot>|null} */
+  #slots = null;
 
   #lanesByWorker() {
     if (this.#byWorker) return this.#byWorker;
@@ -228,6 +266,7 @@ export class Model extends EventTarget {
     this.#byWorker = null;
     this.#spansLayers = null;
     this.#sorted = null;
+    this.#slots = null;
     this.version += 1;
     this.dispatchEvent(new Event("change"));
   }

@@ -3,6 +3,7 @@
 import { formatDuration } from "../formatting.js";
 import { jumpTo } from "./gestures.js";
 import { icon } from "./icons.js";
+import { slotLabel } from "./slots.js";
 import { digitsFor, formatDate, formatTime, formatUtc, zoneName } from "./times.js";
 import { SPEEDS } from "./timeline.js";
 
@@ -80,8 +81,8 @@ export function createTransport(element, { source, timeline, events, selection, 
 function describeSelection(selection, model) {
   if (selection.key !== null) return selection.key;
   if (selection.prefix !== null) return model.prefixName(selection.prefix);
-  const worker = model.workers.get(selection.worker ?? -1);
-  return worker ? worker.name || worker.address : "";
+  const slot = model.slotOf(selection.worker);
+  return slot ? slotLabel(slot) : "";
 }
 
 /**

@@ -1,10 +1,12 @@
-"""Lasting changes in a sequence of values: change points, found with PELT."""
+"""Lasting changes in a sequence of values: change points, found by dynamic programming."""
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 
@@ -31,23 +33,44 @@ class ChangePoint:
 def find_change_points(values: Sequence[float]) -> list[ChangePoint]:
     """The change points of values that aren't negative.
 
-    PELT with an L1 cost on the logarithms: the median of a segment is robust against single outliers.
+    The cost of a segment is the distance of the logarithms from their median, which is robust against
+    single outliers.
     """
     if len(values) < 2 * FEWEST or not max(values):
         return []
-    import ruptures  # imports SciPy, which takes a second
-
     raw = np.array(values)
     # 0 has no logarithm: a hundredth of the largest value is added
     logs = np.log(raw if raw.min() > 0 else raw + 0.01 * raw.max())
     # most neighbours differ by noise alone; of normal noise this is 1 / 1.05 of the deviation
     noise = max(float(np.median(np.abs(np.diff(logs)))), LEAST_NOISE)
-    search = ruptures.Pelt(model="l1", min_size=FEWEST, jump=1).fit(logs / noise)
-    places = [0, *search.predict(PENALTY * float(np.log(len(values))))]
+    penalty = PENALTY * float(np.log(len(values)))
+    places = [*_cheapest_segments((logs / noise).tolist(), penalty), len(values)]
     medians = [float(np.median(raw[start:stop])) for start, stop in pairwise(places)]
     steps = zip(places[1:-1], pairwise(medians), strict=True)
     found = [ChangePoint(at, before, after) for at, (before, after) in steps]
     return [change for change in found if _is_large(change)]
+
+
+def _cheapest_segments(values: Sequence[float], penalty: float) -> list[int]:
+    """The starts of the segments of at least FEWEST values with the lowest sum of costs and penalties.
+
+    A library such as ruptures would do, but its import takes longer than any page may.
+    """
+    costs, starts = [0.0] + [inf] * len(values), [0] * (len(values) + 1)
+    for stop in range(FEWEST, len(values) + 1):
+        ordered: list[float] = []
+        for start in range(stop - 1, -1, -1):
+            insort(ordered, values[start])
+            half = len(ordered) // 2
+            if len(ordered) < FEWEST or costs[start] == inf:
+                continue
+            cost = costs[start] + penalty + sum(ordered[-half:]) - sum(ordered[:half])
+            if cost < costs[stop]:
+                costs[stop], starts[stop] = cost, start
+    found = [starts[-1]]
+    while found[-1]:
+        found.append(starts[found[-1]])
+    return found[::-1]
 
 
 def _is_large(change: ChangePoint) -> bool:

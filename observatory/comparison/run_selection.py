@@ -22,13 +22,19 @@ def runs_of_name(user: Person, name: str, project: str) -> QuerySet[Run]:
 
 def earlier_runs(user: Person, run: Run, count: int) -> Sequence[Run]:
     """The last `count` finished runs of the same name and project before `run`, newest first."""
-    return finished_before(runs_of_name(user, run.name, run.cluster.project.slug), run, count)
+    return list(finished_before(runs_of_name(user, run.name, run.cluster.project.slug), run)[:count])
 
 
-def finished_before(runs: QuerySet[Run], run: Run, count: int) -> Sequence[Run]:
-    """The first `count` of `runs` that finished and began before `run`."""
+def last_runs_before(run: Run) -> QuerySet[Run]:
+    """The last MOST_EARLIER finished runs of the same name and project before `run`, newest first."""
+    runs = Run.objects.filter(name=run.name, cluster__project=run.cluster.project_id)
+    return finished_before(runs.order_by("-start", "-pk"), run)[:MOST_EARLIER]
+
+
+def finished_before(runs: QuerySet[Run], run: Run) -> QuerySet[Run]:
+    """Those of `runs` that finished and began before `run`."""
     finished = runs.filter(outcome=Run.Outcome.FINISHED, start__lt=run.start, stop__isnull=False)
-    return list(finished.exclude(pk=run.pk)[:count])
+    return finished.exclude(pk=run.pk)
 
 
 def runs_to_compare(user: Person, a: int, b: int | None, last: int | None) -> tuple[Run, Sequence[Run]]:

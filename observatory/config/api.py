@@ -18,6 +18,8 @@ from observatory.clusters.api import router as clusters
 from observatory.collect.agents.ingest import router as ingest
 from observatory.collect.api import router as targets
 from observatory.comparison.api import router as comparison
+from observatory.comparison.card.api import links as link_cards
+from observatory.comparison.card.api import runs as run_cards
 from observatory.exchange.jobs.api import router as jobs
 from observatory.exchange.records.api import router as records
 from observatory.replay.api import clusters as cluster_timelines
@@ -41,6 +43,8 @@ api.add_router("", clusters)
 api.add_router("", targets)
 api.add_router("", ingest)
 api.add_router("", comparison)
+api.add_router("", run_cards)
+api.add_router("", link_cards)
 api.add_router("", records)
 api.add_router("", runs)
 api.add_router("", notes)

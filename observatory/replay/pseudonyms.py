@@ -75,6 +75,7 @@ class Pseudonyms:
             **worker,
             "name": pseudonym,
             "address": pseudonym,
+            "slot": self.worker(worker["slot"]),
             "host": self.hosts.get(worker["host"], ""),
             "end_reason": self.text(worker["end_reason"]),
         }

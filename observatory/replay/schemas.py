@@ -79,13 +79,16 @@ class ClusterInfo(Schema):
 class TimelineWorker(Schema):
     """The lifetime of a worker.
 
-    Through a public link that hides addresses, `address` and `name` are “worker 3”, and `host` is “host 1”.
+    Through a public link that hides addresses, `address`, `name` and `slot` are “worker 3”, and `host` is
+    “host 1”.
     """
 
     id: int
     address: str
     name: str
     host: str
+    slot: str
+    """the same for the successive lifetimes of one worker: its name, or that of its nanny"""
     nthreads: int
     memory_limit: int
     """bytes; 0: none"""

@@ -36,6 +36,8 @@ class Scope:
     """replace addresses, hosts and process ids; None: these are shown"""
     name: str = ""
     """name of the window; empty: the cluster's name"""
+    run: int | None = None
+    """id of the run that the window is of"""
     tasks: int | None = None
     errors: int | None = None
     """numbers of tasks and errors in a window; None: not counted yet"""

@@ -86,6 +86,8 @@ class RunFigures(Schema):
     """bytes"""
     workers: int = 0
     threads: int = 0
+    memory_limit: int = 0
+    """bytes, of all workers"""
     lane_seconds: float = 0.0
     """seconds that threads existed"""
     peak_memory: float | None = None

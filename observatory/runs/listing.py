@@ -48,7 +48,7 @@ class RunFilter:
 
 def find_runs(user: Person, wanted: RunFilter) -> QuerySet[Run]:
     """The matching runs that `user` may see. Open runs sort as the longest."""
-    runs = visible_runs(user).filter(_condition(wanted))
+    runs = visible_runs(user).filter(_condition(wanted)).defer("contents")
     is_falling = wanted.order.startswith("-")
     column = (
         F("stop") - F("start") if wanted.order.endswith("duration") else F(wanted.order.removeprefix("-"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F
+from django.db.models import F, Value
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
@@ -60,6 +60,12 @@ class Run(models.Model):
     tasks = models.PositiveIntegerField(default=0, editable=False)
     errors = models.PositiveIntegerField(default=0, editable=False)
     figures = models.JSONField(default=dict, editable=False)
+    contents = models.JSONField(
+        default=dict,
+        db_default=Value({}, models.JSONField()),
+        editable=False,
+        help_text="Main prefixes and computations, for the run's card.",
+    )
     counted = models.DateTimeField(
         null=True, editable=False, help_text="When the figures were counted, by the server's clock."
     )

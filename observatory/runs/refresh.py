@@ -1,4 +1,4 @@
-"""Refreshes what is stored with a run: its figures (totals of its window) and its found name."""
+"""Refreshes what is stored with a run: figures and contents of its window, and its found name."""
 
 from __future__ import annotations
 
@@ -14,29 +14,40 @@ from observatory.runs.models import Run
 from observatory.store.connection import read_connection
 from observatory.store.queries.activity import end_of_begun_tasks, main_prefixes, submitted_code
 from observatory.store.queries.extents import extents
+from observatory.store.queries.window_contents import main_prefix_contents, window_computations
 from observatory.store.queries.window_totals import window_totals
 from observatory.store.times import from_seconds
 
 PREFIXES = 3
 """one more than a name can contain"""
+MAIN_PREFIXES, FIRST_COMPUTATIONS = 8, 8
+"""stored as contents of a run"""
 LATER = timedelta(seconds=1)
 """how long after the end of a run from code its last tasks may end: their times are from other processes"""
 
 
 def refresh_figures(run: Run) -> None:
-    """Counts the figures of a run and saves them; of an open run, up to now.
+    """Counts figures and contents of a run and saves them; of an open run, up to now.
 
     A run that finished is marked as one with errors if tasks failed in it.
 
     Raises psycopg.Error without a database.
     """
     with read_connection() as connection:
-        totals = window_totals(connection, run.cluster_id, run.start, end_of(run))
+        window = (run.cluster_id, run.start, end_of(run))
+        totals = window_totals(connection, *window)
+        prefixes = main_prefix_contents(connection, *window, MAIN_PREFIXES)
+        computations = window_computations(connection, *window)
     run.tasks, run.errors, run.figures = totals.tasks, totals.errors, asdict(totals)
+    run.contents = {
+        "prefixes": [asdict(prefix) for prefix in prefixes],
+        "computations": [asdict(computation) for computation in computations[:FIRST_COMPUTATIONS]],
+        "computation_count": len(computations),
+    }
     run.counted = now()
     if not run.is_open and run.outcome in (Run.Outcome.RUNNING, Run.Outcome.FINISHED):
         run.outcome = Run.Outcome.ERRED if totals.errors else Run.Outcome.FINISHED
-    run.save(update_fields=["tasks", "errors", "figures", "counted", "outcome"])
+    run.save(update_fields=["tasks", "errors", "figures", "contents", "counted", "outcome"])
 
 
 def extend_to_last_tasks(run: Run) -> None:

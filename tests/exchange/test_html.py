@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.formats.report import report_of
 from observatory.replay.scope import Scope
+from observatory.runs.refresh import refresh_figures
 from observatory.runs.sharing.scopes import scope_of_run
 from tests.alerted import make_alert
 from tests.chromium import TIMEOUT
@@ -121,6 +122,18 @@ def test_the_policy_of_the_file_allows_its_own_scripts_alone(observed: Observed)
     assert "unsafe" not in policy
     assert "http" not in policy.replace("http-equiv", "")
     assert not re.search(r'(?:src|href)="?https?:', content)
+
+
+@pytest.mark.usefixtures("few_states")
+def test_the_file_begins_with_the_card_of_its_run(observed: Observed) -> None:
+    refresh_figures(observed.run)
+    content = report(scope_of_run(observed.run)).decode()
+    card, _, rest = content.partition("</section>")
+    assert "Summary of the run" in card
+    for shown in ("sum_slowly", "Time of the threads", "Peak memory"):
+        assert shown in card
+    assert "href" not in card[card.index('id="run-card"') :], "the file is alone"
+    assert 'id="modules"' in rest
 
 
 @pytest.mark.usefixtures("few_states")

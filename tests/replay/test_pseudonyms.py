@@ -73,6 +73,13 @@ def test_workers_are_numbered_and_lifetimes_of_one_name_share_the_number() -> No
     assert pseudonyms.hosts == {"node17.cluster.local": "host 0", "10.0.0.4": "host 1"}
 
 
+def test_a_slot_is_called_as_the_worker_or_as_its_nanny(pseudonyms: Pseudonyms) -> None:
+    usual = {"name": "", "address": "tcp://10.0.0.3:4000", "host": "", "end_reason": ""}
+    slots = ["gpu-1", "0", "tcp://[fd00::17]:4001", "tcp://10.0.0.3:4999", "tcp://10.9.8.7:80"]
+    shown = [pseudonyms.item({**usual, "slot": slot})["slot"] for slot in slots]
+    assert shown == ["worker 1", "worker 0", "worker 2", "nanny of worker 1", "(address)"]
+
+
 def test_json_stays_json_and_process_ids_become_null(pseudonyms: Pseudonyms) -> None:
     detail = {
         "message": 'on "node17"\n\\tcp://10.0.0.3:4000',

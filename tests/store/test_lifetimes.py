@@ -3,8 +3,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
+
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
+from observatory.store.queries.timeline import dimensions
 from observatory.wire.records import Event, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -162,3 +165,20 @@ def test_another_writer_that_took_over_is_noticed(rows: Rows, cluster: int, now:
         first.write(Batch.of(cluster, workers=[make.worker(now + 20, name="b")], spans=[make.span(now + 21)]))
     assert [row[:3] for row in rows(LIFETIMES, cluster)] == [("a", now, now + 10), ("b", now + 20, None)]
     assert rows(LANES, cluster) == [("a", 140_001, 0, 1), ("b", 140_001, 0, 1)]
+
+
+def test_lifetimes_with_one_name_or_nanny_fill_one_slot(
+    writer: Writer, connection: psycopg.Connection, cluster: int, now: float, make: Any
+) -> None:
+    nanny = {"nanny": "tcp://127.0.0.1:4999"}
+    seen = [
+        make.worker(now, "tcp://h:1", name="w0", detail={"nanny": "tcp://h:8"}),
+        make.worker(now + 1, "tcp://h:2", name="w0", detail={"nanny": "tcp://h:9"}),
+        make.worker(now + 2, "tcp://h:3", name="tcp://h:3", detail=nanny),
+        make.worker(now + 3, "tcp://h:4", name="", detail=nanny),
+        make.worker(now + 4, "tcp://h:5", name="tcp://h:5"),
+    ]
+    live = writer.write(Batch.of(cluster, workers=seen)).workers
+    slots = ["w0", "w0", nanny["nanny"], nanny["nanny"], "tcp://h:5"]
+    assert [item["slot"] for item in live] == slots
+    assert [item["slot"] for item in dimensions(connection, cluster, []).workers] == slots

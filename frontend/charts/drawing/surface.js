@@ -97,14 +97,15 @@ function pattern(context, name, color, size, draw) {
  * @param {CanvasRenderingContext2D} context
  * @param {string} text
  * @param {number} width px
- * @param {boolean} end whether to keep the end of the text instead of its beginning
+ * @param {boolean} middle whether to shorten its middle: beginning and end tell apart the names of workers
  * @returns {string} shortened to fit, or ""
  */
-export function fitText(context, text, width, end = false) {
+export function fitText(context, text, width, middle = false) {
   if (context.measureText(text).width <= width) return text;
   const character = context.measureText("n").width;
   for (let fitting = Math.floor(width / character) - 1; fitting >= 2; fitting--) {
-    const cut = end ? `…${text.slice(-fitting)}` : `${text.slice(0, fitting)}…`;
+    const end = middle ? Math.ceil(fitting / 2) : 0;
+    const cut = `${text.slice(0, fitting - end)}…${end ? text.slice(-end) : ""}`;
     if (context.measureText(cut).width <= width) return cut;
   }
   return "";

@@ -6,7 +6,7 @@ import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawMarks, markOf } from "./marks.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { OVERVIEW } from "../overview/overview.js";
-import { workerLabel } from "../task_stream/lane_rows.js";
+import { workerLabel } from "../../timeline/slots.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";

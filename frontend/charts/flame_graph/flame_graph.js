@@ -115,8 +115,8 @@ class FlameGraph {
 
   /** @returns {Wanted} */
   get #wanted() {
-    const { worker, prefix } = this.#context.selection;
-    return { source: this.#controls.source, worker, prefix };
+    const { selection, model } = this.#context;
+    return { source: this.#controls.source, slot: model.slotOf(selection.worker), prefix: selection.prefix };
   }
 
   /** Makes the tree of the window's samples anew. */

@@ -1,6 +1,7 @@
 // The texts of a flame graph: heading, tooltip of a frame, and why it is empty.
 
 import { formatCount, formatCountOf, formatDuration, formatPercent } from "../../formatting.js";
+import { newest, slotLabel } from "../../timeline/slots.js";
 import { digitsFor, formatTime } from "../../timeline/times.js";
 import { unloadedWithin } from "../drawing/unloaded.js";
 
@@ -76,12 +77,13 @@ export function describeNode(node, root, focus, wanted) {
  */
 function subject({ model }, wanted) {
   if (wanted.source === "scheduler") return "the scheduler's event loop";
-  const address = wanted.worker === null ? null : (model.workers.get(wanted.worker)?.address ?? `${wanted.worker}`);
+  const { slot } = wanted;
+  const name = slot && (slot.lifetimes.length > 1 ? slotLabel(slot) : newest(slot).address);
   // a public link that hides addresses calls it "worker 3"
-  const worker = address?.startsWith("worker ") ? address : `worker ${address}`;
-  if (wanted.source === "workers") return address ? `the event loop of ${worker}` : "the workers' event loops";
+  const worker = name?.startsWith("worker ") ? name : `worker ${name}`;
+  if (wanted.source === "workers") return slot ? `the event loop of ${worker}` : "the workers' event loops";
   const prefix = wanted.prefix === null ? "tasks" : `tasks of prefix ${model.prefixName(wanted.prefix)}`;
-  return address ? `${prefix} on ${worker}` : `${prefix} on all workers`;
+  return slot ? `${prefix} on ${worker}` : `${prefix} on all workers`;
 }
 
 /**
@@ -121,6 +123,6 @@ export function emptiness(context, view, wanted) {
   if (wanted.source !== "tasks") {
     return `${nothing} Dask takes about one sample a second of an event loop, and none on Python 3.11: choose a longer window.`;
   }
-  const isSelected = wanted.worker !== null || wanted.prefix !== null;
+  const isSelected = wanted.slot !== null || wanted.prefix !== null;
   return `${nothing} Choose a window in which tasks ran${isSelected ? ", or clear the selection" : ""}.`;
 }

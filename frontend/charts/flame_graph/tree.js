@@ -1,6 +1,7 @@
 // Builds the call tree of a flame graph from the tiles of a profile.
 
 /** @typedef {import("../../types.js").Tile} Tile */
+/** @typedef {import("../../timeline/slots.js").Slot} Slot */
 /** @typedef {import("../../timeline/tiles/stacks.js").Stacks} Stacks */
 /** @typedef {import("../../timeline/tiles/stacks.js").Code} Code */
 /**
@@ -9,7 +10,7 @@
  * @typedef {{of: Code|null, parent: Node|null, depth: number, own: number, total: number,
  *   lines: Map<number, number>, children: Map<number, Node>}} Node
  * Which samples are wanted; null: of all.
- * @typedef {{source: "tasks"|"workers"|"scheduler", worker: number|null, prefix: number|null}} Wanted
+ * @typedef {{source: "tasks"|"workers"|"scheduler", slot: Slot|null, prefix: number|null}} Wanted
  * @typedef {{of: Code, own: number, total: number}} Usage
  */
 
@@ -50,7 +51,7 @@ export function sumStacks(tiles, window, wanted) {
  */
 function isWanted(wanted, source, worker, prefix) {
   if (wanted.source === "scheduler") return source === EVENT_LOOP && worker === SCHEDULER;
-  if (wanted.worker !== null && worker !== wanted.worker) return false;
+  if (wanted.slot !== null && !wanted.slot.lifetimes.some(({ id }) => id === worker)) return false;
   if (wanted.source === "workers") return source === EVENT_LOOP && worker !== SCHEDULER;
   return source === TASK && (wanted.prefix === null || prefix === wanted.prefix);
 }

@@ -1,7 +1,7 @@
 // The workers at the playhead, a row each. A click selects one for all charts.
 
 import { formatBytes, formatPercent } from "../../formatting.js";
-import { workerLabel } from "../task_stream/lane_rows.js";
+import { shortName, workerLabel } from "../../timeline/slots.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -9,6 +9,7 @@ import { workerLabel } from "../task_stream/lane_rows.js";
 /** @typedef {import("../../types.js").State} State */
 
 const MOST = 200;
+const LONGEST_NAME = 22; // characters that leave room for the other columns
 const HEADINGS = ["worker", "CPU", "memory", "GIL", "busy"];
 
 /** @type {Chart} */
@@ -65,11 +66,12 @@ class WorkersNow {
   #row(worker) {
     const { info, model, selection } = this.#context;
     const known = model.workers.get(worker.id);
-    const isSelected = selection.worker === worker.id;
+    const isSelected = known !== undefined && model.slotOf(selection.worker)?.key === known.slot;
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = known ? workerLabel(known) : `worker ${worker.id}`;
-    button.title = known?.address ?? "";
+    const name = known ? workerLabel(known) : `worker ${worker.id}`;
+    button.textContent = shortName(name, LONGEST_NAME);
+    button.title = [...new Set([name, known?.address])].filter(Boolean).join(" · ");
     button.setAttribute("aria-pressed", String(isSelected));
     button.addEventListener("click", () => selection.set({ worker: isSelected ? null : worker.id }));
     const threads = known?.nthreads ?? 0;

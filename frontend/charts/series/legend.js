@@ -11,7 +11,7 @@ export class Legend {
 
   /**
    * @param {HTMLElement} parent
-   * @param {(line: {worker: number|null}) => void} choose
+   * @param {(slot: string|null) => void} choose
    */
   constructor(parent, choose) {
     this.#choose = choose;
@@ -21,10 +21,10 @@ export class Legend {
 
   /**
    * @param {Line[]} lines
-   * @param {number|null} selected worker
+   * @param {string|null} selected slot
    */
   show(lines, selected) {
-    const content = JSON.stringify([lines.map((line) => [line.label, line.color, line.worker]), selected]);
+    const content = JSON.stringify([lines.map((line) => [line.label, line.color, line.slot]), selected]);
     if (content === this.#shown) return;
     this.#shown = content;
     const entries = lines.slice(0, MOST).map((line) => this.#entry(line, selected));
@@ -38,22 +38,22 @@ export class Legend {
 
   /**
    * @param {Line} line
-   * @param {number|null} selected
+   * @param {string|null} selected
    */
   #entry(line, selected) {
     const swatch = document.createElement("i");
     swatch.style.backgroundColor = line.color;
     const item = document.createElement("li");
-    if (line.worker === null) {
+    if (line.slot === null) {
       item.append(swatch, line.label);
       return item;
     }
-    const isSelected = line.worker === selected;
+    const isSelected = line.slot === selected;
     const button = document.createElement("button");
     button.type = "button";
     button.setAttribute("aria-pressed", String(isSelected));
     button.append(swatch, line.label);
-    button.addEventListener("click", () => this.#choose({ worker: isSelected ? null : line.worker }));
+    button.addEventListener("click", () => this.#choose(isSelected ? null : line.slot));
     item.append(button);
     return item;
   }

@@ -1,6 +1,6 @@
 // Memory: of the cluster by kind, and of each worker with its limit.
 
-import { workerLabel } from "../task_stream/lane_rows.js";
+import { slotLabel } from "../../timeline/slots.js";
 import { memoryColors } from "../drawing/palette.js";
 import { seriesChart } from "./series_chart.js";
 import { units } from "./value_axis.js";
@@ -9,7 +9,7 @@ import { selectedLayers, workerLayers, workerLines } from "./worker_lines.js";
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("./series_chart.js").Line} Line */
-/** @typedef {import("./series_chart.js").Reference} Reference */
+/** @typedef {import("./references.js").Reference} Reference */
 
 const KINDS = /** @type {const} */ (["managed", "unmanaged", "spilled"]);
 const EMPTY = "No worker has reported its memory in this window.";
@@ -24,7 +24,7 @@ export const clusterMemory = seriesChart({
   unit: units.bytes,
   stacked: true,
   empty: EMPTY,
-  lines: (context) => kinds(context, "cluster-memory", "observatory_cluster_memory_bytes", null),
+  lines: (context) => kinds(context, "cluster-memory", "observatory_cluster_memory_bytes", [null]),
   references: (context, view) => {
     const limits = context.model.workersBetween(view.playhead, view.playhead + 1e-3).map((worker) => worker.memory_limit);
     const limit = limits.reduce((sum, one) => sum + one, 0);
@@ -55,11 +55,11 @@ export const selectedMemory = seriesChart({
   ofSelection: true,
   empty: "Click a worker, in the task stream or in a legend, to see its memory by kind.",
   lines: ({ model, selection, ...rest }) => {
-    const worker = model.workers.get(selection.worker ?? -1);
-    if (!worker) return [];
+    const slot = model.slotOf(selection.worker);
+    if (!slot) return [];
     const context = /** @type {Context} */ ({ model, selection, ...rest });
-    const lines = kinds(context, "memory", "observatory_worker_memory_bytes", worker.id);
-    return lines.map((line) => ({ ...line, label: `${workerLabel(worker)} ${line.label}` }));
+    const lines = kinds(context, "memory", "observatory_worker_memory_bytes", model.lifetimesOf(selection.worker));
+    return lines.map((line) => ({ ...line, label: `${slotLabel(slot)} ${line.label}` }));
   },
   references: (context, view) => thresholds(context, view),
 });
@@ -68,14 +68,14 @@ export const selectedMemory = seriesChart({
  * @param {Context} context
  * @param {string} layer
  * @param {string} metric
- * @param {number|null} worker
+ * @param {(number|null)[]} workers in order of time; null: of the cluster
  * @returns {Line[]}
  */
-function kinds(context, layer, metric, worker) {
-  const series = context.model.seriesOf(layer).filter((one) => one.metric === metric && one.worker === worker);
+function kinds(context, layer, metric, workers) {
+  const all = context.model.seriesOf(layer).filter((one) => one.metric === metric && workers.includes(one.worker));
   return KINDS.flatMap((kind) => {
-    const found = series.find((one) => one.labels.type === kind);
-    return found ? [{ series: found, label: kind, color: memoryColors[kind], worker: null }] : [];
+    const series = workers.flatMap((worker) => all.find((one) => one.labels.type === kind && one.worker === worker) ?? []);
+    return series.length ? [{ series, label: kind, color: memoryColors[kind], slot: null }] : [];
   });
 }
 

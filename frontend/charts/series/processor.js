@@ -76,5 +76,5 @@ function scheduler(context, layer, metric, scale) {
   const series = context.model.seriesOf(layer).find((one) => one.metric === metric);
   if (!series) return [];
   const shown = context.model.bands === 1 ? series : together(series);
-  return [{ series: shown, label: "scheduler", color: theme().text, worker: null, scale }];
+  return [{ series: [shown], label: "scheduler", color: theme().text, slot: null, scale }];
 }

@@ -1,30 +1,35 @@
 // A chart of series over the timeline: lines or stacked areas, with gaps where the recording has gaps.
 
+import { newest, pausesOf } from "../../timeline/slots.js";
 import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { formatTime } from "../../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { Legend } from "./legend.js";
-import { placeAt, pointsOf, runsOf, stack, valueAt } from "./series_points.js";
+import { joinPoints, placeAt, pointsOf, runsOf, stack, valueAt, visibleRuns } from "./series_points.js";
 import { Readout } from "../drawing/readout.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
 import { drawUnloaded, unloadedWithin } from "../drawing/unloaded.js";
 import { joined } from "../../timeline/tiles/unloaded.js";
-import { ticks } from "./value_axis.js";
+import { drawEndLabels } from "./end_labels.js";
+import { drawReferences } from "./references.js";
+import { drawAxis, ticks } from "./value_axis.js";
+import { areTangled, summarise } from "./worker_band.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").Series} Series */
 /** @typedef {import("./series_points.js").Points} Points */
+/** @typedef {import("./references.js").Reference} Reference */
 /** @typedef {import("./value_axis.js").Unit} Unit */
 
 /**
- * One series as a line or an area. `scale` multiplies its values; a worker's is clicked to select the worker.
- * @typedef {{series: Series, label: string, color: string, worker: number|null, scale?: number}} Line
- * @typedef {{value: number, label: string, color: "danger"|"warning"|"muted"}} Reference
+ * One line or area: of one series, or of those of a worker's lifetimes in order of time. `scale` multiplies its values;
+ * a worker's has the key of its `slot` and is clicked to select it. One of all workers has a band.
+ * @typedef {{series: Series[], label: string, color: string, slot: string|null, isAll?: boolean, scale?: number}} Line
  * @typedef {{name: string, title: string, layers: Chart["layers"], help: string, unit: Unit, stacked?: boolean,
  *   lines: (context: Context, view: View) => Line[],
  *   references?: (context: Context, view: View) => Reference[],
@@ -69,12 +74,13 @@ class SeriesChart {
   #selected = "";
   /** @type {Line[]} */
   #lines = [];
-  /** @type {Map<number, Points>} */
+  /** @type {Map<string, Points>} by `nameOf` of the line */
   #points = new Map();
   /** @type {import("./series_points.js").Gaps} */
   #gaps = [];
   /** what the points were made of */
   #content = "";
+  #areTangled = false;
   #highest = 1;
   /** @type {number|null} */
   #mouse = null;
@@ -88,7 +94,10 @@ class SeriesChart {
     this.#element = element;
     this.#context = context;
     this.#definition = definition;
-    this.#legend = new Legend(element, (line) => context.selection.set({ worker: line.worker }));
+    this.#legend = new Legend(element, (slot) => {
+      const chosen = context.model.slots.get(slot ?? "");
+      context.selection.set({ worker: chosen ? newest(chosen).id : null });
+    });
     this.#surface = new Surface(element, definition.title);
     this.#empty = document.createElement("p");
     this.#empty.className = "chart-empty";
@@ -123,28 +132,28 @@ class SeriesChart {
     const { layers, lines } = this.#definition;
     this.#lines = lines(this.#context, view);
     this.#element.classList.toggle("has-no-series", !this.#lines.length);
-    const wanted = new Map(this.#lines.map((line) => [line.series.id, line.series]));
+    const wanted = new Map(this.#lines.flatMap((line) => line.series.map((series) => [series.id, series])));
     const names = typeof layers === "function" ? layers(this.#context) : layers;
     const tiles = names.flatMap((layer) => view.tiles[layer] ?? []);
     this.#gaps = this.#context.events.sampleGaps;
-    const content = `${contentOf(tiles)} ${this.#lines.map((line) => line.series.id)} ${JSON.stringify(this.#gaps)}`;
+    const content = `${contentOf(tiles)} ${this.#lines.map(nameOf)} ${JSON.stringify(this.#gaps)}`;
     if (content !== this.#content) {
       this.#content = content;
-      this.#points = pointsOf(tiles, wanted, this.#gaps);
-      this.#scale();
+      this.#takePoints(pointsOf(tiles, wanted, this.#gaps));
     }
-    this.#lines = this.#lines.filter((line) => this.#points.has(line.series.id));
+    this.#lines = this.#lines.filter((line) => this.#points.has(nameOf(line)));
+    if (!this.#definition.stacked) this.#summarise(view);
     const left = leftGutter();
     this.#surface.clear(left + view.width + RIGHT_GUTTER, HEIGHT);
     this.#empty.hidden = this.#lines.length > 0;
-    const { events, timeline } = this.#context;
-    const gaps = events.gapsBetween(view.start, view.stop, "samples", this.#context.selection.worker);
+    const { events, timeline, model, selection } = this.#context;
+    const gaps = events.gapsBetween(view.start, view.stop, "samples", model.lifetimesOf(selection.worker));
     const unloaded = joined(names.flatMap((layer) => view.unloaded[layer] ?? []));
     const missing = unloadedWithin(unloaded, view.start, view.stop);
     const isUnselected = this.#definition.ofSelection && this.#context.selection.worker === null;
     this.#empty.textContent =
       missing && !isUnselected ? missing.message : emptyText(this.#definition.empty, isUnselected ? [] : gaps);
-    this.#legend.show(this.#lines, this.#context.selection.worker);
+    this.#legend.show(this.#lines, model.slotOf(selection.worker)?.key ?? null);
     const references = this.#definition.references?.(this.#context, view) ?? [];
     const marks = this.#axis(references, left);
     const { context } = this.#surface;
@@ -159,22 +168,50 @@ class SeriesChart {
     }
     if (this.#definition.stacked) this.#areas();
     else for (const line of this.#lines) this.#line(line);
-    this.#references(references, marks, left);
+    const shown = references.filter(({ value }) => this.#lines.length && value <= marks[marks.length - 1]);
+    const taken = drawReferences(context, shown, (value) => this.#y(value), left, this.#surface.width);
+    drawEndLabels(context, this.#ends(view), taken, [left, left + view.width], HEIGHT);
     context.restore();
     this.#surface.canvas.setAttribute("aria-label", this.#describe(view));
   }
 
-  #scale() {
-    for (const { series, scale } of this.#lines) {
-      const points = this.#points.get(series.id);
-      if (!points || !scale || scale === 1) continue;
-      for (const values of [points.mean, points.min, points.max]) values.forEach((_, at) => (values[at] *= scale));
+  /** @param {Map<number, Points>} found by series */
+  #takePoints(found) {
+    this.#points = new Map();
+    for (const line of this.#lines) {
+      const parts = line.series.flatMap(({ id }) => found.get(id) ?? []);
+      if (!parts.length) continue;
+      const points = joinPoints(parts);
+      const { scale = 1 } = line;
+      if (scale !== 1) for (const values of [points.mean, points.min, points.max]) values.forEach((_, at) => (values[at] *= scale));
+      this.#points.set(nameOf(line), points);
     }
   }
 
   /**
+   * Replaces lines of workers that can't be followed with the eye by a band.
+   * @param {View} view
+   */
+  #summarise(view) {
+    const { model, selection } = this.#context;
+    const all = this.#lines.map((line) => this.#pointsOf(line));
+    const ofWorkers = all.filter((_, place) => this.#lines[place].slot !== null);
+    this.#areTangled = areTangled(ofWorkers, view, HEIGHT - TOP - BOTTOM, this.#areTangled);
+    if (!this.#areTangled) return;
+    const chosen = model.slotOf(selection.worker)?.key ?? null;
+    const { lines, band } = summarise(this.#lines, all, view, chosen, theme().accent);
+    this.#lines = lines;
+    this.#points.set(nameOf(lines[0]), band);
+  }
+
+  /** @param {Line} line that has points */
+  #pointsOf(line) {
+    return /** @type {Points} */ (this.#points.get(nameOf(line)));
+  }
+
+  /**
    * Draws the grid and returns the ticks.
-   * @param {import("./series_chart.js").Reference[]} references
+   * @param {Reference[]} references
    * @param {number} left
    */
   #axis(references, left) {
@@ -183,21 +220,8 @@ class SeriesChart {
     const highest = Math.max(this.#peak(view), ...shown.map((reference) => reference.value));
     const marks = ticks(highest, this.#definition.unit);
     this.#highest = marks[marks.length - 1];
-    const { context } = this.#surface;
-    const colors = theme();
-    context.font = "11px system-ui, sans-serif";
-    context.textAlign = "right";
-    context.textBaseline = "middle";
-    for (const value of this.#lines.length ? marks : []) {
-      const y = Math.round(this.#y(value)) + 0.5;
-      context.strokeStyle = colors.border;
-      context.beginPath();
-      context.moveTo(left, y);
-      context.lineTo(left + view.width, y);
-      context.stroke();
-      context.fillStyle = colors.muted;
-      context.fillText(this.#definition.unit.write(value), left - 6, Math.max(y, TOP), left - 6); // squeezed on a phone
-    }
+    const range = /** @type {[number, number]} */ ([left, left + view.width]);
+    if (this.#lines.length) drawAxis(this.#surface.context, marks, this.#definition.unit, (value) => this.#y(value), range, TOP);
     return marks;
   }
 
@@ -209,8 +233,9 @@ class SeriesChart {
         if (time[at] >= view.start && time[at] < view.stop && values[at] > peak) peak = values[at];
       }
     };
-    if (!this.#definition.stacked) for (const points of this.#points.values()) consider(points.time, points.max);
-    else {
+    if (!this.#definition.stacked) {
+      for (const { time, max } of this.#lines.map((line) => this.#pointsOf(line))) consider(time, max);
+    } else {
       const { time, tops } = this.#stacked();
       if (tops.length) consider(time, tops[tops.length - 1]);
     }
@@ -218,9 +243,12 @@ class SeriesChart {
   }
 
   #stacked() {
-    const own = this.#lines.map(({ series }) => series.worker);
-    const gaps = this.#gaps.filter(({ worker }) => worker === null || own.every((each) => each === worker));
-    return stack(this.#lines.map((line) => /** @type {Points} */ (this.#points.get(line.series.id))), gaps);
+    const { model, selection } = this.#context;
+    const lifetimes = this.#definition.ofSelection ? (model.slotOf(selection.worker)?.lifetimes ?? []) : [];
+    const own = lifetimes.map(({ id }) => id);
+    const gaps = this.#gaps.filter(({ worker }) => worker === null || own.includes(worker));
+    const pauses = pausesOf(lifetimes).map((pause) => ({ ...pause, worker: own[0] }));
+    return stack(this.#lines.map((line) => this.#pointsOf(line)), [...gaps, ...pauses]);
   }
 
   #areas() {
@@ -239,30 +267,15 @@ class SeriesChart {
     }
   }
 
-  /**
-   * The runs within the window, with a point beyond each edge that lines go on to.
-   * @param {[number, number][]} runs
-   * @param {Points} points
-   * @returns {[number, number][]}
-   */
-  #visible(runs, points) {
-    const view = /** @type {View} */ (this.#view);
-    const [first, last] = [placeAt(points, view.start), placeAt(points, view.stop) + 1];
-    return runs
-      .filter(([from, to]) => to >= first && from <= last)
-      .map(([from, to]) => [Math.max(from, first), Math.min(to, last)]);
-  }
-
   /** @param {Line} line */
   #line(line) {
     const { context } = this.#surface;
-    const points = /** @type {Points} */ (this.#points.get(line.series.id));
-    const { worker } = this.#context.selection;
-    const isTogether = line.series.id < 0;
-    context.globalAlpha = worker === null || worker === line.worker ? 1 : isTogether ? BEHIND : DIMMED;
+    const points = this.#pointsOf(line);
+    const chosen = this.#context.model.slotOf(this.#context.selection.worker)?.key ?? null;
+    context.globalAlpha = chosen === null || chosen === line.slot ? 1 : line.isAll ? BEHIND : DIMMED;
     context.strokeStyle = context.fillStyle = line.color;
-    context.lineWidth = worker !== null && worker === line.worker ? 2.2 : 1.3;
-    for (const [from, to] of this.#visible(runsOf(points.time, points.breaks), points)) {
+    context.lineWidth = chosen !== null && chosen === line.slot ? 2.2 : 1.3;
+    for (const [from, to] of visibleRuns(points, this.#view?.start ?? 0, this.#view?.stop ?? 0)) {
       if (points.hasBand) this.#band(points, from, to);
       context.beginPath();
       for (let at = from; at <= to; at++) context.lineTo(this.#x(points.time[at]), this.#y(points.mean[at]));
@@ -270,6 +283,20 @@ class SeriesChart {
       context.stroke();
     }
     context.globalAlpha = 1;
+  }
+
+  /**
+   * Where the lines over a band end, to be named there.
+   * @param {View} view
+   */
+  #ends(view) {
+    const named = this.#lines.some(({ isAll }) => isAll) ? this.#lines.filter(({ slot }) => slot !== null) : [];
+    return named.reverse().flatMap(({ label, color, ...line }) => {
+      const points = this.#pointsOf({ label, color, ...line });
+      const last = placeAt(points, view.stop);
+      if (last < 0 || points.time[last] < view.start) return [];
+      return [{ label, color, x: this.#x(points.time[last]), y: this.#y(points.mean[last]) }];
+    });
   }
 
   /**
@@ -287,41 +314,6 @@ class SeriesChart {
     for (let at = to; at >= from; at--) context.lineTo(this.#x(points.time[at]), this.#y(points.min[at]));
     context.fill();
     context.globalAlpha = alpha;
-  }
-
-  /**
-   * @param {Reference[]} references
-   * @param {number[]} marks
-   * @param {number} left
-   */
-  #references(references, marks, left) {
-    const { context } = this.#surface;
-    if (!this.#lines.length) return;
-    const colors = theme();
-    const shown = references
-      .filter(({ value }) => value <= marks[marks.length - 1])
-      .map((reference) => ({ ...reference, y: Math.round(this.#y(reference.value)) + 0.5 }));
-    context.setLineDash([4, 3]);
-    for (const { y, color } of shown) {
-      context.strokeStyle = colors[color];
-      context.beginPath();
-      context.moveTo(left, y);
-      context.lineTo(this.#surface.width, y);
-      context.stroke();
-    }
-    context.setLineDash([]);
-    context.textAlign = "left";
-    context.textBaseline = "middle";
-    let x = left + 4;
-    for (const { y, label, color } of shown) {
-      const width = context.measureText(label).width;
-      const middle = y > 14 ? y - 8 : y + 8;
-      context.fillStyle = colors.background; // no line goes through the label
-      context.fillRect(x - 3, middle - 6, width + 6, 12);
-      context.fillStyle = colors[color];
-      context.fillText(label, x, middle);
-      x += width + 14; // labels of close lines stand beside each other
-    }
   }
 
   /** @param {View} view; the values at the instant under the mouse, which may be on another chart */
@@ -347,20 +339,25 @@ class SeriesChart {
    * @returns {import("../drawing/readout.js").Value[]}
    */
   #valuesAt(at) {
+    const { write } = this.#definition.unit;
     const found = [];
     for (const line of this.#lines) {
-      const value = valueAt(/** @type {Points} */ (this.#points.get(line.series.id)), at);
-      if (value !== null) found.push({ line, value });
+      const points = this.#pointsOf(line);
+      const value = valueAt(points, at);
+      if (value === null) continue;
+      const place = placeAt(points, at);
+      const range = line.isAll ? ` (${write(points.min[place])} – ${write(points.max[place])})` : "";
+      found.push({ line, value, text: `${write(value)}${range}` });
     }
     if (!this.#definition.stacked) found.sort((one, other) => other.value - one.value);
-    return found.map(({ line, value }) => [line.label, this.#definition.unit.write(value), line.color]);
+    return found.map(({ line, text }) => [line.label, text, line.color]);
   }
 
   /** @param {View} view; the chart for those who can't see it */
   #describe(view) {
     const { title, unit } = this.#definition;
     const values = this.#lines.slice(0, MOST_LINES).map((line) => {
-      const points = /** @type {Points} */ (this.#points.get(line.series.id));
+      const points = this.#pointsOf(line);
       const place = placeAt(points, view.playhead);
       return `${line.label} ${place < 0 ? "unknown" : unit.write(points.mean[place])}`;
     });
@@ -387,4 +384,9 @@ class SeriesChart {
 export function emptyText(empty, gaps) {
   if (!gaps.length) return empty;
   return `Records of this window are missing: ${[...new Set(gaps.map((gap) => gap.label))].join("; ")}.`;
+}
+
+/** @param {Line} line @returns {string} the ids of its series */
+function nameOf({ series }) {
+  return series.map(({ id }) => id).join(" ");
 }

@@ -96,6 +96,20 @@ export function runsOf(time, breaks) {
 }
 
 /**
+ * The runs within a window, with a point beyond each edge that lines go on to.
+ * @param {Points} points
+ * @param {number} start
+ * @param {number} stop
+ * @returns {[number, number][]}
+ */
+export function visibleRuns(points, start, stop) {
+  const [first, last] = [placeAt(points, start), placeAt(points, stop) + 1];
+  return runsOf(points.time, points.breaks)
+    .filter(([from, to]) => to >= first && from <= last)
+    .map(([from, to]) => [Math.max(from, first), Math.min(to, last)]);
+}
+
+/**
  * @param {Map<number, Points>} found
  * @param {Series} series
  * @returns {Points}
@@ -167,4 +181,31 @@ export function stack(layers, gaps) {
     });
   });
   return { time, tops, breaks };
+}
+
+/**
+ * The points of one line from those of several series, such as of a worker's lifetimes: one after the other, not joined.
+ * Where two overlap, the later one is drawn.
+ * @param {Points[]} parts in order of their starts, none empty
+ * @returns {Points}
+ */
+export function joinPoints(parts) {
+  if (parts.length === 1) return parts[0];
+  /** @type {Points} */
+  const joined = { ...parts[0], time: [], mean: [], min: [], max: [], breaks: new Set(), hasBand: parts.some((part) => part.hasBand) };
+  parts.forEach(({ time, mean, min, max, breaks, reach, due }, number) => {
+    const next = parts[number + 1]?.time[0] ?? Infinity;
+    const count = time.findIndex((at) => at >= next);
+    const end = count < 0 ? time.length : count;
+    const before = joined.time.length;
+    for (const place of breaks) if (place < end) joined.breaks.add(before + place);
+    if (end) joined.breaks.add(before + end - 1);
+    joined.time.push(...time.slice(0, end));
+    joined.mean.push(...mean.slice(0, end));
+    joined.min.push(...min.slice(0, end));
+    joined.max.push(...max.slice(0, end));
+    joined.reach = Math.max(joined.reach, reach);
+    joined.due = Math.max(joined.due, due);
+  });
+  return joined;
 }

@@ -23,7 +23,7 @@ export const states = seriesChart({
     const series = model.seriesOf("states");
     return Object.entries(stateColors).flatMap(([state, color]) => {
       const found = best(series, state);
-      return found ? [{ series: found, label: state, color: state === "erred" ? theme().text : color, worker: null }] : [];
+      return found ? [{ series: [found], label: state, color: state === "erred" ? theme().text : color, slot: null }] : [];
     });
   },
 });
@@ -59,5 +59,5 @@ function best(series, state) {
  * @returns {Line}
  */
 function line(series, label, color) {
-  return { series, label, color, worker: null };
+  return { series: [series], label, color, slot: null };
 }

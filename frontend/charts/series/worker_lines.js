@@ -3,14 +3,14 @@
 
 import { formatCount } from "../../formatting.js";
 import { bandLayer, togetherLayer } from "../../timeline/tiles/bands.js";
-import { workerLabel } from "../task_stream/lane_rows.js";
+import { slotLabel } from "../../timeline/slots.js";
 import { workerColor } from "../drawing/palette.js";
 import { theme } from "../drawing/theme.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").Series} Series */
-/** @typedef {import("../../types.js").Worker} Worker */
+/** @typedef {import("../../timeline/slots.js").Slot} Slot */
 /** @typedef {import("./series_chart.js").Line} Line */
 
 /**
@@ -26,12 +26,15 @@ export function workerLayers(layer) {
 }
 
 /**
- * The layer that has the selected worker's series.
+ * The layers that have the selected worker's series.
  * @param {string} layer
  * @returns {(context: Context) => string[]}
  */
 export function selectedLayers(layer) {
-  return ({ model, selection }) => (selection.worker === null ? [] : [bandLayer(layer, model.bandOf(selection.worker))]);
+  return ({ model, selection }) => {
+    const bands = new Set(model.lifetimesOf(selection.worker).map((worker) => model.bandOf(worker)));
+    return [...bands].map((band) => bandLayer(layer, band));
+  };
 }
 
 /**
@@ -44,17 +47,18 @@ export function selectedLayers(layer) {
  */
 export function workerLines(context, view, layer, isWanted, scale = 1) {
   const { model, selection } = context;
-  const there = model.workersBetween(view.start, view.stop);
+  const there = model.slotsBetween(view.start, view.stop);
   const all = model.seriesOf(layer).filter((one) => one.worker !== null);
   const series = all.filter(isWanted);
   if (model.bands === 1) return linesOf(context, there, series, scale);
-  const selected = there.filter((worker) => worker.id === selection.worker);
+  const chosen = model.slotOf(selection.worker)?.key;
+  const selected = there.filter((slot) => slot.key === chosen);
   const label = `${formatCount(there.length)} workers: mean, least and most`;
   const kinds = new Set(series.map(kindOf));
   const firsts = [...new Map(all.map((one) => /** @type {const} */ ([kindOf(one), one])).reverse()).entries()];
   const lines = firsts
     .filter(([kind]) => kinds.has(kind))
-    .map(([, one]) => ({ series: together(one), label, color: theme().accent, worker: null, scale }));
+    .map(([, one]) => ({ series: [together(one)], label, color: theme().accent, slot: null, isAll: true, scale }));
   return [...lines, ...linesOf(context, selected, series, scale)];
 }
 
@@ -74,18 +78,18 @@ export function together(series) {
 
 /**
  * @param {Context} context
- * @param {Worker[]} workers
+ * @param {Slot[]} slots
  * @param {Series[]} series
  * @param {number} scale
- * @returns {Line[]}
+ * @returns {Line[]} one for each slot, of the series of all its lifetimes
  */
-function linesOf({ model }, workers, series, scale) {
-  const order = new Map([...model.workers.keys()].map((id, index) => [id, index]));
+function linesOf({ model }, slots, series, scale) {
+  const order = new Map([...model.slots.keys()].map((key, index) => [key, index]));
   const byWorker = new Map(series.map((one) => [one.worker, one]));
-  return workers.flatMap((worker) => {
-    const found = byWorker.get(worker.id);
-    if (!found) return [];
-    const color = workerColor(order.get(worker.id) ?? 0);
-    return [{ series: found, label: workerLabel(worker), color, worker: worker.id, scale }];
+  return slots.flatMap((slot) => {
+    const found = slot.lifetimes.flatMap(({ id }) => byWorker.get(id) ?? []);
+    if (!found.length) return [];
+    const color = workerColor(order.get(slot.key) ?? 0);
+    return [{ series: found, label: slotLabel(slot), color, slot: slot.key, scale }];
   });
 }

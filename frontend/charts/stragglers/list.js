@@ -3,7 +3,7 @@
 import { element } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
 import { FACTOR, factorText } from "../../timeline/stragglers.js";
-import { workerLabel } from "../task_stream/lane_rows.js";
+import { workerLabel } from "../../timeline/slots.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */

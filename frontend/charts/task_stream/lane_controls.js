@@ -8,8 +8,8 @@ import { visitBusy, visitSpans } from "./lane_index.js";
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../types.js").Worker} Worker */
 /** @typedef {import("../../timeline/lane_options.js").Order} Order */
+/** @typedef {import("../../timeline/slots.js").Slot} Slot */
 /** @typedef {import("./lane_rows.js").Wishes} Wishes */
 /** @typedef {import("./lane_rows.js").Layout} Layout */
 
@@ -83,28 +83,28 @@ export class LaneControls extends EventTarget {
   wishes(view, tiles) {
     const { filter } = this.#context.laneOptions;
     const busy = this.needsAll ? this.#look(view, tiles) : new Map();
-    const keep = this.#isOfPrefix ? (/** @type {Worker} */ worker) => (busy.get(worker.id) ?? 0) > 0 : null;
+    const keep = this.#isOfPrefix ? (/** @type {Slot} */ slot) => sumOf(slot, busy) > 0 : null;
     return { filter, open: this.#open, rank: this.#rank(view, busy), keep };
   }
 
   /**
    * @param {View} view
    * @param {Map<number, number>} busy
-   * @returns {((worker: Worker) => number)|null}
+   * @returns {((slot: Slot) => number)|null}
    */
   #rank(view, busy) {
     const order = this.#chosen;
-    if (order === "first seen") return (worker) => worker.position;
-    if (order === "busiest") return (worker) => -(busy.get(worker.id) ?? 0);
+    if (order === "first seen") return ({ key }) => this.#context.model.slots.get(key)?.lifetimes[0].position ?? 0;
+    if (order === "busiest") return (slot) => -sumOf(slot, busy);
     if (order !== "most memory") return null;
     const memory = new Map(view.state?.workers.map((worker) => [worker.id, worker.memory ?? 0]));
-    return (worker) => -(memory.get(worker.id) ?? 0);
+    return (slot) => -sumOf(slot, memory);
   }
 
   /** @param {Layout} layout what came of the wishes */
   update(layout) {
     const { model, selection, laneOptions } = this.#context;
-    this.bar.hidden = model.workers.size < FEW && !laneOptions.filter && !laneOptions.onlyPrefix;
+    this.bar.hidden = model.slots.size < FEW && !laneOptions.filter && !laneOptions.onlyPrefix;
     this.#order.value = this.#chosen;
     if (this.#filter.value.trim() !== laneOptions.filter) this.#filter.value = laneOptions.filter;
     this.#only.checked = laneOptions.onlyPrefix;
@@ -162,4 +162,12 @@ export class LaneControls extends EventTarget {
     this.#looked = { at: now, what, seconds };
     return seconds;
   }
+}
+
+/**
+ * @param {Slot} slot
+ * @param {Map<number, number>} values by lifetime
+ */
+function sumOf({ lifetimes }, values) {
+  return lifetimes.reduce((sum, { id }) => sum + (values.get(id) ?? 0), 0);
 }

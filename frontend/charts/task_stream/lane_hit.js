@@ -8,22 +8,23 @@ import { visitBusy, visitSpans } from "./lane_index.js";
 /** @typedef {import("../../timeline/model.js").Model} Model */
 
 /**
- * @typedef {{prefix: number, action: number, status: number, start: number, stop: number, nbytes: number, key: string,
- *   typename: string}} SpanHit
+ * @typedef {{lane: number, prefix: number, action: number, status: number, start: number, stop: number, nbytes: number,
+ *   key: string, typename: string}} SpanHit
  * @typedef {{prefix: number, action: number, seconds: number, count: number}} Share
- * @typedef {{span: SpanHit|null, shares: Share[], seconds: number, start: number, stop: number}} Hit
+ * `lanes` are those that hold it.
+ * @typedef {{span: SpanHit|null, shares: Share[], lanes: number[], seconds: number, start: number, stop: number}} Hit
  */
 
 /**
  * @param {Tile[]} tiles
  * @param {Model} model
- * @param {number[]} lanes of a row
+ * @param {{lanes: number[], threads: number}} row
  * @param {number} time
  * @param {number} pixel seconds a pixel
  * @param {Set<number>} hidden prefixes
  * @returns {Hit|null} `shares`, the longest first, is what [start, stop) holds; null where there is nothing
  */
-export function hitLanes(tiles, model, lanes, time, pixel, hidden = new Set()) {
+export function hitLanes(tiles, model, { lanes, threads }, time, pixel, hidden = new Set()) {
   const [start, stop] = interval(tiles, model, lanes, time, pixel);
   /** @type {SpanHit|null} */
   let span = null;
@@ -31,8 +32,11 @@ export function hitLanes(tiles, model, lanes, time, pixel, hidden = new Set()) {
   let only = null;
   /** @type {Map<string, Share>} */
   const shares = new Map();
+  /** @type {Set<number>} */
+  const found = new Set();
   const add = (/** @type {Block} */ block, /** @type {number} */ row, /** @type {number} */ seconds, count = 1) => {
     const [prefix, action] = [block.numbers("prefix")[row], block.numbers("action")[row]];
+    found.add(block.numbers("lane")[row]);
     const share = shares.get(`${prefix} ${action}`) ?? { prefix, action, seconds: 0, count: 0 };
     share.seconds += seconds;
     share.count += count;
@@ -44,7 +48,7 @@ export function hitLanes(tiles, model, lanes, time, pixel, hidden = new Set()) {
         if (hidden.has(block.numbers("prefix")[row])) return;
         add(block, row, to - from);
         only = spanAt(block, row);
-        const isLong = lanes.length === 1 && only.stop - only.start >= 2 * pixel;
+        const isLong = threads === 1 && only.stop - only.start >= 2 * pixel;
         if (isLong && only.start <= time && time < only.stop) span = closer(span, only);
       });
       visitBusy(tile, model, lane, start, stop, (block, row, _, __, ___, seconds) => {
@@ -56,7 +60,7 @@ export function hitLanes(tiles, model, lanes, time, pixel, hidden = new Set()) {
   const list = [...shares.values()].sort((one, other) => other.seconds - one.seconds);
   const single = list.length === 1 && list[0].count === 1 ? only : null;
   const seconds = list.reduce((sum, share) => sum + (share.action === COMPUTE ? share.seconds : 0), 0);
-  return { span: span ?? single, shares: list, seconds, start, stop };
+  return { span: span ?? single, shares: list, lanes: [...found], seconds, start, stop };
 }
 
 /**
@@ -99,6 +103,7 @@ function closer(one, other) {
 function spanAt(block, row) {
   const number = (/** @type {import("../../contract.js").NumberColumn} */ name) => block.numbers(name)[row];
   return {
+    lane: number("lane"),
     prefix: number("prefix"),
     action: number("action"),
     status: number("status"),

@@ -1,5 +1,6 @@
 // The names of workers and hosts beside their rows.
 
+import { newest } from "../../timeline/slots.js";
 import { fitText } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 
@@ -19,10 +20,10 @@ export function drawGroupName(context, group, middle, left, isChosen) {
   const colors = theme();
   context.textBaseline = "middle";
   context.fillStyle = isChosen ? colors.accent : colors.text;
-  if (group.workers.every((worker) => worker.ended !== null)) context.fillStyle = colors.muted;
+  if (group.slots.every((slot) => newest(slot).ended !== null)) context.fillStyle = colors.muted;
   const indent = group.depth * INDENT;
   if (group.folds) context.fillText(group.isOpen ? "▾" : "▸", indent + 2, middle);
-  const count = group.workers.length > 1 ? ` (${group.workers.length})` : "";
+  const count = group.slots.length > 1 ? ` (${group.slots.length})` : "";
   const room = left - 6 - indent - (group.folds ? CARET : 0);
   const name = fitText(context, group.label + count, room, true);
   context.textAlign = "right";

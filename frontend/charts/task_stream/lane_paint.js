@@ -17,7 +17,7 @@ import { rgb } from "../drawing/theme.js";
 
 /**
  * A row's place in the image, in its pixels; one of several lanes is full when `threads` of them are busy.
- * @typedef {{lanes: number[], threads: number, worker: number|null, top: number, height: number}} LaneRow
+ * @typedef {{lanes: number[], threads: number, slot: string|null, top: number, height: number}} LaneRow
  * A span that is drawn as itself, in the image's pixels.
  * @typedef {{block: Block, row: number, slot: number, left: number, width: number, top: number, height: number}} Bar
  */
@@ -102,7 +102,8 @@ export class LanePainter {
         });
       }
     }
-    const strength = this.#selection.worker === null || this.#selection.worker === row.worker ? 1 : DIMMED;
+    const chosen = this.#model.slotOf(this.#selection.worker);
+    const strength = chosen === null || chosen.key === row.slot ? 1 : DIMMED;
     this.#paintColumns(row, strength);
     this.#paintBars(bars, strength, window.labelWidth);
   }

@@ -36,13 +36,24 @@ export class LaneReadout {
   show({ hover, start, stop, width }, lanes, tiles) {
     if (hover === null || hover < start || hover > stop) return this.hide();
     const pixel = (stop - start) / width;
-    const { threads, computing, prefixes } = busyAt(lanes, tiles, this.#model, hover, pixel);
+    const there = lanes.filter((lane) => this.#isThere(lane, hover));
+    const { threads, computing, prefixes } = busyAt(there, tiles, this.#model, hover, pixel);
     if (!threads) return this.hide();
     /** @type {Value[]} */
     const values = prefixes.map(([slot, busy]) => this.#value(slot, busy));
     const x = leftGutter() + (hover - start) / pixel;
     const isLeft = hover - start > (stop - start) / 2;
     this.#readout.show(x, 0, isLeft, [["computing", `${formatCount(computing)} of ${threads} threads`], ...values]);
+  }
+
+  /**
+   * Whether a thread's worker lived at a time.
+   * @param {number} lane
+   * @param {number} time
+   */
+  #isThere(lane, time) {
+    const worker = this.#model.workers.get(this.#model.lanes.get(lane)?.worker ?? -1);
+    return worker !== undefined && worker.started <= time && time < (worker.ended ?? Infinity);
   }
 
   /**

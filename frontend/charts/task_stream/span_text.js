@@ -5,11 +5,13 @@ import { formatBytes, formatDuration, formatPercent } from "../../formatting.js"
 import { formatTime } from "../../timeline/times.js";
 import { factorText } from "../../timeline/stragglers.js";
 import { ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
+import { describeLifetime } from "./lifetimes.js";
 
 /** @typedef {import("./lane_hit.js").Hit} Hit */
 /** @typedef {import("./lane_hit.js").SpanHit} SpanHit */
 /** @typedef {import("./lane_rows.js").Row} Row */
 /** @typedef {import("../../timeline/model.js").Model} Model */
+/** @typedef {import("./lifetimes.js").Line} Line */
 /** @typedef {import("../../types.js").Context} Context */
 
 const MOST_SHARES = 8;
@@ -19,29 +21,42 @@ const MOST_SHARES = 8;
  * @param {Pick<Context, "model"|"stragglers">} context
  * @param {string} label of the worker or host
  * @param {Row} row
- * @returns {{title: string, lines: [string, string, string?][]}}
+ * @returns {{title: string, lines: Line[]}}
  */
 export function describeHit(hit, { model, stragglers }, label, row) {
   const position = model.lanes.get(row.lanes[0])?.position ?? 0;
-  const where = row.threads === 1 ? `${label}, thread ${position}` : `${label}, all ${row.threads} threads`;
+  const text = row.threads === 1 ? `${label}, thread ${position}` : `${label}, all ${row.threads} threads`;
+  /** @type {Line[]} */
+  const where = [["worker", text], ...lifetimeOf(model, hit.span ? [hit.span.lane] : hit.lanes)];
   return hit.span ? describeSpan(hit.span, model, stragglers, where) : describeShares(hit, model, where, row.threads);
+}
+
+/**
+ * @param {Model} model
+ * @param {number[]} lanes
+ * @returns {Line[]} the lifetime that the lanes are of, where their worker has several
+ */
+function lifetimeOf(model, lanes) {
+  const [worker, ...others] = new Set(lanes.map((lane) => model.lanes.get(lane)?.worker ?? -1));
+  const found = model.workers.get(worker);
+  return found && !others.length ? describeLifetime(found, model.slotOf(worker)?.lifetimes ?? []) : [];
 }
 
 /**
  * @param {SpanHit} span
  * @param {Model} model
  * @param {Context["stragglers"]} stragglers
- * @param {string} where
+ * @param {Line[]} where
  */
 function describeSpan(span, model, stragglers, where) {
   const erred = span.status === ERROR;
   const color = span.action !== COMPUTE ? ACTION_COLORS[span.action] : erred ? ERRED_COLOR : model.color(span.prefix);
-  /** @type {[string, string, string?][]} */
+  /** @type {Line[]} */
   const lines = [
     [ACTIONS[span.action] ?? "?", model.prefixName(span.prefix), color],
     ["duration", formatDuration(span.stop - span.start)],
     ["from", `${formatTime(span.start, 3)} – ${formatTime(span.stop, 3)}`],
-    ["worker", where],
+    ...where,
   ];
   if (span.nbytes) lines.push(["size", formatBytes(span.nbytes)]);
   if (span.typename) lines.push(["type", span.typename]);
@@ -54,14 +69,14 @@ function describeSpan(span, model, stragglers, where) {
 /**
  * @param {Hit} hit
  * @param {Model} model
- * @param {string} where
+ * @param {Line[]} where
  * @param {number} threads
  */
 function describeShares(hit, model, where, threads) {
   const length = hit.stop - hit.start;
   const share = Math.min(hit.seconds / (length * threads), 1);
-  /** @type {[string, string, string?][]} */
-  const lines = [["worker", where]];
+  /** @type {Line[]} */
+  const lines = [...where];
   for (const { prefix, action, seconds, count } of hit.shares.slice(0, MOST_SHARES)) {
     const name = action === COMPUTE ? model.prefixName(prefix) : `${model.prefixName(prefix)}, ${ACTIONS[action]}`;
     const color = action === COMPUTE ? model.color(prefix) : ACTION_COLORS[action];
@@ -83,13 +98,12 @@ const MOST_ANSWERS = 200;
  * The key of the only task in a bin; "" if there are several or it is unknown.
  * @param {Hit} hit
  * @param {Source} source
- * @param {Row} row
  * @returns {Promise<string>}
  */
-export async function askForKey(hit, source, row) {
-  if (row.lanes.length !== 1 || hit.span || hit.shares.length !== 1 || hit.shares[0].count !== 1) return "";
+export async function askForKey(hit, source) {
+  if (hit.lanes.length !== 1 || hit.span || hit.shares.length !== 1 || hit.shares[0].count !== 1) return "";
   const at = (hit.start + hit.stop) / 2;
-  const url = `${source.url}/span?lane=${row.lanes[0]}&at=${at.toFixed(6)}`;
+  const url = `${source.url}/span?lane=${hit.lanes[0]}&at=${at.toFixed(6)}`;
   if (answers.size > MOST_ANSWERS) answers.clear();
   const answer = answers.get(url) ?? fetchKey(source, url);
   answers.set(url, answer);

@@ -2,17 +2,21 @@
 
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { bandLayer } from "../../timeline/tiles/bands.js";
+import { formatCountOf } from "../../formatting.js";
+import { formatWorkers, newest } from "../../timeline/slots.js";
 import { wheelMove } from "../../timeline/wheel.js";
 import { drawGaps, label } from "../drawing/gaps.js";
+import { drawBarLabels } from "./bar_labels.js";
 import { LaneControls } from "./lane_controls.js";
 import { hitLanes } from "./lane_hit.js";
 import { CARET, INDENT, drawGroupName } from "./lane_names.js";
 import { LanePainter } from "./lane_paint.js";
 import { LaneReadout } from "./lane_readout.js";
 import { layoutLanes } from "./lane_rows.js";
+import { describeEnd, describeWorker, drawLifetimes, endNear } from "./lifetimes.js";
 import { describeHit, askForKey } from "./span_text.js";
 import { StreamLegend } from "./stream_legend.js";
-import { Surface, fitText, hatching } from "../drawing/surface.js";
+import { Surface } from "../drawing/surface.js";
 import { rgb, theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
 import { drawUnloaded } from "../drawing/unloaded.js";
@@ -29,6 +33,7 @@ import { joined } from "../../timeline/tiles/unloaded.js";
 const LABEL_WIDTH = 44; // px: bars from this width on are labelled
 const LABEL_HEIGHT = 11;
 const FONT = "11px system-ui, sans-serif";
+const REACH = 5; // px around the mark of a worker's end
 const SHORTEST = 48; // px of the whole chart
 const VIEWER = "task-stream";
 
@@ -39,8 +44,9 @@ export const taskStream = {
   place: "timeline",
   layers: [], // the rows in sight decide which: see cover
   help:
-    "A row for each thread of each worker. Compute has the task prefix's colour, near Dask's own; transfers are red, disk is " +
-    "orange, serialization gray, erred tasks black, each with stripes of its own. A task over five times as long as " +
+    "A row for each thread of each worker; ▼ marks where its process ended, and a restarted one goes on in the same row. " +
+    "Compute has the task prefix's colour, near Dask's own; transfers are red, disk is orange, " +
+    "serialization gray, erred tasks black, each with stripes of its own. A task over five times as long as " +
     "the median of its prefix has dashed edges. Zoomed out, a row is filled by the share of time that it was busy. " +
     "With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
@@ -155,16 +161,16 @@ class TaskStream {
     context.beginPath();
     context.rect(left, 0, view.width, this.#height);
     context.clip();
-    for (const group of this.#layout.groups) this.#drawLifetime(group, view, left);
     this.#drawGaps(view, left);
     this.#drawUnloaded(view, left);
-    this.#drawLabels(left);
+    const { labelled } = this.#painter;
+    if (this.#layout.height >= LABEL_HEIGHT) drawBarLabels(context, labelled, this.#context.model, left, this.#surface.ratio);
+    for (const group of this.#layout.groups) this.#drawLifetimes(group, view, left);
     context.restore();
     for (const group of this.#layout.groups) this.#drawGroup(group, left, view.width);
     context.strokeStyle = colors.border;
     context.strokeRect(left - 0.5, 0.5, view.width + 1, this.#height - 1);
-    const workers = new Set(this.#layout.groups.flatMap((group) => group.workers));
-    const counts = `${this.#layout.rows.length} rows of ${workers.size} workers`;
+    const counts = `${formatCountOf(this.#layout.rows.length, "row")} of ${this.summary}`;
     this.#surface.canvas.setAttribute("aria-label", `Task stream: ${counts}`);
   }
 
@@ -182,6 +188,12 @@ class TaskStream {
     this.#layers = layers;
     for (const layer of layers) view.tiles[layer] = tiles.cover(VIEWER, layer, view.start, view.stop, view.width);
     this.#tiles = [...layers].flatMap((layer) => view.tiles[layer]);
+  }
+
+  /** "3 workers (7 lifetimes)": those that have rows. */
+  get summary() {
+    const slots = new Set(this.#layout.groups.flatMap((group) => group.slots));
+    return formatWorkers(slots.size, [...slots].reduce((sum, { lifetimes }) => sum + lifetimes.length, 0));
   }
 
   #rowsInSight() {
@@ -226,21 +238,13 @@ class TaskStream {
     if (image) context.putImageData(image, Math.round(left * ratio), 0);
   }
 
-  /**
-   * Hatches the time before a worker started and after it ended.
-   * @param {Group} group
-   * @param {View} view
-   * @param {number} left
-   */
-  #drawLifetime(group, view, left) {
-    if (group.workers.length !== 1) return;
+  /** @param {Group} group @param {View} view @param {number} left */
+  #drawLifetimes({ slots, first, count }, view, left) {
+    if (slots.length !== 1) return;
+    const { height } = this.#layout;
+    const range = /** @type {[number, number]} */ ([left, left + view.width]);
     const { context } = this.#surface;
-    const top = group.first * this.#layout.height - this.#scroll;
-    const height = group.count * this.#layout.height;
-    context.fillStyle = hatching(context, theme().hatch);
-    const { started, ended } = group.workers[0];
-    if (started > view.start) context.fillRect(left, top, this.#x(started) - left, height);
-    if (ended !== null && ended < view.stop) context.fillRect(this.#x(ended), top, left + view.width - this.#x(ended), height);
+    drawLifetimes(context, slots[0].lifetimes, this.#x, range, first * height - this.#scroll, count * height);
   }
 
   /**
@@ -279,24 +283,6 @@ class TaskStream {
     }
   }
 
-  /** @param {number} left */
-  #drawLabels(left) {
-    if (this.#layout.height < LABEL_HEIGHT) return;
-    const { context, ratio } = this.#surface;
-    const { model } = this.#context;
-    context.font = FONT;
-    context.textBaseline = "middle";
-    for (const bar of this.#painter.labelled) {
-      const prefix = bar.block.numbers("prefix")[bar.row];
-      const [x, width] = [left + bar.left / ratio, bar.width / ratio];
-      const erred = bar.block.numbers("status")[bar.row] !== 0;
-      context.fillStyle = erred || isDark(model.color(prefix)) ? "#ffffff" : "#000000";
-      const text = fitText(context, `${erred ? "✕ " : ""}${model.prefixName(prefix)}`, width - 8);
-      if (text) context.fillText(text, x + 5, (bar.top + bar.height / 2) / ratio + 0.5);
-    }
-    context.textBaseline = "alphabetic";
-  }
-
   /**
    * A worker's or a host's name beside its rows, and the line below them.
    * @param {Group} group
@@ -306,7 +292,7 @@ class TaskStream {
   #drawGroup(group, left, width) {
     const { context } = this.#surface;
     const colors = theme();
-    const { selection } = this.#context;
+    const { selection, model } = this.#context;
     const top = group.first * this.#layout.height - this.#scroll;
     const height = group.count * this.#layout.height;
     if (top + height < 0 || top > this.#height) return;
@@ -317,7 +303,7 @@ class TaskStream {
     context.stroke();
     if (height < LABEL_HEIGHT) return;
     context.font = FONT;
-    const isChosen = group.workers.length === 1 && selection.worker === group.workers[0].id;
+    const isChosen = group.slots.length === 1 && group.slots[0].key === model.slotOf(selection.worker)?.key;
     drawGroupName(context, group, top + Math.min(height / 2, 40), left, isChosen);
   }
 
@@ -333,7 +319,8 @@ class TaskStream {
 
   /**
    * @param {MouseEvent} event
-   * @returns {{x: number, y: number, row: Row|null, group: Group|null, hit: Hit|null}}
+   * @returns {{x: number, y: number, row: Row|null, group: Group|null, hit: Hit|null,
+   *   ended: import("../../types.js").Worker|null}} `ended`: the worker whose end is marked there
    */
   #locate(event) {
     const box = this.#surface.canvas.getBoundingClientRect();
@@ -343,27 +330,32 @@ class TaskStream {
     const group = this.#layout.groups.find(({ first, count }) => number >= first && number < first + count) ?? null;
     const view = this.#view;
     const left = leftGutter();
-    if (!view || !row?.lanes.length || x < left || x > left + view.width) return { x, y, row, group, hit: null };
+    if (!view || !row || x < left || x > left + view.width) return { x, y, row, group, hit: null, ended: null };
     const pixel = (view.stop - view.start) / view.width;
     const time = view.start + (x - left) * pixel;
-    const hit = hitLanes(this.#tiles, this.#context.model, row.lanes, time, pixel, this.#context.selection.hidden);
-    return { x, y, row, group, hit };
+    const hit = row.lanes.length ? hitLanes(this.#tiles, this.#context.model, row, time, pixel, this.#context.selection.hidden) : null;
+    const ended = group?.slots.length === 1 ? endNear(group.slots[0].lifetimes, time, REACH * pixel) : null;
+    return { x, y, row, group, hit, ended };
   }
 
   /** @param {PointerEvent} event */
   #hover(event) {
     this.#isPointed = true;
-    const { x, y, row, group, hit } = this.#locate(event);
-    if (!hit || !group || !row || (event.buttons && event.pointerType === "mouse")) {
-      this.#surface.canvas.style.cursor = x < leftGutter() && group ? "pointer" : "";
-      return this.#tooltip.hide();
-    }
+    const { x, y, row, group, hit, ended } = this.#locate(event);
+    const isDragging = event.buttons > 0 && event.pointerType === "mouse";
+    const isName = x < leftGutter() && group !== null;
+    this.#surface.canvas.style.cursor = isName || hit ? "pointer" : "";
+    this.#asked = "";
+    if (isDragging || !group || !row) return this.#tooltip.hide();
+    const lifetimes = group.slots.length === 1 ? (this.#context.model.slots.get(group.slots[0].key)?.lifetimes ?? []) : [];
+    const about = isName && lifetimes.length ? describeWorker(lifetimes) : ended ? describeEnd(ended, lifetimes) : null;
+    if (about) return this.#tooltip.show(x, y, about.title, about.lines);
+    if (!hit) return this.#tooltip.hide();
     const { title, lines } = describeHit(hit, this.#context, group.label, row);
     this.#tooltip.show(x, y, title, lines);
-    this.#surface.canvas.style.cursor = "pointer";
-    const at = `${row.lanes[0]} ${hit.start}`;
+    const at = `${row.lanes} ${hit.start}`;
     this.#asked = at;
-    void askForKey(hit, this.#context.source, row).then((key) => {
+    void askForKey(hit, this.#context.source).then((key) => {
       if (key && this.#asked === at) this.#tooltip.show(x, y, title, [["key", key], ...lines]);
     });
   }
@@ -375,13 +367,14 @@ class TaskStream {
    * @param {MouseEvent} event
    */
   #click(event) {
-    const { selection } = this.#context;
+    const { selection, model } = this.#context;
     const { x, group, hit } = this.#locate(event);
     if (x < leftGutter() && group) {
-      const isCaret = x < group.depth * INDENT + CARET || group.workers.length > 1;
-      const worker = group.workers[0].id;
+      const isCaret = x < group.depth * INDENT + CARET || group.slots.length > 1;
+      const [slot] = group.slots;
+      const isChosen = model.slotOf(selection.worker)?.key === slot.key;
       if (group.folds && isCaret) this.#controls.toggle(group.folds);
-      else selection.set({ worker: selection.worker === worker ? null : worker, prefix: null, key: null });
+      else selection.set({ worker: isChosen ? null : newest(slot).id, prefix: null, key: null });
     } else if (hit) {
       const prefix = hit.span?.prefix ?? hit.shares[0].prefix;
       const key = hit.span?.key ?? null;
@@ -404,10 +397,4 @@ class TaskStream {
     event.preventDefault();
     event.stopPropagation();
   }
-}
-
-/** @param {string} color "#rrggbb" */
-function isDark(color) {
-  const [red, green, blue] = rgb(color);
-  return red * 0.299 + green * 0.587 + blue * 0.114 < 140;
 }

@@ -1,6 +1,7 @@
 // The header of the cluster: name, status, facts and alerts.
 
 import { formatCount, formatCountOf, formatDuration } from "../../formatting.js";
+import { formatWorkers } from "../../timeline/slots.js";
 import { formatDate, formatTime, formatUtc, zoneName } from "../../timeline/times.js";
 import { element } from "../../element.js";
 
@@ -23,13 +24,13 @@ export function createHeader(parent, context) {
   let shown = "";
 
   return () => {
-    const { info, timeline, alerts, freshness } = context;
+    const { info, model, timeline, alerts, freshness } = context;
     const ended = info.ended !== null;
     const length = Math.max(timeline.end - timeline.first, 0);
     const texts = [
       `${formatDate(timeline.first)} ${zone}`,
       formatDuration(ended ? length : Math.floor(length)), // a live one changes once a second
-      formatCountOf(info.worker_count ?? 0, "worker"),
+      formatWorkers(model.slots.size, model.workers.size),
       info.task_count === null ? "counting tasks …" : formatCountOf(info.task_count ?? 0, "task"),
     ];
     const isLive = freshness.isReceiving;

@@ -1,4 +1,4 @@
-// The layout of the page: header, overview, transport, time axis, timeline charts, side column, and charts below.
+// The layout of the page: header, the card that the server rendered for a run, overview, transport, time axis, timeline charts, side column, and charts below.
 
 import { element } from "../../element.js";
 
@@ -23,7 +23,8 @@ export function buildLayout(main) {
   const hover = element("div", "line-hover");
   plots.append(playhead, hover);
   const below = element("div", "below");
-  main.replaceChildren(loading, header, banners, top, columns, below);
+  const card = main.querySelectorAll("#run-card");
+  main.replaceChildren(loading, header, ...card, banners, top, columns, below);
 
   /**
    * Draws the playhead and the instant under the mouse over all charts of the timeline.

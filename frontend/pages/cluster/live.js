@@ -89,7 +89,6 @@ async function learn(context) {
   const { source, model, playheadState, timeline } = context;
   const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);
   timeline.setClock(info.now);
-  info.worker_count ??= lanes.workers.length;
   Object.assign(context.info, info);
   model.load(lanes);
   takeExtent(context, info);

@@ -71,6 +71,7 @@ export class Panels {
       try {
         panel.instance.draw(view);
         if (panel.chart.showsState) showInstant(panel, view);
+        else if (panel.instance.summary !== undefined) setText(panel.instant, panel.instance.summary);
       } catch (error) {
         panel.failed = true;
         console.error(`the chart ${panel.chart.name} can't be drawn`, error);
@@ -167,6 +168,14 @@ export class Panels {
 function showInstant({ panel, instant }, { state, isStateCurrent }) {
   const time = state ? `at ${formatTime(state.at, 1)}` : "";
   const text = isStateCurrent ? time : [time, "updating …"].filter(Boolean).join(" · ");
-  if (instant.textContent !== text) instant.textContent = text;
+  setText(instant, text);
   panel.classList.toggle("is-stale", !isStateCurrent);
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {string} text
+ */
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }

@@ -1,8 +1,8 @@
-// Refreshes lists: reloads the content of the element with data-refresh="SECONDS" at this interval, unless the
-// page is hidden or the list is in use.
+// Refreshes lists and cards: reloads the content of the element with data-refresh="SECONDS" at this interval, unless
+// the page is hidden or the element is in use, and until the server sends it without the attribute.
 
 const list = /** @type {HTMLElement|null} */ (document.querySelector("[data-refresh]"));
-if (list) setInterval(() => refresh(list), 1000 * Number(list.dataset.refresh));
+const timer = list ? setInterval(() => refresh(list), 1000 * Number(list.dataset.refresh)) : 0;
 
 /** @param {HTMLElement} element */
 async function refresh(element) {
@@ -18,6 +18,7 @@ async function refresh(element) {
   const fresh = page.getElementById(element.id);
   if (fresh && !isInUse(element) && fresh.innerHTML !== element.innerHTML) {
     element.replaceChildren(...Array.from(fresh.childNodes, (node) => document.importNode(node, true)));
+    if (!fresh.dataset.refresh) clearInterval(timer);
   }
 }
 

@@ -81,6 +81,7 @@ class WorkerIdentity:
             time,
             self.status,
             self.resources,
+            {"nanny": self.nanny} if self.nanny else {},
         )
 
 

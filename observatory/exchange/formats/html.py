@@ -8,20 +8,22 @@ import hashlib
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from django.conf import settings
 from django.template.loader import render_to_string
 
 from observatory.clusters.formatting import format_duration
+from observatory.comparison.card.drawing import drawn_card
 from observatory.config.static.bundle import bundle
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.formats.report import report_of
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import MINIMUM_SPAN_BINS
+from observatory.runs.models import Run
 
 FRONTEND = Path(settings.FRONTEND_DIR)
-STYLES = ("colors", "base", "charts", "cluster", "records", "flags", "report")
+STYLES = ("colors", "base", "charts", "cluster", "records", "flags", "run_card", "report")
 
 
 class Html:
@@ -42,6 +44,7 @@ class Html:
         context = {
             "title": title,
             "scope": scope,
+            "card": _card(scope),
             "made": datetime.now(UTC),
             "scripts": " ".join(map(_hash, (theme, loader, modules))),
             "styles": _hash(style),
@@ -56,6 +59,13 @@ class Html:
         }
         file.write(render_to_string("exchange/report.html", context).encode())
         progress(1.0)
+
+
+def _card(scope: Scope) -> dict[str, Any] | None:
+    """None if the scope isn't that of a run."""
+    if scope.run is None:
+        return None
+    return drawn_card(Run.objects.select_related("cluster").get(pk=scope.run), scope)
 
 
 @cache

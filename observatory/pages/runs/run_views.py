@@ -1,8 +1,9 @@
-"""A run: its timeline and its links."""
+"""A run: its card and timeline, and its links."""
 
 from __future__ import annotations
 
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
@@ -11,10 +12,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from observatory.comparison.card.drawing import drawn_card
 from observatory.pages.runs.forms import LinkForm
+from observatory.pages.site.formatting import epoch
 from observatory.runs.access import get_run, may_change_runs
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing import links
+from observatory.runs.sharing.scopes import scope_of_run
+
+COUNTING_REFRESH, OPEN_REFRESH = 5, 30
+"""seconds between two refreshes of the card of a run without figures, and of an open one"""
 
 
 def run_of(request: HttpRequest, run_id: int) -> Run:
@@ -42,9 +49,28 @@ def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
         "notes": f"/api/v1/clusters/{run.cluster_id}/notes",
     }
     frame = run_frame(request, run, "timeline")
-    return render(
-        request, "pages/runs/run.html", {**frame, "source": source, "may_write": frame["may_change"]}
-    )
+    context = {
+        **frame,
+        "source": source,
+        "may_write": frame["may_change"],
+        "card": drawn_card(run, scope_of_run(run)),
+        "card_refresh": _card_refresh(run),
+        "card_errors_url": _errors_url(run),
+    }
+    return render(request, "pages/runs/run.html", context)
+
+
+def _card_refresh(run: Run) -> int | None:
+    """Seconds; None for a card that is final."""
+    if run.counted is None:
+        return COUNTING_REFRESH
+    return OPEN_REFRESH if run.is_open else None
+
+
+def _errors_url(run: Run) -> str:
+    """The errors of the cluster in the run's window."""
+    window = {"from": epoch(run.start), **({"to": epoch(run.stop)} if run.stop else {})}
+    return f"{reverse('cluster-errors', args=[run.cluster_id])}?{urlencode(window)}"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -38,6 +38,7 @@ def _scope(
         is_public=is_public,
         pseudonyms=pseudonyms,
         name=run.name,
+        run=run.pk,
         tasks=run.tasks if run.counted else None,
         errors=run.errors if run.counted else None,
     )

@@ -165,6 +165,19 @@ def task_error(connection: psycopg.Connection, cluster: int, id: UUID) -> TaskEr
     return found[0] if found else None
 
 
+def first_error(
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+) -> TaskError | None:
+    """Return the first error in [start, stop) of a task that failed for good; None if there is none."""
+    found = _errors(
+        connection,
+        f"""{_COLUMNS} {_ROWS} AND error.time >= %(start)s AND error.time < %(stop)s AND outcome <> 'retried'
+            ORDER BY error.time, error.id LIMIT 1""",
+        {"cluster": cluster, "start": start, "stop": stop},
+    )
+    return found[0] if found else None
+
+
 def errors_of_key(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[TaskError]:
     """Return the first errors of a task, sorted by time."""
     return _errors(

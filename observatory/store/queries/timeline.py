@@ -15,6 +15,7 @@ from psycopg.rows import class_row
 from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import fetch_columns
 from observatory.store.times import from_microseconds
+from observatory.store.worker_slots import SLOT
 from observatory.wire.layers import BAND
 
 Array = npt.NDArray[Any]
@@ -87,7 +88,7 @@ def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[s
     return Dimensions(
         _items(
             connection,
-            """SELECT id, address, name, host, nthreads, memory_limit,
+            f"""SELECT id, address, name, host, {SLOT} AS slot, nthreads, memory_limit,
                    extract(epoch FROM started)::float8 AS started, extract(epoch FROM ended)::float8 AS ended,
                    end_reason, status, position
                FROM worker WHERE cluster_id = %s ORDER BY started, id""",

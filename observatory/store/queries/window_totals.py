@@ -39,6 +39,8 @@ class WindowTotals:
     workers: int
     """worker lifetimes that overlap the window"""
     threads: int
+    memory_limit: int
+    """bytes, summed over worker lifetimes; those without a limit count as 0"""
     lane_seconds: float
     """seconds that threads existed in the window, summed; the rest after busy seconds is idle time"""
     peak_memory: float | None
@@ -59,13 +61,14 @@ def window_totals(
         window,
     ).fetchall()
     by_action = {Action(action): (count, seconds, nbytes) for action, count, seconds, nbytes in rows}
-    workers, threads, lane_seconds = connection.execute(
-        """SELECT count(*), coalesce(sum(nthreads), 0), coalesce(sum(nthreads * extract(epoch FROM
+    workers, threads, memory_limit, lane_seconds = connection.execute(
+        """SELECT count(*), coalesce(sum(nthreads), 0), least(coalesce(sum(memory_limit), 0), 9e18)::bigint,
+               coalesce(sum(nthreads * extract(epoch FROM
                least(coalesce(ended, %(stop)s), %(stop)s) - greatest(started, %(start)s))), 0)::float8
            FROM worker WHERE cluster_id = %(cluster)s AND started < %(stop)s
              AND (ended IS NULL OR ended > %(start)s)""",
         window,
-    ).fetchone() or (0, 0, 0.0)
+    ).fetchone() or (0, 0, 0, 0.0)
     tasks = by_action.get(Action.COMPUTE, (0, 0.0, 0))[0]
     return WindowTotals(
         tasks=max(tasks, _counted_tasks(connection, window)) if _has_gap(connection, window) else tasks,
@@ -74,6 +77,7 @@ def window_totals(
         transferred=by_action.get(Action.TRANSFER, (0, 0.0, 0))[2],
         workers=workers,
         threads=threads,
+        memory_limit=memory_limit,
         lane_seconds=lane_seconds,
         peak_memory=_peak_memory(connection, window),
     )

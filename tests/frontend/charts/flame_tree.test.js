@@ -25,7 +25,8 @@ function tile(start = 0, stop = FIRST + 1e6) {
 
 /** @param {any[]} tiles @param {number} start @param {number} stop seconds after FIRST */
 function sums(tiles, start, stop, { source = "tasks", worker = null, prefix = null } = /** @type {any} */ ({})) {
-  return sumStacks(tiles, { start: FIRST + start, stop: FIRST + stop }, { source, worker, prefix });
+  const slot = worker === null ? null : /** @type {any} */ ({ key: "", lifetimes: [{ id: worker }] });
+  return sumStacks(tiles, { start: FIRST + start, stop: FIRST + stop }, { source, slot, prefix });
 }
 
 for (const [wanted, expected] of /** @type {[object, object][]} */ ([

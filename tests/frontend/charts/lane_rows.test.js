@@ -22,6 +22,8 @@ function layOut(hosts, workers, threads, options = {}) {
       id: number + 1,
       address: `tcp://${host}:${4000 + number}`,
       name: String(number),
+      slot: String(number),
+      position: number,
       host,
       nthreads: threads,
       memory_limit: 0,
@@ -38,9 +40,9 @@ function layOut(hosts, workers, threads, options = {}) {
   );
   const model = new Model();
   model.load(/** @type {any} */ ({ workers: all, lanes, prefixes: [], series: {} }));
-  const rank = isSorted ? (/** @type {any} */ worker) => -worker.started : null;
+  const rank = isSorted ? (/** @type {any} */ slot) => -slot.lifetimes[0].started : null;
   const layout = layoutLanes(model, 0, 1000, room, { filter, open: new Set(open), rank });
-  const groups = layout.groups.map((group) => ({ ...group, workers: group.workers.map((worker) => worker.id) }));
+  const groups = layout.groups.map((group) => ({ ...group, workers: group.slots.flatMap(({ lifetimes }) => lifetimes.map(({ id }) => id)) }));
   return { ...layout, groups };
 }
 
@@ -57,12 +59,12 @@ test("threads that fit have a row each", () => {
 test("more threads than fit are a row a worker", () => {
   const { rows, groups } = layOut(2, 10, 8);
   assert.equal(rows.length, 20);
-  assert.deepEqual(rows[1], { lanes: range(9, 16), threads: 8, worker: 2 });
+  assert.deepEqual(rows[1], { lanes: range(9, 16), threads: 8, slot: "1" });
   assert.ok(groups.every((group) => group.folds));
 });
 
 test("an unfolded worker shows its threads between the others", () => {
-  const { rows } = layOut(2, 10, 8, { open: ["worker 2"] });
+  const { rows } = layOut(2, 10, 8, { open: ["worker 1"] });
   assert.equal(rows.length, 19 + 8);
   assert.deepEqual(rows.slice(1, 9).map((row) => row.lanes), range(9, 16).map((lane) => [lane]));
 });
@@ -108,4 +110,41 @@ test("workers are found by name, host and status", () => {
 test("workers are sorted by what people choose", () => {
   const { groups } = layOut(1, 7, 1, { isSorted: true });
   assert.deepEqual(groups.map((group) => group.workers), [7, 6, 5, 4, 3, 2, 1].map((number) => [number]));
+});
+
+/** Three lifetimes of w-10, of two, two and three threads; then w-9. */
+function restarted() {
+  const model = new Model();
+  const worker = (/** @type {number} */ id, /** @type {string} */ name, /** @type {number} */ started, /** @type {number|null} */ ended, nthreads = 2) =>
+    ({ id, name, slot: name, address: `tcp://h:${id}`, host: "h", nthreads, started, ended, end_reason: ended ? "lost" : "", status: "running", position: id });
+  const workers = [worker(1, "w-10", 0, 100), worker(2, "w-10", 110, 200), worker(3, "w-10", 199, null, 3), worker(4, "w-9", 0, null)];
+  const lanes = workers.flatMap(({ id, nthreads }) =>
+    [...Array(nthreads).keys()].map((position) => ({ id: 10 * id + position, worker: id, thread: 1, position })),
+  );
+  model.load(/** @type {any} */ ({ workers, lanes, prefixes: [], series: {} }));
+  return model;
+}
+
+const usual = { filter: "", open: new Set(/** @type {string[]} */ ([])), rank: null };
+
+test("the lifetimes of a worker that came again share its rows, the later one last", () => {
+  const { rows, groups } = layoutLanes(restarted(), 0, 300, 500, usual);
+  assert.deepEqual(groups.map(({ label, count }) => [label, count]), [["w-9", 2], ["w-10", 3]]);
+  assert.deepEqual(rows.map((row) => row.lanes), [[40], [41], [10, 20, 30], [11, 21, 31], [32]]);
+  assert.deepEqual(rows.map((row) => row.threads), [1, 1, 1, 1, 1]);
+});
+
+test("a row that stands for a worker that came again is full when the threads of one lifetime are busy", () => {
+  const { rows } = layoutLanes(restarted(), 0, 300, 28, usual);
+  assert.deepEqual(rows.map(({ slot, threads, lanes }) => [slot, threads, lanes.length]), [["w-9", 2, 2], ["w-10", 3, 7]]);
+});
+
+test("a window has the lifetimes of its time alone", () => {
+  const { rows } = layoutLanes(restarted(), 0, 50, 500, usual);
+  assert.deepEqual(rows.map((row) => row.lanes), [[40], [41], [10], [11]]);
+});
+
+test("a worker is found by any of its lifetimes", () => {
+  const labels = (/** @type {string} */ filter) => layoutLanes(restarted(), 0, 300, 500, { ...usual, filter }).groups.map(({ label }) => label);
+  assert.deepEqual([labels("lost"), labels("h:2"), labels("running"), labels("w-9 lost")], [["w-10"], ["w-10"], ["w-9", "w-10"], []]);
 });

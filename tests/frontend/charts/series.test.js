@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
 import { emptyText } from "../../../frontend/charts/series/series_chart.js";
-import { breaksOf, pointsOf, runsOf, stack, valueAt } from "../../../frontend/charts/series/series_points.js";
+import { breaksOf, joinPoints, pointsOf, runsOf, stack, valueAt } from "../../../frontend/charts/series/series_points.js";
 import { ticks, units } from "../../../frontend/charts/series/value_axis.js";
 import { bins, decoded } from "../make.js";
 
@@ -95,4 +95,11 @@ test("a chart without values says what was not recorded, before it blames the cl
   const gap = /** @type {any} */ ({ start: 1, stop: 2, kind: "dropped", concerns: "samples", label });
   assert.equal(emptyText("No worker has reported its memory.", []), "No worker has reported its memory.");
   assert.equal(emptyText("No worker has reported its memory.", [gap, gap]), `Records of this window are missing: ${label}.`);
+});
+
+test("the lifetimes of a worker are one line that is interrupted between them; the later one covers the earlier", () => {
+  const joined = joinPoints([points([1, 2, 3, 6], [10, 11, 12, 13]), points([5, 6, 7], [1, 2, 3])]);
+  assert.deepEqual(joined.time, [1, 2, 3, 5, 6, 7]);
+  assert.deepEqual(joined.mean, [10, 11, 12, 1, 2, 3]);
+  assert.deepEqual(runsOf(joined.time, joined.breaks), [[0, 2], [3, 5]]);
 });

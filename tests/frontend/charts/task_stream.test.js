@@ -14,6 +14,7 @@ import { FIRST, busy, decoded, spans } from "../make.js";
 import { near } from "../near.js";
 
 const HEIGHT = 20;
+const ROW = { lanes: [1], threads: 1 };
 /** @typedef {Parameters<typeof spans>[0]} Rows */
 
 function model() {
@@ -44,7 +45,7 @@ function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], 
   stragglers.update([tileOf(data, level)], FIRST, FIRST + seconds);
   const painter = new LanePainter(model(), selection, stragglers);
   const window = { start: FIRST, stop: FIRST + seconds, width, height: HEIGHT, labelWidth: 40 };
-  const rows = [{ lanes: [1], threads: 1, worker: 1, top: 0, height: HEIGHT }];
+  const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
   painter.paint(/** @type {any} */ (rows), [tileOf(data, level)], window, [255, 255, 255]);
   const pixels = /** @type {ImageData} */ (painter.pixels.image).data;
   // how much of the white has gone, in pixels: of red, green, blue
@@ -148,7 +149,7 @@ test("a hidden prefix is not drawn, and nothing of it is under the mouse", () =>
   assert.equal(paint(data, { hidden: [1] }).share, 0);
   assert.equal(paint(data, { hidden: [2] }).share, paint(data).share);
   const tiles = [tileOf(data, 31)];
-  assert.equal(hitLanes(tiles, model(), [1], FIRST + 500, 1, new Set([1])), null);
+  assert.equal(hitLanes(tiles, model(), ROW, FIRST + 500, 1, new Set([1])), null);
 });
 
 /** @param {Rows} rows */
@@ -179,7 +180,7 @@ test("a chosen task is seen however short it is", () => {
 
 /** @param {Rows} rows @param {number} at seconds after FIRST @param {number} pixel seconds */
 function hit(rows, at, pixel) {
-  return /** @type {any} */ (hitLanes([tileOf(spans(rows), 31)], model(), [1], FIRST + at, pixel));
+  return /** @type {any} */ (hitLanes([tileOf(spans(rows), 31)], model(), ROW, FIRST + at, pixel));
 }
 
 test("the span under the mouse is found with its key", () => {
@@ -199,4 +200,11 @@ test("of many tasks at a pixel it is told what took how long", () => {
 
 test("beside everything nothing is found", () => {
   assert.equal(hit([[1, 1, 0, 0, FIRST + 1, FIRST + 2]], 5, 0.01), null);
+});
+
+test("what two lifetimes of a worker did is in one row, and the span under the mouse is of one of their lanes", () => {
+  const data = spans([[1, 1, 0, 0, FIRST, FIRST + 10], [2, 2, 0, 0, FIRST + 20, FIRST + 30]]);
+  const row = { lanes: [1, 2], threads: 1 };
+  const found = [5, 25].map((at) => hitLanes([tileOf(data, 31)], model(), row, FIRST + at, 0.1));
+  assert.deepEqual(found.map((hit) => [hit?.span?.lane, hit?.span?.prefix, hit?.lanes]), [[1, 1, [1]], [2, 2, [2]]]);
 });

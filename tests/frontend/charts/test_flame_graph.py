@@ -51,7 +51,8 @@ SETUP = f"""async ([info, data, script]) => {{
   }};
   if (!window.state) {{
     const model = new Model();
-    const workers = [1, 2].map(id => ({{ id, address: `tcp://w:${{id}}`, name: `w${{id}}` }}));
+    const workers = [1, 2].map(id =>
+      ({{ id, address: `tcp://w:${{id}}`, name: `w${{id}}`, slot: `w${{id}}` }}));
     const prefixes = ["inc", "load"].map((name, at) => ({{ id: at + 1, name, color: "#112233" }}));
     model.load({{ lanes: [], series: {{}}, workers, prefixes }});
     const source = {{ url: "/api", fetch: (...options) => fetch(...options) }};

@@ -45,7 +45,8 @@ def test_a_worker_whose_counter_is_known_is_drawn_by_it_and_another_by_its_heart
           const { Selection } = await import("/frontend/timeline/selection.js");
           const series = (id, worker, metric) => ({ id, worker, metric, labels: {}, interval: 5 });
           const model = new Model();
-          const worker = (id, name) => ({ id, name, address: "", nthreads: 1, started: 0, ended: null });
+          const worker = (id, name) =>
+            ({ id, name, slot: name, address: "", nthreads: 1, started: 0, ended: null });
           const workers = [worker(1, "a"), worker(2, "<img src=x onerror=alert(1)>")];
           model.load({ workers, lanes: [], prefixes: [], series: { gil: [
               series(1, 1, "observatory_worker_gil_contention_ratio"),

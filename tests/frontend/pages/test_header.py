@@ -7,10 +7,11 @@ from playwright.sync_api import Page
 SETUP = """async () => {
   const { createHeader } = await import("/frontend/pages/cluster/header.js");
   document.body.innerHTML = `<span data-error-count hidden>0</span><header></header>`;
-  const info = { name: "etl", ended: null, error_count: 0, task_count: 1, worker_count: 1 };
+  const info = { name: "etl", ended: null, error_count: 0, task_count: 1 };
+  const model = { slots: new Map(), workers: new Map() };
   const timeline = { first: 1000, end: 1060 };
   const freshness = { isReceiving: true, text: "" };
-  const context = { info, timeline, freshness, alerts: { flags: [] } };
+  const context = { info, model, timeline, freshness, alerts: { flags: [] } };
   Object.assign(window, { info, update: createHeader(document.querySelector("header"), context) });
   update();
 }"""

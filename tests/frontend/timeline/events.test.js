@@ -80,8 +80,8 @@ test("what the collector dropped is a gap with the true reason, and less frequen
 test("the time in which one worker's metrics could not be read is a gap of that worker", () => {
   const missing = { first: FIRST + 5, last: FIRST + 20, message: "the worker's metrics could not be read for 15 s" };
   const events = load(tile(0, 1e12, eventBlock([[FIRST + 5, "worker-metrics-missing", missing, 7]])));
-  const count = (/** @type {number|null} */ worker) => events.gapsBetween(FIRST + 6, FIRST + 7, "samples", worker).length;
-  assert.deepEqual([count(7), count(8), count(null)], [1, 0, 0]);
+  const count = (/** @type {number[]} */ ...workers) => events.gapsBetween(FIRST + 6, FIRST + 7, "samples", workers).length;
+  assert.deepEqual([count(7), count(6, 7), count(8), count()], [1, 1, 0, 0]);
   assert.deepEqual(events.sampleGaps, [{ start: FIRST + 5, stop: FIRST + 20, worker: 7 }]);
 });
 

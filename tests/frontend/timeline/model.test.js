@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Model } from "../../../frontend/timeline/model.js";
+import { formatWorkers, pausesOf, shortName } from "../../../frontend/timeline/slots.js";
 import { FIRST, bins, decoded, encode } from "../make.js";
 
 /** @returns {any} */
 function worker(id, name, started, ended = /** @type {number|null} */ (null)) {
-  return { id, name, address: "", nthreads: 2, started, ended };
+  return { id, name, slot: name, address: "", nthreads: 2, started, ended };
 }
 
 /** @param {number} [band] @returns {any} */
@@ -43,7 +44,7 @@ test("workers come in the order of their names with those that lived in the wind
 
 test("the spans of a worker are in the band of its position", () => {
   const ids = [...Array(25).keys()];
-  const workers = ids.map((id) => ({ id: 100 - id, position: id, name: "", address: "", started: 0 }));
+  const workers = ids.map((id) => ({ id: 100 - id, position: id, slot: String(id), name: "", address: "", started: 0 }));
   const lanes = ids.map((id) => ({ id, worker: 100 - id, thread: 1, position: 0 }));
   const model = load(workers.slice(0, 10), lanes.slice(0, 10), 10);
   assert.equal(model.bands, 1);
@@ -53,4 +54,26 @@ test("the spans of a worker are in the band of its position", () => {
     [0, 9, 10, 24].map((lane) => model.spansLayer(lane)),
     ["spans", "spans", "spans.1", "spans.2"],
   );
+});
+
+test("a worker that came again is one slot, whichever of its lifetimes is selected", () => {
+  const model = load([worker(1, "a", 0, 5), worker(2, "b", 0), worker(3, "a", 6, 9), worker(4, "a", 20)]);
+  assert.deepEqual([...model.slots.keys()], ["a", "b"]);
+  for (const id of [1, 3, 4]) assert.deepEqual(model.lifetimesOf(id), [1, 3, 4]);
+  assert.deepEqual([model.lifetimesOf(null), model.slotOf(99)], [[], null]);
+  assert.deepEqual(model.slotsBetween(4, 8).map(({ lifetimes }) => lifetimes.map(({ id }) => id)), [[1, 3], [2]]);
+});
+
+test("workers are counted, and their lifetimes where some came again", () => {
+  assert.deepEqual([formatWorkers(3, 7), formatWorkers(1, 1), formatWorkers(0, 0)], ["3 workers (7 lifetimes)", "1 worker", "0 workers"]);
+});
+
+test("between two lifetimes is a pause, unless they overlap", () => {
+  const pauses = (/** @type {any[]} */ ...lifetimes) => pausesOf(lifetimes);
+  assert.deepEqual(pauses(worker(1, "a", 0, 5), worker(2, "a", 6, 9), worker(3, "a", 8)), [{ start: 5, stop: 6 }]);
+});
+
+test("a long name is shortened in its middle", () => {
+  assert.equal(shortName("dask-worker-pool-a-x2kqz", 11), "dask-…x2kqz");
+  assert.equal(shortName("dask-0", 6), "dask-0");
 });

@@ -15,6 +15,7 @@ import psycopg
 from observatory.store.ingest.batches.records import Array, Coded, Times
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
 from observatory.store.times import from_seconds
+from observatory.store.worker_slots import slot_of
 from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.records import WorkerGone, WorkerSeen
 
@@ -66,6 +67,7 @@ class Lifetime:
             "address": self.address,
             "name": self.name,
             "host": self.host,
+            "slot": slot_of(self.name, self.address, self.detail),
             "nthreads": self.nthreads,
             "memory_limit": self.memory_limit,
             "started": self.started,

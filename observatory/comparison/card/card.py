@@ -1,0 +1,163 @@
+"""The card of a run: what it did, in short, as far as a scope may show it.
+
+Figures and contents are stored with the run, so a card costs some indexed queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+
+from observatory.comparison.deviation import deviation_of
+from observatory.comparison.history import MEASURES
+from observatory.comparison.recent_runs import ENDED
+from observatory.comparison.run_selection import last_runs_before
+from observatory.replay.scope import Scope, Section
+from observatory.runs.models import Run
+from observatory.runs.refresh import end_of
+from observatory.store.connection import read_connection
+from observatory.store.queries.errors import first_error
+from observatory.wire.records import Action
+
+MOST_NOTES = 20
+ACTIONS = {
+    "compute": (Action.COMPUTE,),
+    "transfer": (Action.TRANSFER,),
+    "disk": (Action.DISK_READ, Action.DISK_WRITE),
+    "serialize": (Action.SERIALIZE, Action.DESERIALIZE),
+}
+
+Item = dict[str, Any]
+
+
+def card_of(run: Run, scope: Scope) -> Item:
+    """The card as in schemas.py. `scope`: that of the run, or of a link to it."""
+    contents = _contents(run, scope)
+    is_private = not scope.is_public
+    return {
+        "name": scope.text(run.name),
+        "outcome": run.outcome,
+        "start": run.start.timestamp(),
+        "stop": run.stop.timestamp() if run.stop else None,
+        "user": run.user if is_private else "",
+        "tags": run.tags if is_private else {},
+        "is_counted": run.counted is not None,
+        "tasks": run.tasks if run.counted else None,
+        "errors": run.errors if run.counted else None,
+        "first_error": _first_error(run, scope),
+        **{
+            name: run.figures.get(name)
+            for name in ("workers", "threads", "memory_limit", "peak_memory", "transferred")
+        },
+        "times": times(run.figures),
+        **contents,
+        "history": _history(run) if is_private else None,
+        "notes": _notes(run) if is_private else [],
+    }
+
+
+def times(figures: Mapping[str, Any]) -> list[Item]:
+    """What the threads did, in the order of ACTIONS, and then their idle time; empty without threads."""
+    lane_seconds, by_action = figures.get("lane_seconds"), figures.get("seconds", {})
+    if not lane_seconds:
+        return []
+    busy = {
+        name: sum(by_action.get(action.label, 0.0) for action in actions) for name, actions in ACTIONS.items()
+    }
+    # transfers and disk can go on while the same thread's task is computed
+    whole = max(lane_seconds, sum(busy.values()))
+    all_times = {**busy, "idle": whole - sum(busy.values())}
+    return [
+        {"name": name, "seconds": seconds, "share": seconds / whole} for name, seconds in all_times.items()
+    ]
+
+
+def _contents(run: Run, scope: Scope) -> Item:
+    computed = run.figures.get("seconds", {}).get(Action.COMPUTE.label) or 0.0
+    computations = run.contents.get("computations", [])
+    has_code = Section.CODE in scope.sections
+    return {
+        "prefixes": [
+            {
+                **prefix,
+                "name": scope.text(prefix["name"]),
+                "share": min(prefix["seconds"] / computed, 1.0) if computed else 0.0,
+            }
+            for prefix in run.contents.get("prefixes", [])
+        ],
+        "code": scope.text(run.code) if has_code else "",
+        "computations": [
+            {
+                **_clip(computation, run.start.timestamp()),
+                "code": scope.text(computation["code"]) if has_code else "",
+            }
+            for computation in computations
+        ],
+        "computation_count": run.contents.get("computation_count", len(computations)),
+    }
+
+
+def _clip(computation: Item, start: float) -> Item:
+    """A graph can be submitted before the window in which its tasks are computed."""
+    before = max(start - computation["time"], 0.0)
+    return {
+        **computation,
+        "time": computation["time"] + before,
+        "seconds": max(computation["seconds"] - before, 0.0),
+    }
+
+
+def _first_error(run: Run, scope: Scope) -> Item | None:
+    if Section.TRACEBACKS not in scope.sections:
+        return None
+    with read_connection() as connection:
+        error = first_error(connection, run.cluster_id, run.start, end_of(run))
+    if error is None:
+        return None
+    return {
+        "time": error.time.timestamp(),
+        "type": scope.text(error.exception_type),
+        "message": scope.text(error.message),
+        "key": scope.text(error.key),
+    }
+
+
+def _history(run: Run) -> Item | None:
+    earlier = list(reversed(last_runs_before(run).defer("contents")))
+    if not earlier:
+        return None
+    durations = [(each.stop - each.start).total_seconds() for each in earlier if each.stop]
+    unusual, is_known = [], False
+    for measure in MEASURES.values() if run.outcome in ENDED else ():
+        value = measure.value(run)
+        before = [known for each in earlier if (known := measure.value(each)) is not None]
+        deviation = None if value is None else deviation_of(value, before)
+        is_known |= deviation is not None
+        if deviation and deviation.is_unusual:
+            unusual.append(
+                {
+                    "name": measure.name,
+                    "unit": measure.unit,
+                    "value": deviation.value,
+                    "usual": deviation.usual,
+                }
+            )
+    return {"durations": durations, "is_known": is_known, "unusual": unusual}
+
+
+def _notes(run: Run) -> list[Item]:
+    stop: datetime = end_of(run)
+    reaches = Q(time__gte=run.start) | Q(stop__gte=run.start)
+    notes = run.cluster.notes.filter(reaches, time__lte=stop).select_related("author")[:MOST_NOTES]
+    return [
+        {
+            "time": note.time.timestamp(),
+            "stop": note.stop.timestamp() if note.stop else None,
+            "text": note.text,
+            "author": note.author.get_username() if note.author else None,
+        }
+        for note in notes
+    ]

@@ -1,0 +1,89 @@
+"""What the template of a card draws: its bar of times, histograms and sparkline as SVG coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from observatory.comparison.card.card import card_of
+from observatory.comparison.card.sparkline import sparkline
+from observatory.replay.scope import Scope
+from observatory.runs.models import Run
+from observatory.store.queries.window_contents import BINS_OF_OCTAVE
+
+BAR = 100.0
+"""width of the bar of times"""
+COLUMN, HIGHEST, WIDEST = 3, 20, 96
+"""of a histogram: width of a column, height of the highest, width of all at most"""
+
+Item = dict[str, Any]
+
+
+def drawn_card(run: Run, scope: Scope) -> Item:
+    """The context of card.html."""
+    card = card_of(run, scope)
+    history = card["history"]
+    own = [card["stop"] - card["start"]] if card["stop"] else []
+    return {
+        **card,
+        "outcome_text": run.get_outcome_display(),
+        "started": run.start,
+        "seconds": own[0] if own else None,
+        "bar": _bar(card["times"]),
+        "prefixes": [_prefix(prefix) for prefix in card["prefixes"]],
+        "more_computations": card["computation_count"] - len(card["computations"]),
+        "computations": [
+            {**each, "time": datetime.fromtimestamp(each["time"], UTC)} for each in card["computations"]
+        ],
+        "sparkline": sparkline([*history["durations"], *own]) if history else None,
+        "unusual": [_unusual(figure) for figure in history["unusual"]] if history else [],
+        "notes": [{**note, "time": datetime.fromtimestamp(note["time"], UTC)} for note in card["notes"]],
+    }
+
+
+def _bar(times: list[Item]) -> list[Item]:
+    """The times with the places of their segments; those that are nothing have no segment."""
+    segments, left = [], 0.0
+    for time in times:
+        width = round(BAR * time["share"], 2)
+        segments.append({**time, "left": round(left, 2), "width": width})
+        left += width
+    return segments
+
+
+def _prefix(prefix: Item) -> Item:
+    """The prefix with the columns of its histogram."""
+    columns = _columns(dict(prefix["histogram"]))
+    return {**prefix, "mean": prefix["seconds"] / max(prefix["tasks"], 1), **columns}
+
+
+def _columns(counts: Mapping[int, int]) -> Item:
+    """`counts`: at least one task, by bin."""
+    first, highest = min(counts), max(counts.values())
+    columns = [
+        {"left": COLUMN * (bin - first), "height": max(round(HIGHEST * count / highest, 1), 1.0)}
+        for bin, count in sorted(counts.items())
+    ]
+    for column in columns:
+        column["top"] = HIGHEST - column["height"]
+    box = COLUMN * (max(counts) - first + 1)
+    return {
+        "columns": columns,
+        "box": box,
+        "width": min(box, WIDEST),
+        "height": HIGHEST,
+        "shortest": _edge(first),
+        "longest": _edge(max(counts) + 1),
+    }
+
+
+def _edge(bin: int) -> float:
+    """The shortest duration in a bin, in seconds."""
+    return float(2.0 ** (bin / BINS_OF_OCTAVE)) / 1e6
+
+
+def _unusual(figure: Item) -> Item:
+    """The figure with how it differs, as a share of the usual value."""
+    share = abs(figure["value"] - figure["usual"]) / figure["usual"] if figure["usual"] else None
+    return {**figure, "is_more": figure["value"] > figure["usual"], "share": share}

@@ -1,0 +1,105 @@
+"""The schema of a run's card. Times are seconds since the epoch on the scheduler's clock."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ninja import Schema
+
+
+class FirstError(Schema):
+    time: float
+    type: str
+    message: str
+    key: str
+
+
+class BusyTime(Schema):
+    """Time of the threads, by what they did; `share` is of the time that threads existed."""
+
+    name: Literal["compute", "transfer", "disk", "serialize", "idle"]
+    seconds: float
+    share: float
+
+
+class CardPrefix(Schema):
+    name: str
+    tasks: int
+    seconds: float
+    """computing time, summed over threads"""
+    share: float
+    """of the run's computing time"""
+    histogram: list[tuple[int, int]]
+    """tasks by duration: bin n is from 2^(n/4) to 2^((n+1)/4) microseconds"""
+
+
+class CardComputation(Schema):
+    time: float
+    code: str
+    """as far as Dask recorded it"""
+    tasks: int
+    seconds: float
+    """from its submission to the end of its last task"""
+
+
+class UnusualFigure(Schema):
+    """A figure that differs from earlier runs of the same name by more than these vary."""
+
+    name: str
+    unit: Literal["seconds", "share", "bytes", "count"]
+    value: float
+    usual: float
+
+
+class CardHistory(Schema):
+    """The last finished runs of the same name before this one."""
+
+    durations: list[float]
+    """seconds, oldest first, without this run's"""
+    is_known: bool
+    """whether there are enough runs to say what is usual"""
+    unusual: list[UnusualFigure]
+
+
+class CardNote(Schema):
+    time: float
+    stop: float | None
+    text: str
+    author: str | None
+
+
+class RunCard(Schema):
+    """What a run did, in short. Figures are null until they are counted.
+
+    A public link leaves out user, tags, notes and history, and error and code unless it shares them.
+    """
+
+    name: str
+    outcome: Literal["running", "finished", "erred", "lost"]
+    start: float
+    stop: float | None
+    """null while it is running"""
+    user: str
+    tags: dict[str, str]
+    is_counted: bool
+    tasks: int | None
+    errors: int | None
+    first_error: FirstError | None
+    workers: int | None
+    threads: int | None
+    memory_limit: int | None
+    """bytes, of all workers; 0: none has a limit"""
+    peak_memory: float | None
+    """bytes"""
+    transferred: int | None
+    """bytes"""
+    times: list[BusyTime]
+    prefixes: list[CardPrefix]
+    """those that computed longest"""
+    code: str
+    """that opened the run"""
+    computations: list[CardComputation]
+    """the first ones"""
+    computation_count: int
+    history: CardHistory | None
+    notes: list[CardNote]

@@ -1,0 +1,172 @@
+"""The card of a run: what it did, and what is unusual against earlier runs of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+
+from observatory.comparison.card.schemas import RunCard
+from observatory.runs.models import Note, Permalink, Run
+from observatory.runs.refresh import refresh_figures
+from observatory.runs.sharing.links import make_link
+from observatory.store.connection import connect
+from observatory.store.ingest.batches.batch import BatchBuilder
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retention import delete_cluster
+from observatory.store.times import from_seconds
+from tests.comparison.made_runs import START, make_run
+from tests.documented import assert_documented
+from tests.recorded import Recorded
+from tests.world import HOSTILE, World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECRET = "10.11.12.13"
+
+
+@pytest.fixture
+def run(transactional_db: None, world: World) -> Iterator[Run]:
+    """A run of 60 tasks each of `load` (0.2 s) and `clean` (0.3 s), of which one failed, with everything."""
+    run = make_run(world.ended, 0, {"load": 0.2, "clean": 0.3}, tags={"git": "3f2a1c"})
+    run.user, run.code = "lovelace", f"with observatory.run('etl'):  # at {SECRET}"
+    with Writer() as writer:
+        batch = BatchBuilder(world.ended.pk)
+        batch.rows["computation"] = [
+            (START - 0.5, "c1", "Client-1", "load.compute()", [["load-000000000000", 1]], {}, []),
+            (START - 0.5, "c2", "Client-1", "nothing of this ran", [["other", 9]], {}, []),
+        ]
+        writer.write(batch.batch)
+    with connect() as connection:
+        recorded = Recorded(connection, world.ended.pk)
+        at = START - 1_780_000_000.0
+        recorded.error(at + 2, "load-1", "KeyError", "retried", outcome="retried")
+        recorded.error(at + 4, "load-3", "TypeError", "the second")
+        recorded.error(at + 3, "load-2", "ValueError", f"no {HOSTILE} at {SECRET}")
+    Note.objects.create(
+        cluster=world.ended, time=from_seconds(START + 1), text="look here", author=world.people["editor"]
+    )
+    run.save()
+    refresh_figures(run)
+    yield run
+    delete_cluster(world.ended.pk)
+
+
+def earlier(run: Run, seconds: list[float]) -> None:
+    """Runs of the same name, a day apart, before `run`; the last is the day before."""
+    for days, length in enumerate(reversed(seconds), 1):
+        start = run.start - timedelta(days=days)
+        Run.objects.create(
+            cluster=run.cluster,
+            name=run.name,
+            origin=Run.Origin.CODE,
+            outcome=Run.Outcome.FINISHED,
+            start=start,
+            stop=start + timedelta(seconds=length),
+        )
+
+
+def test_the_card_has_what_the_run_did(world: World, run: Run) -> None:
+    card = world.client("viewer").get(f"/api/v1/runs/{run.pk}/card").json()
+    assert_documented(RunCard, card)
+    assert (card["outcome"], card["user"], card["tags"]) == ("erred", "lovelace", {"git": "3f2a1c"})
+    assert (card["tasks"], card["errors"], card["threads"], card["memory_limit"]) == (120, 2, 2, 4 * 2**30)
+    assert card["first_error"]["type"] == "ValueError"
+    [clean, load] = card["prefixes"]
+    assert (clean["name"], clean["tasks"], load["name"], load["tasks"]) == ("clean", 60, "load", 60)
+    assert clean["seconds"] == pytest.approx(18, rel=0.01)
+    assert clean["share"] == pytest.approx(0.6, abs=0.01)
+    assert clean["histogram"] == [[72, 60]], "2^(72/4) µs is 0.26 s, and 2^(73/4) µs is 0.31 s"
+    assert sum(tasks for _, tasks in load["histogram"]) == 60
+    times = {time["name"]: time for time in card["times"]}
+    assert times["compute"]["seconds"] == pytest.approx(30, rel=0.01)
+    assert sum(time["share"] for time in card["times"]) == pytest.approx(1)
+    [note] = card["notes"]
+    assert (note["text"], note["author"]) == ("look here", "editor")
+
+
+def test_a_computation_has_the_time_from_its_submission_to_its_last_task(world: World, run: Run) -> None:
+    card = world.client("viewer").get(f"/api/v1/runs/{run.pk}/card").json()
+    [computation] = card["computations"]
+    assert (computation["code"], computation["tasks"]) == ("load.compute()", 1)
+    assert computation["time"] == START, "it was submitted before the run's first task"
+    assert computation["seconds"] == pytest.approx(0.2, rel=0.01)
+    assert card["computation_count"] == 1
+
+
+def test_what_is_unusual_is_named_with_what_is_usual(world: World, run: Run) -> None:
+    earlier(run, [10.0, 10.1, 9.9, 10.0])
+    history = world.client("viewer").get(f"/api/v1/runs/{run.pk}/card").json()["history"]
+    assert history["durations"] == [10.0, 10.1, 9.9, 10.0]
+    [duration] = [figure for figure in history["unusual"] if figure["name"] == "Duration"]
+    assert (duration["unit"], duration["usual"]) == ("seconds", 10.0)
+    assert duration["value"] == pytest.approx(15, abs=0.3)
+    page = world.client("viewer").get(f"/runs/{run.pk}/").content.decode()
+    assert "more</" not in page
+    assert "more than usual (10.0 s)" in page
+    assert "Durations of the last 5 runs: 9.90 s to" in page
+
+
+def test_with_two_earlier_runs_nothing_is_called_usual_or_unusual(world: World, run: Run) -> None:
+    earlier(run, [10.0, 10.0])
+    history = world.client("viewer").get(f"/api/v1/runs/{run.pk}/card").json()["history"]
+    assert (history["is_known"], history["unusual"]) == (False, [])
+    assert "three are needed" in world.client("viewer").get(f"/runs/{run.pk}/").content.decode()
+
+
+def test_the_runs_page_begins_with_the_card_and_escapes_what_it_shows(world: World, run: Run) -> None:
+    page = world.client("viewer").get(f"/runs/{run.pk}/").content.decode()
+    for shown in (
+        "with errors",
+        "ValueError",
+        "git=3f2a1c",
+        "by lovelace",
+        "look here",
+        "load.compute()",
+        "compute",
+    ):
+        assert shown in page, shown
+    assert HOSTILE not in page
+    assert "style=" not in page
+    assert "data-refresh" not in page
+
+
+def test_a_run_without_figures_is_being_counted_and_its_card_is_asked_for_again(
+    world: World, run: Run
+) -> None:
+    Run.objects.filter(pk=run.pk).update(counted=None, tasks=0, figures={}, contents={})
+    card = world.client("viewer").get(f"/api/v1/runs/{run.pk}/card").json()
+    assert_documented(RunCard, card)
+    assert (card["is_counted"], card["tasks"], card["workers"], card["times"]) == (False, None, None, [])
+    page = world.client("viewer").get(f"/runs/{run.pk}/").content.decode()
+    [start, _] = page.split("</section>", 1)
+    assert start.count("counting …") == 3
+    assert "<dd>0</dd>" not in start
+    assert 'data-refresh="5"' in page
+
+
+def test_a_link_shows_of_the_card_what_it_shares(world: World, run: Run) -> None:
+    earlier(run, [10.0, 10.1, 9.9])
+    author = User.objects.create_user("jane")
+    answers = {}
+    for shares in (False, True):
+        shown = {"shows_code": shares, "shows_tracebacks": shares}
+        link = make_link(Permalink(run=run, audience=Permalink.Audience.ANYONE, **shown), author)
+        client = world.client("anonymous")
+        card = client.get(f"/api/v1/r/{link.token}/card").json()
+        assert_documented(RunCard, card)
+        assert (card["user"], card["tags"], card["notes"], card["history"]) == ("", {}, [], None)
+        assert card["tasks"] == 120
+        page = client.get(f"/r/{link.token}").content.decode()
+        answers[shares] = f"{card}{page}"
+        for secret in (SECRET, "lovelace", "look here", "3f2a1c", "editor", "usual"):
+            assert secret not in answers[shares], secret
+    for text in ("ValueError", "load.compute()", "with observatory.run"):
+        assert text not in answers[False]
+        assert text in answers[True]
+
+
+def test_who_is_no_member_gets_no_card(world: World, run: Run) -> None:
+    assert world.client("outsider").get(f"/api/v1/runs/{run.pk}/card").status_code == 404
