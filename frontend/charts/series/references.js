@@ -10,6 +10,7 @@ import { theme } from "../drawing/theme.js";
  * @param {(value: number) => number} y
  * @param {number} left px
  * @param {number} right px
+ * @returns {import("./end_labels.js").Place[]} where the labels are
  */
 export function drawReferences(context, references, y, left, right) {
   const colors = theme();
@@ -26,6 +27,7 @@ export function drawReferences(context, references, y, left, right) {
   context.textAlign = "left";
   context.textBaseline = "middle";
   let x = left + 4;
+  const places = [];
   for (const { y, label, color } of shown) {
     const width = context.measureText(label).width;
     const middle = y > 14 ? y - 8 : y + 8;
@@ -33,6 +35,8 @@ export function drawReferences(context, references, y, left, right) {
     context.fillRect(x - 3, middle - 6, width + 6, 12);
     context.fillStyle = colors[color];
     context.fillText(label, x, middle);
+    places.push({ x: x - 3, y: middle, width: width + 6 });
     x += width + 14; // labels of close lines stand beside each other
   }
+  return places;
 }

@@ -6,15 +6,17 @@ import { formatTime } from "../../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { Legend } from "./legend.js";
-import { joinPoints, placeAt, pointsOf, runsOf, stack, valueAt } from "./series_points.js";
+import { joinPoints, placeAt, pointsOf, runsOf, stack, valueAt, visibleRuns } from "./series_points.js";
 import { Readout } from "../drawing/readout.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
 import { drawUnloaded, unloadedWithin } from "../drawing/unloaded.js";
 import { joined } from "../../timeline/tiles/unloaded.js";
+import { drawEndLabels } from "./end_labels.js";
 import { drawReferences } from "./references.js";
-import { ticks } from "./value_axis.js";
+import { drawAxis, ticks } from "./value_axis.js";
+import { areTangled, summarise } from "./worker_band.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -26,8 +28,8 @@ import { ticks } from "./value_axis.js";
 
 /**
  * One line or area: of one series, or of those of a worker's lifetimes in order of time. `scale` multiplies its values;
- * a worker's has the key of its `slot` and is clicked to select it.
- * @typedef {{series: Series[], label: string, color: string, slot: string|null, scale?: number}} Line
+ * a worker's has the key of its `slot` and is clicked to select it. One of all workers has a band.
+ * @typedef {{series: Series[], label: string, color: string, slot: string|null, isAll?: boolean, scale?: number}} Line
  * @typedef {{name: string, title: string, layers: Chart["layers"], help: string, unit: Unit, stacked?: boolean,
  *   lines: (context: Context, view: View) => Line[],
  *   references?: (context: Context, view: View) => Reference[],
@@ -78,6 +80,7 @@ class SeriesChart {
   #gaps = [];
   /** what the points were made of */
   #content = "";
+  #areTangled = false;
   #highest = 1;
   /** @type {number|null} */
   #mouse = null;
@@ -139,6 +142,7 @@ class SeriesChart {
       this.#takePoints(pointsOf(tiles, wanted, this.#gaps));
     }
     this.#lines = this.#lines.filter((line) => this.#points.has(nameOf(line)));
+    if (!this.#definition.stacked) this.#summarise(view);
     const left = leftGutter();
     this.#surface.clear(left + view.width + RIGHT_GUTTER, HEIGHT);
     this.#empty.hidden = this.#lines.length > 0;
@@ -165,7 +169,8 @@ class SeriesChart {
     if (this.#definition.stacked) this.#areas();
     else for (const line of this.#lines) this.#line(line);
     const shown = references.filter(({ value }) => this.#lines.length && value <= marks[marks.length - 1]);
-    drawReferences(context, shown, (value) => this.#y(value), left, this.#surface.width);
+    const taken = drawReferences(context, shown, (value) => this.#y(value), left, this.#surface.width);
+    drawEndLabels(context, this.#ends(view), taken, [left, left + view.width], HEIGHT);
     context.restore();
     this.#surface.canvas.setAttribute("aria-label", this.#describe(view));
   }
@@ -181,6 +186,22 @@ class SeriesChart {
       if (scale !== 1) for (const values of [points.mean, points.min, points.max]) values.forEach((_, at) => (values[at] *= scale));
       this.#points.set(nameOf(line), points);
     }
+  }
+
+  /**
+   * Replaces lines of workers that can't be followed with the eye by a band.
+   * @param {View} view
+   */
+  #summarise(view) {
+    const { model, selection } = this.#context;
+    const all = this.#lines.map((line) => this.#pointsOf(line));
+    const ofWorkers = all.filter((_, place) => this.#lines[place].slot !== null);
+    this.#areTangled = areTangled(ofWorkers, view, HEIGHT - TOP - BOTTOM, this.#areTangled);
+    if (!this.#areTangled) return;
+    const chosen = model.slotOf(selection.worker)?.key ?? null;
+    const { lines, band } = summarise(this.#lines, all, view, chosen, theme().accent);
+    this.#lines = lines;
+    this.#points.set(nameOf(lines[0]), band);
   }
 
   /** @param {Line} line that has points */
@@ -199,21 +220,8 @@ class SeriesChart {
     const highest = Math.max(this.#peak(view), ...shown.map((reference) => reference.value));
     const marks = ticks(highest, this.#definition.unit);
     this.#highest = marks[marks.length - 1];
-    const { context } = this.#surface;
-    const colors = theme();
-    context.font = "11px system-ui, sans-serif";
-    context.textAlign = "right";
-    context.textBaseline = "middle";
-    for (const value of this.#lines.length ? marks : []) {
-      const y = Math.round(this.#y(value)) + 0.5;
-      context.strokeStyle = colors.border;
-      context.beginPath();
-      context.moveTo(left, y);
-      context.lineTo(left + view.width, y);
-      context.stroke();
-      context.fillStyle = colors.muted;
-      context.fillText(this.#definition.unit.write(value), left - 6, Math.max(y, TOP), left - 6); // squeezed on a phone
-    }
+    const range = /** @type {[number, number]} */ ([left, left + view.width]);
+    if (this.#lines.length) drawAxis(this.#surface.context, marks, this.#definition.unit, (value) => this.#y(value), range, TOP);
     return marks;
   }
 
@@ -225,8 +233,9 @@ class SeriesChart {
         if (time[at] >= view.start && time[at] < view.stop && values[at] > peak) peak = values[at];
       }
     };
-    if (!this.#definition.stacked) for (const points of this.#points.values()) consider(points.time, points.max);
-    else {
+    if (!this.#definition.stacked) {
+      for (const { time, max } of this.#lines.map((line) => this.#pointsOf(line))) consider(time, max);
+    } else {
       const { time, tops } = this.#stacked();
       if (tops.length) consider(time, tops[tops.length - 1]);
     }
@@ -258,30 +267,15 @@ class SeriesChart {
     }
   }
 
-  /**
-   * The runs within the window, with a point beyond each edge that lines go on to.
-   * @param {[number, number][]} runs
-   * @param {Points} points
-   * @returns {[number, number][]}
-   */
-  #visible(runs, points) {
-    const view = /** @type {View} */ (this.#view);
-    const [first, last] = [placeAt(points, view.start), placeAt(points, view.stop) + 1];
-    return runs
-      .filter(([from, to]) => to >= first && from <= last)
-      .map(([from, to]) => [Math.max(from, first), Math.min(to, last)]);
-  }
-
   /** @param {Line} line */
   #line(line) {
     const { context } = this.#surface;
     const points = this.#pointsOf(line);
     const chosen = this.#context.model.slotOf(this.#context.selection.worker)?.key ?? null;
-    const isTogether = line.series[0].id < 0;
-    context.globalAlpha = chosen === null || chosen === line.slot ? 1 : isTogether ? BEHIND : DIMMED;
+    context.globalAlpha = chosen === null || chosen === line.slot ? 1 : line.isAll ? BEHIND : DIMMED;
     context.strokeStyle = context.fillStyle = line.color;
     context.lineWidth = chosen !== null && chosen === line.slot ? 2.2 : 1.3;
-    for (const [from, to] of this.#visible(runsOf(points.time, points.breaks), points)) {
+    for (const [from, to] of visibleRuns(points, this.#view?.start ?? 0, this.#view?.stop ?? 0)) {
       if (points.hasBand) this.#band(points, from, to);
       context.beginPath();
       for (let at = from; at <= to; at++) context.lineTo(this.#x(points.time[at]), this.#y(points.mean[at]));
@@ -289,6 +283,20 @@ class SeriesChart {
       context.stroke();
     }
     context.globalAlpha = 1;
+  }
+
+  /**
+   * Where the lines over a band end, to be named there.
+   * @param {View} view
+   */
+  #ends(view) {
+    const named = this.#lines.some(({ isAll }) => isAll) ? this.#lines.filter(({ slot }) => slot !== null) : [];
+    return named.reverse().flatMap(({ label, color, ...line }) => {
+      const points = this.#pointsOf({ label, color, ...line });
+      const last = placeAt(points, view.stop);
+      if (last < 0 || points.time[last] < view.start) return [];
+      return [{ label, color, x: this.#x(points.time[last]), y: this.#y(points.mean[last]) }];
+    });
   }
 
   /**
@@ -331,13 +339,18 @@ class SeriesChart {
    * @returns {import("../drawing/readout.js").Value[]}
    */
   #valuesAt(at) {
+    const { write } = this.#definition.unit;
     const found = [];
     for (const line of this.#lines) {
-      const value = valueAt(this.#pointsOf(line), at);
-      if (value !== null) found.push({ line, value });
+      const points = this.#pointsOf(line);
+      const value = valueAt(points, at);
+      if (value === null) continue;
+      const place = placeAt(points, at);
+      const range = line.isAll ? ` (${write(points.min[place])} – ${write(points.max[place])})` : "";
+      found.push({ line, value, text: `${write(value)}${range}` });
     }
     if (!this.#definition.stacked) found.sort((one, other) => other.value - one.value);
-    return found.map(({ line, value }) => [line.label, this.#definition.unit.write(value), line.color]);
+    return found.map(({ line, text }) => [line.label, text, line.color]);
   }
 
   /** @param {View} view; the chart for those who can't see it */

@@ -96,6 +96,20 @@ export function runsOf(time, breaks) {
 }
 
 /**
+ * The runs within a window, with a point beyond each edge that lines go on to.
+ * @param {Points} points
+ * @param {number} start
+ * @param {number} stop
+ * @returns {[number, number][]}
+ */
+export function visibleRuns(points, start, stop) {
+  const [first, last] = [placeAt(points, start), placeAt(points, stop) + 1];
+  return runsOf(points.time, points.breaks)
+    .filter(([from, to]) => to >= first && from <= last)
+    .map(([from, to]) => [Math.max(from, first), Math.min(to, last)]);
+}
+
+/**
  * @param {Map<number, Points>} found
  * @param {Series} series
  * @returns {Points}

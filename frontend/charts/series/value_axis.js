@@ -1,6 +1,7 @@
 // The value axis: round ticks from zero, and the format of values.
 
 import { formatBytes, formatDuration } from "../../formatting.js";
+import { theme } from "../drawing/theme.js";
 
 const STEPS = [1, 2, 2.5, 5, 10];
 const BYTE_STEPS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
@@ -31,6 +32,32 @@ export function ticks(highest, unit) {
   const step = (steps.find((each) => each * magnitude * 3 >= highest) ?? unit.base) * magnitude;
   const count = Math.max(1, Math.ceil(highest / step - 1e-9));
   return Array.from({ length: count + 1 }, (_, index) => index * step);
+}
+
+/**
+ * Lines across the plot, with their values beside it.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number[]} marks
+ * @param {Unit} unit
+ * @param {(value: number) => number} y
+ * @param {[number, number]} range of x
+ * @param {number} top px: no value is written above
+ */
+export function drawAxis(context, marks, unit, y, [left, right], top) {
+  const colors = theme();
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  for (const value of marks) {
+    const height = Math.round(y(value)) + 0.5;
+    context.strokeStyle = colors.border;
+    context.beginPath();
+    context.moveTo(left, height);
+    context.lineTo(right, height);
+    context.stroke();
+    context.fillStyle = colors.muted;
+    context.fillText(unit.write(value), left - 6, Math.max(height, top), left - 6); // squeezed on a phone
+  }
 }
 
 /** @param {number} value */

@@ -58,7 +58,7 @@ export function workerLines(context, view, layer, isWanted, scale = 1) {
   const firsts = [...new Map(all.map((one) => /** @type {const} */ ([kindOf(one), one])).reverse()).entries()];
   const lines = firsts
     .filter(([kind]) => kinds.has(kind))
-    .map(([, one]) => ({ series: [together(one)], label, color: theme().accent, slot: null, scale }));
+    .map(([, one]) => ({ series: [together(one)], label, color: theme().accent, slot: null, isAll: true, scale }));
   return [...lines, ...linesOf(context, selected, series, scale)];
 }
 
