@@ -176,11 +176,12 @@ def test_a_clusters_page_of_runs_shows_its_own(world: World) -> None:
     assert f'<a href="/clusters/{world.ended.pk}/runs/" aria-current="page">Runs</a>' in shown
 
 
-def test_who_may_not_change_runs_sees_nothing_to_tick(world: World) -> None:
+def test_who_may_not_change_runs_is_offered_to_compare_them_alone(world: World) -> None:
     run = make_run(world.ended)
-    assert 'type="checkbox" form="bulk"' in page(world, "editor", "/runs/")
+    assert page(world, "editor", "/runs/").count('name="action"') == 6
     shown = page(world, "viewer", "/runs/")
-    assert 'form="bulk"' not in shown
+    assert re.findall('name="action" value="(.*?)"', shown) == ["compare"]
+    assert "data-read-only" in shown
     assert f"/runs/{run.pk}/settings/" not in shown
     for path in ("/runs/change/", "/runs/delete/"):
         sent = {"run": run.pk, "action": "pin"}
@@ -205,6 +206,41 @@ def test_ticked_runs_are_tagged_and_pinned_together(world: World) -> None:
     change(world, "editor", runs, action="untag", tag="env")
     assert "One run is unpinned" in change(world, "editor", runs[:2], action="unpin")
     assert [run.tags for run in Run.objects.order_by("pk")] == [{"git": "3f2a1c"}] * 2 + [{}]
+
+
+def test_of_two_ticked_runs_the_newer_is_compared_with_the_older(world: World) -> None:
+    older, newer, third = (make_run(world.ended, at=at) for at in (0, 20, 40))
+    elsewhere = make_run(world.elsewhere)
+
+    def compare(*runs: Run) -> Any:
+        sent = {"action": "compare", "run": [run.pk for run in runs], "back": "/runs/?order=name"}
+        return world.client("viewer").post("/runs/change/", sent)
+
+    for runs in ((older, newer), (newer, older)):
+        assert compare(*runs).headers["Location"] == f"/runs/compare/?a={newer.pk}&b={older.pk}"
+    for runs, words in (
+        ((), "None is selected"),
+        ((older,), "One is selected"),
+        ((older, newer, third), "3 are selected"),
+        ((older, elsewhere), "One is selected"),
+    ):
+        assert compare(*runs).headers["Location"] == "/runs/?order=name"
+        assert f"Select two runs to compare them. {words}" in page(world, "viewer", "/runs/")
+
+
+def test_a_run_shows_the_durations_before_it_and_whether_its_own_is_usual(world: World) -> None:
+    for number, minutes in enumerate((10, 10.1, 9.9, 10, 15, 6)):
+        make_run(world.ended, "etl", number * 20, minutes)
+    make_run(world.ended, "lost", 0, 10, outcome="lost")
+    make_run(world.ended, "other", 0, 10)
+    rows = re.findall(r"<tr data-run.*?</tr>", page(world, "viewer", "/runs/?name=etl"), re.DOTALL)
+    verdicts = [re.findall("run-verdict[^>]*>(.*?)<", row) for row in rows]
+    assert verdicts == [["40 % faster"], ["50 % slower"], ["as usual"], [], [], []]
+    assert "Durations of the last 6 runs: 6 min to 15 min, the last one 6 min" in rows[0]
+    assert [row.count("<polyline") for row in rows] == [1, 1, 1, 1, 1, 0]
+    for name in ("lost", "other"):
+        [row] = re.findall(r"<tr data-run.*?</tr>", page(world, "viewer", f"/runs/?name={name}"), re.DOTALL)
+        assert "<polyline" not in row
 
 
 @pytest.mark.parametrize(

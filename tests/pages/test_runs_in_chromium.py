@@ -173,6 +173,20 @@ def test_runs_are_ticked_all_at_once_and_deleted_after_asking(
     assert complaints == []
 
 
+def test_two_runs_are_compared_with_the_keyboard_alone(
+    page: Page, world: World, complaints: list[str]
+) -> None:
+    older, newer = (make_run(world.ended, "etl", at) for at in (0, 20))
+    page.goto("/runs/")
+    for run in (older, newer):
+        page.locator(f"[data-run='{run.pk}'] input").focus()
+        page.keyboard.press("Space")
+    page.get_by_role("button", name="Compare two").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/runs/compare/?a={newer.pk}&b={older.pk}")
+    assert complaints == []
+
+
 def test_the_pages_of_runs_fit_a_phone(page: Page, world: World) -> None:
     run = make_run(world.ended, "x" * 200, tags={"y" * 100: "z" * 100}, user="u" * 100)
     page.set_viewport_size({"width": 390, "height": 844})

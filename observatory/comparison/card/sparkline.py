@@ -21,6 +21,8 @@ class Sparkline:
     """what it shows, for people who don't see it"""
     width: int = WIDTH
     height: int = HEIGHT
+    bottom: int = HEIGHT - MARGIN
+    """y of 0 s"""
 
 
 def sparkline(durations: Sequence[float]) -> Sparkline | None:

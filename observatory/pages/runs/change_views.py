@@ -45,9 +45,11 @@ def settings(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 def change(request: HttpRequest) -> HttpResponse:
-    """Applies `action` to the selected runs; deleting needs a confirmation."""
-    runs = _selected(request)
+    """Applies `action` to the selected runs; comparing needs two, deleting a confirmation."""
     action = request.POST.get("action", "")
+    if action == "compare":
+        return _compare(request)
+    runs = _selected(request)
     if not runs:
         messages.error(request, "Select some runs first.")
     elif action == "delete":
@@ -70,6 +72,17 @@ def delete(request: HttpRequest) -> HttpResponse:
     runs.delete()
     messages.success(request, f"{_runs_are(number)} deleted. The records of their clusters stay.")
     return redirect(_back(request))
+
+
+def _compare(request: HttpRequest) -> HttpResponse:
+    """Redirects to the comparison of the newer of two runs with the older one."""
+    found = access.visible_runs(cast(User, request.user)).filter(pk__in=_selected_ids(request))
+    ids = list(found.order_by("-start", "-pk").values_list("pk", flat=True))
+    if len(ids) != 2:
+        selected = "None is" if not ids else "One is" if len(ids) == 1 else f"{format_count(len(ids))} are"
+        messages.error(request, f"Select two runs to compare them. {selected} selected.")
+        return redirect(_back(request))
+    return redirect(f"{reverse('runs-compare')}?a={ids[0]}&b={ids[1]}")
 
 
 def _confirm_deletion(request: HttpRequest, runs: QuerySet[Run]) -> HttpResponse:
@@ -99,16 +112,16 @@ def _tag(request: HttpRequest, runs: QuerySet[Run], add: bool) -> None:
 
 def _selected(request: HttpRequest) -> QuerySet[Run]:
     """The selected runs that still exist. Raises PermissionDenied if the user can't change one of them."""
-    user = cast(User, request.user)
-    ids = [
-        int(text)
-        for text in request.POST.getlist("run")[:MOST_AT_ONCE]
-        if text.isdecimal() and len(text) < 10
-    ]
+    user, ids = cast(User, request.user), _selected_ids(request)
     found = access.changeable_runs(user).filter(pk__in=ids)
     if found.count() < access.visible_runs(user).filter(pk__in=ids).count():
         raise PermissionDenied(ONLY_EDITORS)
     return found
+
+
+def _selected_ids(request: HttpRequest) -> list[int]:
+    texts = request.POST.getlist("run")[:MOST_AT_ONCE]
+    return [int(text) for text in texts if text.isdecimal() and len(text) < 10]
 
 
 def _back(request: HttpRequest) -> str:

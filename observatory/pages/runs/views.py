@@ -14,7 +14,10 @@ from django.utils.timezone import now
 from django.views.decorators.http import require_POST, require_safe
 
 from observatory.alerts.web.flags import flags_of_runs
+from observatory.clusters.formatting import format_percent
 from observatory.clusters.models import Cluster
+from observatory.comparison.card.sparkline import sparkline
+from observatory.comparison.recent_runs import RecentDurations, recent_durations
 from observatory.pages.clusters.frame import frame, get_cluster
 from observatory.pages.runs.forms import RunFilterForm, SavedFilterForm
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
@@ -23,6 +26,7 @@ from observatory.runs.listing import RunFilter, find_runs
 from observatory.runs.models import SavedFilter
 
 PAGE_SIZE = 50
+SPARKLINE_RUNS = 20
 MOST_SAVED = 50
 """filters of one user"""
 COLUMNS = (
@@ -116,13 +120,13 @@ def _runs(request: HttpRequest, cluster: Cluster | None = None) -> dict[str, Any
     page = Paginator(find_runs(user, wanted), PAGE_SIZE).get_page(request.GET.get("page"))
     ids = [run.pk for run in page]
     changeable = set(access.changeable_runs(user).filter(pk__in=ids).values_list("pk", flat=True))
-    flags = flags_of_runs(ids)
+    flags, recent = flags_of_runs(ids), recent_durations(list(page))
     query = request.GET.copy()
     query.pop("page", None)
     is_filtered = wanted != RunFilter(cluster=wanted.cluster, order=wanted.order) or not form.is_valid()
     return {
         "page": page,
-        "rows": [(run, run.pk in changeable, flags.get(run.pk)) for run in page],
+        "rows": [(run, run.pk in changeable, flags.get(run.pk), _trend(recent[run.pk])) for run in page],
         "may_change": bool(changeable),
         "form": form,
         "columns": [_column(*column, wanted.order) for column in COLUMNS],
@@ -131,6 +135,16 @@ def _runs(request: HttpRequest, cluster: Cluster | None = None) -> dict[str, Any
         "now": now(),
         "is_filtered": is_filtered,
     }
+
+
+def _trend(recent: RecentDurations) -> dict[str, Any]:
+    """Context of a row: the durations of the last runs of its name as a line, and how its own differs."""
+    deviation = recent.deviation
+    verdict = ""
+    if deviation:
+        word = "slower" if deviation.value > deviation.usual else "faster"
+        verdict = f"{format_percent(deviation.share)} {word}" if deviation.is_unusual else "as usual"
+    return {"sparkline": sparkline(recent.all[-SPARKLINE_RUNS:]), "verdict": verdict, "deviation": deviation}
 
 
 def _column(name: str, heading: str, first: str, order: str) -> dict[str, str]:

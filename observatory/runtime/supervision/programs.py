@@ -53,7 +53,8 @@ def alerts(options: Options) -> Program:
 
 def beat(folder: DataFolder, options: Options) -> Program:
     schedule = folder.path / "beat-schedule"
-    return _celery_program("beat", [*_celery("beat"), "--schedule", str(schedule), "--pidfile", ""], options)
+    command = [*_celery("beat", "celery_beat"), "--schedule", str(schedule), "--pidfile", ""]
+    return _celery_program("beat", command, options)
 
 
 def demo(folder: DataFolder, options: Options) -> Program:
@@ -66,8 +67,8 @@ def demo(folder: DataFolder, options: Options) -> Program:
     return Program("demo", command, is_ready, restarts=not options.demo_once, stop_timeout=30.0)
 
 
-def _celery(command: str) -> list[str]:
-    return python("celery", "--app", "observatory.config.celery", "--quiet", command)
+def _celery(command: str, app: str = "celery") -> list[str]:
+    return python("celery", "--app", f"observatory.config.{app}", "--quiet", command)
 
 
 def _celery_program(name: str, command: list[str], options: Options, kind: str = "") -> Program:

@@ -22,7 +22,9 @@ from observatory.runtime.supervision.subprocesses import die_with_parent
 from tests.runtime.machine import eventually
 
 ROOT = Path(__file__).resolve().parents[3]
-CELERY = [sys.executable, "-m", "celery", "--app", "observatory.config.celery", "--quiet"]
+CELERY = [sys.executable, "-m", "celery", "--quiet", "--app"]
+WORKER = [*CELERY, "observatory.config.celery", "worker"]
+BEAT = [*CELERY, "observatory.config.celery_beat", "beat"]
 
 
 class Pipeline:
@@ -47,12 +49,12 @@ class Pipeline:
 
     def start_worker(self) -> None:
         """As `up` starts the one for alerts."""
-        command = [*CELERY, "worker", "--queues", "alerts", "--pool", "threads", "--concurrency", "6"]
+        command = [*WORKER, "--queues", "alerts", "--pool", "threads", "--concurrency", "6"]
         self._start("worker", command, cwd=ROOT)
 
     def start_beat(self) -> None:
         schedule = str(self.folder.path / "beat-schedule")
-        self._start("beat", [*CELERY, "beat", "--schedule", schedule, "--pidfile", ""], cwd=ROOT)
+        self._start("beat", [*BEAT, "--schedule", schedule, "--pidfile", ""], cwd=ROOT)
 
     def kill(self, name: str) -> None:
         process = self.processes.pop(name)
