@@ -11,6 +11,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfi
 .PHONY: demo run test test-long lint contract docs bench requirements screenshot browser wheel
 
 demo: $(VENV)/installed
+	@echo "Starting Dask Observatory with a demo cluster …"
 	@$(RUN) manage.py up --demo --port $(PORT)
 
 run: $(VENV)/installed
@@ -70,7 +71,8 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(VENV)/bin/python requirements.txt
-	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@echo "Installing Dask Observatory and its libraries in $(VENV), which takes a minute or two …"
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt

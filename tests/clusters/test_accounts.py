@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime, timedelta
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -49,7 +49,7 @@ def test_looking_at_a_link_does_not_use_it_up_and_pressing_its_button_does(clien
     for _ in range(2):
         assert b"Sign in as admin" in client.get(path).content
         assert "_auth_user_id" not in client.session
-    assert client.post(path).headers["Location"] == "/account/password/"
+    assert client.post(path).headers["Location"] == "/clusters/"
     assert client.session["_auth_user_id"] == str(User.objects.get().pk)
 
     stranger = Client()
@@ -58,6 +58,27 @@ def test_looking_at_a_link_does_not_use_it_up_and_pressing_its_button_does(clien
     assert refused.status_code == 410
     assert b"no longer valid" in refused.content
     assert "_auth_user_id" not in stranger.session
+
+
+def test_a_link_leads_to_the_page_that_it_names_if_that_is_one_of_this_site(db: None) -> None:
+    for wanted, landed in (
+        ("/clusters/newest/?name=demo", "/clusters/newest/?name=demo"),
+        ("https://evil.example/", "/clusters/"),
+        ("//evil.example/", "/clusters/"),
+        ("javascript:alert(1)", "/clusters/"),
+    ):
+        answer = Client().post(f"{link()}?{urlencode({'next': wanted})}")
+        assert answer.headers["Location"] == landed
+
+
+def test_pages_remind_who_came_by_a_link_of_a_missing_password(client: Client, db: None) -> None:
+    client.post(link())
+    reminder = b"your account has no password"
+    assert reminder in client.get("/clusters/").content
+    assert reminder not in client.get("/account/password/").content
+    password = "a long enough one"
+    client.post("/account/password/", {"new_password1": password, "new_password2": password})
+    assert reminder not in client.get("/clusters/").content
 
 
 def test_using_one_link_makes_all_earlier_ones_void(client: Client, db: None) -> None:

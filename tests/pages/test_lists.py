@@ -101,6 +101,17 @@ def test_before_the_first_target_the_page_says_the_three_ways_to_add_one(world: 
         assert "ask a project" in page(world, "viewer", path)
 
 
+def test_the_newest_cluster_of_a_name_has_an_address(world: World) -> None:
+    newest = make_cluster(world.alpha, 9, name="morning")
+    for role, name, landed in (
+        ("viewer", "morning", f"/clusters/{newest.pk}/"),
+        ("viewer", "secret of beta", "/clusters/"),
+        ("outsider", "morning", "/clusters/"),
+    ):
+        answer = world.client(role).get("/clusters/newest/", {"name": name})
+        assert answer.headers["Location"] == landed
+
+
 def test_one_in_no_project_is_told_whom_to_ask(world: World) -> None:
     assert "Your user name is <strong>nobody</strong>" in page(world, "nobody", "/projects/")
 

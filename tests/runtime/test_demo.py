@@ -11,9 +11,16 @@ from typing import Any
 import psutil
 import pytest
 from distributed import Client
+from distributed.scheduler import KilledWorker
+from django.core.management import call_command
 
+from observatory.alerts.models import Rule
+from observatory.alerts.rules.condition_rows import condition_of
+from observatory.clusters.models import Target
+from observatory.comparison.change_points import FEWEST
 from observatory.runtime.demo import work
 from observatory.runtime.demo.cluster import WORKERS, DemoCluster
+from observatory.runtime.management.commands.watch_demo import FAILURES
 from tests.runtime.machine import alive, eventually
 
 
@@ -80,6 +87,28 @@ def test_a_worker_is_killed_and_another_takes_its_place(cluster: DemoCluster, cl
     work.lose_a_worker(client)
     eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == WORKERS, "all are there")
     assert set(client.scheduler_info(n_workers=-1)["workers"]) != before
+
+
+def test_a_task_that_kills_its_workers_fails_for_good(cluster: DemoCluster, client: Client) -> None:
+    future = client.submit(work.die_with_worker, pure=False, retries=0)
+    assert isinstance(future.exception(timeout=120), KilledWorker)
+    eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == WORKERS, "all are there")
+
+
+def test_a_pass_has_a_history_of_one_name_that_ends_with_a_slower_release() -> None:
+    releases = [run.release for run in work.demo_runs() if run.name == "hourly import"]
+    assert len(releases) > FEWEST, "fewer runs do not say what is usual"
+    assert len({*releases[:-1]}) == 1
+    assert work.RELEASES[releases[-1]] > 2 * work.RELEASES[releases[0]]
+
+
+@pytest.mark.django_db
+def test_the_demo_has_a_target_and_a_rule_however_often_it_starts() -> None:
+    for port in (8787, 8788):
+        call_command("watch_demo", f"http://127.0.0.1:{port}")
+    assert [target.url for target in Target.objects.all()] == ["http://127.0.0.1:8788"]
+    [rule] = Rule.objects.filter(name__startswith="Demo")
+    assert [condition_of(condition) for condition in rule.conditions.all()] == [FAILURES]
 
 
 def test_a_worker_that_the_scheduler_lost_is_started_anew(cluster: DemoCluster, client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import psutil
 import pytest
 
 from observatory.runtime.errors import StartupError
+from observatory.runtime.management.commands import up
 from observatory.runtime.supervision import logs as logs_module
 from observatory.runtime.supervision.logs import Logs
 from observatory.runtime.supervision.program import MAXIMUM_PAUSE, Program
@@ -124,3 +126,24 @@ def test_whole_new_lines_of_every_program_are_shown_to_who_asks(
         logs.follow()
     shown = [line.split(" ", 1)[1] for line in capsys.readouterr().out.splitlines()]
     assert shown == ["web       | one", "collector | three"]
+
+
+def test_what_is_started_and_ready_is_reported(logs: Logs) -> None:
+    lines: list[str] = []
+    supervisor = Supervisor(logs, lines.append)
+    supervisor.run(python("pass", "migrate"))
+    supervisor.start(python("import time; time.sleep(600)", "web"))
+    supervisor.stop()
+    assert lines == ["migrate: starting …", "migrate: done", "web: starting …", "web: ready"]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_is_for_terminals_alone(is_terminal: bool) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return is_terminal
+
+    output, errors = io.StringIO(), Stream()
+    up.Command(stdout=output, stderr=errors, no_color=True)._report_progress("web: starting …")
+    assert errors.getvalue() == ("web: starting …\n" if is_terminal else "")
+    assert output.getvalue() == ""

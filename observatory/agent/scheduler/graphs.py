@@ -77,14 +77,17 @@ class Graphs:
 
 
 def _code(computation: Any) -> str:
-    """Source of the frames that submitted a computation, outermost first (Computation.code)."""
+    """Source of the frames that submitted a computation, outermost first (Computation.code).
+
+    Several graphs of one function have its source once.
+    """
     parts = []
     for frames in getattr(computation, "code", ()) or ():
         for frame in frames if isinstance(frames, tuple) and not hasattr(frames, "code") else (frames,):
             name = getattr(frame, "filename", "")
             code = str(getattr(frame, "code", frame))
             parts.append(f"# {name}\n{code}" if name else code)
-    return "\n\n".join(parts)[:MAXIMUM_CODE]
+    return "\n\n".join(dict.fromkeys(parts))[:MAXIMUM_CODE]
 
 
 def _annotations(computation: Any) -> Any:

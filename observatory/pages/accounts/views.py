@@ -14,12 +14,16 @@ from django.contrib.auth.views import LoginView, redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from observatory.clusters.accounts.sign_in_links import sign_in_once, user_of_link
 from observatory.clusters.accounts.sign_in_throttle import remember_device
+
+BY_LINK = "signed_in_by_link"
+"""in the session: pages remind of a missing password"""
 
 
 class SignIn(LoginView):
@@ -38,16 +42,27 @@ class SignIn(LoginView):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def one_time_link(request: HttpRequest, number: str, token: str) -> HttpResponse:
-    """Shows a button that uses the link, so that previews and link scanners don't use it."""
+    """Shows a button that uses the link, so that previews and link scanners don't use it.
+
+    The button leads to the page in `next`. A password can wait; pages remind of it.
+    """
     if request.method != "POST":
         user = user_of_link(number, token)
     else:
         user = sign_in_once(request, number, token)
         if user is not None:
-            response = redirect(settings.LOGIN_REDIRECT_URL if user.has_usable_password() else "password")
+            request.session[BY_LINK] = True
+            response = redirect(_wanted_page(request))
             remember_device(response, user)
             return response
     return render(request, "pages/accounts/sign_in_once.html", {"person": user}, status=200 if user else 410)
+
+
+def _wanted_page(request: HttpRequest) -> str:
+    """The page in the link's `next`, if it is one of this site."""
+    wanted = request.GET.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
+    return wanted if is_ours else settings.LOGIN_REDIRECT_URL
 
 
 @sensitive_post_parameters()

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
@@ -19,6 +19,7 @@ from observatory.clusters.listing import STATES, ClusterFilter, find_clusters
 from observatory.clusters.models import Cluster
 from observatory.pages.clusters.frame import frame, get_cluster
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
+from observatory.pages.site.query import query_text
 from observatory.runs.access import may_cut_runs
 from observatory.store.queries.extents import Extent, extents
 
@@ -77,6 +78,14 @@ def _csv(found: QuerySet[Cluster]) -> HttpResponse:
 
 def _amounts(extent: Extent | None) -> tuple[int, int, int]:
     return (extent.workers, extent.tasks, extent.errors) if extent else (0, 0, 0)
+
+
+@require_safe
+def newest_cluster(request: HttpRequest) -> HttpResponse:
+    """Redirects to the newest cluster named `name`; to the list, which shows it later, if there is none."""
+    found = access.visible_clusters(cast(User, request.user)).filter(name=query_text(request, "name"))
+    newest = found.order_by("-started", "-pk").first()
+    return redirect("cluster", newest.pk) if newest else redirect("clusters")
 
 
 @require_safe

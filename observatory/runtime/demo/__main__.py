@@ -8,6 +8,8 @@ import shutil
 import signal
 from pathlib import Path
 
+import dask
+
 from observatory.runtime.demo import READY
 from observatory.runtime.demo.cluster import DemoCluster
 from observatory.runtime.demo.work import one_pass
@@ -30,6 +32,8 @@ def main() -> None:
         "OBSERVATORY_TOKEN": management.output("demo_token"),
         "DASK_OBSERVATORY__SPOOL_DIRECTORY": str(options.folder / "spool"),
     }
+    # computations are recorded with the function that submitted them
+    dask.config.set({"distributed.diagnostics.computations.nframes": 1})
     with DemoCluster(options.folder, agent) as cluster, cluster.client() as client:
         management.output("watch_demo", cluster.http_address)
         (options.folder / READY).touch()

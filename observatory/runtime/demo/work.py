@@ -1,10 +1,14 @@
-"""The work of the demo's cluster: each stage shows something else on the page."""
+"""The work of the demo's cluster: named runs, of which each shows something else on the pages."""
 
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,31 +17,68 @@ import dask.datasets
 import numpy as np
 from distributed import Client, wait
 
-from observatory.runtime.demo.cluster import kill_one_worker
+from observatory import run
+from observatory.runtime.demo.cluster import WORKERS, kill_one_worker
 
 log = logging.getLogger("observatory.demo")
 
 TIMEOUT = 120
 """seconds for a stage"""
+PAUSE = 3.0
+"""seconds between two runs"""
+RELEASES = {"2.0": 0.1, "2.1": 0.25}
+"""seconds that the import takes to clean a part, by release: the newer one is slower"""
+PARTS = 90
+
+Stage = Callable[[Client], object]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoRun:
+    name: str
+    stages: tuple[Stage, ...]
+    release: str = "2.0"
 
 
 def one_pass(client: Client) -> None:
-    """Run all stages in order: about a minute."""
-    for stage in stages():
-        log.info("%s", stage.__name__)
+    """Run all runs in order, with pauses: about two minutes."""
+    client.run(load_part, 0)  # workers import the libraries before the first run, not in it
+    for demo_run in demo_runs():
+        log.info("%s, release %s", demo_run.name, demo_run.release)
         started = time.monotonic()
-        try:
-            stage(client)
-        except Exception:  # the next stages still run
-            log.exception("%s ended early", stage.__name__)
-        log.info("%s took %.1f s", stage.__name__, time.monotonic() - started)
-        time.sleep(2)
+        with run(demo_run.name, tags={"release": demo_run.release, "env": "demo"}, client=client):
+            for stage in demo_run.stages:
+                _run_stage(stage, client)
+        log.info("%s took %.1f s", demo_run.name, time.monotonic() - started)
+        time.sleep(PAUSE)
 
 
-def stages() -> list[Callable[[Client], None]]:
-    """The stages in order. Dataframes need pandas, which the extra `demo` installs."""
-    frames = [shuffle_dataframe] if find_spec("pandas") else []
-    return [reduce_array, *frames, hog_the_gil, grow_memory, fail_some, lose_a_worker]
+def demo_runs() -> list[DemoRun]:
+    """The runs of a pass. Dataframes need pandas, which the extra `demo` installs."""
+    frames = (shuffle_dataframe,) if find_spec("pandas") else ()
+    imports = [
+        DemoRun("hourly import", (partial(import_files, release=release),), release)
+        for release in ("2.0", "2.0", "2.0", "2.1")
+    ]
+    return [
+        *imports,
+        DemoRun("flaky export", (fail_some, kill_workers)),
+        DemoRun("nightly report", (reduce_array, *frames, hog_the_gil)),
+        DemoRun("memory test", (grow_memory, lose_a_worker)),
+    ]
+
+
+def _run_stage(stage: Stage, client: Client) -> None:
+    try:
+        stage(client)
+    except Exception:  # the next stages still run
+        log.exception("%s ended early", stage)
+
+
+def import_files(client: Client, release: str) -> None:
+    loaded = client.map(load_part, range(PARTS), pure=False)
+    cleaned = client.map(clean_part, loaded, seconds=RELEASES[release], pure=False)
+    wait(client.map(store_part, cleaned, pure=False), timeout=TIMEOUT)
 
 
 def reduce_array(client: Client) -> None:
@@ -69,11 +110,36 @@ def fail_some(client: Client) -> None:
     wait(futures, timeout=TIMEOUT)
 
 
+def kill_workers(client: Client) -> None:
+    """Let a task end with a KilledWorker: each worker that has it dies, as when memory is short."""
+    wait(client.submit(die_with_worker, pure=False, retries=0), timeout=TIMEOUT)
+    client.wait_for_workers(WORKERS, timeout=TIMEOUT)
+
+
 def lose_a_worker(client: Client) -> None:
     futures = client.map(nap, range(60), pure=False)
     time.sleep(1)
     kill_one_worker(client)
     wait(futures, timeout=TIMEOUT)
+
+
+def load_part(number: int) -> int:
+    time.sleep(0.05)
+    return number
+
+
+def clean_part(number: int, seconds: float) -> int:
+    time.sleep(seconds)
+    return number
+
+
+def store_part(number: int) -> int:
+    time.sleep(0.05)
+    return number
+
+
+def die_with_worker() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def count_primes(limit: int) -> int:

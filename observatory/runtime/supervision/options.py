@@ -22,6 +22,10 @@ class Options:
     verbose: bool = False
 
     @property
+    def has_demo(self) -> bool:
+        return self.demo or self.demo_once
+
+    @property
     def local_host(self) -> str:
         """The host part of a URL by which this machine reaches the server."""
         return ALL_ADDRESSES.get(self.host) or (f"[{self.host}]" if ":" in self.host else self.host)

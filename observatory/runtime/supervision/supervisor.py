@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from observatory.runtime.errors import StartupError
 from observatory.runtime.supervision.logs import Logs
@@ -16,10 +17,11 @@ INTERVAL = 0.2
 
 
 class Supervisor:
-    """Runs programs; their output goes to `logs`."""
+    """Runs programs; their output goes to `logs`. Calls `progress` with what is started and ready."""
 
-    def __init__(self, logs: Logs) -> None:
+    def __init__(self, logs: Logs, progress: Callable[[str], object] = lambda line: None) -> None:
         self.logs = logs
+        self.progress = progress
         self.programs: list[Program] = []
         self.stopping = False
         self._due: dict[str, float] = {}
@@ -31,6 +33,7 @@ class Supervisor:
 
     def launch(self, program: Program) -> None:
         """Start `program` without waiting."""
+        self.progress(f"{program.name}: starting …")
         self.programs.append(program)
         self._run(program)
 
@@ -45,6 +48,7 @@ class Supervisor:
                     f"{program.name} was not ready after {timeout:.1f} s{self.logs.last_line(program.name)}"
                 )
             self._wait()
+        self.progress(f"{program.name}: ready")
 
     def run(self, program: Program) -> None:
         """Run `program` to its end. Raises StartupError if it fails."""
@@ -54,6 +58,7 @@ class Supervisor:
         self.programs.remove(program)
         if program.process and program.process.returncode:
             raise StartupError(f"{program.name} failed{self.logs.last_line(program.name)}")
+        self.progress(f"{program.name}: done")
 
     def watch(self) -> None:
         """Restart programs that end, until `stopping` is set."""

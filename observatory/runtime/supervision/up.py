@@ -7,6 +7,7 @@ import logging
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlencode
 
 from django.conf import settings
 
@@ -22,18 +23,24 @@ from observatory.runtime.supervision.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
+DEMO_TIMELINE = "/clusters/newest/?name=demo"
 
-def up(options: Options, say: Callable[[str], object]) -> None:
-    """Run until SIGINT or SIGTERM. Calls `say` with one line when all is ready. Raises StartupError."""
+
+def up(options: Options, say: Callable[[str], object], progress: Callable[[str], object]) -> None:
+    """Run until SIGINT or SIGTERM. Raises StartupError.
+
+    Calls `progress` with lines about the start, and `say` with one line when all is ready.
+    """
     options.check_port()
     check_external()
     folder = DataFolder(Path(settings.DATA_DIR), service_account())
     try:
         folder.prepare()
         folder.lock()
+        progress(f"Starting Dask Observatory; its data and logs are in {folder.path}")
         if not folder.account.is_current:
             _give_up_root(folder, options)
-        _run(folder, options, say)
+        _run(folder, options, say, progress)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -53,8 +60,13 @@ def _give_up_root(folder: DataFolder, options: Options) -> None:
         give_up_root(folder, options.port)
 
 
-def _run(folder: DataFolder, options: Options, say: Callable[[str], object]) -> None:
-    supervisor = Supervisor(Logs(folder.logs, options.verbose))
+def _run(
+    folder: DataFolder,
+    options: Options,
+    say: Callable[[str], object],
+    progress: Callable[[str], object],
+) -> None:
+    supervisor = Supervisor(Logs(folder.logs, options.verbose), progress)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: setattr(supervisor, "stopping", True))
     try:
@@ -79,11 +91,13 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
         programs.alerts(options),
         programs.beat(folder, options),
     ]
-    if options.demo or options.demo_once:
+    if options.has_demo:
         started.append(programs.demo(folder, options))
     for program in started:
         supervisor.launch(program)
     link = management.output("sign_in_link", options.public_url)
+    if options.has_demo:
+        link = f"{link}?{urlencode({'next': DEMO_TIMELINE})}"
     for program in started:
         supervisor.wait_until_ready(program, 120)
     if not is_collected(Path(settings.STATIC_ROOT), settings.STATIC_VERSION):

@@ -32,7 +32,7 @@ class PrefixContents:
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """A graph that a client submitted."""
+    """Graphs that a client submitted together, as Dask counts computations."""
 
     time: float
     """seconds"""
@@ -82,7 +82,7 @@ def window_computations(
     """
     rows = connection.execute(
         """WITH submitted AS (
-               SELECT row_number() OVER (ORDER BY time) AS number, time, left(code, %(longest)s) AS code,
+               SELECT time, computation, left(code, %(longest)s) AS code,
                       CASE jsonb_typeof(groups) WHEN 'array' THEN groups ELSE '[]' END AS groups
                FROM computation
                WHERE cluster_id = %(cluster)s AND time >= %(earliest)s AND time < %(stop)s
@@ -94,12 +94,12 @@ def window_computations(
                  AND stop <= %(stop)s AND action = %(compute)s
                GROUP BY task_group.name
            )
-           SELECT extract(epoch FROM time)::float8, code, sum(tasks)::bigint,
-                  greatest(extract(epoch FROM max(last) - time), 0)::float8
+           SELECT extract(epoch FROM min(time))::float8, (array_agg(code ORDER BY length(code) DESC))[1],
+                  sum(tasks)::bigint, extract(epoch FROM max(last) - min(time))::float8
            FROM submitted CROSS JOIN LATERAL jsonb_array_elements(groups) AS item
            JOIN computed ON jsonb_typeof(item.value) = 'array' AND computed.name = item.value->>0
                 AND last >= time
-           GROUP BY number, time, code ORDER BY number""",
+           GROUP BY computation ORDER BY 1""",
         {
             **_window(cluster, start, stop),
             "earliest": start - SUBMITTED_BEFORE,

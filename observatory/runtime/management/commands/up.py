@@ -33,9 +33,16 @@ class Command(BaseCommand):
                     verbose=options["verbose"],
                 ),
                 self._say,
+                self._report_progress,
             )
         except StartupError as error:
             raise CommandError(str(error)) from None
+
+    def _report_progress(self, line: str) -> None:
+        """For people alone: what programs read is the one line on stdout."""
+        if self.stderr.isatty():
+            self.stderr.write(line, self.style.HTTP_INFO)
+            self.stderr.flush()
 
     def _say(self, line: str) -> None:
         self.stdout.write(line, self.style.SUCCESS)
