@@ -50,7 +50,7 @@ def test_each_chart_is_a_table_that_the_keyboard_opens_and_closes(
         summary = panel.locator(".chart-menu summary")
         summary.scroll_into_view_if_needed()
         summary.focus()
-        timeline.keyboard.press("Enter")
+        timeline.keyboard.press("Space")
         table = panel.get_by_role("button", name="Show as table")
         if name in WITHOUT_TABLE:
             assert not table.count()
@@ -76,7 +76,8 @@ def test_the_tables_have_what_was_recorded_and_hostile_keys_are_texts(
     assert header == ["prefix", "done", "erred", "total"]
     done = {row[0]: int(row[1]) for row in rows}
     shown = timeline.evaluate(
-        "() => Object.fromEntries(observatory.context.playheadState.state.progress.map(row => [row.name, row.done]))"
+        """() => Object.fromEntries(
+          observatory.context.playheadState.state.progress.map(row => [row.name, row.done]))"""
     )
     assert FORMULA in shown
     assert done == {f"'{name}" if name == FORMULA else name: count for name, count in shown.items()}
