@@ -7,6 +7,7 @@ import { formatDuration } from "../formatting.js";
 /** @typedef {import("./tiles/unloaded.js").Unloaded} Unloaded */
 
 const USUAL = 2; // seconds between an event and its arrival
+const AT_WORK = ["waiting", "no-worker", "queued", "processing"]; // states of tasks that aren't done
 
 /** Fires "change" when the connection was lost, refused or is back. */
 export class Freshness extends EventTarget {
@@ -66,6 +67,18 @@ export class Freshness extends EventTarget {
   }
 
   /**
+   * What a cluster's page is, in a word. It is idle when nothing runs or waits.
+   * @param {import("../types.js").State|null} state the current one
+   * @returns {"ended"|"disconnected"|"behind"|"idle"|"live"}
+   */
+  status(state) {
+    if (this.#info.ended !== null) return "ended";
+    if (!this.isReceiving) return "disconnected";
+    if (this.behind) return "behind";
+    return isIdle(state) ? "idle" : "live";
+  }
+
+  /**
    * The time of which nothing has arrived yet.
    * @returns {Unloaded[]}
    */
@@ -75,4 +88,10 @@ export class Freshness extends EventTarget {
     const stop = this.#timeline.now();
     return [{ start: stop - behind, stop, message: `not received yet: ${text}`, failed: !this.isReceiving }];
   }
+}
+
+/** @param {import("../types.js").State|null} state */
+function isIdle(state) {
+  if (!state || state.tasks_at === null) return false;
+  return AT_WORK.every((name) => !state.tasks[name]);
 }

@@ -6,7 +6,8 @@ export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
 const SHORTEST = 0.01; // seconds: ten bins of the finest level
 const DEFAULT_LENGTH = 60;
 const ALWAYS_POSSIBLE = 600; // seconds: a window may be this long however young the cluster is
-const LONGEST_STEP = 0.25; // seconds of wall time: what a hidden tab missed isn't made up for
+const LONGEST_STEP = 2; // seconds of wall time: what a suspended machine missed isn't made up for
+const SHORT_WAIT = 0.3; // seconds: shorter waits for data aren't noticed
 
 /** Times are seconds since the epoch on the scheduler's clock. */
 export class Timeline extends EventTarget {
@@ -18,6 +19,8 @@ export class Timeline extends EventTarget {
   live = false;
   playing = false;
   speed = 1;
+  /** seconds for which playing has waited for data */
+  #waited = 0;
   /** width of the plots in px: live moves on by whole pixels */
   width = 1000;
   /** @type {number|null} */
@@ -52,6 +55,11 @@ export class Timeline extends EventTarget {
 
   get length() {
     return this.stop - this.start;
+  }
+
+  /** True while playing is slower than its speed, because data isn't there in time. */
+  get isWaiting() {
+    return this.playing && this.#waited >= SHORT_WAIT;
   }
 
   /** @param {number} now the current time on the scheduler's clock */
@@ -164,6 +172,7 @@ export class Timeline extends EventTarget {
     if (!this.playing && !this.live) return;
     this.playing = false;
     this.live = false;
+    this.#waited = 0;
     this.#changed();
   }
 
@@ -193,21 +202,32 @@ export class Timeline extends EventTarget {
   }
 
   /**
-   * Advances time; returns whether anything moved.
+   * Advances time; returns whether anything moved. Playing keeps its speed however late frames are, and waits for data.
    * @param {number} elapsed seconds of wall time since the call before
+   * @param {boolean} isLoaded whether there is data at the playhead
    * @returns {boolean}
    */
-  advance(elapsed) {
+  advance(elapsed, isLoaded = true) {
     if (this.live) {
       if (this.now() - this.stop < this.length / this.width) return false;
       this.#pin();
     } else if (this.playing) {
+      if (!isLoaded) return this.#wait(elapsed);
+      this.#waited = 0;
       this.#play(Math.min(elapsed, LONGEST_STEP) * this.speed);
     } else {
       return false;
     }
     this.#changed();
     return true;
+  }
+
+  /** @param {number} seconds of wall time */
+  #wait(seconds) {
+    const before = this.isWaiting;
+    this.#waited += seconds;
+    if (this.isWaiting !== before) this.#changed();
+    return false;
   }
 
   /** @param {number} seconds */

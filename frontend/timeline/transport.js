@@ -26,7 +26,6 @@ export function createTransport(element, { source, timeline, events, selection, 
   const live = button("", "Follow live (L)", () => timeline.goLive());
   const behind = span("transport-behind");
   behind.setAttribute("role", "status");
-  behind.title = "How far the recording is behind the scheduler's clock";
   const everything = button("Fit", "Show everything (F)", () => timeline.fit());
   const speed = speedSelect(timeline);
   const chosen = button("", "Clear the selection (Esc)", () => selection.clear());
@@ -64,7 +63,10 @@ export function createTransport(element, { source, timeline, events, selection, 
     setText(live, ended ? "End" : "● Live");
     setTitle(live, ended ? "Go to the cluster's end (L)" : "Follow live (L)");
     live.setAttribute("aria-pressed", String(timeline.live && freshness.isReceiving));
-    setText(behind, freshness.text);
+    setText(behind, timeline.isWaiting ? "waiting for data …" : freshness.text);
+    behind.title = timeline.isWaiting
+      ? "Playing goes on at its speed when the data of the playhead is loaded"
+      : "How far the recording is behind the scheduler's clock";
     const digits = digitsFor(timeline.length);
     setText(playhead, `${formatTime(timeline.playhead, Math.max(digits, 1))} ${zone}`);
     playhead.title = `The playhead: ${formatDate(timeline.playhead)} ${zone}, ${formatUtc(timeline.playhead)}`;

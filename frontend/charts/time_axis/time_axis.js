@@ -20,6 +20,8 @@ export class TimeAxis {
   #instant = document.createElement("div");
   #zone = zoneName();
   #drawn = "";
+  /** @type {[number, number]} px */
+  #taken = [0, 0];
 
   /** @param {HTMLElement} element positioned */
   constructor(element) {
@@ -33,9 +35,11 @@ export class TimeAxis {
   /**
    * @param {Window} window
    * @param {number|null} hover the instant under the mouse
+   * @param {[number, number]|null} [taken] px where something else lies over clock times
    */
-  draw({ start, stop, width }, hover) {
-    const drawn = `${start} ${stop} ${width} ${leftGutter()} ${globalThis.devicePixelRatio}`;
+  draw({ start, stop, width }, hover, taken = null) {
+    this.#taken = taken ?? [0, 0];
+    const drawn = `${start} ${stop} ${width} ${leftGutter()} ${taken} ${globalThis.devicePixelRatio}`;
     if (drawn !== this.#drawn) this.#drawTicks(start, stop, width);
     this.#drawn = drawn;
     this.#drawInstant(start, stop, width, hover);
@@ -84,7 +88,8 @@ export class TimeAxis {
     context.textAlign = "center";
     for (const { time, text } of ticks) {
       const [middle, half] = [x(time), context.measureText(text).width / 2];
-      if (middle + half <= width) context.fillText(text, middle, line);
+      const isFree = line !== CLOCK_LINE || middle + half <= this.#taken[0] || middle - half >= this.#taken[1];
+      if (middle + half <= width && isFree) context.fillText(text, middle, line);
     }
   }
 

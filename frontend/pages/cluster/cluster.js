@@ -18,6 +18,7 @@ import { Banners } from "./banners.js";
 import { createHeader } from "./header.js";
 import { buildLayout } from "./layout.js";
 import { Panels } from "./panels.js";
+import { PlayheadEdge } from "./playhead_edge.js";
 import { createWriting } from "./writing.js";
 import { createKeysDialog } from "./keys_dialog.js";
 import { followByAsking, followLive } from "./live.js";
@@ -73,6 +74,7 @@ class Page {
     followColorChoice((backgrounds, isExact) => context.model.setColors(backgrounds, isExact));
     this.overview = new Overview(layout.overview, this.context);
     this.axis = new TimeAxis(layout.axis);
+    this.edge = new PlayheadEdge(layout.axis, timeline);
     this.transport = createTransport(layout.transport, this.context);
     this.header = createHeader(layout.header, this.context);
     this.banners = new Banners(layout.banners, this.context);
@@ -106,6 +108,7 @@ class Page {
     const plot = () => ({ left: leftGutter(), width: this.#width });
     for (const part of [this.layout.plots, this.layout.axis]) attachPointer(part, timeline, selection, plot);
     this.keys.attach(document);
+    document.addEventListener("visibilitychange", () => (this.#time = performance.now())); // what a hidden tab missed isn't made up for
     this.#follow();
     /** @type {any} */ (window).observatory = this;
     requestAnimationFrame((now) => this.#frame(now));
@@ -136,7 +139,8 @@ class Page {
     const elapsed = Math.max((now - this.#time) / 1000, 0);
     this.#time = now;
     if (this.keys.active) this.keys.advance(Math.min(elapsed, 0.1));
-    this.context.timeline.advance(elapsed);
+    const { timeline, tiles } = this.context;
+    timeline.advance(elapsed, !tiles.isLoadingAt(timeline.playhead));
     if (this.#dirty.size) {
       const dirty = this.#dirty;
       this.#dirty = new Set();
@@ -166,7 +170,7 @@ class Page {
     this.banners.draw();
     const { state, isCurrent } = playheadState;
     this.view = { ...this.view, hover: selection.hover, state, isStateCurrent: isCurrent };
-    this.axis.draw(this.view, selection.hover);
+    this.axis.draw(this.view, selection.hover, this.edge.draw());
     this.overview.point(selection.hover);
     this.panels.draw(this.view);
     this.layout.drawLines(this.view, leftGutter());

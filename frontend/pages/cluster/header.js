@@ -8,6 +8,13 @@ import { element } from "../../element.js";
 /** @typedef {import("../../types.js").Context} Context */
 
 const MOST_FLAGS = 3;
+/** @type {Record<string, string>} */
+const TITLES = {
+  live: "The cluster is being recorded",
+  idle: "The cluster is being recorded; no task runs or waits",
+  behind: "The recording is behind the scheduler's clock",
+  disconnected: "No updates arrive from Observatory",
+};
 
 /**
  * @param {HTMLElement} parent
@@ -24,7 +31,7 @@ export function createHeader(parent, context) {
   let shown = "";
 
   return () => {
-    const { info, model, timeline, alerts, freshness } = context;
+    const { info, model, timeline, alerts, freshness, playheadState } = context;
     const ended = info.ended !== null;
     const length = Math.max(timeline.end - timeline.first, 0);
     const texts = [
@@ -34,16 +41,17 @@ export function createHeader(parent, context) {
       info.task_count === null ? "counting tasks …" : formatCountOf(info.task_count ?? 0, "task"),
     ];
     const isLive = freshness.isReceiving;
+    const kind = freshness.status(timeline.live ? playheadState.state : null);
     const state = ended
       ? `ended ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`
-      : [isLive ? "live" : "not connected", freshness.text].filter(Boolean).join(" · ");
-    const text = JSON.stringify([info.name, state, texts, info.error_count, alerts.flags]);
+      : [isLive ? "live" : "not connected", kind === "idle" ? "idle" : freshness.text].filter(Boolean).join(" · ");
+    const text = JSON.stringify([info.name, kind, state, texts, info.error_count, alerts.flags]);
     if (text === shown) return;
     shown = text;
     name.textContent = info.name;
     status.textContent = state;
-    status.classList.toggle("is-live", isLive);
-    status.title = ended ? formatUtc(info.ended ?? 0) : "The cluster is being recorded";
+    status.dataset.status = kind;
+    status.title = ended ? formatUtc(info.ended ?? 0) : TITLES[kind];
     facts.replaceChildren(...texts.map((text) => element("span", "", text)));
     facts.title = `Recorded since ${formatUtc(timeline.first)}`;
     if (info.error_count) facts.append(element("span", "danger", formatCountOf(info.error_count, "error")));

@@ -26,3 +26,8 @@ export function isTogether(layer) {
 export function layerName(layer) {
   return layer.split(".")[0];
 }
+
+/** @param {{layer: string}} place of a tile; those of the task stream are loaded first */
+export function isUrgent({ layer }) {
+  return layerName(layer) === "spans";
+}

@@ -1,6 +1,6 @@
 // Levels of detail: a bin of level L is 2^L microseconds wide, and a tile has TILE_BINS bins.
 
-import { COARSEST_LEVEL, FINEST_LEVEL, TILE_BINS } from "../../contract.js";
+import { COARSEST_LEVEL, FINEST_LEVEL, SETTLING, TILE_BINS } from "../../contract.js";
 
 const MICROSECONDS = 1e6;
 
@@ -32,4 +32,13 @@ export function levelFor(seconds, pixels, finest = FINEST_LEVEL) {
  */
 export function tileIndex(time, level) {
   return Math.floor(time / tileWidth(level));
+}
+
+/**
+ * Whether all records of a tile are stored.
+ * @param {number} stop of the tile
+ * @param {{committed: number}} extent
+ */
+export function isClosed(stop, { committed }) {
+  return stop < committed - SETTLING;
 }

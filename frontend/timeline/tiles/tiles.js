@@ -1,11 +1,11 @@
 // The tiles of the charts: fetched when they are needed, and updated by live frames.
 
-import { BINS_PER_INTERVAL, FINEST_LEVEL, FINEST_PROFILE_LEVEL, SETTLING } from "../../contract.js";
-import { layerName } from "./bands.js";
+import { BINS_PER_INTERVAL, FINEST_LEVEL, FINEST_PROFILE_LEVEL } from "../../contract.js";
+import { isUrgent, layerName } from "./bands.js";
 import { decode } from "./blocks.js";
 import { Failures } from "./failures.js";
 import { FrameLog, appendFrame } from "./frames.js";
-import { levelFor, tileIndex, tileWidth } from "./levels.js";
+import { isClosed, levelFor, tileIndex, tileWidth } from "./levels.js";
 import { TileStore, makeTile, tileKey } from "./tile_store.js";
 import { joined, uncovered } from "./unloaded.js";
 
@@ -122,6 +122,14 @@ export class Tiles extends EventTarget {
    */
   unloaded(viewer, layer) {
     return [...(this.#unloaded.get(`${viewer} ${layer}`) ?? []), ...(this.#freshness?.unreceived() ?? [])];
+  }
+
+  /**
+   * Whether tiles at a time are on their way, for some chart in sight that has none.
+   * @param {number} time
+   */
+  isLoadingAt(time) {
+    return [...this.#unloaded.values()].flat().some(({ start, stop, failed }) => !failed && start <= time && time < stop);
   }
 
   /**
@@ -384,17 +392,4 @@ export class Tiles extends EventTarget {
     for (const places of this.#wanted.values()) if (places.some((place) => place.key === key)) return true;
     return false;
   }
-}
-
-/** @param {Place} place; the task stream is loaded first */
-function isUrgent(place) {
-  return layerName(place.layer) === "spans";
-}
-
-/**
- * @param {number} stop of a tile
- * @param {{committed: number}} extent
- */
-function isClosed(stop, extent) {
-  return stop < extent.committed - SETTLING;
 }

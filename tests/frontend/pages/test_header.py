@@ -10,8 +10,8 @@ SETUP = """async () => {
   const info = { name: "etl", ended: null, error_count: 0, task_count: 1 };
   const model = { slots: new Map(), workers: new Map() };
   const timeline = { first: 1000, end: 1060 };
-  const freshness = { isReceiving: true, text: "" };
-  const context = { info, model, timeline, freshness, alerts: { flags: [] } };
+  const freshness = { isReceiving: true, text: "", status: () => "live" };
+  const context = { info, model, timeline, freshness, playheadState: {}, alerts: { flags: [] } };
   Object.assign(window, { info, update: createHeader(document.querySelector("header"), context) });
   update();
 }"""

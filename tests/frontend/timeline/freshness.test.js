@@ -37,6 +37,17 @@ test("a cluster of which nothing was recorded yet is not behind", () => {
   assert.equal(open({ first: 0, committed: 0 }, 0).text, "");
 });
 
+test("live, idle, behind, disconnected and ended are told apart", () => {
+  const state = (/** @type {Record<string, number>} */ tasks, tasks_at = /** @type {number|null} */ (FIRST)) => /** @type {any} */ ({ tasks, tasks_at });
+  const [busy, idle] = [state({ memory: 3, processing: 1 }), state({ memory: 3, processing: 0 })];
+  const freshness = open({ committed: FIRST + 1000 }, 1001);
+  assert.deepEqual([busy, idle, state({}, null), null].map((one) => freshness.status(one)), ["live", "idle", "live", "live"]);
+  assert.equal(open({ committed: FIRST + 1000 }, 1010).status(idle), "behind");
+  freshness.set(false);
+  assert.equal(freshness.status(idle), "disconnected");
+  assert.equal(open({ ended: FIRST + 1000 }, 5000).status(idle), "ended");
+});
+
 /** A page that follows a socket. */
 function follow() {
   const target = { id: 1, name: "t", stream: "stolen", last_error: "no answer" };

@@ -262,11 +262,13 @@ test("the part of the window whose tiles failed is unloaded with the reason unti
   const { cover, tiles } = open(t, () => (isBroken ? 503 : extent()));
   cover(470, 530);
   assert.deepEqual(tiles.unloaded("page", "spans").map(({ message }) => message), ["loading …"]);
+  assert.deepEqual([tiles.isLoadingAt(FIRST + 500), tiles.isLoadingAt(FIRST + 900)], [true, false]);
   await until(() => (cover(470, 530), tiles.unloaded("page", "spans")[0]?.failed));
   const [part, ...others] = tiles.unloaded("page", "spans");
   assert.deepEqual(others, []);
   assert.ok(part.start <= FIRST + 470 && part.stop >= FIRST + 530);
   assert.match(part.message, /the server answered 503/);
+  assert.equal(tiles.isLoadingAt(FIRST + 500), false, "playing doesn't wait for what failed");
   isBroken = false;
   await until(() => (cover(470, 530), tiles.unloaded("page", "spans").length === 0));
   assert.equal(tiles.problem, null);

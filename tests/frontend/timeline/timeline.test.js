@@ -95,13 +95,49 @@ test("playing moves the playhead at the speed chosen", () => {
   near(places(timeline), [0, 100, 10 + 0.2 * 16]);
 });
 
-test("a tab that was hidden goes on where it was", () => {
+test("a machine that was suspended goes on where it was", () => {
   const { timeline } = open();
   timeline.setWindow(FIRST, FIRST + 100);
   timeline.setPlayhead(FIRST);
   timeline.play();
   timeline.advance(600);
-  near(places(timeline)[2], 0.25);
+  near(places(timeline)[2], 2);
+});
+
+test("playing keeps its speed when frames are late", () => {
+  const { timeline } = open();
+  timeline.setWindow(FIRST, FIRST + 100);
+  timeline.setPlayhead(FIRST);
+  timeline.setSpeed(8);
+  timeline.play();
+  for (const late of [0.016, 0.7, 1.3, 0.016]) timeline.advance(late);
+  near(places(timeline)[2], 2.032 * 8);
+});
+
+test("playing waits for data, says so after a moment, and goes on at its speed", () => {
+  const { timeline } = open();
+  timeline.setPlayhead(FIRST + 10);
+  timeline.play();
+  const said = [];
+  timeline.addEventListener("change", () => said.push(timeline.isWaiting));
+  assert.deepEqual([timeline.advance(0.2, false), timeline.isWaiting], [false, false]);
+  assert.deepEqual([timeline.advance(0.2, false), timeline.isWaiting], [false, true]);
+  timeline.advance(0.2, false);
+  assert.deepEqual(said, [true], "the page is drawn once");
+  near(places(timeline)[2], 10);
+  timeline.advance(0.1, true);
+  near(places(timeline)[2], 10.1);
+  assert.equal(timeline.isWaiting, false);
+});
+
+test("what waited for data doesn't wait when it is paused", () => {
+  const { timeline } = open();
+  timeline.setPlayhead(FIRST + 10);
+  timeline.play();
+  timeline.advance(1, false);
+  timeline.pause();
+  timeline.play();
+  assert.equal(timeline.isWaiting, false);
 });
 
 test("the window follows a playhead that leaves it", () => {
