@@ -130,11 +130,12 @@ function setText(element, text) {
 }
 
 /**
+ * An icon is named by the title; a text names its button itself.
  * @param {HTMLElement} element
  * @param {string} title
  */
 function setTitle(element, title) {
   if (element.title === title) return;
   element.title = title;
-  element.setAttribute("aria-label", title);
+  if (element.firstElementChild) element.setAttribute("aria-label", title);
 }
