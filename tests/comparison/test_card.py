@@ -36,7 +36,8 @@ def run(transactional_db: None, world: World) -> Iterator[Run]:
         batch = BatchBuilder(world.ended.pk)
         batch.rows["computation"] = [
             (START - 0.5, "c1", "Client-1", "load.compute()", [["load-000000000000", 1]], {}, []),
-            (START + 0.1, "c1", "Client-1", "", [["clean-000000000000", 1]], {}, []),
+            (START - 0.4, "c1", "Client-1", "", [["clean-000000000000", 1]], {}, []),
+            (START + 1, "c3", "Client-1", "", [["load-000000000000", 1], ["load-000000000007", 1]], {}, []),
             (START - 0.5, "c2", "Client-1", "nothing of this ran", [["other", 9]], {}, []),
         ]
         writer.write(batch.batch)
@@ -90,11 +91,12 @@ def test_the_card_has_what_the_run_did(world: World, run: Run) -> None:
 
 def test_a_computation_has_the_time_from_its_submission_to_its_last_task(world: World, run: Run) -> None:
     card = world.client("viewer").get(f"/api/v1/runs/{run.pk}/card").json()
-    [computation] = card["computations"]
+    computation, later = card["computations"]
+    assert later["tasks"] == 1, "the group that it depends on is of the earlier one"
     assert (computation["code"], computation["tasks"]) == ("load.compute()", 2), "of two graphs"
     assert computation["time"] == START, "it was submitted before the run's first task"
     assert computation["seconds"] == pytest.approx(0.3, rel=0.02)
-    assert card["computation_count"] == 1
+    assert card["computation_count"] == 2
 
 
 def test_what_is_unusual_is_named_with_what_is_usual(world: World, run: Run) -> None:

@@ -190,6 +190,7 @@ def test_two_runs_are_compared_with_the_keyboard_alone(
 def test_the_pages_of_runs_fit_a_phone(page: Page, world: World) -> None:
     run = make_run(world.ended, "x" * 200, tags={"y" * 100: "z" * 100}, user="u" * 100)
     page.set_viewport_size({"width": 390, "height": 844})
-    for path in ("/runs/", f"/clusters/{world.ended.pk}/runs/", f"/runs/{run.pk}/settings/", "/runs/?name=q"):
+    own = f"/runs/{run.pk}/"
+    for path in ("/runs/", f"/clusters/{world.ended.pk}/runs/", own, f"{own}settings/", "/runs/?name=q"):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path

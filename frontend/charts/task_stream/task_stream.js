@@ -16,6 +16,7 @@ import { layoutLanes } from "./lane_rows.js";
 import { describeEnd, describeWorker, drawLifetimes, endNear } from "./lifetimes.js";
 import { describeHit, askForKey } from "./span_text.js";
 import { StreamLegend } from "./stream_legend.js";
+import { streamTable } from "./stream_table.js";
 import { Surface } from "../drawing/surface.js";
 import { rgb, theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
@@ -197,6 +198,12 @@ class TaskStream {
   get summary() {
     const slots = new Set(this.#layout.groups.flatMap((group) => group.slots));
     return formatWorkers(slots.size, [...slots].reduce((sum, { lifetimes }) => sum + lifetimes.length, 0));
+  }
+
+  /** Of the rows in sight. */
+  table() {
+    const lanes = new Set(this.#rowsInSight().flatMap((row) => row.lanes));
+    return streamTable(this.#tiles, this.#context.model, [...lanes], this.#view ?? { start: 0, stop: 0 });
   }
 
   #rowsInSight() {

@@ -78,7 +78,8 @@ def window_computations(
 ) -> list[Computation]:
     """Return the computations of which tasks were computed in [start, stop), sorted by time.
 
-    A graph may have been submitted up to SUBMITTED_BEFORE the window.
+    A graph may have been submitted up to SUBMITTED_BEFORE the window. A graph lists the groups that it
+    depends on, too: a group is counted for the last graph before its first task.
     """
     rows = connection.execute(
         """WITH submitted AS (
@@ -88,18 +89,25 @@ def window_computations(
                WHERE cluster_id = %(cluster)s AND time >= %(earliest)s AND time < %(stop)s
                ORDER BY time LIMIT %(most)s
            ), computed AS (
-               SELECT task_group.name, count(*) AS tasks, max(stop) AS last
+               SELECT task_group.name, count(*) AS tasks, min(start) AS first, max(stop) AS last
                FROM span JOIN task_group ON task_group.id = group_id
                WHERE span.cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s
                  AND stop <= %(stop)s AND action = %(compute)s
                GROUP BY task_group.name
+           ), owned AS (
+               SELECT DISTINCT ON (name) name, tasks, last, computation
+               FROM submitted CROSS JOIN LATERAL jsonb_array_elements(groups) AS item
+               JOIN computed ON jsonb_typeof(item.value) = 'array' AND name = item.value->>0
+               ORDER BY name, time > first, abs(extract(epoch FROM time - first))
+           ), described AS (
+               SELECT computation, min(time) AS time,
+                      (array_agg(code ORDER BY length(code) DESC))[1] AS code
+               FROM submitted GROUP BY computation
            )
-           SELECT extract(epoch FROM min(time))::float8, (array_agg(code ORDER BY length(code) DESC))[1],
-                  sum(tasks)::bigint, extract(epoch FROM max(last) - min(time))::float8
-           FROM submitted CROSS JOIN LATERAL jsonb_array_elements(groups) AS item
-           JOIN computed ON jsonb_typeof(item.value) = 'array' AND computed.name = item.value->>0
-                AND last >= time
-           GROUP BY computation ORDER BY 1""",
+           SELECT extract(epoch FROM time)::float8, code, sum(tasks)::bigint,
+                  greatest(extract(epoch FROM max(last) - time), 0)::float8
+           FROM owned JOIN described USING (computation)
+           GROUP BY computation, time, code ORDER BY time""",
         {
             **_window(cluster, start, stop),
             "earliest": start - SUBMITTED_BEFORE,
