@@ -35,6 +35,7 @@
  *   events: import("./timeline/events.js").Events,
  *   laneOptions: import("./timeline/lane_options.js").LaneOptions,
  *   stragglers: import("./timeline/stragglers.js").Stragglers,
+ *   attempts: import("./timeline/attempts.js").Attempts,
  *   stacks: import("./timeline/tiles/stacks.js").Stacks,
  *   notes: import("./timeline/notes.js").Notes,
  *   alerts: import("./timeline/alerts.js").Alerts,
@@ -54,13 +55,15 @@
  * `layers` may be a function: in a large cluster they are those of the visible workers. `hide` is called when the chart
  * is no longer visible. A chart that requests tiles itself does so in `cover`, before any chart draws.
  * `showsState`: its heading says of which instant the state is that it draws.
- * `summary`: what its heading says of the content, such as how many workers there are.
+ * `summary`: what its heading says of the content, such as how many workers there are. `table`: what it shows, for those who
+ * read it, and as CSV.
  * `part`: the part of the data that must be shared for it (`Section` on the server, or "notes").
  * @typedef {{name: string, title: string, place: "timeline"|"side"|"below", help: string, part?: string, showsState?: boolean,
  *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
  * @typedef {{draw: (view: View) => void, destroy: () => void, hide?: () => void,
- *   cover?: (view: View) => void, readonly summary?: string}} ChartInstance
+ *   cover?: (view: View) => void, readonly summary?: string,
+ *   table?: () => import("./charts/chart_menu/table.js").Table}} ChartInstance
  */
 
 export const LEFT_GUTTER = 120;

@@ -208,7 +208,7 @@ export class Keys {
       ...this.#dialogs,
     };
     const action = actions[event.key.toLowerCase()];
-    if (!action || (event.key === " " && event.target instanceof HTMLButtonElement)) return false;
+    if (!action || (event.key === " " && isPressedBySpace(event.target))) return false;
     action();
     return true;
   }
@@ -245,4 +245,9 @@ function motionOf(key) {
 function isTyping(target) {
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
+}
+
+/** @param {EventTarget|null} target; whether the space bar presses it, instead of playing */
+function isPressedBySpace(target) {
+  return target instanceof HTMLElement && ["BUTTON", "SUMMARY"].includes(target.tagName);
 }

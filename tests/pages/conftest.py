@@ -9,10 +9,11 @@ from playwright.sync_api import Browser, Page
 from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
 from tests.chromium import TIMEOUT
+from tests.observed import agent_server, observed
 from tests.recorded import Recorded
 from tests.world import World, world
 
-__all__ = ["world"]
+__all__ = ["agent_server", "observed", "world"]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import { element } from "../../element.js";
 import { stateOf, subjectOf } from "../../timeline/alerts.js";
+import { isoTime } from "../chart_menu/table.js";
 import { openAlert, timesOf } from "./card.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -53,6 +54,15 @@ class AlertsList {
     if (known && known.length === shown.length && shown.every((alert, place) => alert === known[place])) return;
     this.#shown = shown;
     this.#list.replaceChildren(...shown.map((alert) => this.#item(alert)));
+  }
+
+  table() {
+    const time = (/** @type {number|null} */ at) => (at === null ? null : isoTime(at));
+    const rows = (this.#shown ?? []).map((alert) => {
+      const { rule, severity, pending, fired, resolved, message = "" } = alert;
+      return [rule, severity, isoTime(pending), time(fired), time(resolved), message];
+    });
+    return { columns: ["rule", "severity", "pending since (UTC)", "fired (UTC)", "resolved (UTC)", "message"], rows };
   }
 
   /** @param {number} found */

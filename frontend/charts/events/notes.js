@@ -1,6 +1,7 @@
 // The notes of the window as a list. A note can be opened, and edited by its author.
 
 import { element } from "../../element.js";
+import { isoTime } from "../chart_menu/table.js";
 import { formatDate, formatTime } from "../../timeline/times.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -51,6 +52,11 @@ class NotesList {
     if (known && known.length === found.length && found.every((note, place) => note === known[place])) return;
     this.#shown = found;
     this.#list.replaceChildren(...found.map((note) => this.#item(note)));
+  }
+
+  table() {
+    const rows = (this.#shown ?? []).map(({ time, stop, text, author }) => [isoTime(time), stop === null ? null : isoTime(stop), author, text]);
+    return { columns: ["begin (UTC)", "end (UTC)", "author", "note"], rows };
   }
 
   /** @param {Note} note */

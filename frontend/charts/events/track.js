@@ -10,6 +10,7 @@ import { workerLabel } from "../../timeline/slots.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
+import { isoTime } from "../chart_menu/table.js";
 import { drawUnloaded } from "../drawing/unloaded.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -84,6 +85,19 @@ class EventsTrack {
     const shown = events.filter((event) => event.time >= view.start && event.time < view.stop);
     const count = shown.reduce((sum, event) => sum + event.count, 0);
     this.#surface.canvas.setAttribute("aria-label", `${count} events in the window`);
+  }
+
+  table() {
+    const { start, stop } = this.#view ?? { start: 0, stop: 0 };
+    const { model, events } = this.#context;
+    const shown = this.#events.filter(({ time }) => time >= start && time < stop);
+    const rows = shown.map(({ time, kind, count, worker, message }) => {
+      const known = model.workers.get(worker ?? -1);
+      return [isoTime(time), markOf(kind).label, count, known ? workerLabel(known) : "", message];
+    });
+    const gaps = events.gapsBetween(start, stop).map(({ label }) => label);
+    const note = gaps.length ? `Not recorded: ${[...new Set(gaps)].join("; ")}.` : "";
+    return { columns: ["time (UTC)", "event", "count", "worker", "message"], rows, note };
   }
 
   /** @param {number} time */

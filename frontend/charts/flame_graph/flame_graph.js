@@ -150,6 +150,11 @@ class FlameGraph {
     this.#tellMatched();
   }
 
+  table() {
+    const rows = usages(this.#focus).map(({ of, own, total }) => [of.name, of.file, own, total]);
+    return { columns: ["function", "file", "own samples", "all samples"], rows };
+  }
+
   /** @returns {((of: Code) => boolean)|null} what is looked for; null: nothing */
   get #matches() {
     const { chosen } = this.#table;

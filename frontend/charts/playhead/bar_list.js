@@ -11,6 +11,7 @@ import { element } from "../../element.js";
  * @typedef {{share: number, title: string, color?: string, faint?: boolean, erred?: boolean}} BarPart
  * @typedef {{name: string, value: string, parts: BarPart[]}} BarRow
  * @typedef {{rows: BarRow[], note?: string}} Bars
+ * @typedef {import("../chart_menu/table.js").Table} Table
  */
 
 export class BarList {
@@ -18,6 +19,7 @@ export class BarList {
   #model;
   #barsOf;
   #empty;
+  #tableOf;
   #list;
   #note = element("p", "chart-empty");
   /** @type {State|null} */
@@ -31,8 +33,10 @@ export class BarList {
    * @param {(state: State) => Bars} barsOf
    * @param {string} empty text for a state without rows
    * @param {import("../../timeline/model.js").Model} model whose colours the bars have
+   * @param {(state: State) => Table} tableOf
    */
-  constructor(parent, name, barsOf, empty, model) {
+  constructor(parent, name, barsOf, empty, model, tableOf) {
+    this.#tableOf = tableOf;
     this.#model = model;
     this.#element = parent;
     this.#barsOf = barsOf;
@@ -43,6 +47,11 @@ export class BarList {
 
   destroy() {
     this.#element.replaceChildren();
+  }
+
+  /** @returns {Table} */
+  table() {
+    return this.#state ? this.#tableOf(this.#state) : { columns: [], rows: [] };
   }
 
   /** @param {View} view */

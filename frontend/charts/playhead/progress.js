@@ -20,7 +20,7 @@ export const progress = {
     "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are striped. Done tasks are " +
     "counted in the task stream, and where that has gaps, by dask_scheduler_prefix_state_totals_total, which also has the totals.",
   create: (element, { model }) =>
-    new BarList(element, "bars-progress", (state) => barsOf(state, model.colors), "No task had run yet.", model),
+    new BarList(element, "bars-progress", (state) => barsOf(state, model.colors), "No task had run yet.", model, tableOf),
 };
 
 /**
@@ -47,6 +47,18 @@ function barsOf(state, colors) {
     return { name: row.name, value: describe(row), parts };
   });
   return { rows, note: all.length > MOST ? `and ${all.length - MOST} more prefixes` : "" };
+}
+
+/**
+ * @param {State} state
+ * @returns {import("../chart_menu/table.js").Table}
+ */
+function tableOf({ progress }) {
+  const all = [...progress].sort((one, other) => weight(other) - weight(one));
+  return {
+    columns: ["prefix", "done", "erred", "total"],
+    rows: all.map((row) => [row.name, row.done, row.erred ?? null, row.total ?? null]),
+  };
 }
 
 /** @param {State["progress"][number]} row */

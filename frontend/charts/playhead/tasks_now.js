@@ -17,8 +17,16 @@ export const tasksNow = {
   layers: [],
   help: "Tasks that the scheduler knew at the playhead, by state.",
   create: (element, { model }) =>
-    new BarList(element, "bars-tasks", barsOf, "The scheduler's task counts at this time are unknown.", model),
+    new BarList(element, "bars-tasks", barsOf, "The scheduler's task counts at this time are unknown.", model, tableOf),
 };
+
+/**
+ * @param {State} state
+ * @returns {import("../chart_menu/table.js").Table}
+ */
+function tableOf({ tasks }) {
+  return { columns: ["state", "tasks"], rows: Object.keys(stateColors).flatMap((name) => (name in tasks ? [[name, tasks[name]]] : [])) };
+}
 
 /**
  * @param {State} state

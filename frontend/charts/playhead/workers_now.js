@@ -10,6 +10,10 @@ import { shortName, workerLabel } from "../../timeline/slots.js";
 
 const MOST = 200;
 const LONGEST_NAME = 22; // characters that leave room for the other columns
+const COLUMNS = [
+  ...["worker", "address", "status", "CPU (%)", "memory (bytes)", "managed (bytes)", "unmanaged (bytes)", "spilled (bytes)"],
+  ...["memory limit (bytes)", "GIL (share)", "busy threads", "threads"],
+];
 const HEADINGS = ["worker", "CPU", "memory", "GIL", "busy"];
 
 /** @type {Chart} */
@@ -60,6 +64,22 @@ class WorkersNow {
     this.#table.hidden = workers.length === 0;
     const rows = workers.slice(0, MOST).map((worker) => this.#row(worker));
     this.#table.replaceChildren(row("th", HEADINGS), ...rows);
+  }
+
+  /** @returns {import("../chart_menu/table.js").Table} */
+  table() {
+    const { model } = this.#context;
+    const rows = (this.#state?.workers ?? []).map((worker) => {
+      const known = model.workers.get(worker.id);
+      const memory = [worker.memory, worker.managed, worker.unmanaged, worker.spilled, worker.limit];
+      const where = [known ? workerLabel(known) : String(worker.id), known?.address ?? "", worker.status];
+      return [...where, worker.cpu, ...memory, worker.gil, worker.running, known?.nthreads ?? null];
+    });
+    return { columns: COLUMNS, rows };
+  }
+
+  get #state() {
+    return /** @type {State|undefined} */ (this.#shown[0]);
   }
 
   /** @param {State["workers"][number]} worker */

@@ -6,6 +6,7 @@ import { formatTime } from "../../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { Legend } from "./legend.js";
+import { seriesTable } from "./series_table.js";
 import { joinPoints, placeAt, pointsOf, runsOf, stack, valueAt, visibleRuns } from "./series_points.js";
 import { Readout } from "../drawing/readout.js";
 import { Surface } from "../drawing/surface.js";
@@ -351,6 +352,11 @@ class SeriesChart {
     }
     if (!this.#definition.stacked) found.sort((one, other) => other.value - one.value);
     return found.map(({ line, text }) => [line.label, text, line.color]);
+  }
+
+  table() {
+    const lines = this.#lines.map((line) => ({ label: line.label, points: this.#pointsOf(line) }));
+    return seriesTable(lines, this.#view ?? { start: 0, stop: 0 }, this.#definition.unit);
   }
 
   /** @param {View} view; the chart for those who can't see it */

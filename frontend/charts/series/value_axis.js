@@ -7,16 +7,16 @@ const STEPS = [1, 2, 2.5, 5, 10];
 const BYTE_STEPS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /**
- * A kind of value: how it is written, and which steps its axis takes.
- * @typedef {{write: (value: number) => string, base: 10|1024}} Unit
+ * A kind of value: its unit, how it is written, and which steps its axis takes.
+ * @typedef {{name: string, write: (value: number) => string, base: 10|1024}} Unit
  */
 
 /** @type {Record<"bytes"|"percent"|"seconds"|"count", Unit>} */
 export const units = {
-  bytes: { write: (value) => formatBytes(Math.round(value)), base: 1024 },
-  percent: { write: (value) => `${round(value)} %`, base: 10 },
-  seconds: { write: (value) => (value === 0 ? "0" : formatDuration(value)), base: 10 },
-  count: { write: (value) => round(value), base: 10 },
+  bytes: { name: "bytes", write: (value) => formatBytes(Math.round(value)), base: 1024 },
+  percent: { name: "%", write: (value) => `${round(value)} %`, base: 10 },
+  seconds: { name: "s", write: (value) => (value === 0 ? "0" : formatDuration(value)), base: 10 },
+  count: { name: "count", write: (value) => round(value), base: 10 },
 };
 
 /**

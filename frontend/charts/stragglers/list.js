@@ -4,6 +4,7 @@ import { element } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
 import { FACTOR, factorText } from "../../timeline/stragglers.js";
 import { workerLabel } from "../../timeline/slots.js";
+import { isoTime, microseconds } from "../chart_menu/table.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -51,6 +52,15 @@ class StragglersList {
     this.#shown = list;
     this.#list.replaceChildren(...list.slice(0, MOST).map((straggler) => this.#item(straggler)));
     this.#note.textContent = list.length > MOST ? `and ${list.length - MOST} more` : list.length ? "" : "None.";
+  }
+
+  table() {
+    const { model } = this.#context;
+    const rows = (this.#shown ?? []).map(({ key, prefix, lane, start, stop, factor }) => {
+      const worker = model.workers.get(model.lanes.get(lane)?.worker ?? -1);
+      return [isoTime(start), key, model.prefixName(prefix), worker ? workerLabel(worker) : "", microseconds(stop - start), factor];
+    });
+    return { columns: ["begin (UTC)", "key", "prefix", "worker", "seconds", "times the median"], rows };
   }
 
   /** @param {Straggler} straggler */

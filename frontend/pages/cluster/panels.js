@@ -1,5 +1,6 @@
 // The panels of the charts: a menu to choose them; only visible ones are drawn.
 
+import { chartMenu } from "../../charts/chart_menu/menu.js";
 import { element } from "../../element.js";
 import { formatTime } from "../../timeline/times.js";
 
@@ -22,6 +23,8 @@ export class Panels {
   #observer;
   /** @type {Set<string>} */
   #layers = new Set();
+  /** @type {View|null} */
+  #view = null;
 
   /**
    * @param {{plots: HTMLElement, side: HTMLElement, below: HTMLElement, header: HTMLElement}} places
@@ -65,6 +68,7 @@ export class Panels {
 
   /** @param {View} view */
   draw(view) {
+    this.#view = view;
     for (const panel of this.#panels.values()) {
       // all that show the state are of one instant, in sight or not
       if (panel.failed || !(panel.inSight || panel.chart.showsState)) continue;
@@ -110,10 +114,12 @@ export class Panels {
     const instant = element("span", "panel-instant");
     heading.append(" ", instant);
     const body = element("div", "panel-body");
-    const section = element("section", `panel panel-${chart.place}`, heading, body);
+    const header = element("div", "panel-header", heading);
+    const section = element("section", `panel panel-${chart.place}`, header, body);
     section.dataset.chart = chart.name;
     section.setAttribute("aria-label", chart.title);
     const instance = chart.create(body, this.#context);
+    header.append(chartMenu(chart, instance, body, () => this.#view));
     // what is below the others is out of sight before they are drawn: its tiles would slow theirs
     const panel = { chart, panel: section, instant, instance, inSight: chart.place !== "below", failed: false };
     this.#panels.set(chart.name, panel);

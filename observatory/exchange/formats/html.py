@@ -23,7 +23,7 @@ from observatory.replay.tiles.bins import MINIMUM_SPAN_BINS
 from observatory.runs.models import Run
 
 FRONTEND = Path(settings.FRONTEND_DIR)
-STYLES = ("colors", "base", "charts", "cluster", "records", "flags", "run_card", "report")
+STYLES = ("colors", "base", "charts", "cluster", "chart_menu", "records", "flags", "run_card", "report")
 
 
 class Html:

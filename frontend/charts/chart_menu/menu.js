@@ -1,0 +1,87 @@
+// The menu of a chart: what it shows as a table, as a CSV file, and as a picture.
+
+import { element } from "../../element.js";
+import { canvasesOf, pictureOf } from "./picture.js";
+import { csvOf } from "./table.js";
+import { openTable } from "./table_dialog.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").ChartInstance} ChartInstance */
+/** @typedef {import("../../types.js").View} View */
+
+/**
+ * @param {Chart} chart
+ * @param {ChartInstance} instance
+ * @param {HTMLElement} body of its panel
+ * @param {() => View|null} view what was drawn last
+ * @returns {HTMLElement}
+ */
+export function chartMenu(chart, instance, body, view) {
+  const items = element("div", "menu-items");
+  const summary = element("summary", "", "⋯");
+  summary.setAttribute("aria-label", `${chart.title}: table, CSV, picture`);
+  const menu = element("details", "menu chart-menu", summary, items);
+  const add = (/** @type {string} */ text, /** @type {() => void} */ act) => {
+    const button = element("button", "", text);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      menu.open = false;
+      act();
+    });
+    items.append(button);
+  };
+  const { table } = instance;
+  if (table) {
+    const csv = () => save(new Blob([csvOf(table.call(instance))], { type: "text/csv" }), fileName(chart, view(), "csv"));
+    add("Show as table", () => openTable(chart.title, table.call(instance), csv));
+    add("Download CSV", csv);
+  }
+  add("Download PNG", () => void savePicture(chart, body, view()));
+  menu.addEventListener("toggle", () => {
+    // a chart without series, and a list, have no picture
+    const last = /** @type {HTMLButtonElement} */ (items.lastElementChild);
+    last.disabled = canvasesOf(body).length === 0;
+  });
+  menu.addEventListener("focusout", (event) => {
+    if (!menu.contains(/** @type {Node|null} */ (event.relatedTarget))) menu.open = false;
+  });
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    event.stopPropagation();
+    menu.open = false;
+    summary.focus();
+  });
+  return menu;
+}
+
+/**
+ * @param {Chart} chart
+ * @param {HTMLElement} body
+ * @param {View|null} view
+ */
+async function savePicture(chart, body, view) {
+  if (!view) return;
+  save(await pictureOf(body, chart.title, view, chart.place === "timeline"), fileName(chart, view, "png"));
+}
+
+/**
+ * @param {Chart} chart
+ * @param {View|null} view
+ * @param {string} suffix
+ */
+function fileName({ name }, view, suffix) {
+  const start = view ? `-${new Date(view.start * 1000).toISOString().slice(0, 19).replaceAll(":", "")}` : "";
+  return `${name}${start}.${suffix}`;
+}
+
+/**
+ * @param {Blob} blob
+ * @param {string} name
+ */
+function save(blob, name) {
+  const link = element("a", "");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
