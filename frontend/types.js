@@ -35,6 +35,7 @@
  *   events: import("./timeline/events.js").Events,
  *   laneOptions: import("./timeline/lane_options.js").LaneOptions,
  *   stragglers: import("./timeline/stragglers.js").Stragglers,
+ *   attempts: import("./timeline/attempts.js").Attempts,
  *   stacks: import("./timeline/tiles/stacks.js").Stacks,
  *   notes: import("./timeline/notes.js").Notes,
  *   alerts: import("./timeline/alerts.js").Alerts,

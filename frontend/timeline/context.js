@@ -1,6 +1,7 @@
 // The context that all charts of a timeline share.
 
 import { Alerts } from "./alerts.js";
+import { Attempts } from "./attempts.js";
 import { LaneOptions } from "./lane_options.js";
 import { Events } from "./events.js";
 import { Freshness } from "./freshness.js";
@@ -37,6 +38,7 @@ export async function loadContext(source) {
     laneOptions: new LaneOptions(),
     stacks: new Stacks(source),
     stragglers: new Stragglers(),
+    attempts: new Attempts(),
     notes: new Notes(source, timeline),
     alerts: new Alerts(source, timeline),
   };

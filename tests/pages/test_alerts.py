@@ -133,6 +133,14 @@ def test_the_empty_list_shows_the_number_of_rules_and_clusters(world: World) -> 
     assert "No firing alerts 2 rules watch 1 live cluster of yours" in page
 
 
+def test_without_alerts_the_list_leads_to_what_makes_some(world: World) -> None:
+    make_rule("worker lost")
+    assert "See what the rules watch for" in text_of(world.client("superuser"), "/alerts/")
+    assert "Observe a cluster" not in text_of(world.client("superuser"), "/alerts/")
+    assert "See what the rules" not in text_of(world.client("viewer"), "/alerts/")
+    assert "Observe a cluster" in text_of(world.client("nobody"), "/alerts/")
+
+
 def test_the_page_of_an_alert_shows_history_meaning_and_notifications(world: World, alert: Alert) -> None:
     slack = Channel.objects.create(name="Slack #ops", secret="x")
     mail = Channel.objects.create(name="mail", secret="x")

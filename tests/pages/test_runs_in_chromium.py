@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from observatory.runs.models import Note, Permalink, Run
+from observatory.runs.refresh import refresh_figures
 from observatory.runs.sharing.links import make_link
 from tests.recorded import START, Recorded, at
 from tests.world import HOSTILE, World, make_run
@@ -170,6 +171,20 @@ def test_runs_are_ticked_all_at_once_and_deleted_after_asking(
     expect(page.get_by_text("2 runs are deleted")).to_be_visible()
     assert Run.objects.get().name == f"{HOSTILE} 1"
     assert page.locator('img[src="x"]').count() == 0
+    assert complaints == []
+
+
+def test_the_card_of_a_run_fills_in_when_its_figures_are_counted(
+    timeline: Page, world: World, complaints: list[str]
+) -> None:
+    run = Run.objects.create(cluster=world.ended, name="peak", origin="code", start=at(10), stop=at(20))
+    timeline.goto(f"/runs/{run.pk}/")
+    timeline.wait_for_function(READY)
+    card = timeline.get_by_role("region", name="Summary of the run")
+    expect(card.get_by_text("counting …").first).to_be_visible()
+    refresh_figures(run)
+    expect(card.get_by_role("row", name="load")).to_contain_text("7.50 s")
+    expect(card.get_by_text("counting …")).to_have_count(0)
     assert complaints == []
 
 

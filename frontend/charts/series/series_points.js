@@ -156,7 +156,7 @@ export function valueAt(points, time) {
  * @param {number} place
  * @param {number} time
  */
-function holds({ time: times, breaks, reach }, place, time) {
+export function holds({ time: times, breaks, reach }, place, time) {
   return place >= 0 && (!breaks.has(place) || time - times[place] <= reach);
 }
 

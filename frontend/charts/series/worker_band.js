@@ -1,7 +1,7 @@
 // What many lines of workers are drawn as: their median with a band of quantiles, and the few that deviate from it.
 
 import { formatCount } from "../../formatting.js";
-import { placeAt, valueAt } from "./series_points.js";
+import { holds, placeAt } from "./series_points.js";
 
 /** @typedef {import("./series_points.js").Points} Points */
 /** @typedef {import("./series_chart.js").Line} Line */
@@ -27,9 +27,10 @@ const COLUMN = 3; // px
  */
 export function summarise(lines, points, window, chosen, color) {
   const workers = lines.filter(({ slot }) => slot !== null);
-  const known = points.filter((_, place) => lines[place].slot !== null);
-  const band = bandOf(known, timesOf(window));
-  const outliers = outliersOf(known, band).map((place) => workers[place]);
+  const times = timesOf(window);
+  const known = points.filter((_, place) => lines[place].slot !== null).map((each) => sampled(each, times));
+  const band = bandOf(known, times);
+  const outliers = outliersOf(known, times, band).map((place) => workers[place]);
   /** @type {Line} */
   const all = { series: [], label: `${formatCount(workers.length)} workers: median, 5 % to 95 %`, color, slot: null, isAll: true };
   const named = [...outliers.filter(({ slot }) => slot !== chosen), ...workers.filter(({ slot }) => slot === chosen)];
@@ -47,9 +48,9 @@ export function areTangled(lines, window, height, were) {
   if (lines.length > MOST_LINES) return true;
   if (lines.length < FEWEST_LINES) return false;
   const visible = lines.map((points) => within(points, window));
-  const peak = Math.max(...visible.flat(), Number.MIN_VALUE);
+  const peak = visible.flat().reduce((most, value) => Math.max(most, value), Number.MIN_VALUE);
   const travels = visible.map((values) => travelOf(values) * (height / peak));
-  return quantile(travels.sort(ascending), 0.5) > TANGLED * window.width * (were ? 0.5 : 1);
+  return quantile(Float64Array.from(travels).sort(), 0.5) > TANGLED * window.width * (were ? 0.5 : 1);
 }
 
 /**
@@ -77,43 +78,64 @@ export function timesOf({ start, stop, width }) {
 }
 
 /**
+ * The values of a line at times.
+ * @param {Points} points
+ * @param {number[]} times in order
+ * @returns {Float64Array} NaN where it isn't known
+ */
+export function sampled(points, times) {
+  let place = Math.max(placeAt(points, times[0]), 0);
+  return Float64Array.from(times, (time) => {
+    while (place + 1 < points.time.length && points.time[place + 1] <= time) place += 1;
+    return holds(points, place, time) ? points.mean[place] : NaN;
+  });
+}
+
+/**
  * The median of lines as a line, and their quantiles of 5 % and 95 % as its band.
- * @param {Points[]} lines
+ * @param {Float64Array[]} lines their values at `times`
  * @param {number[]} times
  * @returns {Points}
  */
 export function bandOf(lines, times) {
   /** @type {Points} */
   const band = { time: [], mean: [], min: [], max: [], reach: times[1] - times[0], due: 0, breaks: new Set(), hasBand: true };
-  for (const time of times) {
-    const values = lines.flatMap((points) => valueAt(points, time) ?? []).sort(ascending);
-    if (values.length) {
+  const buffer = new Float64Array(lines.length);
+  times.forEach((time, place) => {
+    let count = 0;
+    for (const values of lines) if (!Number.isNaN(values[place])) buffer[count++] = values[place];
+    if (count) {
+      const values = buffer.subarray(0, count).sort();
       band.time.push(time);
       band.mean.push(quantile(values, 0.5));
       band.min.push(quantile(values, LOW));
       band.max.push(quantile(values, HIGH));
     } else if (band.time.length) band.breaks.add(band.time.length - 1);
-  }
-  band.breaks.add(band.time.length - 1);
+  });
+  if (band.time.length) band.breaks.add(band.time.length - 1);
   return band;
 }
 
 /**
  * The lines that are farther from the median than is usual, the farthest first.
- * @param {Points[]} lines
+ * @param {Float64Array[]} lines their values at `times`
+ * @param {number[]} times
  * @param {Points} band of them
  * @returns {number[]} places in `lines`
  */
-export function outliersOf(lines, band) {
-  const deviations = lines.map((points) => {
-    const each = band.time.flatMap((time, place) => {
-      const value = valueAt(points, time);
-      return value === null ? [] : [Math.abs(value - band.mean[place])];
+export function outliersOf(lines, times, band) {
+  const medians = sampled(band, times);
+  const deviations = lines.map((values) => {
+    let [sum, count] = [0, 0];
+    values.forEach((value, place) => {
+      if (Number.isNaN(value)) return;
+      sum += Math.abs(value - medians[place]);
+      count += 1;
     });
-    return each.length ? each.reduce((sum, one) => sum + one, 0) / each.length : 0;
+    return count ? sum / count : 0;
   });
-  const usual = quantile([...deviations].sort(ascending), 0.5);
-  const least = LEAST * Math.max(...lines.map((points, place) => deviations[place] + quantile([...points.mean].sort(ascending), 0.5)));
+  const usual = quantile(Float64Array.from(deviations).sort(), 0.5);
+  const least = LEAST * Math.max(...band.max, ...deviations);
   return [...deviations.keys()]
     .filter((place) => deviations[place] > Math.max(OUTLYING * usual, least))
     .sort((one, other) => deviations[other] - deviations[one])
@@ -121,16 +143,11 @@ export function outliersOf(lines, band) {
 }
 
 /**
- * @param {number[]} sorted not empty
+ * @param {Float64Array} sorted not empty
  * @param {number} share 0 to 1
  */
 function quantile(sorted, share) {
   const place = share * (sorted.length - 1);
   const [low, high] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
   return low + (high - low) * (place - Math.floor(place));
-}
-
-/** @param {number} one @param {number} other */
-function ascending(one, other) {
-  return one - other;
 }

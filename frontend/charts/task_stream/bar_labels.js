@@ -18,7 +18,8 @@ export function drawBarLabels(context, bars, model, left, ratio) {
   context.textBaseline = "middle";
   for (const bar of bars) {
     const prefix = bar.block.numbers("prefix")[bar.row];
-    const [x, width] = [left + bar.left / ratio, bar.width / ratio];
+    const inset = bar.inset ?? 0;
+    const [x, width] = [left + (bar.left + inset) / ratio, (bar.width - inset) / ratio];
     const erred = bar.block.numbers("status")[bar.row] !== 0;
     context.fillStyle = erred || isDark(model.color(prefix)) ? "#ffffff" : "#000000";
     const text = fitText(context, `${erred ? "✕ " : ""}${model.prefixName(prefix)}`, width - 8);

@@ -14,12 +14,14 @@ import { rgb } from "../drawing/theme.js";
 /** @typedef {import("../../timeline/model.js").Model} Model */
 /** @typedef {import("../../timeline/selection.js").Selection} Selection */
 /** @typedef {import("../../timeline/stragglers.js").Stragglers} Stragglers */
+/** @typedef {import("../../timeline/attempts.js").Attempts} Attempts */
 
 /**
  * A row's place in the image, in its pixels; one of several lanes is full when `threads` of them are busy.
  * @typedef {{lanes: number[], threads: number, slot: string|null, top: number, height: number}} LaneRow
- * A span that is drawn as itself, in the image's pixels.
- * @typedef {{block: Block, row: number, slot: number, left: number, width: number, top: number, height: number}} Bar
+ * A span that is drawn as itself, in the image's pixels; a mark covers `inset` of them at its left edge.
+ * @typedef {{block: Block, row: number, slot: number, left: number, width: number, top: number, height: number,
+ *   inset?: number}} Bar
  */
 
 const BAR_WIDTH = 2; // px: what is at least this wide is drawn as itself
@@ -27,6 +29,7 @@ const EDGE_WIDTH = 5; // px: from this width on, bars have an edge
 const FAINTEST = 0.35; // px: what was busy at all stays visible
 const DIMMED = 0.15;
 const DASHES = { thick: 3, across: 1, down: 0, period: 5 }; // px
+const AGAIN_STRIPES = 3; // at the left edge of what was computed again
 const FAINT = 0.2; // what is dimmed has no marks
 const SIBLING = 0.5; // of the chosen task: others of its prefix
 const EDGE_ALPHA = 0.35;
@@ -39,6 +42,7 @@ export class LanePainter {
   #model;
   #selection;
   #stragglers;
+  #attempts;
   /** @type {[number, number, number][]} by slot */
   #colors = [];
   /** @type {number[]} by slot */
@@ -48,8 +52,10 @@ export class LanePainter {
    * @param {Model} model
    * @param {Selection} selection
    * @param {Stragglers} stragglers
+   * @param {Attempts} attempts
    */
-  constructor(model, selection, stragglers) {
+  constructor(model, selection, stragglers, attempts) {
+    this.#attempts = attempts;
     this.#stragglers = stragglers;
     this.#model = model;
     this.#selection = selection;
@@ -174,6 +180,7 @@ export class LanePainter {
           this.pixels.fill(bar.left, bar.top, 1, bar.height, [0, 0, 0], EDGE_ALPHA * alpha);
         }
         if (!overlay && alpha > FAINT && this.#isStraggler(bar)) this.#markEdges(bar);
+        if (!overlay && alpha > FAINT && bar.width >= EDGE_WIDTH && this.#isRetry(bar)) this.#markRetry(bar);
         if (bar.width >= labelWidth && !overlay && alpha > DIMMED) this.labelled.push(bar);
       }
     }
@@ -189,6 +196,20 @@ export class LanePainter {
   #isStraggler({ block, row }) {
     const seconds = block.numbers("stop")[row] - block.numbers("start")[row];
     return this.#stragglers.factorOf(block.numbers("prefix")[row], seconds) > 0;
+  }
+
+  /** @param {Bar} bar that computed */
+  #isRetry({ block, row }) {
+    return (this.#attempts.of(block.texts("key").at(row), block.numbers("start")[row])?.number ?? 1) > 1;
+  }
+
+  /** @param {Bar} bar of a later attempt: its left edge becomes stripes from top to bottom */
+  #markRetry(bar) {
+    const { left, top, width, height } = bar;
+    bar.inset = 4 * AGAIN_STRIPES;
+    for (let stripe = 0; stripe < 2 * AGAIN_STRIPES && 2 * stripe + 2 <= width; stripe++) {
+      this.pixels.fill(left + 2 * stripe, top, 2, height, stripe % 2 ? [255, 255, 255] : [0, 0, 0], 1);
+    }
   }
 
   /** @param {Bar} bar of a straggler: its upper and lower edges become dashed */

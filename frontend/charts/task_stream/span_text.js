@@ -18,17 +18,20 @@ const MOST_SHARES = 8;
 
 /**
  * @param {Hit} hit
- * @param {Pick<Context, "model"|"stragglers">} context
+ * @param {Pick<Context, "model"|"stragglers"|"attempts">} context
  * @param {string} label of the worker or host
  * @param {Row} row
  * @returns {{title: string, lines: Line[]}}
  */
-export function describeHit(hit, { model, stragglers }, label, row) {
+export function describeHit(hit, { model, stragglers, attempts }, label, row) {
   const position = model.lanes.get(row.lanes[0])?.position ?? 0;
   const text = row.threads === 1 ? `${label}, thread ${position}` : `${label}, all ${row.threads} threads`;
   /** @type {Line[]} */
   const where = [["worker", text], ...lifetimeOf(model, hit.span ? [hit.span.lane] : hit.lanes)];
-  return hit.span ? describeSpan(hit.span, model, stragglers, where) : describeShares(hit, model, where, row.threads);
+  if (!hit.span) return describeShares(hit, model, where, row.threads);
+  const attempt = hit.span.action === COMPUTE ? attempts.of(hit.span.key, hit.span.start) : null;
+  const { title, lines } = describeSpan(hit.span, model, stragglers, where);
+  return { title, lines: attempt ? [...lines, ["attempt", `${attempt.number} of ${attempt.count} in sight`]] : lines };
 }
 
 /**

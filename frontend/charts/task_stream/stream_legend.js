@@ -9,7 +9,12 @@ import { chooseExactColors, hasExactColors } from "../drawing/color_choice.js";
 
 const [MOST, MOST_ON_A_PHONE] = [12, 6];
 const HINT = "Click to highlight, click again to hide. Ctrl + click hides and shows.";
-const OTHERS = ["transfer", "disk", "serialization", "erred", "straggler"];
+/** @type {Record<string, string>} */
+const MEANINGS = {
+  straggler: "It computed over five times as long as the median of its prefix",
+  retried: "The task was computed before: it is retried after an error, or the worker with its result was lost",
+};
+const OTHERS = ["transfer", "disk", "serialization", "erred", "straggler", "retried"];
 
 export class StreamLegend {
   list = element("ul", "legend stream-legend");
@@ -36,7 +41,11 @@ export class StreamLegend {
     this.#exact.addEventListener("change", () => chooseExactColors(this.#exact.checked));
     const choice = element("label", "", this.#exact, " Dask's exact colours");
     choice.title = "Dask's dashboards colour a prefix by a hash of its name, so two can look the same";
-    const others = OTHERS.map((name) => element("li", "", element("i", `mark-${name}`), name));
+    const others = OTHERS.map((name) => {
+      const entry = element("li", "", element("i", `mark-${name}`), name);
+      entry.title = MEANINGS[name] ?? "";
+      return entry;
+    });
     this.#others = [element("li", "", this.#more), ...others, element("li", "legend-choice", choice)];
     this.draw();
   }

@@ -48,7 +48,7 @@ export const taskStream = {
     "A row for each thread of each worker; ▼ marks where its process ended, and a restarted one goes on in the same row. " +
     "Compute has the task prefix's colour, near Dask's own; transfers are red, disk is orange, " +
     "serialization gray, erred tasks black, each with stripes of its own. A task over five times as long as " +
-    "the median of its prefix has dashed edges. Zoomed out, a row is filled by the share of time that it was busy. " +
+    "the median of its prefix has dashed edges, one that is computed again has stripes at its left edge. Zoomed out, a row is filled by the share of time that it was busy. " +
     "With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
@@ -90,7 +90,7 @@ class TaskStream {
     this.#element = element;
     element = this.#stage;
     this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
-    this.#painter = new LanePainter(context.model, context.selection, context.stragglers);
+    this.#painter = new LanePainter(context.model, context.selection, context.stragglers, context.attempts);
     this.#scroller.className = "lane-scroller";
     this.#scroller.append(this.#spacer);
     element.append(this.#scroller);
@@ -125,6 +125,7 @@ class TaskStream {
     if (before?.tiles === view.tiles && (before.state === view.state || !this.#controls.needsState)) return;
     this.cover(view); // what has come decides which rows there are
     this.#context.stragglers.update(this.#tiles, view.start, view.stop);
+    this.#context.attempts.update(this.#tiles);
     this.#layOut(view);
     this.#redraw();
   }
@@ -156,7 +157,9 @@ class TaskStream {
     const colors = theme();
     const { context } = this.#surface;
     this.#surface.clear(left + view.width + RIGHT_GUTTER, this.#height);
-    if (!this.#layout.rows.length) return this.#drawNothing(left, view);
+    if (!this.#layout.rows.length) {
+      return label(context, "no workers in this window", left, left + view.width, this.#height / 2, colors.muted);
+    }
     this.#paintLanes(view, left);
     context.save();
     context.beginPath();
@@ -206,19 +209,6 @@ class TaskStream {
   #rowsInSight() {
     const { rows, height } = this.#layout;
     return rows.slice(Math.floor(this.#scroll / height), Math.ceil((this.#scroll + this.#height) / height));
-  }
-
-  /**
-   * @param {number} left
-   * @param {View} view
-   */
-  #drawNothing(left, view) {
-    const { context } = this.#surface;
-    context.fillStyle = theme().muted;
-    context.font = FONT;
-    context.textAlign = "center";
-    context.fillText("no workers in this window", left + view.width / 2, this.#height / 2 + 4);
-    context.textAlign = "start";
   }
 
   /**

@@ -146,10 +146,10 @@ class Stream {
   async #load(place) {
     try {
       const context = await loadContext(serverSource(`/api/v1/runs/${this.#run.id}/timeline`));
-      const { tiles, selection, laneOptions, model } = context;
+      const { tiles, selection, laneOptions, model, stragglers, attempts } = context;
       model.shareColors(this.#colors);
       followColorChoice((backgrounds, isExact) => model.setColors(backgrounds, isExact));
-      for (const each of [tiles, selection, laneOptions, model]) each.addEventListener("change", this.#onChange);
+      for (const each of [tiles, selection, laneOptions, model, stragglers, attempts]) each.addEventListener("change", this.#onChange);
       this.#loaded = { context, chart: taskStream.create(place, context) };
       this.#onChange();
     } catch (error) {

@@ -5,12 +5,13 @@ import { test } from "node:test";
 import "../browser.js";
 import { hitLanes } from "../../../frontend/charts/task_stream/lane_hit.js";
 import { LanePainter } from "../../../frontend/charts/task_stream/lane_paint.js";
+import { Attempts } from "../../../frontend/timeline/attempts.js";
 import { Model } from "../../../frontend/timeline/model.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
 import { Stragglers } from "../../../frontend/timeline/stragglers.js";
 import { tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
 import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
-import { FIRST, busy, decoded, spans } from "../make.js";
+import { FIRST, block, busy, decoded, spans } from "../make.js";
 import { near } from "../near.js";
 
 const HEIGHT = 20;
@@ -43,7 +44,9 @@ function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], 
   selection.set(selected);
   const stragglers = new Stragglers();
   stragglers.update([tileOf(data, level)], FIRST, FIRST + seconds);
-  const painter = new LanePainter(model(), selection, stragglers);
+  const attempts = new Attempts();
+  attempts.update([tileOf(data, level)]);
+  const painter = new LanePainter(model(), selection, stragglers, attempts);
   const window = { start: FIRST, stop: FIRST + seconds, width, height: HEIGHT, labelWidth: 40 };
   const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
   painter.paint(/** @type {any} */ (rows), [tileOf(data, level)], window, [255, 255, 255]);
@@ -207,4 +210,15 @@ test("what two lifetimes of a worker did is in one row, and the span under the m
   const row = { lanes: [1, 2], threads: 1 };
   const found = [5, 25].map((at) => hitLanes([tileOf(data, 31)], model(), row, FIRST + at, 0.1));
   assert.deepEqual(found.map((hit) => [hit?.span?.lane, hit?.span?.prefix, hit?.lanes]), [[1, 1, [1]], [2, 2, [2]]]);
+});
+
+test("what is computed again has black and white stripes at its left edge, and a first attempt has none", () => {
+  const hasStripes = (/** @type {string[]} */ keys) => {
+    const rows = keys.map((key, number) => {
+      const start = FIRST + number * 500; // the second one begins in the middle
+      return { lane: 1, prefix: 1, action: 0, status: 0, start, stop: start + 300, nbytes: 0, key, typename: "" };
+    });
+    return paint(block("span", rows, { layer: "spans" })).middle.some((color) => String(color) === "255,255,255");
+  };
+  assert.deepEqual([hasStripes(["a", "a"]), hasStripes(["a", "b"])], [true, false]);
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
 import { placeLabels } from "../../../frontend/charts/series/end_labels.js";
-import { areTangled, bandOf, outliersOf, summarise, timesOf } from "../../../frontend/charts/series/worker_band.js";
+import { areTangled, bandOf, outliersOf, sampled, summarise, timesOf } from "../../../frontend/charts/series/worker_band.js";
 import { near } from "../near.js";
 
 const WINDOW = { start: 0, stop: 100, width: 300 };
@@ -34,7 +34,8 @@ test("a chart whose lines are close to the limit stays as it is", () => {
 });
 
 test("the band is the median with the quantiles of 5 % and 95 %, and is interrupted where nobody is known", () => {
-  const found = bandOf(lines(11, (number) => line(() => number, 40)), [0, 20, 40, 60, 80]);
+  const times = [0, 20, 40, 60, 80];
+  const found = bandOf(lines(11, (number) => sampled(line(() => number, 40), times)), times);
   assert.deepEqual([found.time, found.mean], [[0, 20, 40], [5, 5, 5]]);
   near(found.min[0], 0.5);
   near(found.max[0], 9.5);
@@ -49,8 +50,12 @@ test("the times of a band stay the same while the window moves", () => {
 test("lines that are far from the median are outliers, the farthest first, and noise alone makes none", () => {
   const usual = lines(10, (number) => line((time) => 50 + 5 * Math.sin(time + number)));
   const found = [...usual, line(() => 90), line(() => 5), line(() => 99)];
-  assert.deepEqual(outliersOf(found, bandOf(found, timesOf(WINDOW))), [12, 11, 10]);
-  assert.deepEqual(outliersOf(usual, bandOf(usual, timesOf(WINDOW))), []);
+  const outliers = (/** @type {any[]} */ all) => {
+    const times = timesOf(WINDOW);
+    const values = all.map((points) => sampled(points, times));
+    return outliersOf(values, times, bandOf(values, times));
+  };
+  assert.deepEqual([outliers(found), outliers(usual)], [[12, 11, 10], []]);
 });
 
 test("over the band are the scheduler, the outliers and the chosen worker, once and last", () => {
