@@ -1,8 +1,8 @@
 """Polls a scheduler's identity and workers without filling its log.
 
 Each failed request of identity.json (workers_page.py explains why it fails) leaves a traceback in the
-scheduler's log. So after a failure it is requested only while the scheduler is idle, when it succeeds.
-Meanwhile the workers page is read instead.
+scheduler's log. So after a failure it is requested only while the scheduler is idle, when it succeeds, and
+only for what the workers page, which is read instead, does not say: the scheduler's id, and new workers.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ class IdentityPoller:
         self.idle_since: float | None = None
         self.counts: Counts | None = None
         """The counts of the poll before."""
+        self.known: set[str] = set()
+        """Addresses of the workers of the last identity; empty before the first."""
+        self.listed: set[str] = set()
+        """Those of the last workers page."""
+        self.has_answered = False
 
     async def poll(self, counts: Counts) -> Identity | None:
         """The scheduler's identity; without its id from the workers page; None when neither can be read.
@@ -40,7 +45,7 @@ class IdentityPoller:
         """
         if self._is_due(counts):
             try:
-                return await self._identity(counts)
+                return await self._identity()
             except FetchError as error:
                 if error.status != 500:
                     raise
@@ -51,6 +56,7 @@ class IdentityPoller:
     def process_may_be_new(self) -> None:
         """Forgets the failures, because another process may answer now."""
         self.failures = 0
+        self.has_answered = False
 
     def _is_due(self, counts: Counts) -> bool:
         now = time.monotonic()
@@ -62,25 +68,29 @@ class IdentityPoller:
         self.counts = counts
         if not self.failures:
             return True
+        if self.has_answered and self.listed <= self.known:
+            return False
         # the first heartbeat after the last task removes what made identity.json fail
         settled = 2 * heartbeat_interval(counts["workers"])
         wait: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (self.failures - 1))
         return self.idle_since is not None and now - self.idle_since > settled and now - self.failed_at > wait
 
-    async def _identity(self, counts: Counts) -> Identity:
+    async def _identity(self) -> Identity:
         answer, page = await self.client.get_json(f"{self.target}/json/identity.json", IDENTITY_LIMIT)
         self.clock.observe(answer.sent, answer.received, answer.date)
         identity = read_identity(page, self.problems)
         for worker in identity.workers.values():
             self.clock.passed(worker.last_seen, answer.received)
-        if counts["processing"]:
-            self.failures = 0
+        self.known = set(identity.workers)
+        self.has_answered = True
         return identity
 
     async def _workers(self) -> Identity | None:
         try:
             answer = await self.client.get(f"{self.target}/info/main/workers.html", IDENTITY_LIMIT)
-            return read_workers_page(answer.body, self.clock.now(), self.problems)
+            identity = read_workers_page(answer.body, self.clock.now(), self.problems)
+            self.listed = set(identity.workers)
+            return identity
         except FetchError as error:
             if error.status:
                 self.problems.skip("its workers page")

@@ -23,6 +23,7 @@ from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.collector.writing.slowdown import CALM
 from observatory.collect.http.fetch import HttpClient
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount
+from observatory.collect.scheduler.identity_poller import FIRST_WAIT
 from observatory.wire.records import Series
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import event_kinds, eventually, observed, read
@@ -183,7 +184,7 @@ async def test_a_scheduler_too_busy_to_give_its_id_is_observed() -> None:
 
 
 async def test_a_busy_scheduler_logs_one_failed_request_and_its_workers_are_sampled_at_the_usual_rate(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work(dask: Scheduler) -> None:
         with dask.client() as client:
@@ -216,6 +217,15 @@ async def test_a_busy_scheduler_logs_one_failed_request_and_its_workers_are_samp
             ((cpu, stored, seconds),) = await loads()
             assert cpu > seconds / 0.5 * 0.6
             assert stored <= seconds / 5 + 2
+            poller = watcher.identity_poller
+            # an identity of the idle scheduler says all that was missing: it is not requested again
+            await eventually(lambda: asyncio.sleep(0, poller.has_answered and poller.listed <= poller.known))
+            requested: list[None] = []
+            monkeypatch.setattr(poller, "_identity", lambda: requested.append(None) or poller._workers())
+            await asyncio.sleep(FIRST_WAIT + 3)
+            assert not requested
+            poller.known.clear()
+            await eventually(lambda: asyncio.sleep(0, requested))
     assert log.read_text().count("Uncaught exception GET /json/identity.json") == 1
 
 
