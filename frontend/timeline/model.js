@@ -106,6 +106,11 @@ export class Model extends EventTarget {
     return this.slots.get(this.workers.get(worker ?? -1)?.slot ?? "") ?? null;
   }
 
+  /** @param {number} lane @returns {Worker|undefined} the lifetime that a lane is of */
+  workerOf(lane) {
+    return this.workers.get(this.lanes.get(lane)?.worker ?? -1);
+  }
+
   /**
    * The ids of all lifetimes of a worker's slot; none for null.
    * @param {number|null} worker id of one of them

@@ -1,4 +1,4 @@
-"""No page has findings of axe that keep people out: names, labels, roles, contrast on both themes."""
+"""Pages have no findings of axe that keep people out: names, labels, roles, contrast on both themes."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 import { element } from "../../element.js";
 import { canvasesOf, pictureOf } from "./picture.js";
-import { csvOf } from "./table.js";
+import { csvOf, isoTime } from "./table.js";
 import { openTable } from "./table_dialog.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -70,7 +70,7 @@ async function savePicture(chart, body, view) {
  * @param {string} suffix
  */
 function fileName({ name }, view, suffix) {
-  const start = view ? `-${new Date(view.start * 1000).toISOString().slice(0, 19).replaceAll(":", "")}` : "";
+  const start = view ? `-${isoTime(view.start).slice(0, 19).replaceAll(":", "")}` : "";
   return `${name}${start}.${suffix}`;
 }
 

@@ -47,7 +47,7 @@ function words({ rows, note = "" }) {
  * @param {Table} table
  */
 function tableElement(title, { columns, rows }) {
-  const caption = element("caption", "visually-hidden", title);
+  const caption = element("caption", "hidden", title);
   const head = element("thead", "", rowElement("th", columns));
   const body = element("tbody", "", ...rows.slice(0, MOST).map((row) => rowElement("td", row)));
   return element("table", "chart-table", caption, head, body);

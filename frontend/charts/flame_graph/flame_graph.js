@@ -50,7 +50,7 @@ class FlameGraph {
   #surface;
   #tooltip;
   #empty = element("p", "chart-empty");
-  #announcement = element("p", "visually-hidden");
+  #announcement = element("p", "hidden");
   #scroller = element("div", "flame-scroller");
   #stage = element("div", "flame-stage", this.#scroller);
   #graph = element("div", "flame-graph", this.#stage, this.#table.table);

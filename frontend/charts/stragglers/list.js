@@ -57,7 +57,7 @@ class StragglersList {
   table() {
     const { model } = this.#context;
     const rows = (this.#shown ?? []).map(({ key, prefix, lane, start, stop, factor }) => {
-      const worker = model.workers.get(model.lanes.get(lane)?.worker ?? -1);
+      const worker = model.workerOf(lane);
       return [isoTime(start), key, model.prefixName(prefix), worker ? workerLabel(worker) : "", microseconds(stop - start), factor];
     });
     return { columns: ["begin (UTC)", "key", "prefix", "worker", "seconds", "times the median"], rows };
@@ -73,7 +73,7 @@ class StragglersList {
       selection.set({ worker: null, prefix, key });
       timeline.jump(start);
     });
-    const worker = model.workers.get(model.lanes.get(lane)?.worker ?? -1);
+    const worker = model.workerOf(lane);
     const where = worker ? ` · ${workerLabel(worker)}` : "";
     return element("li", "", name, element("span", "muted", `${formatDuration(stop - start)} · ${factorText(factor)}${where}`));
   }

@@ -52,7 +52,7 @@ export class LaneReadout {
    * @param {number} time
    */
   #isThere(lane, time) {
-    const worker = this.#model.workers.get(this.#model.lanes.get(lane)?.worker ?? -1);
+    const worker = this.#model.workerOf(lane);
     return worker !== undefined && worker.started <= time && time < (worker.ended ?? Infinity);
   }
 

@@ -54,9 +54,8 @@ export function streamTable(tiles, model, lanes, view) {
  * @returns {Cell[]} worker and thread
  */
 function place(model, lane) {
-  const { worker = -1, position = 0 } = model.lanes.get(lane) ?? {};
-  const known = model.workers.get(worker);
-  return [known ? workerLabel(known) : "", position];
+  const worker = model.workerOf(lane);
+  return [worker ? workerLabel(worker) : "", model.lanes.get(lane)?.position ?? 0];
 }
 
 /**
