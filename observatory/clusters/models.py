@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -214,6 +216,11 @@ class Cluster(models.Model):
     @property
     def is_live(self) -> bool:
         return self.ended is None
+
+    @property
+    def end(self) -> dict[str, Any]:
+        """As pages get it: `ended`, seconds or None while the cluster is live, and `end_reason`."""
+        return {"ended": self.ended.timestamp() if self.ended else None, "end_reason": self.end_reason}
 
 
 class MetricHelp(models.Model):

@@ -24,5 +24,5 @@ def end_silent_clusters() -> None:
             ended = cluster.last_seen.timestamp()
             event = Event(ended, CLUSTER_ENDED, "", {"message": REASON})
             committed = writer.write(Batch.of(cluster.pk, events=[event]))
-            ended, reason = registry.end_cluster(cluster.pk, ended, REASON)
-            publish_sync(committed, {"ended": ended, "end_reason": reason, "stream": "agent"})
+            end = registry.end_cluster(cluster.pk, ended, REASON)
+            publish_sync(committed, {**end, "stream": "agent"})

@@ -179,8 +179,7 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
 
 def _report(cluster: Cluster, head: Head, committed: Committed) -> None:
     registry.update_from_agent(cluster, max(committed.extent.last, head.since), head.is_last)
-    ended = cluster.ended.timestamp() if cluster.ended else None
-    status = {"stream": "agent", "ended": ended, "end_reason": cluster.end_reason}
+    status = {**cluster.end, "stream": "agent"}
     publish_sync(committed, status, Intervals(cluster.identity_interval, cluster.metrics_interval))
 
 

@@ -61,7 +61,7 @@ class ClusterTracker:
         self.refusal = ""
         """Why the answering scheduler is not observed; "" when it is."""
         self.ends: dict[int, dict[str, Any]] = {}
-        """`ended` (seconds; None: it goes on) and `end_reason` of the clusters that ended or reopened."""
+        """Cluster.end of the clusters that ended or were reopened, by primary key."""
         self.unsaved_ends: set[int] = set()
         """Clusters whose end is not in the database yet."""
         self.erred: dict[int, ErredTaskCount] = {}
@@ -165,13 +165,13 @@ class ClusterTracker:
             ended = max(self.last_seen, self.observation.cluster.started.timestamp())
             await self._end(self.observation, ended, reason)
 
-    async def end_as_agent(self) -> bool:
-        """Ends the observed cluster as its agent did, if it did: the agent knows when and why."""
+    async def end_if_agent_ended(self) -> bool:
+        """Ends the observed cluster if its agent has ended it, at the agent's time and for its reason."""
         if self.observation is None:
             return False
         end = await run_in_django_thread(registry.end_of, self.observation.cluster.pk)
         if end is not None:
-            await self._end(self.observation, *end)
+            await self._end(self.observation, end["ended"], end["end_reason"])
         return end is not None
 
     async def _end(self, observation: Observation, ended: float, reason: str) -> None:
@@ -199,8 +199,7 @@ class ClusterTracker:
         """Stores the ends of clusters that are not in the database yet. Raises django.db.Error."""
         for cluster in list(self.unsaved_ends):
             end = self.ends[cluster]
-            ended, reason = await run_in_django_thread(
+            self.ends[cluster] = await run_in_django_thread(
                 registry.end_cluster, cluster, end["ended"], end["end_reason"]
             )
-            self.ends[cluster] = {"ended": ended, "end_reason": reason}
             self.unsaved_ends.discard(cluster)

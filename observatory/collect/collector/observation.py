@@ -98,7 +98,8 @@ class Observation:
     def add_missing_metrics(self, worker: str, first: float, last: float) -> None:
         """Records that /metrics was read at the two times and could not be read between them.
 
-        `worker`: its address; "" for the scheduler, whose silence is a gap of its own already.
+        `worker`: its address; "" for the scheduler. It has no such event if it answered nothing at all, which
+        `scheduler-unreachable` records.
         """
         if not worker and self.was_unreachable:
             return

@@ -187,16 +187,16 @@ def end_abandoned() -> None:
         end_cluster(cluster.pk, ended, reason)
 
 
-def end_cluster(cluster: int, ended: float, reason: str) -> tuple[float, str]:
-    """Ends a cluster, unless it has ended: an agent's end stays, as it knows more. Returns what is stored."""
+def end_cluster(cluster: int, ended: float, reason: str) -> dict[str, Any]:
+    """Ends a cluster that is live: the end that its agent reported stays. Returns the stored Cluster.end."""
     Cluster.objects.filter(pk=cluster, ended=None).update(ended=from_seconds(ended), end_reason=reason)
-    return end_of(cluster) or (ended, reason)
+    return end_of(cluster) or {"ended": ended, "end_reason": reason}
 
 
-def end_of(cluster: int) -> tuple[float, str] | None:
-    """When (seconds) and why a cluster ended; None while it is live."""
-    found = Cluster.objects.filter(pk=cluster).first()
-    return (found.ended.timestamp(), found.end_reason) if found and found.ended else None
+def end_of(cluster: int) -> dict[str, Any] | None:
+    """The Cluster.end of a cluster; None while it is live."""
+    found = Cluster.objects.filter(pk=cluster).exclude(ended=None).first()
+    return found.end if found else None
 
 
 def reopen_cluster(cluster: int) -> None:

@@ -233,7 +233,7 @@ class Watcher:
         silent = now - max(self.answered, self.started)
         try:
             if self.refused_since is not None:
-                if await self.tracker.end_as_agent():
+                if await self.tracker.end_if_agent_ended():
                     return
                 if now - self.refused_since >= REFUSED_END:
                     await self.tracker.gone("the scheduler is gone: nothing listens at its address")

@@ -1,8 +1,8 @@
 """Polls a scheduler's identity and workers without filling its log.
 
 Each failed request of identity.json (workers_page.py explains why it fails) leaves a traceback in the
-scheduler's log. So after a failure it is requested only while the scheduler is idle, when it succeeds, and
-only for what the workers page, which is read instead, does not say: the scheduler's id, and new workers.
+scheduler's log. After a failure the workers page is read instead. It has neither the scheduler's id nor all
+that is known of a worker. For these, identity.json is requested while the scheduler is idle, when it works.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ class IdentityPoller:
         self.idle_since: float | None = None
         self.counts: Counts | None = None
         """The counts of the poll before."""
-        self.known: set[str] = set()
-        """Addresses of the workers of the last identity; empty before the first."""
+        self.known: set[str] | None = None
+        """Addresses of the workers of the process' last identity; None before the first."""
         self.listed: set[str] = set()
         """Those of the last workers page."""
-        self.has_answered = False
 
     async def poll(self, counts: Counts) -> Identity | None:
         """The scheduler's identity; without its id from the workers page; None when neither can be read.
@@ -56,7 +55,7 @@ class IdentityPoller:
     def process_may_be_new(self) -> None:
         """Forgets the failures, because another process may answer now."""
         self.failures = 0
-        self.has_answered = False
+        self.known = None
 
     def _is_due(self, counts: Counts) -> bool:
         now = time.monotonic()
@@ -68,7 +67,7 @@ class IdentityPoller:
         self.counts = counts
         if not self.failures:
             return True
-        if self.has_answered and self.listed <= self.known:
+        if self.known is not None and self.listed <= self.known:
             return False
         # the first heartbeat after the last task removes what made identity.json fail
         settled = 2 * heartbeat_interval(counts["workers"])
@@ -82,7 +81,6 @@ class IdentityPoller:
         for worker in identity.workers.values():
             self.clock.passed(worker.last_seen, answer.received)
         self.known = set(identity.workers)
-        self.has_answered = True
         return identity
 
     async def _workers(self) -> Identity | None:

@@ -27,7 +27,6 @@ def extent_meta(extent: Extent, cluster: Cluster) -> dict[str, Any]:
 
 def _status(cluster: Cluster) -> dict[str, Any]:
     return {
-        "ended": cluster.ended.timestamp() if cluster.ended else None,
-        "end_reason": cluster.end_reason,
+        **cluster.end,
         "stream": cluster.target.stream if cluster.target else "unknown",
     }

@@ -219,7 +219,7 @@ async def test_a_busy_scheduler_logs_one_failed_request_and_its_workers_are_samp
             assert stored <= seconds / 5 + 2
             poller = watcher.identity_poller
             # an identity of the idle scheduler says all that was missing: it is not requested again
-            await eventually(lambda: asyncio.sleep(0, poller.has_answered and poller.listed <= poller.known))
+            await eventually(lambda: asyncio.sleep(0, poller.known and poller.listed <= poller.known))
             requested: list[None] = []
             monkeypatch.setattr(poller, "_identity", lambda: requested.append(None) or poller._workers())
             await asyncio.sleep(FIRST_WAIT + 3)
