@@ -12,7 +12,7 @@ from distributed.utils import key_split_group
 from observatory.store.texts import are_printable, clean_name
 from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key
 
-CACHED_KEYS = 100_000
+CACHED_KEYS = 20_000
 """keys whose prefix and group are cached, as a task's records arrive together"""
 GROUP_PLACEHOLDER = "\x01"
 """replaces the group's name; a cleaned key (wire.records.clean_key) has no control characters"""

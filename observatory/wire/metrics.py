@@ -102,7 +102,6 @@ _OBSERVATORY = (
     Metric("observatory_fine_performance_total", "", "Dask's fine performance metrics: time, bytes or count of each activity of tasks.", {"context": (), "prefix": (), "activity": (), "unit": ("seconds", "bytes", "count")}, COUNTER, source=Source.AGENT, is_sent_on_change=True),
     Metric("observatory_stealing_requests_total", "", "Tasks that the scheduler tried to move to another worker (work stealing).", LEVEL, COUNTER, source=Source.AGENT, is_sent_on_change=True),
     Metric("observatory_stealing_seconds_total", "seconds", "Expected cost of moving those tasks.", LEVEL, COUNTER, source=Source.AGENT, is_sent_on_change=True),
-    Metric("observatory_shuffle_bytes", "bytes", "Bytes that a P2P shuffle has moved.", {"shuffle": (), "medium": ("comm", "disk"), "what": ()}, source=Source.AGENT),
 )
 
 _DASK = (

@@ -108,6 +108,11 @@ def _at(batch: BatchBuilder, time: float) -> None:
         ],
         "transfer": [(time, time + 0.5, FIRST, SECOND, 1, 1e15, 0.0, {KEY: 28}, 1)],
         "steal": [(time, "request", KEY, FIRST, SECOND, -1, 0.1, 1e-9, 2.5)],
+        "fine_performance": [
+            (time, "s1", ["outer", "inner"], "execute", "sum", "thread-cpu", "seconds", 1e-9),
+            (time, "s1", ["outer", "inner"], "p2p", "", "disk-read", "bytes", 1e15),
+        ],
+        "shuffle": [(time, "f00d", "comm", "read", 1e15)],
     }
     for kind, made in rows.items():
         batch.rows[kind] = [*batch.rows.get(kind, ()), *made]

@@ -222,7 +222,8 @@ def test_records_that_are_left_out_are_counted_in_the_imports_result(
     (tmp_path / "dump.msgpack").write_bytes(msgpack.packb(dump))
     reports: list[str] = []
     run = import_file(tmp_path / "dump.msgpack", Destination(world.alpha), nothing, reports.append)
-    assert connection.execute("SELECT count(*) FROM task").fetchone() == (24,)
+    of_run = "SELECT count(*) FROM task WHERE cluster_id = %s"
+    assert connection.execute(of_run, [run.cluster_id]).fetchone() == (24,)
     [report] = reports
     assert report == (
         "6 records of the file were left out (6 tasks): they are not valid, or a column of their kind has "

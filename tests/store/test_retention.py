@@ -47,6 +47,8 @@ def recorded(times: list[float]) -> dict[str, list[tuple[Any, ...]]]:
         "task": ("c", key, "(0, 1)", 0, {}, {}),
         "profile": (worker, "task", "inc", "inc\tfile\t1", 3),
         "steal": ("confirm", key, worker, "tcp://w:2", 1, 0.1, 0.2, 0.3),
+        "fine_performance": ("span", ["default"], "execute", "inc", "thread-cpu", "seconds", 0.5),
+        "shuffle": ("f00d", "comm", "read", 1e6),
     }
     found = {kind: [(time, *rest) for time in times] for kind, rest in rows.items()}
     found["transfer"] = [(time, time, worker, "tcp://w:2", 0, 1.0, 0.0, {key: 1}, 1) for time in times]

@@ -15,6 +15,7 @@ from distributed import Scheduler
 from tornado.ioloop import PeriodicCallback
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.scheduler.fine_performance import FinePerformance
 from observatory.agent.scheduler.shuffles import Shuffles
 from observatory.agent.worker.profiles import Profiles
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
@@ -23,8 +24,6 @@ from observatory.wire.records import TASK_STATES, MetricType
 GAUGE, COUNTER = int(MetricType.GAUGE), int(MetricType.COUNTER)
 SLOW = 5
 """Ticks between two samples of values that change slowly."""
-MAXIMUM_SPANS = 100
-"""Newest Dask spans whose metrics are sampled."""
 RARE = 10
 """Ticks between two samples of how often tasks entered each state, by prefix."""
 MAXIMUM_PREFIXES = 200
@@ -46,7 +45,8 @@ class Sampler:
         self._sample = buffer.appender("sample")
         self._profile = buffer.appender("profile")
         self._profiles = Profiles(scheduler, "")
-        self._shuffles = Shuffles(scheduler, buffer, self._add)
+        self._shuffles = Shuffles(scheduler, buffer)
+        self._fine_performance = FinePerformance(scheduler, buffer, self._add_counter)
         self._interval = interval
         self._series: dict[tuple[Any, ...], str] = {}
         self._heartbeats: dict[str, float] = {}
@@ -185,11 +185,7 @@ class Sampler:
             if not nbytes:
                 del self._memory[prefix]
         self._sample_finished(now)
-        self._sample_fine(now, self.scheduler.cumulative_worker_metrics, {})
-        extension = self.scheduler.extensions.get("spans")
-        if extension is not None:
-            for span in list(extension.spans.values())[-MAXIMUM_SPANS:]:
-                self._sample_fine(now, span._cumulative_worker_metrics, {"span": span.id})
+        self._fine_performance.sample(now)
         self._sample_stealing(now)
 
     def _sample_finished(self, now: float) -> None:
@@ -218,17 +214,6 @@ class Sampler:
             self._add(now, "observatory_cluster_memory_bytes", value, {"type": type})
         limit = sum(worker.memory_limit or 0 for worker in self.scheduler.workers.values())
         self._add(now, "observatory_cluster_memory_limit_bytes", limit)
-
-    def _sample_fine(self, now: float, metrics: Mapping[Any, float], labels: Mapping[str, str]) -> None:
-        """Fine performance metrics: (context, …, prefix, activity, unit); only "execute" has a prefix."""
-        for name, value in list(metrics.items()):
-            parts = [str(part) for part in name] if isinstance(name, tuple) else [str(name)]
-            if len(parts) < 3:
-                continue
-            context, activity, unit = parts[0], parts[-2], parts[-1]
-            prefix = parts[-3] if context == "execute" and len(parts) > 3 else ""
-            named = {"context": context, "prefix": prefix, "activity": activity, "unit": unit, **labels}
-            self._add_counter(now, "observatory_fine_performance_total", value, named)
 
     def _sample_stealing(self, now: float) -> None:
         extension = self.scheduler.extensions.get("stealing")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from distributed import Scheduler
@@ -18,11 +17,10 @@ LONGEST = 100
 class Shuffles:
     """Compares the active shuffles at each tick. A shuffle shorter than a tick is not recorded."""
 
-    def __init__(self, scheduler: Scheduler, buffer: Buffer, add_sample: Callable[..., None]) -> None:
-        """`add_sample(time, metric, value, labels)` records a sample."""
+    def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:
         self.scheduler = scheduler
         self._event = buffer.appender("event")
-        self._add_sample = add_sample
+        self._append = buffer.appender("shuffle")
         self._started: dict[str, float] = {}
 
     def sample(self, now: float) -> None:
@@ -50,8 +48,7 @@ class Shuffles:
                     if isinstance(value, (int, float)):
                         sums[medium, str(what)] = sums.get((medium, str(what)), 0) + value
         for (medium, what), value in sums.items():
-            labels = {"shuffle": shuffle, "medium": medium, "what": what}
-            self._add_sample(now, "observatory_shuffle_bytes", value, labels)
+            self._append((now, shuffle, medium, what, float(value)))
 
     def _record(self, now: float, message: str, **detail: Any) -> None:
         self._event((now, "shuffle", "", json.dumps({"message": message, **detail})))

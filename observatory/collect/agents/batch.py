@@ -42,6 +42,8 @@ from observatory.wire.runs import (
 RUN = re.compile(r"[0-9a-f]{32}")
 MAXIMUM_LABELS = 50
 MAXIMUM_LABEL = 500
+CACHED_SERIES = 50_000
+"""series whose text is read once: those of two thousand workers"""
 MAXIMUM_PARTITIONS = 400
 """days with records, summed over the kinds"""
 DAY = 86_400
@@ -128,7 +130,7 @@ def _with_series(samples: Records) -> Records:
     return read.where(series.numbers(lambda one: one is not None, np.bool_))
 
 
-@lru_cache(200_000)
+@lru_cache(CACHED_SERIES)
 def read_series(text: str) -> Series | None:
     """JSON [metric, {label: value}, worker, type] as a series; None if it is none."""
     try:

@@ -7,13 +7,14 @@ import logging
 import os
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import dask
 import dask.datasets
 import pytest
-from distributed import Client, LocalCluster, wait
+from distributed import Client, LocalCluster, span, wait
 
 import observatory.agent
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
@@ -92,6 +93,10 @@ def increment(number: int) -> int:
 def sleep(seconds: float) -> float:
     time.sleep(seconds)
     return seconds
+
+
+def sleep_a_little(number: int) -> None:
+    time.sleep(0.01)
 
 
 def sleep_with(data: bytes, number: int) -> int:
@@ -275,6 +280,44 @@ def test_work_stealing_is_recorded_from_request_to_confirmation(client: Client, 
     assert confirmed <= {row["key"] for row in requests}
 
 
+def test_fine_performance_is_recorded_by_dask_span_and_adds_up_to_the_schedulers(
+    client: Client, received: FakeServer
+) -> None:
+    for number in range(3):
+        with span(f"stage {number}"), span("inner"):
+            keys = [(f"sleep_a_little-{number:032x}", part) for part in range(10)]
+            wait(client.map(sleep_a_little, range(10), key=keys))
+
+    def counted() -> dict[tuple[str, ...], float]:
+        metrics = client.cluster.scheduler.cumulative_worker_metrics
+        return {name: value for name, value in metrics.items() if "sleep_a_little" in name and value}
+
+    def recorded() -> dict[tuple[str, ...], float]:
+        sums: dict[tuple[str, ...], float] = defaultdict(float)
+        for row in received.rows["fine_performance"]:
+            if row["prefix"] == "sleep_a_little":
+                sums[row["context"], row["prefix"], row["activity"], row["unit"]] += row["value"]
+        return dict(sums)
+
+    def names() -> set[tuple[str, ...]]:
+        return {tuple(row["names"]) for row in received.rows["fine_performance"]}
+
+    eventually(lambda: names() >= {(f"stage {number}", "inner") for number in range(3)})
+    eventually(lambda: recorded() == pytest.approx(counted()))
+
+
+def test_no_series_is_of_one_submission_only(client: Client, received: FakeServer) -> None:
+    frame = dask.datasets.timeseries("2000-01-01", "2000-01-10", partition_freq="1D", freq="1min")
+    with dask.config.set({"dataframe.shuffle.method": "p2p"}):
+        client.compute(frame.shuffle("name").x.sum()).result(120)
+    eventually(lambda: received.rows["fine_performance"])
+    ids = {row["dask_span"] for row in received.rows["fine_performance"]}
+    ids |= {row["computation"] for row in received.rows["computation"]}
+    ids |= {event["detail"].get("shuffle", "") for event in events(received, "shuffle")} - {""}
+    series = {row["series"] for row in received.rows["sample"]}
+    assert [one for one in series if any(id in one for id in ids)] == []
+
+
 def test_anything_logged_to_a_topic_is_an_event(client: Client, received: FakeServer) -> None:
     client.log_event("<img onerror=alert(1)>", {"number": float("nan"), "many": ["x" * 100] * 1000})
     [event] = eventually(
@@ -357,8 +400,7 @@ def test_a_p2p_shuffle_is_recorded_from_start_to_end_with_its_progress(
     client: Client, received: FakeServer
 ) -> None:
     def moved() -> list[float]:
-        series = '["observatory_shuffle_bytes"'
-        return [row["value"] for row in received.rows["sample"] if row["series"].startswith(series)]
+        return [row["nbytes"] for row in received.rows["shuffle"]]
 
     def reported(state: str) -> list[dict[str, Any]]:
         return [event for event in events(received, "shuffle") if event["detail"].get("state") == state]

@@ -1,0 +1,74 @@
+"""Records Dask's fine performance metrics: of the cluster as counters, of each Dask span as records.
+
+A counter has no span as label: each submission has its own, so there would be ever more series.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from distributed import Scheduler
+
+from observatory.agent.delivery.buffer import Buffer
+
+MAXIMUM_SPANS = 100
+"""Newest Dask spans whose metrics are recorded."""
+
+
+class FinePerformance:
+    """Rows of kind `fine_performance`, and samples of `observatory_fine_performance_total`."""
+
+    def __init__(self, scheduler: Scheduler, buffer: Buffer, add_counter: Callable[..., None]) -> None:
+        """`add_counter(time, metric, value, labels)` records a sample of a counter that changed."""
+        self.scheduler = scheduler
+        self._append = buffer.appender("fine_performance")
+        self._add_counter = add_counter
+        self._before = {span.id: _sums(span._cumulative_worker_metrics) for span in self._newest_spans()}
+        """Metrics of each recorded span when they were last read."""
+
+    def sample(self, now: float) -> None:
+        """Reads Scheduler.cumulative_worker_metrics and those of the newest spans."""
+        for labels, value in _sums(self.scheduler.cumulative_worker_metrics).items():
+            self._add_counter(now, "observatory_fine_performance_total", value, dict(labels))
+        before, self._before = self._before, {}
+        for span in self._newest_spans():
+            sums = _sums(span._cumulative_worker_metrics)
+            self._record(now, span, sums, before.get(span.id, {}))
+            self._before[span.id] = sums
+
+    def _newest_spans(self) -> list[Any]:
+        extension = self.scheduler.extensions.get("spans")
+        return list(extension.spans.values())[-MAXIMUM_SPANS:] if extension is not None else []
+
+    def _record(self, now: float, span: Any, sums: Mapping[Any, float], before: Mapping[Any, float]) -> None:
+        """Records what the span's tasks added since it was last read."""
+        names = None
+        for labels, value in sums.items():
+            added = value - before.get(labels, 0)
+            if added:
+                names = names or json.dumps([str(name) for name in span.name])
+                self._append((now, span.id, names, *(label for _, label in labels), float(added)))
+
+
+def _sums(metrics: Mapping[Any, float]) -> dict[tuple[tuple[str, str], ...], float]:
+    """Values by labels: context, prefix, activity, unit.
+
+    Dask's names are (context, …, prefix, activity, unit). Only "execute" has a prefix.
+    """
+    sums: dict[tuple[tuple[str, str], ...], float] = {}
+    for context, prefix, activity, unit, value in _parts(metrics):
+        labels = (("context", context), ("prefix", prefix), ("activity", activity), ("unit", unit))
+        sums[labels] = sums.get(labels, 0) + value
+    return sums
+
+
+def _parts(metrics: Mapping[Any, float]) -> Iterator[tuple[str, str, str, str, float]]:
+    for name, value in list(metrics.items()):
+        parts = [str(part) for part in name] if isinstance(name, tuple) else [str(name)]
+        if len(parts) < 3:
+            continue
+        context, activity, unit = parts[0], parts[-2], parts[-1]
+        prefix = parts[-3] if context == "execute" and len(parts) > 3 else ""
+        yield context, prefix, activity, unit, value
