@@ -1674,6 +1674,8 @@ export interface components {
             band: number;
             /** Minimum Level */
             minimum_level: number;
+            /** Minimum Span Level */
+            minimum_span_level: number;
             /** Maximum Level */
             maximum_level: number;
             thresholds: components["schemas"]["Thresholds"];
