@@ -1734,6 +1734,8 @@ export interface components {
             band: number;
             /** Minimum Level */
             minimum_level: number;
+            /** Minimum Span Level */
+            minimum_span_level: number;
             /** Maximum Level */
             maximum_level: number;
             thresholds: components["schemas"]["Thresholds"];

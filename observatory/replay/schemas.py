@@ -63,6 +63,8 @@ class ClusterInfo(Schema):
     tile_bins: int
     band: int
     minimum_level: int
+    minimum_span_level: int
+    """of the layers of spans and prefixes"""
     maximum_level: int
     thresholds: Thresholds
     is_whole: bool
