@@ -404,6 +404,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster_id}/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lineage
+         * @description What the task with exactly this key was made of, and what was made of it.
+         */
+        get: operations["cluster_lineage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster_id}/events": {
         parameters: {
             query?: never;
@@ -544,6 +564,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/timeline/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lineage
+         * @description What the task with exactly this key was made of, and what was made of it.
+         */
+        get: operations["run_lineage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/timeline/events": {
         parameters: {
             query?: never;
@@ -676,6 +716,26 @@ export interface paths {
          * @description The span of a lane at a point in time; 404 if the lane was idle.
          */
         get: operations["link_span"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lineage
+         * @description What the task with exactly this key was made of, and what was made of it.
+         */
+        get: operations["link_lineage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1674,6 +1734,8 @@ export interface components {
             band: number;
             /** Minimum Level */
             minimum_level: number;
+            /** Minimum Span Level */
+            minimum_span_level: number;
             /** Maximum Level */
             maximum_level: number;
             thresholds: components["schemas"]["Thresholds"];
@@ -1907,6 +1969,56 @@ export interface components {
             key: string;
             /** Typename */
             typename: string;
+        };
+        /**
+         * Lineage
+         * @description What a task was made of (dependencies), and what was made of it (dependents).
+         *
+         *     Only agents report dependencies. The lineage of a window has only tasks that computed in it.
+         */
+        Lineage: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: number | null;
+            /** Spans */
+            spans: components["schemas"]["LineageSpan"][];
+            dependencies: components["schemas"]["LineageTasks"];
+            dependents: components["schemas"]["LineageTasks"];
+        };
+        /**
+         * LineageSpan
+         * @description A computing span of a task.
+         */
+        LineageSpan: {
+            /** Lane */
+            lane: number;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+        };
+        /**
+         * LineageTask
+         * @description A task of a lineage; it has no spans if it did not compute.
+         */
+        LineageTask: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: number;
+            /** Spans */
+            spans: components["schemas"]["LineageSpan"][];
+        };
+        /**
+         * LineageTasks
+         * @description Up to 200 tasks, those first that computed nearest in time to the task whose lineage it is.
+         */
+        LineageTasks: {
+            /** Total */
+            total: number;
+            /** Tasks */
+            tasks: components["schemas"]["LineageTask"][];
         };
         /** EventItem */
         EventItem: {
@@ -2935,6 +3047,28 @@ export interface operations {
             };
         };
     };
+    cluster_lineage: {
+        parameters: {
+            query: {
+                key: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lineage"];
+                };
+            };
+        };
+    };
     cluster_events: {
         parameters: {
             query?: {
@@ -3091,6 +3225,28 @@ export interface operations {
             };
         };
     };
+    run_lineage: {
+        parameters: {
+            query: {
+                key: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lineage"];
+                };
+            };
+        };
+    };
     run_events: {
         parameters: {
             query?: {
@@ -3243,6 +3399,28 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SpanDetail"];
+                };
+            };
+        };
+    };
+    link_lineage: {
+        parameters: {
+            query: {
+                key: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lineage"];
                 };
             };
         };

@@ -169,8 +169,10 @@ class Recorded:
             **self._key(key, group),
         )
 
-    def dependency(self, key: str, depends_on: str, group: str = "load-1") -> None:
-        needed = self._key(depends_on, group)
+    def dependency(
+        self, key: str, depends_on: str, group: str = "load-1", needed_group: str | None = None
+    ) -> None:
+        needed = self._key(depends_on, needed_group or group)
         self._insert(
             "dependency",
             time=at(0),

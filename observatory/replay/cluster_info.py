@@ -58,6 +58,7 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
         "tile_bins": BINS,
         "band": BAND,
         "minimum_level": MINIMUM_LEVEL,
+        "minimum_span_level": MINIMUM_LEVEL,
         "maximum_level": MAXIMUM_LEVEL,
         "thresholds": THRESHOLDS,
         "is_whole": scope.is_whole,

@@ -63,6 +63,8 @@ class ClusterInfo(Schema):
     tile_bins: int
     band: int
     minimum_level: int
+    minimum_span_level: int
+    """of the layers of spans and prefixes"""
     maximum_level: int
     thresholds: Thresholds
     is_whole: bool
@@ -201,6 +203,44 @@ class SpanDetail(Schema):
     nbytes: float
     key: str
     typename: str
+
+
+class LineageSpan(Schema):
+    """A computing span of a task."""
+
+    lane: int
+    start: float
+    stop: float
+
+
+class LineageTask(Schema):
+    """A task of a lineage; it has no spans if it did not compute."""
+
+    key: str
+    prefix: int
+    spans: list[LineageSpan]
+
+
+class LineageTasks(Schema):
+    """Up to 200 tasks, those first that computed nearest in time to the task whose lineage it is."""
+
+    total: int
+    tasks: list[LineageTask]
+
+
+class Lineage(Schema):
+    """What a task was made of (dependencies), and what was made of it (dependents).
+
+    Only agents report dependencies. The lineage of a window has only tasks that computed in it.
+    """
+
+    key: str
+    prefix: int | None
+    """null: the task did not compute"""
+    spans: list[LineageSpan]
+    """its attempts, in order of time"""
+    dependencies: LineageTasks
+    dependents: LineageTasks
 
 
 class EventItem(Schema):

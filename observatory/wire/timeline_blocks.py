@@ -94,6 +94,18 @@ SPAN = BlockKind(
     ("layer",),
     "tiles of `spans` (without meta), live",
 )
+PACKED_SPAN = BlockKind(
+    "packed-span",
+    "all spans of a band, sorted by lane and start; times are differences, which compress better",
+    (
+        *SPAN.columns[:4],
+        BlockColumn("gap", "f64", "from the end of the row before to the start; first: since 1970", "µs"),
+        BlockColumn("duration", "f64", "from start to end", "µs"),
+        *SPAN.columns[6:],
+    ),
+    ("layer",),
+    "`/spans` of HTML files",
+)
 BUSY = BlockKind(
     "busy",
     "how long each prefix and action was busy in each bin",
@@ -212,6 +224,7 @@ KINDS = {
     kind.name: kind
     for kind in (
         SPAN,
+        PACKED_SPAN,
         BUSY,
         SERIES_BIN,
         EVENT,

@@ -57,6 +57,8 @@ export class Server {
   requests = [];
   /** @type {(path: string) => Answer|Promise<Answer>} */
   answer = () => 404;
+  /** @type {import("../../frontend/timeline/sources/source.js").Source["tile"]} */
+  tile = undefined;
   /** @type {(path: string) => number} ms */
   takes = () => 0;
 

@@ -21,6 +21,7 @@ export const INFO = {
   metrics_interval: 5,
   band: 64,
   minimum_level: 10,
+  minimum_span_level: 10,
   maximum_level: 36,
   target: null,
   has_agent: true,

@@ -50,6 +50,7 @@ def findings(page: Page, path: str) -> list[str]:
 
 
 def test_pages_of_lists_and_forms(page: Page, world: World, observed: Observed) -> None:
+    make_alert(observed.cluster, "memory is high", fired=1, labels={"worker": "another"})
     alert = make_alert(observed.cluster, "memory is high", fired=1, resolved=None)
     paths = [
         "/clusters/",

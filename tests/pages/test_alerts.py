@@ -133,6 +133,12 @@ def test_the_empty_list_shows_the_number_of_rules_and_clusters(world: World) -> 
     assert "No firing alerts 2 rules watch 1 live cluster of yours" in page
 
 
+def test_the_list_leads_those_who_may_edit_them_to_the_rules(world: World, alert: Alert) -> None:
+    link = '<a class="button" href="/admin/alerts/rule/">Rules</a>'
+    assert link in world.client("superuser").get("/alerts/").content.decode()
+    assert link not in world.client("viewer").get("/alerts/").content.decode()
+
+
 def test_without_alerts_the_list_leads_to_what_makes_some(world: World) -> None:
     make_rule("worker lost")
     assert "See what the rules watch for" in text_of(world.client("superuser"), "/alerts/")
@@ -251,3 +257,96 @@ def test_hostile_texts_are_escaped_on_every_page(world: World) -> None:
     for path in ("/alerts/", f"/alerts/{alert.pk}/", "/clusters/", "/runs/", f"/clusters/{world.live.pk}/"):
         assert "<img src=x" not in owner.get(path).content.decode(), path
     assert HOSTILE in text_of(owner, f"/alerts/{alert.pk}/")
+
+
+def flood(world: World, count: int = 146) -> list[Alert]:
+    """As many firing alerts of one rule on one cluster, and one critical alert that began before them."""
+    make_alert(world.ended, "scheduler gone", 0, 1, severity="critical")
+    return [
+        make_alert(world.live, "worker lost", number, number, labels={"worker": f"w{number}"})
+        for number in range(count)
+    ]
+
+
+def test_a_flood_of_open_alerts_is_a_row_by_rule_and_cluster_with_the_critical_first(world: World) -> None:
+    flood(world)
+    viewer = world.client("viewer")
+    page = text_of(viewer, "/alerts/").split("Filter")[1]
+    assert viewer.get("/alerts/").content.decode().count("data-alert=") == 2
+    assert page.index("scheduler gone") < page.index("worker lost 146 alerts")
+    assert "w145" in page
+    assert "and 143 others" in page
+    each = viewer.get("/alerts/?each=1").content.decode()
+    assert each.count("data-alert=") == 50
+    assert "1–50 of 147" in each
+    assert "Group by rule and cluster" in each
+    resolved = viewer.get("/alerts/?state=all").content.decode()
+    assert resolved.count("data-alert=") == 50, "the past is not grouped"
+
+
+def test_a_group_has_only_what_matches_the_filter(world: World) -> None:
+    flood(world, 20)
+    page = text_of(world.client("viewer"), "/alerts/?text=w1").split("Filter")[1]
+    assert "worker lost 11 alerts" in page
+    assert "scheduler gone" not in page
+
+
+def test_a_flood_is_acknowledged_at_once(world: World) -> None:
+    alerts = flood(world, 20)
+    pending = make_alert(world.live, "idle", fired=None)
+    editor = world.client("editor")
+    group = f"{alerts[0].rule_id}-{world.live.pk}"
+    assert f'value="{group}"' in editor.get("/alerts/").content.decode()
+    path, back = "/alerts/answer/", "/alerts/?severity=warning"
+    sent = {"action": "acknowledge", "alert": [group, str(pending.pk)], "note": "the rack lost power"}
+    answer = editor.post(path, {**sent, "back": back}, follow=True)
+    assert answer.redirect_chain == [(back, 302)]
+    assert "21 alerts are acknowledged." in answer.content.decode()
+    assert "all acknowledged" in answer.content.decode()
+    assert Alert.objects.filter(acknowledgement="the rack lost power").count() == 21
+    assert not Alert.objects.get(rule__name="scheduler gone").acknowledged
+
+
+def test_a_flood_is_silenced_at_once(world: World) -> None:
+    alerts = flood(world, 20)
+    critical = Alert.objects.get(rule__name="scheduler gone")
+    editor = world.client("editor")
+    sent = {"action": "silence", "alert": [f"{alerts[0].rule_id}-{world.live.pk}", str(critical.pk)]}
+    refused = editor.post("/alerts/answer/", {**sent, "lasts": "1h"}, follow=True).content.decode()
+    assert "Nothing is silenced. Write a note" in refused
+    assert not Silence.objects.exists()
+    done = editor.post("/alerts/answer/", {**sent, "lasts": "1h", "note": "moving racks"}, follow=True)
+    assert "2 silences were made, until" in done.content.decode()
+    assert sorted(Silence.objects.values_list("matchers", flat=True)) == [
+        'cluster="evening", rule="scheduler gone"',
+        'cluster="morning", rule="worker lost"',
+    ]
+    assert text_of(editor, "/alerts/").count("suppressed: silence “moving racks”") == 2
+
+
+def test_bulk_actions_refuse_what_cannot_be_and_who_may_not(world: World) -> None:
+    alerts = flood(world, 2)
+    group = f"{alerts[0].rule_id}-{world.live.pk}"
+    hidden = make_alert(world.elsewhere, "secret of beta")
+    editor = world.client("editor")
+
+    def answer(**sent: object) -> str:
+        return editor.post("/alerts/answer/", sent, follow=True).content.decode()
+
+    for nothing in (
+        "",
+        "x",
+        "1-",
+        "-",
+        "99999999999",
+        f"{hidden.pk}",
+        f"{hidden.rule_id}-{hidden.cluster_id}",
+    ):
+        assert "Select some open alerts first." in answer(action="acknowledge", alert=nothing), nothing
+    assert "Choose an action" in answer(action="delete", alert=group)
+    assert "Nothing is silenced." in answer(action="silence", alert=group, lasts="for ever", note="why")
+    assert editor.post("/alerts/answer/", {"back": "https://evil.example/"}).headers["Location"] == "/alerts/"
+    viewer = world.client("viewer")
+    assert viewer.post("/alerts/answer/", {"action": "acknowledge", "alert": group}).status_code == 403
+    assert 'id="bulk"' not in viewer.get("/alerts/").content.decode()
+    assert not Alert.objects.exclude(acknowledged=None).exists()

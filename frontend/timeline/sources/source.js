@@ -4,9 +4,12 @@
 /**
  * `url` is what information, /lanes, /tiles, /state, /span and /stacks are below; `fetch` is like the browser's; `live`:
  * where the socket of what is committed is, null where there is none. `pages` is what the pages of records are below
- * (errors, logs, tasks), `notes` where notes are; null where there are none.
+ * (errors, logs, tasks), `notes` where notes are; null where there are none. `tile`: a tile that the source makes itself;
+ * null where it is fetched.
  * @typedef {{url: string, live: string|null, pages: string|null, notes: string|null,
+ *   tile?: (place: {layer: string, level: number, index: number}) => Promise<MadeTile|null>,
  *   fetch: (url: string, options?: RequestInit) => Promise<Response>}} Source
+ * @typedef {{blocks: import("../../types.js").Block[], bytes: number}} MadeTile
  */
 
 /**

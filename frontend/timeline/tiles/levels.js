@@ -1,8 +1,17 @@
 // Levels of detail: a bin of level L is 2^L microseconds wide, and a tile has TILE_BINS bins.
 
-import { COARSEST_LEVEL, FINEST_LEVEL, SETTLING, TILE_BINS } from "../../contract.js";
+import {
+  BINS_PER_INTERVAL,
+  COARSEST_LEVEL,
+  FINEST_LEVEL,
+  FINEST_PROFILE_LEVEL,
+  SETTLING,
+  TILE_BINS,
+} from "../../contract.js";
+import { layerName } from "./bands.js";
 
 const MICROSECONDS = 1e6;
+const SPAN_LAYERS = ["spans", "prefixes"];
 
 /** @param {number} level; the width of its bins in seconds */
 export function binWidth(level) {
@@ -23,6 +32,20 @@ export function tileWidth(level) {
 export function levelFor(seconds, pixels, finest = FINEST_LEVEL) {
   const level = Math.ceil(Math.log2((seconds / Math.max(pixels, 1)) * MICROSECONDS));
   return Math.min(Math.max(level, FINEST_LEVEL, finest), COARSEST_LEVEL);
+}
+
+/**
+ * The finest level of a layer that is useful; a file doesn't have all.
+ * @param {string} layer
+ * @param {{identity_interval: number, minimum_level: number, minimum_span_level: number}} info
+ */
+export function finestLevel(layer, { identity_interval, minimum_level, minimum_span_level }) {
+  const name = layerName(layer);
+  if (SPAN_LAYERS.includes(name)) return minimum_span_level;
+  if (name === "events") return minimum_level;
+  if (name === "profile") return Math.max(FINEST_PROFILE_LEVEL, minimum_level);
+  // finer bins of a series hold no more than its samples
+  return Math.max(Math.ceil(Math.log2((identity_interval / BINS_PER_INTERVAL) * MICROSECONDS)), minimum_level);
 }
 
 /**

@@ -1,11 +1,10 @@
 // The tiles of the charts: fetched when they are needed, and updated by live frames.
 
-import { BINS_PER_INTERVAL, FINEST_LEVEL, FINEST_PROFILE_LEVEL } from "../../contract.js";
 import { isUrgent, layerName } from "./bands.js";
 import { decode } from "./blocks.js";
 import { Failures } from "./failures.js";
 import { FrameLog, appendFrame } from "./frames.js";
-import { isClosed, levelFor, tileIndex, tileWidth } from "./levels.js";
+import { finestLevel, isClosed, levelFor, tileIndex, tileWidth } from "./levels.js";
 import { TileStore, makeTile, tileKey } from "./tile_store.js";
 import { joined, uncovered } from "./unloaded.js";
 
@@ -21,7 +20,7 @@ import { joined, uncovered } from "./unloaded.js";
  */
 /** @typedef {{first: number, last: number, committed: number, version: number, ended: number|null}} Extent */
 
-const EXACT_LAYERS = new Set(["spans", "prefixes", "events"]);
+const EXACT_LAYERS = new Set(["spans", "prefixes", "events", "profile"]);
 const CONCURRENCY = 12;
 const GATHER = 120; // ms that drawing waits for further tiles, at most
 const SETTLE = 40; // ms without movement before tiles are fetched
@@ -219,16 +218,10 @@ export class Tiles extends EventTarget {
    * @returns {Place[]}
    */
   #places(layer, start, stop, width) {
-    let [finest, reach] = [FINEST_LEVEL, 0];
-    if (layer === "profile") {
-      finest = FINEST_PROFILE_LEVEL;
-    } else if (!EXACT_LAYERS.has(layerName(layer))) {
-      // finer bins of a series hold no more than its samples
-      finest = Math.ceil(Math.log2((this.#info.identity_interval / BINS_PER_INTERVAL) * 1e6));
-      reach = 2 * this.#info.metrics_interval; // a line reaches the samples beyond the edges
-    }
-    const { minimum_level, maximum_level } = this.#info; // a file doesn't have all
-    const level = Math.min(levelFor(stop - start, width, Math.max(finest, minimum_level)), maximum_level);
+    // a line reaches the samples beyond the edges
+    const reach = EXACT_LAYERS.has(layerName(layer)) ? 0 : 2 * this.#info.metrics_interval;
+    const finest = finestLevel(layer, this.#info);
+    const level = Math.min(levelFor(stop - start, width, finest), this.#info.maximum_level);
     const margin = Math.max(reach, PREFETCH * tileWidth(level));
     const places = [];
     const last = tileIndex(Math.min(stop + margin, this.#latest()), level);
@@ -365,10 +358,8 @@ export class Tiles extends EventTarget {
    */
   async #download(place, signal) {
     const version = this.#extent.version;
-    const response = await this.#source.fetch(`${this.#source.url}/tiles/${place.key}?version=${version}`, { signal });
-    if (!response.ok) throw new Error(`the server answered ${response.status}`);
-    const buffer = await response.arrayBuffer();
-    const blocks = decode(buffer);
+    const made = this.#source.tile && (await this.#source.tile(place)); // without it the request is sent at once
+    const { blocks, bytes } = made ?? (await this.#request(place, version, signal));
     const extent = blocks.find((block) => block.kind === "extent")?.meta;
     if (!extent) throw new Error("the server sent a tile without its extent");
     const closed = isClosed((place.index + 1) * tileWidth(place.level), /** @type {Extent} */ (extent));
@@ -377,7 +368,7 @@ export class Tiles extends EventTarget {
     const entry = {
       tile,
       key: place.key,
-      bytes: buffer.byteLength,
+      bytes,
       sequence: extent.sequence,
       version: Math.max(version, extent.version),
       appended: 0,
@@ -385,6 +376,18 @@ export class Tiles extends EventTarget {
     };
     for (const frame of this.#log.frames) this.#extend(entry, frame);
     return entry;
+  }
+
+  /**
+   * @param {Place} place
+   * @param {number} version
+   * @param {AbortSignal} signal
+   */
+  async #request(place, version, signal) {
+    const response = await this.#source.fetch(`${this.#source.url}/tiles/${place.key}?version=${version}`, { signal });
+    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    const buffer = await response.arrayBuffer();
+    return { blocks: decode(buffer), bytes: buffer.byteLength };
   }
 
   /** @param {string} key */

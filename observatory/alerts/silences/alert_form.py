@@ -16,6 +16,7 @@ from observatory.alerts.silences.suppression import silence_labels
 
 HOURS = {"1h": 1, "4h": 4, "1d": 24}
 UNTIL = "until"
+LASTS = [("1h", "1 hour"), ("4h", "4 hours"), ("1d", "1 day"), (UNTIL, "until …")]
 MAX_DURATION = timedelta(days=366)
 MAX_MATCHERS = 1000
 
@@ -25,7 +26,7 @@ class SilenceAlertForm(forms.Form):
 
     lasts = forms.ChoiceField(
         label="For",
-        choices=[("1h", "1 hour"), ("4h", "4 hours"), ("1d", "1 day"), (UNTIL, "until …")],
+        choices=LASTS,
         error_messages={"invalid_choice": "Choose 1h, 4h, 1d or until."},
     )
     until = forms.DateTimeField(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import QuerySet
 from django.utils.timezone import now
 
 from observatory.alerts.models import Alert
@@ -13,7 +14,10 @@ MAX_NOTE = 1000
 def acknowledge(alert: Alert, user: AbstractBaseUser, note: str) -> None:
     """Makes `user` the assignee and ends reminders. A new note replaces the old one. Permissions aren't
     checked."""
-    alert.acknowledged = now()
-    alert.acknowledged_by_id = user.pk
-    alert.acknowledgement = note.strip()[:MAX_NOTE]
-    alert.save(update_fields=["acknowledged", "acknowledged_by", "acknowledgement"])
+    acknowledge_all(Alert.objects.filter(pk=alert.pk), user, note)
+    alert.refresh_from_db(fields=["acknowledged", "acknowledged_by", "acknowledgement"])
+
+
+def acknowledge_all(alerts: QuerySet[Alert], user: AbstractBaseUser, note: str) -> int:
+    """As `acknowledge`, of all alerts; returns their number."""
+    return alerts.update(acknowledged=now(), acknowledged_by=user.pk, acknowledgement=note.strip()[:MAX_NOTE])

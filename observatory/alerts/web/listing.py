@@ -58,9 +58,14 @@ def find_alerts(user: Person, alert_filter: AlertFilter) -> QuerySet[Alert]:
     """The alerts that `user` may see and that match the filter."""
     is_falling = alert_filter.order.startswith("-")
     column = COLUMNS[alert_filter.order.removeprefix("-")]
-    rank = Case(*(When(severity=severity, then=rank) for severity, rank in RANKS.items()))
-    found = visible_alerts(user).filter(_condition(alert_filter)).annotate(rank=rank)
+    found = matching_alerts(user, alert_filter)
     return found.order_by(f"-{column}" if is_falling else column, "-pending", "-pk")
+
+
+def matching_alerts(user: Person, alert_filter: AlertFilter) -> QuerySet[Alert]:
+    """The same in no order, with the rank of their severity as `rank`."""
+    rank = Case(*(When(severity=severity, then=rank) for severity, rank in RANKS.items()))
+    return visible_alerts(user).filter(_condition(alert_filter)).annotate(rank=rank)
 
 
 def firing(user: Person, cluster: int | None = None) -> FiringCounts:

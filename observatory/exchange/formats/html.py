@@ -17,7 +17,7 @@ from observatory.clusters.formatting import format_duration
 from observatory.comparison.card.drawing import drawn_card
 from observatory.config.static.bundle import bundle
 from observatory.exchange.formats.base import Progress
-from observatory.exchange.formats.report import report_of
+from observatory.exchange.formats.report import finest_series, report_of
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import MINIMUM_SPAN_BINS
 from observatory.runs.models import Run
@@ -41,6 +41,7 @@ class Html:
             _style(),
         )
         shortest = MINIMUM_SPAN_BINS * 2**report.level / 1e6
+        is_finest = report.level <= finest_series(report.info)
         context = {
             "title": title,
             "scope": scope,
@@ -53,7 +54,8 @@ class Html:
             "loader": loader,
             "modules": _base64(gzip.compress(modules.encode(), 9, mtime=0)),
             "entries": [(path, _base64(packed)) for path, packed in report.entries.items()],
-            "shortest": None if report.is_complete else format_duration(shortest),
+            "shortest": None if report.has_all_spans else format_duration(shortest),
+            "mean_of": None if is_finest else format_duration(2**report.level / 1e6),
             "has_notes": "/notes" in report.entries,
             "step": format_duration(report.step),
         }

@@ -1,7 +1,8 @@
 """Contents of the HTML report: the responses that the run's page loads, by path, compressed with gzip.
 
-Tiles are included from the level that shows the whole run down to the level with individual spans, as long
-as they take at most BYTES_OF_A_TASK for each task.
+Spans are included one by one, those of a run with too many as tiles. Tiles
+are included from the level that shows the whole run down to the finest that a page asks for, as long as they
+take at most BYTES_OF_A_TASK for each task.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from django.db.models import Q
 
 from observatory.alerts.web.timelines import alerts_of
+from observatory.exchange.formats.report_spans import pack_spans
 from observatory.exchange.records.records import part_of
 from observatory.replay.cluster_info import cluster_info, lanes
 from observatory.replay.scope import Scope, Section
@@ -32,11 +34,14 @@ from observatory.store.stacks import stack_counts, stack_frames
 from observatory.store.times import from_microseconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
+from observatory.wire.timeline_blocks import EXTENT
 
 BYTES_OF_A_TASK, BYTES_OF_A_RUN, MOST_BYTES = 30, 300_000, 64 * 2**20
 """of all tiles, packed"""
 NARROWEST = 300
 """pixels that show the whole run on the coarsest level"""
+OF_SPANS = (SPANS, PREFIXES)
+"""layers that a page makes from spans"""
 MOST_PLACES = 512
 """of a level"""
 FINEST_PROFILE, BINS_AN_INTERVAL = 14, 8
@@ -54,8 +59,8 @@ class Report:
     entries: dict[str, bytes] = field(default_factory=dict)
     level: int = MAXIMUM_LEVEL
     """of the finest tiles"""
-    is_complete: bool = False
-    """whether no page shows more"""
+    has_all_spans: bool = False
+    """whether a page of the server shows no span that the file hasn't"""
     step: float = 0.0
     """seconds between two states"""
 
@@ -74,8 +79,18 @@ def report_of(scope: Scope, progress: Callable[[float], None]) -> Report:
     report.add("/lanes", names)
     positions = [worker["position"] for worker in names["workers"]]
     layers = [layer for layer in layers_for(max(positions, default=0) + 1) if _shows(scope, layer)]
+    spans = pack_spans(scope, layers)
+    if spans is not None:
+        extent = {name: known[name] for name in EXTENT.meta if name in known}
+        report.add("/spans", EXTENT.encode({}, extent) + spans)
+        report.has_all_spans = True
+        layers = [layer for layer in layers if layer.name not in OF_SPANS]
     _add_tiles(report, scope, layers, part_of(progress, 0, 2))
-    known |= {"minimum_level": report.level, "maximum_level": _top(known)}
+    known |= {
+        "minimum_level": report.level,
+        "minimum_span_level": report.level if spans is None else MINIMUM_LEVEL,
+        "maximum_level": _top(known),
+    }
     _add_states(report, scope, len(names["workers"]) + len(names["prefixes"]), part_of(progress, 1, 2))
     if Section.CODE in scope.sections:
         _add_stacks(report, scope)
@@ -101,11 +116,13 @@ def _add_tiles(report: Report, scope: Scope, layers: list[Layer], progress: Call
     known = report.info
     budget = min(BYTES_OF_A_RUN + BYTES_OF_A_TASK * (known["task_count"] or 0), MOST_BYTES)
     top, used = _top(known), 0
-    for level in range(top, MINIMUM_LEVEL - 1, -1):
+    has_tiles_of_spans = any(layer.name in OF_SPANS for layer in layers)
+    finest = min(top, MINIMUM_LEVEL if has_tiles_of_spans else finest_series(known))
+    for level in range(top, finest - 1, -1):
         tile_ids = list(_places(known, level))
         if level < top and len(tile_ids) > MOST_PLACES:
             break
-        done = (top - level) / (top - MINIMUM_LEVEL + 1)
+        done = (top - level) / (top - finest + 1)
         wanted = [layer for layer in layers if level == top or level >= _finest(known, layer)]
         most = budget - used if level < top else MOST_BYTES
         found = _tiles(scope, wanted, tile_ids, most, partial(progress, done))
@@ -114,8 +131,8 @@ def _add_tiles(report: Report, scope: Scope, layers: list[Layer], progress: Call
         report.entries |= found.packed
         report.level = level
         used += found.size
-        report.is_complete = not found.has_busy or level == MINIMUM_LEVEL
-        if report.is_complete:
+        if has_tiles_of_spans and (level == MINIMUM_LEVEL or not found.has_busy):
+            report.has_all_spans = True
             break
     progress(1.0)
 
@@ -172,6 +189,11 @@ def _finest(known: dict[str, Any], layer: Layer) -> int:
     if layer.name == PROFILE:
         return FINEST_PROFILE
     assert layer.name in LAYERS
+    return finest_series(known)
+
+
+def finest_series(known: dict[str, Any]) -> int:
+    """The finest level of series that a page asks for: finer bins have no more than one sample."""
     return math.ceil(math.log2(known["identity_interval"] / BINS_AN_INTERVAL * 1e6))
 
 

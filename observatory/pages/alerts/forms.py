@@ -15,6 +15,7 @@ STATES = {
     "all": "All",
 }
 """values of the query parameter; the default is firing"""
+OPEN = (Alert.State.FIRING, Alert.State.PENDING)
 
 
 class AlertFilterForm(FilterForm):
@@ -29,6 +30,7 @@ class AlertFilterForm(FilterForm):
     until = TimeField(label="to (UTC)", max_length=50)
     cluster = forms.IntegerField(min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput)
     state = forms.ChoiceField(choices=list(STATES.items()), widget=forms.HiddenInput)
+    each = forms.BooleanField(widget=forms.HiddenInput)
     order = forms.ChoiceField(choices=[(order, order) for order in ORDERS], widget=forms.HiddenInput)
 
     @property
@@ -40,7 +42,14 @@ class AlertFilterForm(FilterForm):
         self.is_valid()
         return self.cleaned_data.get("state") or Alert.State.FIRING
 
+    @property
+    def is_grouped(self) -> bool:
+        """Open alerts are shown by rule and cluster, unless each of them is wanted."""
+        return self.shown_state in OPEN and not self.cleaned_data.get("each")
+
     def alert_filter(self) -> AlertFilter:
-        """The filter that the form describes."""
+        """The filter that the form describes. Open alerts begin with the most severe."""
         state = "" if self.shown_state == "all" else self.shown_state
-        return AlertFilter(**{**self.values(), "state": state})
+        order = "-severity" if self.shown_state in OPEN else "-since"
+        values = {name: value for name, value in self.values().items() if name != "each"}
+        return AlertFilter(**{"order": order, **values, "state": state})

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from observatory.pages.alerts import views
+from observatory.pages.alerts import bulk, views
 
 urlpatterns = [
     path("alerts/", views.alert_list, name="alerts"),
+    path("alerts/answer/", bulk.answer, name="alerts-answer"),
     path("alerts/flag/", views.flag, name="alert-flag"),
     path("alerts/<int:alert_id>/", views.alert_page, name="alert"),
     path("alerts/<int:alert_id>/history/", views.alert_history, name="alert-history"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,10 +18,13 @@ from django.views.decorators.http import conditional_page, require_POST, require
 
 from observatory.alerts.evaluation.condition_history import condition_history, unit_of_alert
 from observatory.alerts.models import Alert, Rule
-from observatory.alerts.silences.alert_form import SilenceAlertForm
+from observatory.alerts.notifying.decisions import with_alerts
+from observatory.alerts.notifying.waiting import Waiting
+from observatory.alerts.silences.alert_form import LASTS, UNTIL, SilenceAlertForm
 from observatory.alerts.silences.suppression import Suppressions
 from observatory.alerts.web import access
 from observatory.alerts.web.acknowledgement import acknowledge
+from observatory.alerts.web.groups import AlertGroup, find_groups, groups_of, single
 from observatory.alerts.web.listing import AlertFilter, find_alerts
 from observatory.clusters.access import visible_clusters
 from observatory.pages.alerts.forms import STATES, AlertFilterForm
@@ -42,13 +47,15 @@ def alert_list(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     form = AlertFilterForm(user, request.GET)
     alert_filter = form.alert_filter()
-    page = Paginator(find_alerts(user, alert_filter), PAGE_SIZE).get_page(request.GET.get("page"))
-    ids, suppressions = [alert.pk for alert in page], Suppressions(now())
-    answerable = set(access.answerable_alerts(user).filter(pk__in=ids).values_list("pk", flat=True))
+    page, groups = _page_of_list(user, form, request.GET.get("page"))
+    rows = _rows(user, groups)
     context: dict[str, Any] = {
         "page": page,
-        "rows": [(alert, alert.pk in answerable, _suppression(suppressions, alert)) for alert in page],
+        "rows": rows,
+        "may_answer": any(row.may_answer for row in rows),
+        "lasts": [choice for choice in LASTS if choice[0] != UNTIL],
         "form": form,
+        "has_group": any(row.group.count > 1 for row in rows),
         "state": form.shown_state,
         "states": STATES,
         "columns": [(*column, alert_filter.order.removeprefix("-") == column[0]) for column in COLUMNS],
@@ -66,6 +73,45 @@ def alert_list(request: HttpRequest) -> HttpResponse:
             "live": visible_clusters(user).filter(ended=None).count(),
         }
     return render(request, "pages/alerts/alerts.html", context)
+
+
+def _page_of_list(
+    user: User, form: AlertFilterForm, number: str | None
+) -> tuple[Page[Any], Sequence[AlertGroup]]:
+    alert_filter = form.alert_filter()
+    if form.is_grouped:
+        rows = Paginator(find_groups(user, alert_filter), PAGE_SIZE).get_page(number)
+        return rows, groups_of(user, alert_filter, list(rows))
+    alerts = Paginator(find_alerts(user, alert_filter), PAGE_SIZE).get_page(number)
+    return alerts, [single(alert) for alert in alerts]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the list."""
+
+    group: AlertGroup
+    may_answer: bool
+    suppression: str
+    """what suppresses all examples; "" for nothing"""
+
+    @property
+    def identifier(self) -> str:
+        """What the row's checkbox sends: see bulk.py."""
+        alert = self.group.alert
+        return f"{alert.rule_id}-{alert.cluster_id}" if self.group.count > 1 else str(alert.pk)
+
+
+def _rows(user: User, groups: Sequence[AlertGroup]) -> list[Row]:
+    suppressions = Suppressions(now())
+    newest = [group.alert.pk for group in groups]
+    answerable = set(access.answerable_alerts(user).filter(pk__in=newest).values_list("pk", flat=True))
+    rows: list[Row] = []
+    for group in groups:
+        reasons = [_suppression(suppressions, alert) for alert in group.examples]
+        may_answer = group.alert.pk in answerable and group.alert.resolved is None
+        rows.append(Row(group, may_answer, reasons[0] if all(reasons) else ""))
+    return rows
 
 
 @require_safe
@@ -117,10 +163,12 @@ def flag(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, alert: Alert, form: SilenceAlertForm | None = None) -> HttpResponse:
     user = cast(User, request.user)
+    waiting = Waiting(now())
+    deliveries = with_alerts(alert.deliveries.select_related("channel"))
     context = {
         "alert": alert,
         "current_project": alert.cluster.project,
-        "deliveries": alert.deliveries.select_related("channel").order_by("created", "pk"),
+        "deliveries": [(delivery, waiting.reason(delivery)) for delivery in deliveries],
         "suppression": _suppression(Suppressions(now()), alert),
         "unit": _unit(alert),
         "may_answer": access.may_answer_alerts(user, alert),

@@ -17,6 +17,7 @@ from observatory.store.queries.fetch import fetch_columns
 from observatory.store.times import from_microseconds
 from observatory.store.worker_slots import SLOT
 from observatory.wire.layers import BAND
+from observatory.wire.records import Action
 
 Array = npt.NDArray[Any]
 Item = dict[str, Any]
@@ -73,6 +74,13 @@ class LayerSeries:
     """MetricType"""
     first: int
     """id of the first series of the cluster with the same metric and labels, of any worker"""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanCount:
+    computations: int
+    all: int
+    """of all actions"""
 
 
 @contextmanager
@@ -169,6 +177,18 @@ def long_spans(
             "lanes": None if lanes is None else list(lanes),
         },
     )
+
+
+def count_spans(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> SpanCount:
+    """Count the spans that overlap [start, stop) (microseconds)."""
+    with connection.cursor(row_factory=class_row(SpanCount)) as cursor:
+        found = cursor.execute(
+            f"""SELECT count(*) FILTER (WHERE action = %(compute)s) AS computations, count(*) AS all
+                FROM span WHERE {OVERLAPS}""",
+            {**_window(cluster, start, stop), "compute": Action.COMPUTE},
+        ).fetchone()
+    assert found is not None
+    return found
 
 
 def span_at(connection: psycopg.Connection, cluster: int, lane: int, at: int) -> tuple[Any, ...] | None:

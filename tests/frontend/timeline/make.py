@@ -27,6 +27,7 @@ INFO: dict[str, Any] = {
     "tile_bins": 512,
     "band": 64,
     "minimum_level": 10,
+    "minimum_span_level": 10,
     "maximum_level": 36,
     "target": None,
     "has_agent": True,

@@ -54,7 +54,7 @@ function levelOf(path) {
 
 for (const seconds of [1, 60, 86_400 * 30]) {
   test(`of a file that has some levels, these alone are asked for: ${seconds} s`, async (t) => {
-    const { server, cover } = open(t, () => extent(), { minimum_level: 18, maximum_level: 20 });
+    const { server, cover } = open(t, () => extent(), { minimum_level: 18, minimum_span_level: 18, maximum_level: 20 });
     for (const layer of ["spans", "memory"]) {
       cover(10, 10 + seconds, layer);
       await until(() => cover(10, 10 + seconds, layer).length);
@@ -63,6 +63,24 @@ for (const seconds of [1, 60, 86_400 * 30]) {
     for (const request of server.requests) assert.ok([18, 19, 20].includes(levelOf(request)), request);
   });
 }
+
+test("of a file with all spans, tiles of spans are made for each zoom, and lines come from the levels there are", async (t) => {
+  const { server, cover } = open(t, () => extent(), { minimum_level: 18, maximum_level: 20 });
+  /** @type {{layer: string, level: number}[]} */
+  const made = [];
+  server.tile = async (/** @type {{layer: string, level: number}} */ place) => {
+    if (place.layer !== "spans") return null;
+    made.push(place);
+    return { blocks: decoded(extent(), spans([span(10.25)])), bytes: 54 };
+  };
+  for (const layer of ["spans", "memory"]) {
+    cover(10, 11, layer);
+    await until(() => cover(10, 11, layer).length);
+  }
+  assert.deepEqual(new Set(made.map(({ level }) => level)), new Set([10]));
+  assert.ok(cover(10, 11).some((tile) => tile.blocks.get("span")?.[0].texts("key").at(0) === "inc-0"));
+  assert.deepEqual(new Set(server.requests.map(levelOf)), new Set([18]));
+});
 
 for (const [seconds, level] of [[1, 10], [60, 16], [3600, 22], [86_400 * 30, 32]]) {
   test(`bins are one to two pixels wide: ${seconds} s`, async (t) => {

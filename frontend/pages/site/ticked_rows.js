@@ -1,6 +1,7 @@
-// The list of runs: a box selects all runs on the page that may be changed, and the selected ones are counted.
+// Lists that are refreshed, whose rows are selected by checkboxes: one box selects all rows on the page that may be changed, and the selected
+// ones are counted in the element with data-ticked="NOUN".
 
-import "../site/lists.js";
+import "./lists.js";
 
 const rows = document.getElementById("rows");
 rows?.addEventListener("change", (event) => {
@@ -14,10 +15,10 @@ show();
 
 function show() {
   const all = /** @type {HTMLInputElement|null} */ (document.querySelector("[data-tick-all]"));
-  const words = document.querySelector("[data-ticked]");
+  const words = /** @type {HTMLElement|null} */ (document.querySelector("[data-ticked]"));
   if (!words) return;
   const ticked = boxes().filter((box) => box.checked).length;
-  words.textContent = ticked ? `${ticked} selected:` : "Selected runs:";
+  words.textContent = ticked ? `${ticked} selected:` : `Selected ${words.dataset.ticked}:`;
   if (!all) return;
   all.hidden = false;
   all.checked = ticked > 0 && changeable().every((box) => box.checked);
@@ -30,5 +31,5 @@ function changeable() {
 
 /** @returns {HTMLInputElement[]} */
 function boxes() {
-  return [...document.querySelectorAll("input[name=run]")].map((box) => /** @type {HTMLInputElement} */ (box));
+  return [...document.querySelectorAll("td.tick input")].map((box) => /** @type {HTMLInputElement} */ (box));
 }
