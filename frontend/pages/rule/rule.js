@@ -16,7 +16,14 @@ class RulePage {
 
   constructor() {
     const fieldsets = /** @type {HTMLFieldSetElement[]} */ ([...this.#rule.querySelectorAll("fieldset.condition")]);
-    this.#conditions = fieldsets.map((fieldset) => new ConditionFields(fieldset, (prefix) => this.#recent(prefix)));
+    this.#conditions = fieldsets.map(
+      (fieldset) =>
+        new ConditionFields(
+          fieldset,
+          (prefix) => this.#recent(prefix),
+          (name, hold) => this.#complete(name, hold),
+        ),
+    );
     this.#conditions[0].fieldset.hidden = false;
     this.#backTest = new BackTest(
       this.#form,
@@ -29,6 +36,13 @@ class RulePage {
     this.#update();
     void this.#load();
     this.#runBackTest();
+  }
+
+  /** Completes the rule after a quantity was chosen: a name if there is none, and the first condition's hold time. */
+  #complete(/** @type {string} */ name, /** @type {string} */ hold) {
+    const [nameField, holdField] = [find("#id_name"), find("#id_hold_seconds")];
+    if (nameField && !nameField.value.trim()) nameField.value = name;
+    if (holdField && this.#written().length <= 1) holdField.value = hold;
   }
 
   #runBackTest() {

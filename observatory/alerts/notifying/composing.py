@@ -9,7 +9,7 @@ from uuid import UUID
 from observatory.alerts.labels import labels_of
 from observatory.alerts.models import RANKS, Alert, Delivery
 from observatory.alerts.notifying.message import Change, Item, Message
-from observatory.alerts.web.links import alert_url
+from observatory.alerts.web.links import moment_url, page_url
 
 
 def message_of(id: UUID, channel: str, deliveries: Iterable[Delivery]) -> Message:
@@ -40,6 +40,7 @@ def _item(alert: Alert, change: Change) -> Item:
         starts=alert.fired or alert.pending,
         stops=alert.resolved,
         is_late=alert.is_late,
-        url=alert_url(alert),
+        page_url=page_url(alert),
+        moment_url=moment_url(alert),
         fingerprint=alert.fingerprint,
     )

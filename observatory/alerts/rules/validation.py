@@ -15,6 +15,7 @@ from observatory.alerts.silences.matchers import Matcher, MatcherError, check_pa
 
 MAX_CONDITIONS = 4
 PLACEHOLDERS = ("cluster", "worker", "value", "threshold", "labels", "text")
+DIVISOR_MISSING = "Choose the attribute to divide by."
 MAX_LISTED = 8
 """values that an error message lists"""
 
@@ -110,7 +111,7 @@ def _of_divisor(condition: Condition, metric: KnownMetric) -> Found:
     match condition.divisor:
         case Condition.Divisor.ATTRIBUTE:
             if not condition.divisor_attribute:
-                yield "divisor_attribute", "Choose the attribute to divide by."
+                yield "divisor_attribute", DIVISOR_MISSING
             elif condition.by == By.SERIES and not metric.of_workers:
                 yield (
                     "divisor_attribute",

@@ -76,6 +76,7 @@ def test_an_event_needs_no_threshold(admin: Client) -> None:
         ({"threshold": "a lot"}, "threshold", "a lot"),
         ({"threshold": "4 GiB"}, "threshold", "%"),
         ({"divisor": "metric", "divisor_metric": ""}, "divisor_metric", "metric"),
+        ({"divisor_attribute": ""}, "divisor_attribute", "Choose the attribute"),
         (
             {"metric": "observatory_cluster_tasks", "labels": "", "by": "series"},
             "divisor_attribute",

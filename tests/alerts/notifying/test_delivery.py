@@ -264,6 +264,7 @@ def test_the_webhook_payload_is_that_of_alertmanager(
                 "summary": "w1 was lost",
                 "description": rule.description,
                 "advice": rule.advice,
+                "page": f"https://observatory.example.org/alerts/{alert.pk}/",
             },
             "startsAt": "2026-05-05T12:02:00.000Z",
             "endsAt": "0001-01-01T00:00:00Z",
