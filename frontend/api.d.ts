@@ -1972,9 +1972,10 @@ export interface components {
         };
         /**
          * Lineage
-         * @description What a task was made of (dependencies), and what was made of it (dependents).
+         * @description What a task was made of (dependencies), and what was made of it (dependents); how it moved.
          *
-         *     Only agents report dependencies. The lineage of a window has only tasks that computed in it.
+         *     Only agents report dependencies, transfers and steals. The lineage of a window has only tasks that
+         *     computed in it.
          */
         Lineage: {
             /** Key */
@@ -1985,6 +1986,10 @@ export interface components {
             spans: components["schemas"]["LineageSpan"][];
             dependencies: components["schemas"]["LineageTasks"];
             dependents: components["schemas"]["LineageTasks"];
+            /** Transfers */
+            transfers: components["schemas"]["LineageTransfer"][];
+            /** Steals */
+            steals: components["schemas"]["LineageSteal"][];
         };
         /**
          * LineageSpan
@@ -1997,6 +2002,24 @@ export interface components {
             start: number;
             /** Stop */
             stop: number;
+        };
+        /**
+         * LineageSteal
+         * @description A steal: the task waited on `victim` and was moved to `thief`, ids of workers. null: unknown.
+         */
+        LineageSteal: {
+            /** Time */
+            time: number;
+            /** Victim */
+            victim: number | null;
+            /** Thief */
+            thief: number | null;
+            /** Cost */
+            cost: number | null;
+            /** Victim Occupancy */
+            victim_occupancy: number | null;
+            /** Thief Occupancy */
+            thief_occupancy: number | null;
         };
         /**
          * LineageTask
@@ -2019,6 +2042,33 @@ export interface components {
             total: number;
             /** Tasks */
             tasks: components["schemas"]["LineageTask"][];
+        };
+        /**
+         * LineageTransfer
+         * @description A transfer that a worker made for a task: the span that shows it, and what it brought.
+         */
+        LineageTransfer: {
+            /** Lane */
+            lane: number;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Peer */
+            peer: number | null;
+            /** Nbytes */
+            nbytes: number;
+            /** Count */
+            count: number;
+            /** Keys */
+            keys: components["schemas"]["TransferredKey"][];
+        };
+        /** TransferredKey */
+        TransferredKey: {
+            /** Key */
+            key: string;
+            /** Nbytes */
+            nbytes: number | null;
         };
         /** EventItem */
         EventItem: {
@@ -2268,6 +2318,7 @@ export interface components {
              * @default
              */
             message?: string;
+            text?: components["schemas"]["RuleText"] | null;
             /** Acknowledged By */
             acknowledged_by?: string | null;
             /**

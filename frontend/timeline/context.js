@@ -35,7 +35,7 @@ export async function loadContext(source) {
     freshness,
     tiles: new Tiles(source, info, freshness),
     selection,
-    lineage: new Lineage(source, selection),
+    lineage: new Lineage(source, selection, model),
     playheadState: new PlayheadState(source),
     events: new Events(),
     laneOptions: new LaneOptions(),

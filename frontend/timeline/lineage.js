@@ -5,11 +5,13 @@
 /** @typedef {Schemas["LineageSpan"]} Span */
 /** @typedef {Schemas["LineageTask"]} Task */
 /** @typedef {"dependency"|"dependent"} Relation */
+/** @typedef {Pick<import("./model.js").Model, "lanesOf">} Lanes */
 /** @typedef {"none"|"loading"|"loaded"|"absent"|"failed"} Status none: no task is selected; absent: the source has no lineages */
 
 /**
- * A line from the end of a span to the start of one that needed its result. Times in seconds.
- * @typedef {{relation: Relation, from: {lane: number, time: number}, to: {lane: number, time: number}}} Line
+ * A line from the end of a span to the start of one that needed its result, or of a transfer from the worker that sent the
+ * data to the one that got it. Times in seconds.
+ * @typedef {{relation: Relation|"transfer", from: {lane: number, time: number}, to: {lane: number, time: number}}} Line
  */
 
 const EVERY = 5000; // ms, of a cluster that is live
@@ -26,17 +28,22 @@ export class Lineage extends EventTarget {
   relations = new Map();
   /** @type {Line[]} the nearest ones */
   lines = [];
+  /** @type {Line[]} of its transfers */
+  transferLines = [];
   #source;
   #selection;
+  #model;
   #key = "";
   #shown = "";
 
   /**
    * @param {import("./sources/source.js").Source} source
    * @param {import("./selection.js").Selection} selection
+   * @param {Lanes} model
    */
-  constructor(source, selection) {
+  constructor(source, selection, model) {
     super();
+    this.#model = model;
     this.#source = source;
     this.#selection = selection;
     selection.addEventListener("change", () => this.#select());
@@ -81,6 +88,7 @@ export class Lineage extends EventTarget {
     this.current = answer;
     this.relations = answer ? relationsOf(answer) : new Map();
     this.lines = answer ? linesOf(answer) : [];
+    this.transferLines = answer ? transferLinesOf(answer, this.#model) : [];
     this.dispatchEvent(new Event("change"));
   }
 }
@@ -121,6 +129,22 @@ export function linesOf({ spans, dependencies, dependents }, most = MOST_LINES) 
   const half = Math.ceil(most / 2);
   const lines = nearest(into, Math.max(half, most - outOf.length));
   return [...lines, ...nearest(outOf, most - lines.length)];
+}
+
+/**
+ * The lines of the task's transfers. Where one begins on the other worker, data that it brought was made, if that is known.
+ * @param {Answer} answer
+ * @param {Lanes} model
+ * @returns {Line[]} none for a transfer from an unknown worker
+ */
+export function transferLinesOf({ transfers, dependencies }, model) {
+  return transfers.flatMap(({ lane, start, stop, peer, keys }) => {
+    const lanes = peer === null ? [] : model.lanesOf(peer).map(({ id }) => id);
+    const brought = new Set(keys.map(({ key }) => key));
+    const made = dependencies.tasks.filter(({ key }) => brought.has(key)).flatMap(({ spans }) => spans);
+    const from = made.find((span) => lanes.includes(span.lane))?.lane ?? lanes[0];
+    return from === undefined ? [] : [{ relation: "transfer", from: { lane: from, time: start }, to: { lane, time: stop } }];
+  });
 }
 
 /**

@@ -1,15 +1,18 @@
-"""The lineage of a task: what it was made of, and what was made of it."""
+"""The lineage of a task: what it was made of, what was made of it, and how it moved between workers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import psycopg
 
 from observatory.replay.scope import Scope
 from observatory.store.queries import lineage as store
+from observatory.store.queries import moves
 from observatory.store.queries.lineage import ComputedSpan, Direction, Neighbour, NeighbourSpan, Window
+from observatory.store.queries.moves import TransferOfTask
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import clean_key
 
@@ -18,7 +21,9 @@ MAXIMUM_TASKS = 200
 MAXIMUM_SPANS = 1_000
 """of the neighbours in one direction"""
 MAXIMUM_ATTEMPTS = 20
-"""spans of one task"""
+"""computing spans, transfers or steals of one task"""
+MAXIMUM_KEYS = 20
+"""of a transfer"""
 
 Item = dict[str, Any]
 
@@ -34,14 +39,7 @@ def lineage_of(connection: psycopg.Connection, scope: Scope, key: str) -> Item:
     is_shown = scope.text(key) == key
     spans = store.spans_of_task(connection, window, key, MAXIMUM_ATTEMPTS) if is_shown else []
     if not is_shown or (not spans and not scope.is_whole):
-        nothing: Item = {"total": 0, "tasks": []}
-        return {
-            "key": scope.text(key),
-            "prefix": None,
-            "spans": [],
-            "dependencies": nothing,
-            "dependents": nothing,
-        }
+        return _nothing(scope.text(key))
     first, last = (spans[-1].start, spans[-1].stop) if spans else (MAXIMUM_TIME / 1e6, 0.0)
     return {
         "key": key,
@@ -49,6 +47,26 @@ def lineage_of(connection: psycopg.Connection, scope: Scope, key: str) -> Item:
         "spans": [_span(scope, span) for span in spans],
         "dependencies": _neighbours(connection, scope, window, key, Direction.DEPENDENCIES, first),
         "dependents": _neighbours(connection, scope, window, key, Direction.DEPENDENTS, last),
+        "transfers": [
+            _transfer(scope, found)
+            for found in moves.transfers_of_task(connection, window, key, MAXIMUM_ATTEMPTS)
+        ],
+        "steals": [
+            asdict(steal) for steal in moves.steals_of_task(connection, window, key, MAXIMUM_ATTEMPTS)
+        ],
+    }
+
+
+def _nothing(key: str) -> Item:
+    tasks: Item = {"total": 0, "tasks": []}
+    return {
+        "key": key,
+        "prefix": None,
+        "spans": [],
+        "dependencies": tasks,
+        "dependents": tasks,
+        "transfers": [],
+        "steals": [],
     }
 
 
@@ -78,6 +96,17 @@ def _tasks(scope: Scope, spans: Sequence[NeighbourSpan], others: Sequence[Neighb
     return list(tasks.values())[:MAXIMUM_TASKS]
 
 
-def _span(scope: Scope, span: ComputedSpan | NeighbourSpan) -> Item:
+def _transfer(scope: Scope, transfer: TransferOfTask) -> Item:
+    sizes = [(key, size if isinstance(size, (int, float)) else None) for key, size in transfer.keys.items()]
+    return {
+        **_span(scope, transfer),
+        "peer": transfer.peer,
+        "nbytes": transfer.nbytes,
+        "count": transfer.count,
+        "keys": [{"key": scope.text(key), "nbytes": size} for key, size in sizes[:MAXIMUM_KEYS]],
+    }
+
+
+def _span(scope: Scope, span: ComputedSpan | NeighbourSpan | TransferOfTask) -> Item:
     start, stop = scope.clip_seconds(span.start, span.stop)
     return {"lane": span.lane, "start": start, "stop": stop}

@@ -228,10 +228,45 @@ class LineageTasks(Schema):
     tasks: list[LineageTask]
 
 
-class Lineage(Schema):
-    """What a task was made of (dependencies), and what was made of it (dependents).
+class TransferredKey(Schema):
+    key: str
+    nbytes: float | None
+    """null: unknown"""
 
-    Only agents report dependencies. The lineage of a window has only tasks that computed in it.
+
+class LineageTransfer(Schema):
+    """A transfer that a worker made for a task: the span that shows it, and what it brought."""
+
+    lane: int
+    start: float
+    stop: float
+    peer: int | None
+    """id of the worker that sent the data; null: unknown"""
+    nbytes: float
+    count: int
+    """number of keys"""
+    keys: list[TransferredKey]
+    """the first 20"""
+
+
+class LineageSteal(Schema):
+    """A steal: the task waited on `victim` and was moved to `thief`, ids of workers. null: unknown."""
+
+    time: float
+    victim: int | None
+    thief: int | None
+    cost: float | None
+    """of the move, in seconds, as Dask expected"""
+    victim_occupancy: float | None
+    thief_occupancy: float | None
+    """work that waited on the workers, in seconds"""
+
+
+class Lineage(Schema):
+    """What a task was made of (dependencies), and what was made of it (dependents); how it moved.
+
+    Only agents report dependencies, transfers and steals. The lineage of a window has only tasks that
+    computed in it.
     """
 
     key: str
@@ -241,6 +276,8 @@ class Lineage(Schema):
     """its attempts, in order of time"""
     dependencies: LineageTasks
     dependents: LineageTasks
+    transfers: list[LineageTransfer]
+    steals: list[LineageSteal]
 
 
 class EventItem(Schema):

@@ -29,6 +29,9 @@ def timeline(world: World, recorded: Recorded) -> str:
         recorded.span(f"('load-1', {number})", f"tcp://10.0.0.1:400{number}", 7, 8)
         recorded.dependency(f"('load-1', {number})", KEY)
     recorded.dependency(KEY, HOSTILE, needed_group="load")
+    first, second = "tcp://10.0.0.1:4000", "tcp://10.0.0.1:4001"
+    recorded.transfer(KEY, second, first, 2.5, 2.75, {HOSTILE: 2**20}, "load-1")
+    recorded.steal(KEY, 2.25, "confirm", first, second, "load-1")
     recorded.agent()
     return f"/clusters/{world.ended.pk}/?{urlencode({'from': START - 1, 'to': START + 10})}"
 
@@ -50,6 +53,9 @@ def test_a_selected_task_lists_its_relatives_which_the_keyboard_selects_and_draw
     canvas.click(position={"x": x, "y": 55})
     expect(panel.get_by_role("status")).to_have_text("1 dependency, 2 dependents")
     expect(panel.get_by_role("heading", name="Attempts (2)")).to_be_visible()
+    expect(panel).to_contain_text(f"from w01.00 MiB · 250 ms · 4.00 MiB/s · {HOSTILE}")
+    expect(panel.get_by_role("button", name="from w0 to w1")).to_be_visible()
+    assert page.evaluate("window.observatory.context.lineage.transferLines.length") == 1
     assert panel.locator(".selected-task-key").inner_text() == KEY
     assert canvas.evaluate("canvas => canvas.toDataURL()") != before
 

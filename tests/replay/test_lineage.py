@@ -29,6 +29,7 @@ __all__ = ["agent_server", "observed", "world"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WORKER = "tcp://10.1.2.3:4000"
+PEER = "tcp://10.1.2.4:4000"
 KEY = "('sum-2', 0)"
 
 
@@ -181,11 +182,49 @@ def test_a_scope_with_pseudonyms_neither_shows_nor_confirms_an_address_in_a_key(
     assert "10.1.2.3" not in asked["key"]
 
 
+def test_a_transfer_has_the_worker_it_came_from_as_it_was_then_and_what_it_brought(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    peer = recorded.worker(PEER, "w1", died=4)
+    recorded.worker(PEER, "w1", started=30)
+    sizes = {"a": 1000, f"load-{WORKER}": 24}
+    recorded.transfer("b", WORKER, PEER, 1, 1.5, sizes, "b")
+    recorded.transfer("b", WORKER, "tcp://10.9.9.9:1", 1, 1.25, {"c": 1}, "b")
+    recorded.transfer("other", WORKER, PEER, 2, 2.5, {"d": 1}, "other")
+    span(recorded, "b", 2, 3)
+    unknown, known = read(direct, Scope(cluster), "b")["transfers"]
+    assert (known["peer"], times([known]), known["nbytes"], known["count"]) == (peer, [(1, 1.5)], 1024, 2)
+    assert sorted(item["key"] for item in known["keys"]) == sorted(sizes)
+    assert (unknown["peer"], unknown["keys"]) == (None, [{"key": "c", "nbytes": 1}])
+    hidden = Scope(cluster, is_public=True, pseudonyms=make_pseudonyms((), WORKER))
+    assert "10.1.2.3" not in str(read(direct, hidden, "b"))
+    window = Scope(cluster, seconds_to_microseconds(START + 1.75), seconds_to_microseconds(START + 10))
+    assert read(direct, window, "b")["transfers"] == []
+
+
+def test_a_steal_has_both_workers_and_the_costs_of_the_request_that_it_confirms(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    thief, victim = recorded.worker(PEER, "w1"), recorded.workers[WORKER]
+    costs = {"cost": 0.1, "victim_occupancy": 5.0, "thief_occupancy": 0.5}
+    recorded.steal("a", 1, "request", WORKER, PEER, "a", cost=9.0, victim_occupancy=9.0, thief_occupancy=9.0)
+    recorded.steal("a", 2, "request", WORKER, PEER, "a", **costs)
+    recorded.steal("a", 2.5, "confirm", WORKER, PEER, "a")
+    recorded.steal("a", 3, "already-computing", PEER, WORKER, "a")
+    recorded.steal("b", 4, "confirm", WORKER, "tcp://10.9.9.9:1", "b")
+    [found] = read(direct, Scope(cluster), "a")["steals"]
+    assert found == {"time": START + 2.5, "victim": victim, "thief": thief, **costs}
+    [other] = read(direct, Scope(cluster), "b")["steals"]
+    assert (other["thief"], other["cost"]) == (None, None)
+
+
 def test_the_api_answers_as_documented_members_alone(
     recorded: Recorded, cluster: Cluster, member: Client, stranger: Client
 ) -> None:
     span(recorded, "a", 0, 1)
     edge(recorded, "b", "a")
+    recorded.transfer("a", WORKER, PEER, 0, 0.5, {"d": 1}, "a")
+    recorded.steal("a", 0, "confirm", WORKER, PEER, "a")
     url = f"/api/v1/clusters/{cluster.pk}/lineage"
     answer = member.get(f"{url}?key=a")
     assert_documented(Lineage, answer.json())
@@ -204,5 +243,9 @@ def test_the_lineage_of_a_real_run_is_what_its_agent_reported(observed: Observed
     [span], [made] = found["spans"], found["dependencies"]["tasks"][0]["spans"]
     assert made["stop"] <= span["start"]
     assert lanes[made["lane"]] != lanes[span["lane"]]
+    [transfer] = found["transfers"]
+    assert transfer["peer"] == lanes[made["lane"]], "it came from the worker that had made it"
+    assert (transfer["count"], [item["key"] for item in transfer["keys"]]) == (1, ["make-1"])
+    assert transfer["nbytes"] >= 5_000_000
     of_made = client.get(f"{url}/lineage?key=make-1").json()
     assert keys(of_made["dependents"]) == [key]

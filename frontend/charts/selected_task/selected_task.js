@@ -1,4 +1,5 @@
-// The selected task: its attempts, what it was made of and what was made of it. A click on a relative selects that.
+// The selected task: its attempts, transfers and steals, what it was made of and what was made of it. A click on a relative
+// selects that.
 
 import { element } from "../../element.js";
 import { formatCount, formatCountOf, formatDuration } from "../../formatting.js";
@@ -6,9 +7,11 @@ import { MOST_LINES } from "../../timeline/lineage.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { formatTime } from "../../timeline/times.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
+import { describeSteal, describeTransfer } from "./moves.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").Schemas} Schemas */
 /** @typedef {import("../../timeline/lineage.js").Answer} Answer */
 /** @typedef {import("../../timeline/lineage.js").Span} Span */
 /** @typedef {import("../../timeline/lineage.js").Status} Status */
@@ -32,7 +35,7 @@ export const selectedTask = {
   layers: [],
   help:
     "What the selected task was made of (dependencies), and what was made of it (dependents). The task stream lights them up, " +
-    "with lines to the nearest. Click one to select it and to go to it.",
+    "with lines to the nearest, and dashed lines to the workers that it got data from. Click one to select it and to go to it.",
   create: (element, context) => new SelectedTask(element, context),
 };
 
@@ -94,10 +97,12 @@ class SelectedTask {
   }
 
   /** @param {Answer} answer */
-  #sections({ key, prefix, spans, dependencies, dependents }) {
+  #sections({ key, prefix, spans, dependencies, dependents, transfers, steals }) {
     const attempts = spans.map((span) => this.#item("computed", { key, prefix: prefix ?? -1, spans: [span] }));
     return [
       ...section(spans.length > 1 ? "Attempts" : "Computed", attempts, spans.length),
+      ...section("Stolen", steals.map((steal) => this.#steal(steal)), steals.length),
+      ...section("Transfers", transfers.map((transfer) => this.#transfer(transfer)), transfers.length),
       ...section("Dependencies", dependencies.tasks.map((task) => this.#item(task.key, task)), dependencies.total),
       ...section("Dependents", dependents.tasks.map((task) => this.#item(task.key, task)), dependents.total),
     ];
@@ -108,11 +113,21 @@ class SelectedTask {
    * @param {Task} task
    */
   #item(name, task) {
-    const button = element("button", "alerts-list-name", name);
-    button.type = "button";
-    button.title = task.key;
-    button.addEventListener("click", () => this.#open(task));
-    return element("li", "", button, element("span", "muted", this.#describe(task.spans)));
+    return item(name, task.key, this.#describe(task.spans), () => this.#open(task));
+  }
+
+  /** @param {Schemas["LineageTransfer"]} transfer */
+  #transfer(transfer) {
+    const { timeline } = this.#context;
+    const keys = transfer.keys.map(({ key }) => key).join("\n");
+    return item(`from ${this.#nameOf(transfer.peer)}`, keys, describeTransfer(transfer), () => timeline.jump(transfer.start));
+  }
+
+  /** @param {Schemas["LineageSteal"]} steal */
+  #steal(steal) {
+    const name = (/** @type {number|null} */ worker) => this.#nameOf(worker);
+    const text = `${formatTime(steal.time, 1)} · ${describeSteal(steal, name)}`;
+    return item(`from ${name(steal.victim)} to ${name(steal.thief)}`, "", text, () => this.#context.timeline.jump(steal.time));
   }
 
   /** @param {Task} task */
@@ -132,9 +147,28 @@ class SelectedTask {
 
   /** @param {number} lane */
   #worker(lane) {
-    const worker = this.#context.model.workerOf(lane);
-    return worker ? workerLabel(worker) : "unknown worker";
+    return this.#nameOf(this.#context.model.lanes.get(lane)?.worker ?? null);
   }
+
+  /** @param {number|null} id of a worker */
+  #nameOf(id) {
+    const worker = this.#context.model.workers.get(id ?? -1);
+    return worker ? workerLabel(worker) : "an unknown worker";
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {string} title
+ * @param {string} text
+ * @param {() => void} open
+ */
+function item(name, title, text, open) {
+  const button = element("button", "alerts-list-name", name);
+  button.type = "button";
+  button.title = title;
+  button.addEventListener("click", open);
+  return element("li", "", button, element("span", "muted", text));
 }
 
 /**

@@ -1,5 +1,5 @@
 // The lineage of the selected task on the task stream: outlines around its spans and those of its relatives, and lines
-// with arrowheads from the end of a span to the start of one that needed its result.
+// with arrowheads from the end of a span to the start of one that needed its result. Lines of transfers are dashed.
 
 import { theme } from "../drawing/theme.js";
 
@@ -15,6 +15,7 @@ import { theme } from "../drawing/theme.js";
 
 const NARROWEST = 3; // px of an outline
 const HEAD = 5; // px: length of an arrowhead
+const DASHES = [6, 3]; // px
 const BEND = 40; // px: at most, how far a line goes on horizontally at its ends
 
 /**
@@ -24,7 +25,7 @@ const BEND = 40; // px: at most, how far a line goes on horizontally at its ends
  * @param {(time: number) => number} x px
  * @param {number} scroll px
  */
-export function drawLineage(context, { current, lines }, { rows, height }, x, scroll) {
+export function drawLineage(context, { current, lines, transferLines }, { rows, height }, x, scroll) {
   if (!current) return;
   const numbers = new Map(rows.flatMap(({ lanes }, number) => lanes.map((lane) => [lane, number])));
   const row = (/** @type {number} */ lane) => {
@@ -37,12 +38,10 @@ export function drawLineage(context, { current, lines }, { rows, height }, x, sc
     for (const span of spans) outline(context, span, places, [3, plot], [1, accent]);
   }
   for (const span of current.spans) outline(context, span, places, [4, plot], [2, text]);
-  // a line is seen on any colour of a task, as it lies on a wider one
-  for (const [width, color] of /** @type {[number, string][]} */ ([[4, plot], [1.5, accent]])) {
-    context.strokeStyle = context.fillStyle = color;
-    context.lineWidth = width;
-    for (const line of lines) arrow(context, line, places);
-  }
+  arrows(context, lines, places, plot, accent);
+  context.setLineDash(DASHES);
+  arrows(context, transferLines, places, plot, text);
+  context.setLineDash([]);
   context.lineWidth = 1;
 }
 
@@ -60,6 +59,21 @@ function outline(context, { lane, start, stop }, { x, row }, ...strokes) {
     context.strokeStyle = color;
     context.lineWidth = width;
     context.strokeRect(left, place.top + 0.5, Math.max(right - left, NARROWEST), Math.max(place.height - 2, 1));
+  }
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Line[]} lines
+ * @param {Places} places
+ * @param {string} below colour of wider lines below, so that the lines are seen on any task
+ * @param {string} color
+ */
+function arrows(context, lines, places, below, color) {
+  for (const [width, of] of /** @type {[number, string][]} */ ([[4, below], [1.5, color]])) {
+    context.strokeStyle = context.fillStyle = of;
+    context.lineWidth = width;
+    for (const line of lines) arrow(context, line, places);
   }
 }
 

@@ -4,10 +4,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
 import { rowsOf } from "../../../frontend/charts/selected_task/selected_task.js";
-import { Lineage, linesOf } from "../../../frontend/timeline/lineage.js";
+import { describeSteal, describeTransfer } from "../../../frontend/charts/selected_task/moves.js";
+import { Lineage, linesOf, transferLinesOf } from "../../../frontend/timeline/lineage.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
 
 const HOSTILE = "('<img src=x onerror=alert(1)>', 0)";
+
+const MODEL = /** @type {any} */ ({ lanesOf: (/** @type {number} */ worker) => (worker < 5 ? [{ id: 10 * worker }, { id: 10 * worker + 1 }] : []) });
 
 /** @typedef {[lane: number, start: number, stop: number]} Row */
 
@@ -30,6 +33,8 @@ const answerOf = (own, dependencies, dependents = []) => ({
   spans: spansOf(own),
   dependencies: tasksOf(dependencies),
   dependents: tasksOf(dependents),
+  transfers: [],
+  steals: [],
 });
 
 /** @param {ReturnType<typeof linesOf>} lines */
@@ -44,7 +49,7 @@ function follow(answer) {
   /** @type {string[]} */
   const asked = [];
   const fetch = async (/** @type {string} */ url) => (asked.push(url), answer());
-  const lineage = new Lineage(/** @type {any} */ ({ url: "/api", fetch }), selection);
+  const lineage = new Lineage(/** @type {any} */ ({ url: "/api", fetch }), selection, MODEL);
   return { lineage, selection, asked };
 }
 
@@ -126,4 +131,30 @@ test("the table has a row for each span, and one for a task without", () => {
     ["dependency", "a", "w2", 0.5],
     ["dependent", "c", null, null],
   ]);
+});
+
+/** @param {object} changes */
+const transferOf = (changes) => ({ lane: 30, start: 9, stop: 9.5, peer: 1, nbytes: 2 ** 20, count: 1, keys: [{ key: "a", nbytes: 9 }], ...changes });
+
+test("the line of a transfer begins on the worker that sent the data, where that was made if it is known", () => {
+  const answer = { ...answerOf([[30, 10, 11]], [["a", [20, 1, 2], [11, 5, 8]]]), transfers: [transferOf({}), transferOf({ peer: 2, keys: [] })] };
+  assert.deepEqual(ends(transferLinesOf(answer, MODEL)), [
+    ["transfer", 11, 9, 30, 9.5],
+    ["transfer", 20, 9, 30, 9.5],
+  ]);
+  const unknown = { ...answer, transfers: [transferOf({ peer: null }), transferOf({ peer: 7 })] };
+  assert.deepEqual(transferLinesOf(unknown, MODEL), []);
+});
+
+test("a transfer is described by its size, duration, bandwidth and keys", () => {
+  const keys = [HOSTILE, "b", "c", "d"].map((key) => ({ key, nbytes: 1 }));
+  assert.equal(describeTransfer(transferOf({ keys, count: 1200 })), `1.00 MiB · 500 ms · 2.00 MiB/s · ${HOSTILE}, b, c and 1,197 more`);
+  assert.equal(describeTransfer(transferOf({ stop: 9 })), "1.00 MiB · 0 s · a", "no bandwidth without a duration");
+});
+
+test("a steal is described by its cost and by the work that waited on both workers", () => {
+  const name = (/** @type {number|null} */ worker) => `w${worker}`;
+  const steal = { time: 9, victim: 1, thief: 2, cost: 0.1, victim_occupancy: 5, thief_occupancy: 0.5 };
+  assert.equal(describeSteal(steal, name), "5.00 s of work waited on w1, 500 ms on w2; the move was expected to take 100 ms");
+  assert.equal(describeSteal({ ...steal, cost: null }, name), "its cost is unknown");
 });
