@@ -404,6 +404,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster_id}/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lineage
+         * @description What the task with exactly this key was made of, and what was made of it.
+         */
+        get: operations["cluster_lineage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster_id}/events": {
         parameters: {
             query?: never;
@@ -544,6 +564,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/timeline/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lineage
+         * @description What the task with exactly this key was made of, and what was made of it.
+         */
+        get: operations["run_lineage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/timeline/events": {
         parameters: {
             query?: never;
@@ -676,6 +716,26 @@ export interface paths {
          * @description The span of a lane at a point in time; 404 if the lane was idle.
          */
         get: operations["link_span"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lineage
+         * @description What the task with exactly this key was made of, and what was made of it.
+         */
+        get: operations["link_lineage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1910,6 +1970,106 @@ export interface components {
             /** Typename */
             typename: string;
         };
+        /**
+         * Lineage
+         * @description What a task was made of (dependencies), and what was made of it (dependents); how it moved.
+         *
+         *     Only agents report dependencies, transfers and steals. The lineage of a window has only tasks that
+         *     computed in it.
+         */
+        Lineage: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: number | null;
+            /** Spans */
+            spans: components["schemas"]["LineageSpan"][];
+            dependencies: components["schemas"]["LineageTasks"];
+            dependents: components["schemas"]["LineageTasks"];
+            /** Transfers */
+            transfers: components["schemas"]["LineageTransfer"][];
+            /** Steals */
+            steals: components["schemas"]["LineageSteal"][];
+        };
+        /**
+         * LineageSpan
+         * @description A computing span of a task.
+         */
+        LineageSpan: {
+            /** Lane */
+            lane: number;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+        };
+        /**
+         * LineageSteal
+         * @description A steal: the task waited on `victim` and was moved to `thief`, ids of workers. null: unknown.
+         */
+        LineageSteal: {
+            /** Time */
+            time: number;
+            /** Victim */
+            victim: number | null;
+            /** Thief */
+            thief: number | null;
+            /** Cost */
+            cost: number | null;
+            /** Victim Occupancy */
+            victim_occupancy: number | null;
+            /** Thief Occupancy */
+            thief_occupancy: number | null;
+        };
+        /**
+         * LineageTask
+         * @description A task of a lineage; it has no spans if it did not compute.
+         */
+        LineageTask: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: number;
+            /** Spans */
+            spans: components["schemas"]["LineageSpan"][];
+        };
+        /**
+         * LineageTasks
+         * @description Up to 200 tasks, those first that computed nearest in time to the task whose lineage it is.
+         */
+        LineageTasks: {
+            /** Total */
+            total: number;
+            /** Tasks */
+            tasks: components["schemas"]["LineageTask"][];
+        };
+        /**
+         * LineageTransfer
+         * @description A transfer that a worker made for a task: the span that shows it, and what it brought.
+         */
+        LineageTransfer: {
+            /** Lane */
+            lane: number;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Peer */
+            peer: number | null;
+            /** Nbytes */
+            nbytes: number;
+            /** Count */
+            count: number;
+            /** Keys */
+            keys: components["schemas"]["TransferredKey"][];
+        };
+        /** TransferredKey */
+        TransferredKey: {
+            /** Key */
+            key: string;
+            /** Nbytes */
+            nbytes: number | null;
+        };
         /** EventItem */
         EventItem: {
             /** Time */
@@ -2158,6 +2318,7 @@ export interface components {
              * @default
              */
             message?: string;
+            text?: components["schemas"]["RuleText"] | null;
             /** Acknowledged By */
             acknowledged_by?: string | null;
             /**
@@ -2936,6 +3097,28 @@ export interface operations {
             };
         };
     };
+    cluster_lineage: {
+        parameters: {
+            query: {
+                key: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lineage"];
+                };
+            };
+        };
+    };
     cluster_events: {
         parameters: {
             query?: {
@@ -3092,6 +3275,28 @@ export interface operations {
             };
         };
     };
+    run_lineage: {
+        parameters: {
+            query: {
+                key: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lineage"];
+                };
+            };
+        };
+    };
     run_events: {
         parameters: {
             query?: {
@@ -3244,6 +3449,28 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SpanDetail"];
+                };
+            };
+        };
+    };
+    link_lineage: {
+        parameters: {
+            query: {
+                key: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lineage"];
                 };
             };
         };

@@ -31,6 +31,7 @@
  *   freshness: import("./timeline/freshness.js").Freshness,
  *   tiles: import("./timeline/tiles/tiles.js").Tiles,
  *   selection: import("./timeline/selection.js").Selection,
+ *   lineage: import("./timeline/lineage.js").Lineage,
  *   playheadState: import("./timeline/playhead_state.js").PlayheadState,
  *   events: import("./timeline/events.js").Events,
  *   laneOptions: import("./timeline/lane_options.js").LaneOptions,

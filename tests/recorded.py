@@ -169,8 +169,10 @@ class Recorded:
             **self._key(key, group),
         )
 
-    def dependency(self, key: str, depends_on: str, group: str = "load-1") -> None:
-        needed = self._key(depends_on, group)
+    def dependency(
+        self, key: str, depends_on: str, group: str = "load-1", needed_group: str | None = None
+    ) -> None:
+        needed = self._key(depends_on, needed_group or group)
         self._insert(
             "dependency",
             time=at(0),
@@ -178,6 +180,42 @@ class Recorded:
             computation="c",
             depends_on_group_id=needed["group_id"],
             depends_on_rest=needed["key_rest"],
+            **self._key(key, group),
+        )
+
+    def transfer(
+        self, key: str, worker: str, peer: str, start: float, stop: float, keys: Any, group: str
+    ) -> None:
+        """A transfer of `keys` (bytes by key) from `peer`, with the span that shows it of the task `key`."""
+        span = Span(worker, 1, key, "load", group, Action.TRANSFER, START + start, START + stop, 10, "int")
+        with Writer() as writer:
+            writer.write(Batch.of(self.cluster, [], [span], [], [], []))
+        self._insert(
+            "transfer",
+            start=at(start),
+            stop=at(stop),
+            cluster_id=self.cluster,
+            worker_id=self.workers[worker],
+            peer=peer,
+            direction=0,
+            nbytes=sum(keys.values()),
+            compressed=0,
+            keys=json.dumps(keys),
+            count=len(keys),
+        )
+
+    def steal(
+        self, key: str, time: float, outcome: str, victim: str, thief: str, group: str, **costs: Any
+    ) -> None:
+        usual = {"level": -1, "cost": 0.0, "victim_occupancy": 0.0, "thief_occupancy": 0.0}
+        self._insert(
+            "steal",
+            time=at(time),
+            cluster_id=self.cluster,
+            outcome=outcome,
+            victim=victim,
+            thief=thief,
+            **{**usual, **costs},
             **self._key(key, group),
         )
 

@@ -9,6 +9,7 @@ import { flameGraph } from "./flame_graph/flame_graph.js";
 import { notes } from "./events/notes.js";
 import { progress } from "./playhead/progress.js";
 import { clusterSize, states } from "./series/states.js";
+import { selectedTask } from "./selected_task/selected_task.js";
 import { stragglersList } from "./stragglers/list.js";
 import { taskStream } from "./task_stream/task_stream.js";
 import { tasksNow } from "./playhead/tasks_now.js";
@@ -27,6 +28,7 @@ export const charts = [
   eventLoop,
   states,
   clusterSize,
+  selectedTask,
   alertsList,
   notes,
   progress,

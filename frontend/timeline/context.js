@@ -3,6 +3,7 @@
 import { Alerts } from "./alerts.js";
 import { Attempts } from "./attempts.js";
 import { LaneOptions } from "./lane_options.js";
+import { Lineage } from "./lineage.js";
 import { Events } from "./events.js";
 import { Freshness } from "./freshness.js";
 import { PlayheadState } from "./playhead_state.js";
@@ -24,6 +25,7 @@ export async function loadContext(source) {
   const model = new Model(info.band);
   model.load(lanes);
   const timeline = new Timeline(info);
+  const selection = new Selection();
   const freshness = new Freshness(info, timeline);
   return {
     source,
@@ -32,7 +34,8 @@ export async function loadContext(source) {
     timeline,
     freshness,
     tiles: new Tiles(source, info, freshness),
-    selection: new Selection(),
+    selection,
+    lineage: new Lineage(source, selection, model),
     playheadState: new PlayheadState(source),
     events: new Events(),
     laneOptions: new LaneOptions(),

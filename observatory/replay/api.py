@@ -16,7 +16,8 @@ from ninja.responses import Response
 
 from observatory.clusters.access import get_cluster
 from observatory.replay import cluster_info
-from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, SpanDetail, State
+from observatory.replay.lineage import lineage_of
+from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, Lineage, SpanDetail, State
 from observatory.replay.scope import Scope, Section
 from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import cached_tile, get_tile
@@ -29,7 +30,7 @@ from observatory.store.queries import timeline
 from observatory.store.stacks import stack_frames, stacks_seen_between
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.layers import PROFILE
-from observatory.wire.records import Action, Status
+from observatory.wire.records import MAXIMUM_KEY_LENGTH, Action, Status
 
 FOREVER = "private, max-age=31536000, immutable"
 MAXIMUM_STACKS = 200
@@ -91,6 +92,15 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     def span(request: HttpRequest, lane: Annotated[int, Query(ge=0, lt=2**31)], at: Seconds) -> HttpResponse:
         """The span of a lane at a point in time; 404 if the lane was idle."""
         return Response(_span(scope_of(request), lane, round(at * 1e6)))
+
+    @router.get("/lineage", operation_id=f"{word}_lineage", response=Lineage)
+    def lineage(
+        request: HttpRequest, key: Annotated[str, Query(max_length=MAXIMUM_KEY_LENGTH)]
+    ) -> HttpResponse:
+        """What the task with exactly this key was made of, and what was made of it."""
+        scope = scope_of(request)
+        with read_connection() as connection, timeline.snapshot(connection):
+            return Response(lineage_of(connection, scope, key))
 
     @router.get("/events", operation_id=f"{word}_events", response=list[EventItem])
     def events(

@@ -118,7 +118,7 @@ def test_what_belongs_to_a_project_is_not_there_for_who_is_no_member(world: Worl
         path = path_of(route, world)
         client = world.client(role)
         answers = [
-            client.get(f"{path}?at=1&lane=1&ids=1"),
+            client.get(f"{path}?at=1&lane=1&ids=1&key=x"),
             client.post(path, {}, content_type="application/json"),
             client.delete(path),
         ]
@@ -209,6 +209,7 @@ TABLE = [
     ("GET", "/api/v1/clusters/{live}", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/api/v1/runs", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/api/v1/runs/{run}", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/api/v1/clusters/{live}/lineage?key=x", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/api/v1/clusters/{live}/notes", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/api/v1/targets", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/api/v1/targets/{target}", {"viewer": 200, "editor": 200, "owner": 200}),

@@ -73,7 +73,7 @@ def responses(client: Client, run: Run, hides_addresses: bool) -> dict[str, str]
     found = {}
     for path in paths():
         for lane in lanes if path.endswith("/span") else lanes[:1]:
-            url = f"{path}?at={START + 2}&lane={lane['id']}&ids=1&limit=5000"
+            url = f"{path}?at={START + 2}&lane={lane['id']}&ids=1&limit=5000&key=load-1"
             answer = client.get("/" + url.replace("TOKEN", token))
             assert answer.status_code == 200, url
             found[url] = answer.content.decode("latin-1")

@@ -15,6 +15,7 @@ import { rgb } from "../drawing/theme.js";
 /** @typedef {import("../../timeline/selection.js").Selection} Selection */
 /** @typedef {import("../../timeline/stragglers.js").Stragglers} Stragglers */
 /** @typedef {import("../../timeline/attempts.js").Attempts} Attempts */
+/** @typedef {Pick<import("../../timeline/lineage.js").Lineage, "relations">} Lineage */
 
 /**
  * A row's place in the image, in its pixels; one of several lanes is full when `threads` of them are busy.
@@ -43,6 +44,7 @@ export class LanePainter {
   #selection;
   #stragglers;
   #attempts;
+  #lineage;
   /** @type {[number, number, number][]} by slot */
   #colors = [];
   /** @type {number[]} by slot */
@@ -53,8 +55,10 @@ export class LanePainter {
    * @param {Selection} selection
    * @param {Stragglers} stragglers
    * @param {Attempts} attempts
+   * @param {Lineage} lineage
    */
-  constructor(model, selection, stragglers, attempts) {
+  constructor(model, selection, stragglers, attempts, lineage) {
+    this.#lineage = lineage;
     this.#attempts = attempts;
     this.#stragglers = stragglers;
     this.#model = model;
@@ -97,7 +101,7 @@ export class LanePainter {
         visitSpans(tile, this.#model, lane, start, stop, (block, index, slot, from, to) => {
           if (isHidden(block, index)) return;
           const whole = (block.numbers("stop")[index] - block.numbers("start")[index]) * scale;
-          const isBar = (isSingle && whole >= BAR_WIDTH) || this.#isChosen(block, index);
+          const isBar = (isSingle && whole >= BAR_WIDTH) || this.#isRelated(block, index);
           if (!isBar) return coverage.add(slot, from, to, to - from);
           const left = Math.round((from - start) * scale);
           const right = Math.max(Math.round((to - start) * scale), left + 1);
@@ -170,9 +174,9 @@ export class LanePainter {
     for (const overlay of [false, true]) {
       for (const bar of bars) {
         if (isOverlay(bar.slot) !== overlay) continue;
-        const chosen = this.#isChosen(bar.block, bar.row);
-        const sibling = this.#selection.key !== null && !chosen;
-        const alpha = chosen ? 1 : this.#alphas[bar.slot] * strength * (sibling ? SIBLING : 1);
+        const related = this.#isRelated(bar.block, bar.row);
+        const sibling = this.#selection.key !== null && !related;
+        const alpha = related ? 1 : this.#alphas[bar.slot] * strength * (sibling ? SIBLING : 1);
         this.pixels.fill(bar.left, bar.top, bar.width, bar.height, this.#colors[bar.slot], alpha);
         const isMarked = bar.slot === ERRED_SLOT || (overlay && bar.width >= EDGE_WIDTH);
         if (isMarked && alpha > FAINT) this.#mark(bar);
@@ -221,16 +225,19 @@ export class LanePainter {
   }
 
   /**
+   * Whether it is of the chosen task, of what that was made of, or of what was made of it.
    * @param {Block} block
    * @param {number} row
    */
-  #isChosen(block, row) {
+  #isRelated(block, row) {
     const { key } = this.#selection;
-    return key !== null && block.texts("key").at(row) === key;
+    if (key === null) return false;
+    const its = block.texts("key").at(row);
+    return its === key || this.#lineage.relations.has(its);
   }
 
   #prepareColors() {
-    const chosen = this.#selection.prefix;
+    const chosen = this.#lineage.relations.size ? NaN : this.#selection.prefix; // of a lineage nothing else stays bright
     this.#colors = SLOT_COLORS.map(rgb);
     this.#alphas = SLOT_COLORS.map((_, slot) => (isOverlay(slot) ? OVERLAY_ALPHA : 1));
     if (chosen !== null) this.#alphas = this.#alphas.map((alpha) => alpha * DIMMED);

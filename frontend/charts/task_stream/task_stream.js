@@ -13,6 +13,7 @@ import { CARET, INDENT, drawGroupName } from "./lane_names.js";
 import { LanePainter } from "./lane_paint.js";
 import { LaneReadout } from "./lane_readout.js";
 import { layoutLanes } from "./lane_rows.js";
+import { drawLineage } from "./lineage_lines.js";
 import { describeEnd, describeWorker, drawLifetimes, endNear } from "./lifetimes.js";
 import { describeHit, askForKey } from "./span_text.js";
 import { StreamLegend } from "./stream_legend.js";
@@ -49,7 +50,7 @@ export const taskStream = {
     "Compute has the task prefix's colour, near Dask's own; transfers are red, disk is orange, " +
     "serialization gray, erred tasks black, each with stripes of its own. A task over five times as long as " +
     "the median of its prefix has dashed edges, one that is computed again has stripes at its left edge. Zoomed out, a row is filled by the share of time that it was busy. " +
-    "With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
+    "Click a task to light up what it was made of and what was made of it. With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
 
@@ -90,7 +91,7 @@ class TaskStream {
     this.#element = element;
     element = this.#stage;
     this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
-    this.#painter = new LanePainter(context.model, context.selection, context.stragglers, context.attempts);
+    this.#painter = new LanePainter(context.model, context.selection, context.stragglers, context.attempts, context.lineage);
     this.#scroller.className = "lane-scroller";
     this.#scroller.append(this.#spacer);
     element.append(this.#scroller);
@@ -170,6 +171,7 @@ class TaskStream {
     const { labelled } = this.#painter;
     if (this.#layout.height >= LABEL_HEIGHT) drawBarLabels(context, labelled, this.#context.model, left, this.#surface.ratio);
     for (const group of this.#layout.groups) this.#drawLifetimes(group, view, left);
+    drawLineage(context, this.#context.lineage, this.#layout, this.#x, this.#scroll);
     context.restore();
     for (const group of this.#layout.groups) this.#drawGroup(group, left, view.width);
     context.strokeStyle = colors.border;

@@ -89,17 +89,18 @@ class Page {
 
   start() {
     const { timeline, tiles, model, selection, playheadState, events, laneOptions, stacks, stragglers, attempts } = this.context;
-    const { notes, alerts, freshness, info } = this.context;
+    const { notes, alerts, freshness, info, lineage } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
     tiles.addEventListener("change", () => this.#mark("tiles"));
     playheadState.addEventListener("change", () => this.#mark("state"));
-    for (const source of [model, selection, events, laneOptions, stacks, stragglers, attempts]) {
+    for (const source of [model, selection, events, laneOptions, stacks, stragglers, attempts, lineage]) {
       source.addEventListener("change", () => this.#mark("data"));
     }
     notes.addEventListener("change", () => events.setNotes(notes.list));
     notes.follow();
     for (const what of ["change", "select"]) alerts.addEventListener(what, () => this.#mark("data"));
     alerts.follow();
+    lineage.follow(timeline);
     freshness.addEventListener("change", () => this.#mark("data"));
     if (info.ended === null) window.setInterval(() => this.#mark("status"), STATUS_INTERVAL);
     selection.addEventListener("hover", () => this.#mark("hover"));

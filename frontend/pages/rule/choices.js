@@ -120,7 +120,7 @@ export class Choices {
   /** @param {number} index */
   #take(index) {
     const choice = this.#choices[index];
-    this.close();
     if (choice) this.#choose(choice);
+    this.close(); // after the choice, which may be typed into the field and would open the list again
   }
 }

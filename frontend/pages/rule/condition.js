@@ -4,6 +4,7 @@
 import { element } from "../../element.js";
 import { Choices } from "./choices.js";
 import { MetricInfo } from "./metric.js";
+import { measures, quantityFields } from "./quantity.js";
 
 /**
  * KnownMetric in observatory/alerts/rules/known_metrics.py.
@@ -15,19 +16,22 @@ const MAX_SUGGESTIONS = 60;
 
 export class ConditionFields {
   #info;
+  #quantities = quantityFields();
   /** @type {Metric[]} */
   #metrics = [];
 
   /**
    * @param {HTMLFieldSetElement} fieldset
    * @param {(prefix: string) => Promise<any>} recent fetches the recent values of a condition's metric
+   * @param {(name: string, hold: string) => void} chosen a quantity was chosen: its name and hold time
    */
-  constructor(fieldset, recent) {
+  constructor(fieldset, recent, chosen) {
     this.fieldset = fieldset;
     this.prefix = fieldset.dataset.prefix ?? "";
     const info = /** @type {HTMLElement} */ (fieldset.querySelector(".metric-info"));
     this.#info = new MetricInfo(info, this, () => recent(this.prefix));
     for (const name of ["metric", "divisor_metric"]) this.#offerMetrics(name);
+    this.field("quantity").addEventListener("input", () => this.#fillIn(chosen));
     fieldset.addEventListener("input", () => this.update());
     fieldset.addEventListener("change", () => this.update());
     this.fieldset.hidden = fieldset.dataset.written === undefined;
@@ -91,7 +95,18 @@ export class ConditionFields {
     return this.#metrics.find((metric) => metric.name === this.value("metric"));
   }
 
+  /** Fills in the fields of the chosen quantity. @param {(name: string, hold: string) => void} chosen */
+  #fillIn(chosen) {
+    const { hold_seconds, ...fields } = this.#quantities[this.value("quantity")] ?? {};
+    if (hold_seconds === undefined) return;
+    for (const [name, text] of Object.entries(fields)) this.field(name).value = text;
+    chosen(this.words("quantity"), hold_seconds);
+  }
+
   update() {
+    const quantity = this.value("quantity");
+    const isKnown = measures(this.#quantities[quantity], (name) => this.value(name));
+    if (quantity && !isKnown) this.field("quantity").value = "";
     const shown = this.#shown();
     for (const part of this.fieldset.querySelectorAll("[data-for]")) {
       if (part instanceof HTMLElement) part.hidden = !shown.has(part.dataset.for ?? "");
@@ -115,6 +130,7 @@ export class ConditionFields {
       event: this.isEvent,
       aggregated: this.value("by") !== "series",
       single: this.value("by") === "series",
+      "by-hand": this.value("quantity") === "",
       quantile: this.value("aggregate") === "quantile",
       windowed: this.value("function") !== "value",
       "divisor-metric": this.value("divisor") === "metric",

@@ -4,6 +4,7 @@ import { element } from "../../element.js";
 import { ConditionFields } from "./condition.js";
 import { BackTest } from "./back_test.js";
 import { ruleInWords } from "./text.js";
+import { showWarnings } from "./warnings.js";
 
 /** @param {string} selector @returns {any} */
 const find = (selector) => document.querySelector(selector);
@@ -16,19 +17,34 @@ class RulePage {
 
   constructor() {
     const fieldsets = /** @type {HTMLFieldSetElement[]} */ ([...this.#rule.querySelectorAll("fieldset.condition")]);
-    this.#conditions = fieldsets.map((fieldset) => new ConditionFields(fieldset, (prefix) => this.#recent(prefix)));
+    this.#conditions = fieldsets.map(
+      (fieldset) =>
+        new ConditionFields(
+          fieldset,
+          (prefix) => this.#recent(prefix),
+          (name, hold) => this.#complete(name, hold),
+        ),
+    );
     this.#conditions[0].fieldset.hidden = false;
     this.#backTest = new BackTest(
       this.#form,
       find("#back-test"),
       (limit, text) => this.#written()[0]?.set(limit, text),
       (problems) => this.#showProblems(problems),
+      (warnings) => showWarnings(find("#rule-warnings"), warnings, (warning, fix) => this.#mend(warning, fix)),
     );
     this.#add();
     for (const kind of ["input", "change"]) this.#form.addEventListener(kind, (event) => this.#changed(event));
     this.#update();
     void this.#load();
     this.#runBackTest();
+  }
+
+  /** Completes the rule after a quantity was chosen: a name if there is none, and the first condition's hold time. */
+  #complete(/** @type {string} */ name, /** @type {string} */ hold) {
+    const [nameField, holdField] = [find("#id_name"), find("#id_hold_seconds")];
+    if (nameField && !nameField.value.trim()) nameField.value = name;
+    if (holdField && this.#written().length <= 1) holdField.value = hold;
   }
 
   #runBackTest() {
@@ -38,6 +54,13 @@ class RulePage {
 
   #written() {
     return this.#conditions.filter((condition) => condition.isWritten);
+  }
+
+  /** @param {import("./warnings.js").Warning} warning @param {string} fix */
+  #mend(warning, fix) {
+    const condition = this.#conditions.find((each) => each.prefix === warning.prefix);
+    condition?.set(warning.field, fix);
+    condition?.field(warning.field).focus();
   }
 
   #add() {

@@ -20,6 +20,7 @@ export function ruleInWords(conditions, severity, hold) {
 
 /** @param {ConditionFields} condition */
 function metric(condition) {
+  if (condition.value("quantity")) return `“${condition.words("quantity")}” is ${limits(condition)}`;
   const labels = condition.value("labels");
   let text = condition.value("metric") + (labels ? ` where ${labels}` : "");
   const windowed = condition.value("function");
@@ -32,9 +33,14 @@ function metric(condition) {
   const divisor = condition.value("divisor");
   if (divisor === "attribute") text += `, divided by the worker's ${condition.words("divisor_attribute")}`;
   if (divisor === "metric") text += `, divided by ${condition.value("divisor_metric")}`;
+  return `${text} is ${limits(condition)}`;
+}
+
+/** @param {ConditionFields} condition */
+function limits(condition) {
   const clears = condition.value("clear_threshold");
   const threshold = condition.value("threshold") || "…";
-  return `${text} is ${condition.words("comparison")} ${threshold}${clears ? ` (resolved at ${clears})` : ""}`;
+  return `${condition.words("comparison")} ${threshold}${clears ? ` (resolved at ${clears})` : ""}`;
 }
 
 /** @param {ConditionFields} condition */

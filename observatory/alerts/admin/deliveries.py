@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import admin, messages
@@ -14,6 +15,7 @@ from unfold.decorators import display
 
 from observatory.alerts.admin.project_scope import managed
 from observatory.alerts.models import Channel, Delivery
+from observatory.alerts.notifying.waiting import Waiting
 
 if TYPE_CHECKING:
     DeliveryAdminBase = admin.ModelAdmin[Delivery]
@@ -27,23 +29,22 @@ State = Delivery.State
 class DeliveryAdmin(DeliveryAdminBase):
     """Deliveries can't be edited. Failed and waiting ones can be retried."""
 
-    list_display = (
-        "created",
-        "alert",
-        "cluster",
-        "channel",
-        "change",
-        "state_label",
-        "attempts",
-        "sent",
-        "last_error",
-    )
     list_filter = ("state", "change", ("channel", admin.RelatedOnlyFieldListFilter), "created")
     search_fields = ("alert__message", "alert__rule__name", "alert__cluster__name", "last_error")
-    list_select_related = ("alert__rule", "alert__cluster", "channel")
+    list_select_related = ("alert__rule", "alert__cluster__project", "alert__cluster__target", "channel")
     date_hierarchy = "created"
     show_full_result_count = False
     actions = ["retry"]
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str | Callable[[Delivery], str | bool], ...]:
+        waiting = Waiting(now())
+
+        @admin.display(description="waits because", empty_value="")
+        def reason(delivery: Delivery) -> str:
+            return waiting.reason(delivery)
+
+        first = ("created", "alert", "cluster", "channel", "change", "state_label")
+        return (*first, reason, "attempts", "sent", "last_error")
 
     @admin.display(description="cluster", ordering="alert__cluster__name")
     def cluster(self, delivery: Delivery) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -10,6 +11,13 @@ from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from observatory.alerts.admin.fields import MAX_LENGTH, DurationField, amount_of
+from observatory.alerts.admin.quantity_choice import (
+    LIMITS,
+    MEASURED,
+    chosen_quantity,
+    quantity_choices,
+    quantity_fields,
+)
 from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules.amounts import format_amount
 from observatory.alerts.rules.conditions import (
@@ -22,8 +30,9 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.alerts.rules.events import DERIVED_EVENTS, RECORDED_EVENTS
+from observatory.alerts.rules.quantities import QUANTITIES
 from observatory.alerts.rules.units import unit_of
-from observatory.alerts.rules.validation import MAX_CONDITIONS, problems
+from observatory.alerts.rules.validation import DIVISOR_MISSING, MAX_CONDITIONS, problems
 
 if TYPE_CHECKING:
     ConditionFormBase = forms.ModelForm[Condition]
@@ -82,6 +91,7 @@ FUNCTIONS = [("value", "value"), ("rate", "rate per second"), ("change", "change
 class ConditionForm(ConditionFormBase):
     """A condition as a sentence. The meaning of a threshold depends on the metric: 80 % is 0.8 of a ratio."""
 
+    quantity = forms.ChoiceField(required=False, choices=quantity_choices)
     window_seconds = DurationField(required=False, initial=60.0)
     threshold = forms.CharField(required=False, max_length=MAX_LENGTH)
     clear_threshold = forms.CharField(required=False, max_length=MAX_LENGTH)
@@ -117,6 +127,9 @@ class ConditionForm(ConditionFormBase):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         written = self.instance.pk is not None
+        self.initial["quantity"] = chosen_quantity(self.instance) if written else ""
+        self.suggested_hold = 0.0
+        """seconds; of the quantity that the server filled in"""
         for name in ("threshold", "clear_threshold"):
             value = getattr(self.instance, name)
             shown = written and value is not None
@@ -129,6 +142,24 @@ class ConditionForm(ConditionFormBase):
                 "spellcheck": "false",
             }
         self.fields["event"].widget.attrs |= EVENT_ATTRIBUTES
+        key = self.data.get(self.add_prefix("quantity"), "") if self.is_bound else ""
+        if key in QUANTITIES and key != self.initial["quantity"] and not self._changed(MEASURED):
+            self._fill_in(key)
+
+    def _changed(self, names: Iterable[str]) -> set[str]:
+        return {name for name in names if self[name]._has_changed()}  # type: ignore[attr-defined]
+
+    def _fill_in(self, key: str) -> None:
+        """Fills in the fields of a quantity that was chosen without scripts. Entered limits stay."""
+        entered = self._changed(LIMITS)
+        if "threshold" in entered:
+            entered.add("clear_threshold")
+        data = dict(self.data.items())
+        for name, text in quantity_fields()[key].items():
+            if name not in entered:
+                data[self.add_prefix(name)] = text
+        self.data = data
+        self.suggested_hold = QUANTITIES[key].hold
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -145,6 +176,9 @@ class ConditionForm(ConditionFormBase):
         unit = value_unit(Condition(**{name: cleaned[name] for name in names if name in cleaned}))
         if not texts["threshold"]:
             self.add_error("threshold", "Enter a threshold.")
+        if cleaned.get("divisor") == Condition.Divisor.ATTRIBUTE and not cleaned.get("divisor_attribute"):
+            self.add_error("divisor_attribute", DIVISOR_MISSING)
+            return  # the unit of the thresholds isn't known
         for name, text in texts.items():
             try:
                 if text:
@@ -155,6 +189,9 @@ class ConditionForm(ConditionFormBase):
 
 class ConditionFormSet(ConditionFormSetBase):
     """A rule's conditions, in the order of the form."""
+
+    quantity_fields = staticmethod(quantity_fields)
+    """read by frontend/pages/rule/quantity.js"""
 
     def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
         return {**super().get_form_kwargs(index), "use_required_attribute": False}
@@ -200,12 +237,16 @@ class EvaluationForm(RuleFormBase):
         fields = ("hold_seconds", "no_data", "projects", "targets", "cluster_names")
         widgets = {"no_data": forms.Select({"class": "rule-input", "aria-label": "without data"})}
 
+    @cached_property
+    def submitted(self) -> list[ConditionForm]:
+        return submitted_conditions(self.data)
+
     def clean_hold_seconds(self) -> float:
-        return self.cleaned_data["hold_seconds"] or 0.0
+        suggested = max((form.suggested_hold for form in self.submitted), default=0.0)
+        return self.cleaned_data["hold_seconds"] or suggested
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
-        self.submitted = submitted_conditions(self.data)
         for field, message in add_problems(self.instance, self.submitted):
             self.add_error(field if field in self.fields else None, message)
 

@@ -8,7 +8,12 @@ from observatory.alerts.notifying.message import Item
 
 
 def annotations_of(item: Item) -> dict[str, str]:
-    texts = {"summary": item.summary, "description": item.description, "advice": item.advice}
+    texts = {
+        "summary": item.summary,
+        "description": item.description,
+        "advice": item.advice,
+        "page": item.page_url,
+    }
     return {name: text for name, text in texts.items() if text}
 
 

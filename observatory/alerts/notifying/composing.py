@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
+from observatory.alerts.evaluation.messages import advice_of, description_of
 from observatory.alerts.labels import labels_of
 from observatory.alerts.models import RANKS, Alert, Delivery
 from observatory.alerts.notifying.message import Change, Item, Message
-from observatory.alerts.web.links import alert_url
+from observatory.alerts.web.links import moment_url, page_url
 
 
 def message_of(id: UUID, channel: str, deliveries: Iterable[Delivery]) -> Message:
@@ -35,11 +36,12 @@ def _item(alert: Alert, change: Change) -> Item:
         labels=labels_of(alert),
         severity=alert.severity,
         summary=str(alert),
-        description=alert.rule.description,
-        advice=alert.rule.advice,
+        description=description_of(alert),
+        advice=advice_of(alert),
         starts=alert.fired or alert.pending,
         stops=alert.resolved,
         is_late=alert.is_late,
-        url=alert_url(alert),
+        page_url=page_url(alert),
+        moment_url=moment_url(alert),
         fingerprint=alert.fingerprint,
     )

@@ -73,7 +73,7 @@ def _new_messages(channel: Channel, at: datetime) -> list[list[int]]:
     If that is more than the channel's remaining messages, the last message has all the rest. A cluster with
     an undelivered message waits for it, so that messages arrive in order.
     """
-    remaining = _remaining_messages(channel, at)
+    remaining = remaining_messages(channel, at)
     if remaining <= 0:
         return []
     waiting = channel.deliveries.filter(state=State.DUE, message_id=None)
@@ -90,7 +90,7 @@ def _new_messages(channel: Channel, at: datetime) -> list[list[int]]:
     return [*groups[: remaining - 1], rest] if rest else groups
 
 
-def _remaining_messages(channel: Channel, at: datetime) -> int:
+def remaining_messages(channel: Channel, at: datetime) -> int:
     """Messages that the channel's hourly limit still allows."""
     if channel_kinds()[channel.kind].limits_itself:
         return MAX_DELIVERIES

@@ -42,7 +42,10 @@ class Item:
     """when it was resolved; None: it fires. The alert may be over although the message reports another
     change"""
     is_late: bool
-    url: str
+    page_url: str
+    """of the alert's page"""
+    moment_url: str
+    """of the timeline when it fired; "" if it is about no cluster"""
     fingerprint: str
 
     @property

@@ -41,7 +41,8 @@ def send_test(channel: Channel, at: datetime) -> None:
         starts=at,
         stops=at + timedelta(minutes=1),
         is_late=False,
-        url=f"{settings.PUBLIC_URL}{reverse('clusters')}",
+        page_url=f"{settings.PUBLIC_URL}{reverse('alerts')}",
+        moment_url="",
         fingerprint="0" * 32,
     )
     send(channel, Message(uuid4(), channel.name, [item]), at)

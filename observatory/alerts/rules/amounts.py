@@ -44,11 +44,16 @@ def parse_amount(text: str, unit: str) -> float:
         match = PIECE.match(rest)
         if match is None or (match[2] and match[2].lower() not in sizes) or (pieces and not match[2]):
             raise AmountError(f"“{text[:40]}” isn't an amount: {_hint(kind)}")
-        amount += float(match[1]) * sizes.get(match[2].lower(), 1)
+        amount += _times(float(match[1]), sizes.get(match[2].lower(), 1))
         rest, pieces = rest[match.end() :], pieces + 1
     if not pieces or not math.isfinite(amount):
         raise AmountError(f"“{text[:40]}” isn't an amount: {_hint(kind)}")
     return amount
+
+
+def _times(number: float, size: float) -> float:
+    """The product; for small sizes the quotient, because 95 / 100 is 0.95 and 95 * 0.01 isn't."""
+    return number * size if size >= 1 else number / round(1 / size)
 
 
 def format_amount(value: float, unit: str) -> str:

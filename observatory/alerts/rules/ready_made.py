@@ -13,27 +13,18 @@ from django.utils.timezone import now
 
 from observatory.alerts.models import Rule, RuleMade, Severity
 from observatory.alerts.rules.condition_rows import rows_of
-from observatory.alerts.rules.conditions import (
-    Aggregate,
-    AnyCondition,
-    Attribute,
-    By,
-    Comparison,
-    EventCondition,
-    Function,
-    MetricCondition,
-    NoData,
-    Selector,
+from observatory.alerts.rules.conditions import AnyCondition, By, Comparison, EventCondition, Function, NoData
+from observatory.alerts.rules.events import KILLED_WORKER, UNREACHABLE
+from observatory.alerts.rules.quantities import (
+    CLUSTER_TASKS,
+    CLUSTER_WORKERS,
+    HOUR,
+    MINUTE,
+    QUANTITIES,
+    TASK_SECONDS,
+    cluster,
+    of,
 )
-from observatory.alerts.rules.events import KILLED_WORKER, TASK_ERRED, UNREACHABLE, WORKER_PAUSED
-from observatory.alerts.silences.matchers import Matcher
-
-MINUTE, HOUR = 60.0, 3600.0
-WORKER_MEMORY = "observatory_worker_memory_bytes"
-CLUSTER_MEMORY = "observatory_cluster_memory_bytes"
-CLUSTER_LIMIT = Selector("observatory_cluster_memory_limit_bytes")
-CLUSTER_TASKS = "observatory_cluster_tasks"
-TASK_SECONDS = "observatory_cluster_task_seconds_total"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +50,10 @@ class ReadyMade:
         }
 
 
-def _of(metric: str, function: Function = Function.VALUE, window: float = 0.0, **labels: str) -> Selector:
-    """Label values with alternatives, such as `waiting|queued`, are regular expressions."""
-    matchers = tuple(Matcher(label, "=~" if "|" in value else "=", value) for label, value in labels.items())
-    return Selector(metric, matchers, function, window)
-
-
-def _each_worker(
-    selector: Selector, threshold: float, clear: float | None = None, divisor: Attribute | None = None
-) -> MetricCondition:
-    return MetricCondition(
-        selector, By.WORKER, Aggregate.MAX, Comparison.ABOVE, threshold, clear, divisor=divisor
-    )
-
-
-def _cluster(
-    selector: Selector,
-    threshold: float,
-    clear: float | None = None,
-    divisor: Selector | None = None,
-    comparison: Comparison = Comparison.ABOVE,
-) -> MetricCondition:
-    return MetricCondition(selector, By.CLUSTER, Aggregate.SUM, comparison, threshold, clear, divisor=divisor)
+def _of_quantity(key: str) -> tuple[tuple[AnyCondition], float]:
+    """The condition and the hold time of a quantity."""
+    quantity = QUANTITIES[key]
+    return (quantity.condition,), quantity.hold
 
 
 RULES = (
@@ -92,8 +65,7 @@ RULES = (
         "Use more workers or workers with more memory, use smaller partitions, and don't persist results "
         "that aren't needed.",
         "{cluster}: its workers use {value} of their memory",
-        (_cluster(_of(CLUSTER_MEMORY, type="process"), 0.85, 0.8, CLUSTER_LIMIT),),
-        MINUTE,
+        *_of_quantity("cluster-memory"),
     ),
     ReadyMade(
         "worker-memory",
@@ -103,8 +75,7 @@ RULES = (
         "Look at the tasks that it ran and at its unmanaged memory. Use smaller partitions, fewer threads "
         "per worker, or workers with more memory.",
         "{cluster}: {worker} uses {value} of its memory limit",
-        (_each_worker(_of(WORKER_MEMORY, type="process"), 0.9, 0.85, Attribute.MEMORY_LIMIT),),
-        5.0,
+        *_of_quantity("worker-memory"),
     ),
     ReadyMade(
         "disk-usage",
@@ -114,8 +85,7 @@ RULES = (
         "Give the workers a larger disk (local_directory, or distributed's temporary-directory), or spill "
         "less.",
         "{cluster}: the disk of {worker} is {value} full",
-        (_each_worker(_of("observatory_worker_disk_ratio"), 0.95, 0.93),),
-        20.0,
+        *_of_quantity("worker-disk"),
     ),
     ReadyMade(
         "unmanaged-memory",
@@ -126,8 +96,7 @@ RULES = (
         "Look for references that tasks keep, and for large single tasks. Trim memory "
         "(MALLOC_TRIM_THRESHOLD_), or restart workers regularly (lifetime).",
         "{cluster}: unmanaged memory of {worker} is {value} of its limit",
-        (_each_worker(_of(WORKER_MEMORY, type="unmanaged"), 0.5, 0.45, Attribute.MEMORY_LIMIT),),
-        2 * MINUTE,
+        *_of_quantity("worker-unmanaged"),
     ),
     ReadyMade(
         "spilling",
@@ -137,8 +106,7 @@ RULES = (
         "slower than from memory.",
         "Use more workers or workers with more memory, use smaller partitions, and persist less at once.",
         "{cluster}: spilled results are {value} of its workers' memory",
-        (_cluster(_of(CLUSTER_MEMORY, type="spilled"), 0.2, 0.15, CLUSTER_LIMIT),),
-        MINUTE,
+        *_of_quantity("cluster-spilled"),
     ),
     ReadyMade(
         "worker-paused",
@@ -148,8 +116,7 @@ RULES = (
         "agent this is only visible while the cluster isn't busy.",
         "Look at its memory. If it doesn't fall by itself, results are too large or memory leaks.",
         "{cluster}: {worker} is paused",
-        (EventCondition(WORKER_PAUSED.name, By.WORKER),),
-        10.0,
+        *_of_quantity("worker-paused"),
     ),
     ReadyMade(
         "worker-lost",
@@ -160,7 +127,7 @@ RULES = (
         "Look at its memory in the last minute, at its nanny's log, and whether its machine was reclaimed "
         "(spot instances).",
         "{cluster}: {worker} was lost: {text}",
-        (EventCondition("worker-lost", By.WORKER, window=5 * MINUTE),),
+        *_of_quantity("worker-lost"),
     ),
     ReadyMade(
         "killed-worker",
@@ -179,7 +146,7 @@ RULES = (
         "Look at the errors by type. If they have an outside cause (network, storage), let tasks retry "
         "(retries=).",
         "{cluster}: {value} tasks erred in five minutes: {text}",
-        (EventCondition(TASK_ERRED.name, By.CLUSTER, count=10, window=5 * MINUTE),),
+        *_of_quantity("tasks-erred"),
     ),
     ReadyMade(
         "event-loop",
@@ -190,8 +157,7 @@ RULES = (
         "Look at the profile of the event loop, and for tasks that hold the GIL for long: custom "
         "serialization, regular expressions, pure Python on large data.",
         "{cluster}: the event loop of {worker} ticks every {value}",
-        (_each_worker(_of("observatory_worker_event_loop_interval_seconds"), 0.5, 0.3),),
-        MINUTE,
+        *_of_quantity("worker-event-loop"),
     ),
     ReadyMade(
         "gil-contention",
@@ -200,8 +166,7 @@ RULES = (
         "A worker's threads wait for the GIL over 60 % of the time. Needs gilknocker on the workers.",
         "Use more workers with fewer threads each, or code that releases the GIL (NumPy, pandas, Arrow).",
         "{cluster}: threads of {worker} wait for the GIL {value} of the time",
-        (_each_worker(_of("observatory_worker_gil_contention_ratio"), 0.6, 0.5),),
-        MINUTE,
+        *_of_quantity("worker-gil"),
     ),
     ReadyMade(
         "scheduler-saturated",
@@ -212,8 +177,8 @@ RULES = (
         "Make fewer and larger tasks (under about a thousand a second), and smaller graphs.",
         "{cluster}: the scheduler uses {value} CPU and lags",
         (
-            _cluster(_of("observatory_scheduler_cpu_percent"), 90, 80),
-            _cluster(_of("observatory_scheduler_event_loop_interval_seconds"), 0.05, 0.04),
+            QUANTITIES["scheduler-cpu"].condition,
+            QUANTITIES["scheduler-event-loop"].condition,
         ),
         MINUTE,
     ),
@@ -226,9 +191,9 @@ RULES = (
         "(distributed.scheduler.idle-timeout).",
         "{cluster}: idle for an hour with {value} workers",
         (
-            _cluster(_of("observatory_cluster_workers", state="total"), 0),
-            _cluster(
-                _of(CLUSTER_TASKS, state="waiting|queued|no-worker|processing"),
+            cluster(of(CLUSTER_WORKERS, state="total"), 0),
+            cluster(
+                of(CLUSTER_TASKS, state="waiting|queued|no-worker|processing"),
                 0,
                 comparison=Comparison.AT_MOST,
             ),
@@ -245,9 +210,9 @@ RULES = (
         "they do (profile). If your tasks take that long, increase the time.",
         "{cluster}: {value} tasks are waiting and none has finished for fifteen minutes",
         (
-            _cluster(_of(CLUSTER_TASKS, state="waiting|queued|no-worker"), 0),
-            _cluster(
-                _of("observatory_cluster_tasks_finished_total", Function.CHANGE, MINUTE),
+            cluster(of(CLUSTER_TASKS, state="waiting|queued|no-worker"), 0),
+            cluster(
+                of("observatory_cluster_tasks_finished_total", Function.CHANGE, MINUTE),
                 0,
                 comparison=Comparison.AT_MOST,
             ),
@@ -273,12 +238,8 @@ RULES = (
         "Use fewer and larger workers, larger tasks and fewer shuffles, and compute related data together.",
         "{cluster}: transfers take {value} of the compute time",
         (
-            _cluster(
-                _of(TASK_SECONDS, Function.RATE, 5 * MINUTE, action="transfer"),
-                1,
-                divisor=_of(TASK_SECONDS, Function.RATE, 5 * MINUTE, action="compute"),
-            ),
-            _cluster(_of(TASK_SECONDS, Function.RATE, 5 * MINUTE, action="transfer"), 0.5),
+            QUANTITIES["transfers"].condition,
+            cluster(of(TASK_SECONDS, Function.RATE, 5 * MINUTE, action="transfer"), 0.5),
         ),
         2 * MINUTE,
     ),

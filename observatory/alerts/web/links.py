@@ -1,4 +1,4 @@
-"""Links to an alert on the timeline."""
+"""Links to an alert's page, and to it on the timeline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ AROUND = 120.0
 """seconds shown before the alert was pending and after it fired"""
 
 
-def alert_url(alert: Alert) -> str:
+def page_url(alert: Alert) -> str:
+    """The URL of the alert's page; only a path if settings.PUBLIC_URL isn't set."""
+    return settings.PUBLIC_URL + reverse("alert", args=[alert.pk])
+
+
+def moment_url(alert: Alert) -> str:
     """The URL of the cluster's timeline when the alert fired; only a path if settings.PUBLIC_URL isn't
     set."""
     fired = alert.fired or alert.pending

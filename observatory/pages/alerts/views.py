@@ -18,6 +18,8 @@ from django.views.decorators.http import conditional_page, require_POST, require
 
 from observatory.alerts.evaluation.condition_history import condition_history, unit_of_alert
 from observatory.alerts.models import Alert, Rule
+from observatory.alerts.notifying.decisions import with_alerts
+from observatory.alerts.notifying.waiting import Waiting
 from observatory.alerts.silences.alert_form import LASTS, UNTIL, SilenceAlertForm
 from observatory.alerts.silences.suppression import Suppressions
 from observatory.alerts.web import access
@@ -161,10 +163,12 @@ def flag(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, alert: Alert, form: SilenceAlertForm | None = None) -> HttpResponse:
     user = cast(User, request.user)
+    waiting = Waiting(now())
+    deliveries = with_alerts(alert.deliveries.select_related("channel"))
     context = {
         "alert": alert,
         "current_project": alert.cluster.project,
-        "deliveries": alert.deliveries.select_related("channel").order_by("created", "pk"),
+        "deliveries": [(delivery, waiting.reason(delivery)) for delivery in deliveries],
         "suppression": _suppression(Suppressions(now()), alert),
         "unit": _unit(alert),
         "may_answer": access.may_answer_alerts(user, alert),

@@ -107,7 +107,8 @@ class OwnAlert:
             starts=self.pending or at,
             stops=at if change == Change.RESOLVED else None,
             is_late=False,
-            url=f"{settings.PUBLIC_URL}{reverse('alerts')}",
+            page_url=f"{settings.PUBLIC_URL}{reverse('alerts')}",
+            moment_url="",
             fingerprint=FINGERPRINT,
         )
         try:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.utils.timezone import now
 
-from observatory.alerts.models import Channel, Delivery
+from observatory.alerts.models import Channel, Delivery, Silence
 from observatory.alerts.notifying.delivery import deliver_to
 from observatory.alerts.secrets import decrypt
 from tests.alerts.notifying.conftest import Fire, fire, make_channel, rule, webhook, world
@@ -183,3 +185,13 @@ def test_deliveries_are_read_only_and_failed_ones_can_be_retried(
     assert "Retrying: 1." in superuser.post(url, action, follow=True).text
     deliver_to(channel.pk, at)
     assert len(webhook.bodies) == 1
+
+
+def test_the_list_of_deliveries_says_why_one_waits(superuser: Client, webhook: Receiver, fire: Fire) -> None:
+    make_channel("team", f"{webhook.url}/hook", kind="webhook")
+    fire()
+    until = now() + timedelta(hours=1)
+    Silence.objects.create(matchers='cluster=~".*"', expires=until, comment="moving racks")
+    listed = superuser.get("/admin/alerts/delivery/").text
+    assert "Waits because" in listed
+    assert "silence “moving racks” suppresses the alert" in listed

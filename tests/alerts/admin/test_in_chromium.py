@@ -109,6 +109,67 @@ def test_only_the_fields_that_apply_are_shown(patient: Page, complaints: list[st
     assert complaints == []
 
 
+def test_a_chosen_quantity_completes_the_rule(
+    patient: Page, memory: Recorded, world: World, complaints: list[str]
+) -> None:
+    page = patient
+    page.goto(ADD)
+    quantity = page.get_by_label("quantity", exact=True).first
+    quantity.select_option("worker-memory")
+    expect(page.locator("#id_name")).to_have_value("Process memory of a worker, share of its limit")
+    expect(page.locator("#id_hold_seconds")).to_have_value("5 s")
+    expect(page.get_by_label("metric", exact=True).first).to_be_hidden()
+    expect(page.locator(".metric-info").first).to_contain_text("Memory of a worker")
+    expect(page.locator(".rule-summary")).to_contain_text("share of its limit” is above 90 %")
+    page.get_by_label("threshold", exact=True).first.fill("85 %")
+    page.get_by_label("threshold to clear at").first.fill("")
+    choose_cluster(page)
+    expect(page.locator(".back-test-state")).to_contain_text("The rule would have fired once.")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_url("**/admin/alerts/rule/")
+    condition = Rule.objects.get(name="Process memory of a worker, share of its limit").conditions.get()
+    assert (condition.labels, condition.threshold) == ('type="process"', pytest.approx(0.85))
+    assert complaints == []
+
+
+def test_changing_what_is_measured_leaves_the_quantity(patient: Page) -> None:
+    page = patient
+    page.goto(ADD)
+    quantity = page.get_by_label("quantity", exact=True).first
+    quantity.select_option("worker-memory")
+    quantity.select_option("")
+    labels = page.get_by_label("labels", exact=True).first
+    expect(labels).to_have_value('type="process"')
+    quantity.select_option("tasks-erred")
+    expect(page.get_by_label("how many times").first).to_have_value("10")
+    expect(page.locator(".rule-event").first).to_be_hidden()
+    quantity.select_option("worker-memory")
+    labels.evaluate(
+        "field => { field.value = ''; field.dispatchEvent(new Event('input', {bubbles: true})); }"
+    )
+    expect(quantity).to_have_value("")
+    expect(labels).to_be_visible()
+
+
+def test_a_warning_offers_fixes_that_fill_in_the_field(
+    patient: Page, memory: Recorded, world: World, complaints: list[str]
+) -> None:
+    page = patient
+    page.goto(ADD)
+    page.get_by_label("metric", exact=True).first.fill("observatory_worker_memory_bytes")
+    page.get_by_label("threshold", exact=True).first.fill("3 GiB")
+    choose_cluster(page)
+    warning = page.locator("#rule-warnings .rule-warning")
+    expect(warning).to_contain_text("type, which don't add up")
+    warning.get_by_role("button", name='type="process"').press("Enter")
+    labels = page.get_by_label("labels", exact=True).first
+    expect(labels).to_have_value('type="process"')
+    expect(labels).to_be_focused()
+    expect(warning).to_have_count(0)
+    expect(page.locator(".back-test-state")).to_contain_text("The rule would have fired once.")
+    assert [said for said in complaints if "status of 422" not in said] == []
+
+
 def test_problems_are_shown_at_their_fields_while_typing(patient: Page) -> None:
     page = patient
     page.goto(ADD)

@@ -42,11 +42,12 @@ def test_a_mail_has_the_alert_its_cluster_and_the_advice(
     [notified] = box.mails
     assert (notified["To"], notified["Subject"]) == ("team@example.org", f"critical: {HOSTILE} · morning")
     link = f"https://observatory.example.org/clusters/{alert.cluster_id}/?from="
+    page = f"https://observatory.example.org/alerts/{alert.pk}/"
 
     body = notified.get_body(["plain"])
     assert body is not None
     plain = body.get_content()
-    for text in (HOSTILE, "Rule “Worker lost”", "Since 5 May 2026, 12:02:00 UTC", "Look at its", link):
+    for text in (HOSTILE, "Rule “Worker lost”", "Since 5 May 2026, 12:02:00 UTC", "Look at its", link, page):
         assert text in plain
 
     body = notified.get_body(["html"])
@@ -55,6 +56,7 @@ def test_a_mail_has_the_alert_its_cluster_and_the_advice(
     assert "<img" not in html
     assert "&lt;img src=x onerror=alert(1)&gt; &amp; co" in html
     assert f'href="{link}' in html
+    assert f'href="{page}' in html
 
 
 def test_a_mail_about_many_alerts_lists_firing_and_resolved_ones(

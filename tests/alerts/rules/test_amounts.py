@@ -55,3 +55,7 @@ def test_amounts_are_formatted_in_the_shortest_unit(value: float, unit: str, tex
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(UNITS))
 def test_formatted_amounts_parse_to_the_same_number(value: float, unit: str) -> None:
     assert parse_amount(format_amount(value, unit), unit) == pytest.approx(value, rel=1e-12, abs=0)
+
+
+def test_percentages_are_the_nearest_numbers() -> None:
+    assert all(parse_amount(f"{number} %", "ratio") == number / 100 for number in range(1, 101))

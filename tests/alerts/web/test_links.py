@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from observatory.alerts.models import Alert, Rule
-from observatory.alerts.web.links import alert_url
+from observatory.alerts.web.links import moment_url, page_url
 from tests.pages.conftest import complaints, page, recorded, world
 from tests.recorded import START, Recorded
 from tests.world import World
@@ -39,9 +39,10 @@ def alert(world: World, pending: float, fired: float) -> Alert:
 def test_without_a_public_url_a_link_is_a_path(world: World, settings: Any) -> None:
     path = f"/clusters/{world.ended.pk}/?from={START + 180:.3f}&to={START + 520.5:.3f}&at={START + 400.5:.3f}"
     notified = alert(world, 300, 400.5)
-    assert alert_url(notified) == path
+    assert moment_url(notified) == path
     settings.PUBLIC_URL = "https://observatory.example.org"
-    assert alert_url(notified) == f"https://observatory.example.org{path}"
+    assert moment_url(notified) == f"https://observatory.example.org{path}"
+    assert page_url(notified) == f"https://observatory.example.org/alerts/{notified.pk}/"
 
 
 @pytest.mark.browser
@@ -59,7 +60,7 @@ def test_a_link_opens_the_timeline_at_the_firing(
     recorded.worker(ADDRESS, "w1", started=0)
     for second in range(0, 600, 30):
         recorded.span(f"load-{second}", ADDRESS, second, second + 30)
-    page.goto(alert_url(alert(world, fired - 60, fired)))
+    page.goto(moment_url(alert(world, fired - 60, fired)))
     page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
     seen = page.evaluate(SEEN)
     assert seen["playhead"] == pytest.approx(START + fired)

@@ -36,9 +36,9 @@ function tileOf(data, level) {
 /**
  * Paints a lane, black and white but for the prefixes' colours.
  * @param {Uint8Array} data
- * @param {{seconds?: number, width?: number, selected?: object, hidden?: number[], level?: number}} options
+ * @param {{seconds?: number, width?: number, selected?: object, hidden?: number[], level?: number, related?: string[]}} options
  */
-function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], level = 31 } = {}) {
+function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], level = 31, related = [] } = {}) {
   const selection = new Selection();
   selection.hide(hidden);
   selection.set(selected);
@@ -46,7 +46,7 @@ function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], 
   stragglers.update([tileOf(data, level)], FIRST, FIRST + seconds);
   const attempts = new Attempts();
   attempts.update([tileOf(data, level)]);
-  const painter = new LanePainter(model(), selection, stragglers, attempts);
+  const painter = new LanePainter(model(), selection, stragglers, attempts, { relations: new Map(related.map((key) => [key, "dependency"])) });
   const window = { start: FIRST, stop: FIRST + seconds, width, height: HEIGHT, labelWidth: 40 };
   const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
   painter.paint(/** @type {any} */ (rows), [tileOf(data, level)], window, [255, 255, 255]);
@@ -221,4 +221,15 @@ test("what is computed again has black and white stripes at its left edge, and a
     return paint(block("span", rows, { layer: "spans" })).middle.some((color) => String(color) === "255,255,255");
   };
   assert.deepEqual([hasStripes(["a", "a"]), hasStripes(["a", "b"])], [true, false]);
+});
+
+test("the relatives of a chosen task stay bright however short they are, and everything else is dimmed", () => {
+  const rows = /** @type {Rows} */ ([...Array(10).keys()].map((n) => [1, 1, 0, 0, FIRST + n * 100, FIRST + n * 100 + 100]));
+  const all = paint(spans(rows)).share;
+  const chosen = { selected: { key: "inc-3", prefix: 1 } };
+  assert.ok(paint(spans(rows), chosen).share > 0.5 * all, "of a task without relatives, the others of its prefix are seen");
+  const related = ["inc-1", "inc-9"];
+  const share = paint(spans(rows), { ...chosen, related }).share / all;
+  assert.ok(share > 0.3 && share < 0.4, `${share} of the lane: three tasks and a shadow of seven`);
+  assert.ok(paint(spans(shortTasks(1000, 0.001)), { ...chosen, related }).sums[0] >= 3 * HEIGHT);
 });

@@ -49,7 +49,7 @@ def payload(items: Sequence[Item], at: datetime) -> list[dict[str, Any]]:
             "annotations": _valid(annotations_of(item)),
             "startsAt": timestamp(item.starts),
             "endsAt": timestamp(item.stops if item.is_resolved and item.stops else at + VALID),
-            "generatorURL": item.url,
+            "generatorURL": item.moment_url or item.page_url,
         }
         for item in items
     ]

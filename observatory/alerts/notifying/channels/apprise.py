@@ -143,7 +143,7 @@ def _context(message: Message) -> dict[str, Any]:
         "items": message.items[:MAX_LISTED],
         "several": len(message.items) > 1,
         "more": max(0, len(message.items) - MAX_LISTED),
-        "url": f"{settings.PUBLIC_URL}{reverse('clusters')}",
+        "url": f"{settings.PUBLIC_URL}{reverse('alerts')}",
     }
 
 

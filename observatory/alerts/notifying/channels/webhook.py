@@ -42,7 +42,7 @@ def payload(message: Message) -> dict[str, Any]:
             "annotations": annotations_of(item),
             "startsAt": timestamp(item.starts),
             "endsAt": timestamp(item.stops) if item.is_resolved and item.stops else NO_END,
-            "generatorURL": item.url,
+            "generatorURL": item.moment_url or item.page_url,
             "fingerprint": item.fingerprint,
         }
         for item in message.items

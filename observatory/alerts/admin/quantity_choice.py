@@ -1,0 +1,75 @@
+"""The choice of a known quantity in the form of a condition: it fills in the other fields.
+
+frontend/pages/rule/quantity.js does so at once; without scripts the server does when the form is sent.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+from observatory.alerts.models import Condition
+from observatory.alerts.rules.amounts import format_amount
+from observatory.alerts.rules.condition_rows import condition_of, rows_of
+from observatory.alerts.rules.conditions import AnyCondition, EventCondition
+from observatory.alerts.rules.quantities import QUANTITIES, Quantity, quantity_of
+from observatory.alerts.rules.units import unit_of
+
+BY_HAND = ("", "by hand")
+MEASURED = (
+    "kind",
+    "metric",
+    "labels",
+    "function",
+    "by",
+    "aggregate",
+    "quantile",
+    "divisor",
+    "divisor_metric",
+    "divisor_labels",
+    "divisor_attribute",
+    "event",
+    "pattern",
+    "level",
+)
+"""the fields that say what is measured"""
+LIMITS = ("comparison", "threshold", "clear_threshold", "count", "window_seconds")
+"""the fields that say from where on a rule fires; they can be changed without leaving the quantity"""
+
+
+def quantity_choices() -> list[tuple[str, Any]]:
+    """By hand, then groups of quantities."""
+    groups = groupby(QUANTITIES.values(), lambda quantity: quantity.group)
+    return [BY_HAND, *((group, [(each.key, each.name) for each in members]) for group, members in groups)]
+
+
+@cache
+def quantity_fields() -> dict[str, dict[str, str]]:
+    """For each quantity the texts of the form's fields, and `hold_seconds` of the rule."""
+    return {key: _fields(quantity) for key, quantity in QUANTITIES.items()}
+
+
+def _fields(quantity: Quantity) -> dict[str, str]:
+    [row] = rows_of([quantity.condition])
+    texts = {name: str(getattr(row, name)) for name in (*MEASURED, *LIMITS)}
+    texts["window_seconds"] = format_amount(row.window_seconds, "seconds")
+    texts["hold_seconds"] = format_amount(quantity.hold, "seconds")
+    return texts | _thresholds(quantity.condition)
+
+
+def _thresholds(condition: AnyCondition) -> dict[str, str]:
+    if isinstance(condition, EventCondition):
+        return {"threshold": "", "clear_threshold": ""}
+    values = {"threshold": condition.threshold, "clear_threshold": condition.clear_threshold}
+    unit = unit_of(condition)
+    return {name: "" if value is None else format_amount(value, unit) for name, value in values.items()}
+
+
+def chosen_quantity(condition: Condition) -> str:
+    """The key of the quantity that a saved condition is on; "" if it was made by hand."""
+    try:
+        quantity = quantity_of(condition_of(condition))
+    except ValueError:  # labels that can't be parsed
+        return ""
+    return quantity.key if quantity else ""

@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { measures } from "../../../../frontend/pages/rule/quantity.js";
+
+const FIELDS = { metric: "m", labels: 'type="process"', threshold: "90 %", clear_threshold: "85 %", hold_seconds: "5 s" };
+
+/** @param {Record<string, string>} changed */
+const measured = (changed) => measures(FIELDS, (name) => ({ ...FIELDS, hold_seconds: "", ...changed })[name] ?? "");
+
+test("a condition stays on its quantity whatever its limits are", () => {
+  assert.equal(measured({}), true);
+  assert.equal(measured({ threshold: "10 %", clear_threshold: "" }), true);
+});
+
+test("a condition with other labels is not on the quantity", () => {
+  assert.equal(measured({ labels: "" }), false);
+  assert.equal(
+    measures(undefined, () => ""),
+    false,
+  );
+});
