@@ -10,6 +10,7 @@ import { notes } from "./events/notes.js";
 import { progress } from "./playhead/progress.js";
 import { clusterSize, states } from "./series/states.js";
 import { selectedTask } from "./selected_task/selected_task.js";
+import { stolenList } from "./stolen/list.js";
 import { stragglersList } from "./stragglers/list.js";
 import { taskStream } from "./task_stream/task_stream.js";
 import { tasksNow } from "./playhead/tasks_now.js";
@@ -35,5 +36,6 @@ export const charts = [
   tasksNow,
   workersNow,
   stragglersList,
+  stolenList,
   flameGraph,
 ];
