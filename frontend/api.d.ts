@@ -2404,6 +2404,7 @@ export interface components {
              * @default
              */
             message?: string;
+            text?: components["schemas"]["RuleText"] | null;
             /** Acknowledged By */
             acknowledged_by?: string | null;
             /**

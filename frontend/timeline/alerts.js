@@ -68,7 +68,7 @@ export class Alerts extends EventTarget {
 
   /** @param {Alert} alert @returns {Meaning|null} null where it isn't found */
   meaning(alert) {
-    return this.#rules[alert.rule] ?? null;
+    return alert.text ?? this.#rules[alert.rule] ?? null;
   }
 
   /** @param {Alert|null} alert */

@@ -1,12 +1,13 @@
-"""The message of an alert: its rule's template filled in, or a sentence made from the conditions."""
+"""The texts of an alert: its rule's texts filled in, or a sentence made from the conditions."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
+from observatory.alerts.labels import labels_of
 from observatory.alerts.models import Alert
 from observatory.alerts.rules.amounts import format_amount
+from observatory.alerts.rules.condition_rows import condition_of
 from observatory.alerts.rules.conditions import (
     AnyCondition,
     Attribute,
@@ -19,13 +20,14 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.alerts.rules.events import RULE_EVENTS
+from observatory.alerts.rules.number_formats import format_as
+from observatory.alerts.rules.placeholders import LABEL, VALUE_FORMAT, fill
 from observatory.alerts.rules.units import format_value, unit_of
 from observatory.wire.records import clean_text
 
 MAX_LENGTH = 1000
 """characters of a message; the size of Alert's column"""
 MAX_PART = 300
-PLACEHOLDER = re.compile(r"\{(cluster|worker|value|threshold|labels|text)\}")
 
 
 def message(alert: Alert, spec: RuleSpec, text: str = "") -> str:
@@ -33,22 +35,55 @@ def message(alert: Alert, spec: RuleSpec, text: str = "") -> str:
     template = alert.rule.message.strip()
     if not template:
         return _bounded(_sentence(alert, spec, text))
-    parts = _parts(alert, spec.conditions[0], text)
-    # in one pass: braces in texts of the cluster aren't placeholders
-    return _bounded(PLACEHOLDER.sub(lambda match: parts[match[1]], template))
+    return _bounded(_filled(template, alert, spec.conditions[0], text))
 
 
-def _parts(alert: Alert, condition: AnyCondition, text: str) -> dict[str, str]:
-    labels = {str(name): str(value) for name, value in alert.labels.items()}
-    parts = {
-        "cluster": alert.cluster.name,
-        "worker": labels.get("worker", ""),
-        "value": _value(condition, alert.value),
-        "threshold": _threshold(condition),
-        "labels": _labels(labels),
-        "text": text,
-    }
-    return {name: _bounded(part, MAX_PART) for name, part in parts.items()}
+def description_of(alert: Alert) -> str:
+    """What the alert means: its rule's description, filled in."""
+    return _rule_text(alert, alert.rule.description)
+
+
+def advice_of(alert: Alert) -> str:
+    """What to do: its rule's advice, filled in."""
+    return _rule_text(alert, alert.rule.advice)
+
+
+def _rule_text(alert: Alert, template: str) -> str:
+    """Reads the rule's conditions only for a text with braces; as it is if they can't be evaluated."""
+    if "{" not in template:
+        return template
+    row = alert.rule.conditions.first()
+    try:
+        return template if row is None else _filled(template, alert, condition_of(row), None)
+    except ValueError:
+        return template
+
+
+def _filled(template: str, alert: Alert, condition: AnyCondition, text: str | None) -> str:
+    def value_of(name: str) -> str | None:
+        part = _part(name, alert, condition, text)
+        return None if part is None else _bounded(part, MAX_PART)
+
+    return fill(template, value_of)
+
+
+def _part(name: str, alert: Alert, condition: AnyCondition, text: str | None) -> str | None:
+    if name.startswith(VALUE_FORMAT):
+        return format_as(alert.value, name.removeprefix(VALUE_FORMAT))
+    if name.startswith(LABEL):
+        return labels_of(alert).get(name.removeprefix(LABEL), "")
+    match name:
+        case "cluster":
+            return alert.cluster.name
+        case "worker":
+            return str(alert.labels.get("worker", ""))
+        case "value":
+            return _value(condition, alert.value)
+        case "threshold":
+            return _threshold(condition)
+        case "labels":
+            return _labels(alert.labels)
+    return text
 
 
 def _sentence(alert: Alert, spec: RuleSpec, text: str) -> str:

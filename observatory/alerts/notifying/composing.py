@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
+from observatory.alerts.evaluation.messages import advice_of, description_of
 from observatory.alerts.labels import labels_of
 from observatory.alerts.models import RANKS, Alert, Delivery
 from observatory.alerts.notifying.message import Change, Item, Message
@@ -35,8 +36,8 @@ def _item(alert: Alert, change: Change) -> Item:
         labels=labels_of(alert),
         severity=alert.severity,
         summary=str(alert),
-        description=alert.rule.description,
-        advice=alert.rule.advice,
+        description=description_of(alert),
+        advice=advice_of(alert),
         starts=alert.fired or alert.pending,
         stops=alert.resolved,
         is_late=alert.is_late,

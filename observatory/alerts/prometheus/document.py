@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -13,6 +13,8 @@ MAX_DEPTH = 20
 MAX_EVENTS = 50_000
 MAX_RULES = 1_000
 MAX_TEXT = 5_000
+OF_GROUPS = ("name", "rules", "labels")
+OF_RULES = ("alert", "record", "expr", "for", "keep_firing_for", "labels", "annotations")
 PLAIN = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 
 
@@ -30,6 +32,8 @@ class WrittenRule:
     keep_firing: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    others: Mapping[str, str] = field(default_factory=dict)
+    """further fields of the rule and its group"""
     is_recording: bool = False
 
 
@@ -87,10 +91,18 @@ def _rules(group: Mapping[str, Any]) -> Iterator[WrittenRule]:
             expression=_text(rule.get("expr")),
             hold=_text(rule.get("for")),
             keep_firing=_text(rule.get("keep_firing_for")),
-            labels=_texts(rule.get("labels")),
+            labels=_texts(group.get("labels")) | _texts(rule.get("labels")),
             annotations=_texts(rule.get("annotations")),
+            others=_others(group, rule),
             is_recording="record" in rule,
         )
+
+
+def _others(group: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        **{f"the group's {name}": value for name, value in _texts(group).items() if name not in OF_GROUPS},
+        **{name: value for name, value in _texts(rule).items() if name not in OF_RULES},
+    }
 
 
 def _texts(value: Any) -> dict[str, str]:

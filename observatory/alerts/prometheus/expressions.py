@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 import promql_parser as promql
 
 from observatory.alerts.models import DAY
-from observatory.alerts.prometheus.labels import OF_CLUSTERS, OF_WORKERS, THREADS
+from observatory.alerts.prometheus.labels import OF_CLUSTERS, OF_WORKERS, THREADS, WORKER
+from observatory.alerts.prometheus.metric_types import is_counter, may_be_counter
 from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
@@ -76,6 +77,8 @@ class Conditions:
     conditions: tuple[MetricCondition, ...]
     notes: tuple[str, ...]
     """differences from the expression"""
+    is_scaled: bool
+    """the first condition's value isn't multiplied by a factor that the expression has"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +108,30 @@ def read_expression(text: str) -> Conditions:
     except ValueError as error:
         raise Unsupported(text, f"isn't valid PromQL: {error}") from None
     reader = _Reader()
-    return Conditions(tuple(reader.conditions(expression)), tuple(dict.fromkeys(reader.notes)))
+    conditions = tuple(reader.conditions(expression))
+    return Conditions(conditions, tuple(dict.fromkeys(reader.notes)), reader.is_scaled)
 
 
 @dataclass(slots=True)
 class _Reader:
     notes: list[str] = field(default_factory=list)
+    is_scaled: bool = False
 
     def conditions(self, expression: promql.Expr) -> list[MetricCondition]:
         parts = list(_conjunction(expression))
         if len(parts) > MAX_CONDITIONS:
             raise Unsupported(expression, f"has more than {MAX_CONDITIONS} conditions")
-        read = [self._condition(part) for part, _ in parts]
+        read: list[MetricCondition] = []
+        for part, _ in parts:
+            condition, factor = self._condition(part)
+            self.is_scaled |= not read and factor != 1
+            read.append(condition)
         for condition, (part, joined) in zip(read[1:], parts[1:], strict=True):
             _check_joined(part, read[0].by, condition.by, joined)
         return read
 
-    def _condition(self, expression: promql.Expr) -> MetricCondition:
+    def _condition(self, expression: promql.Expr) -> tuple[MetricCondition, float]:
+        """And the factor of its value."""
         if not isinstance(expression, promql.BinaryExpr) or str(expression.op) not in COMPARISONS:
             raise Unsupported(expression, "isn't a comparison with a number")
         if expression.modifier is not None and expression.modifier.return_bool:
@@ -140,7 +150,7 @@ class _Reader:
             self.notes.append(
                 f"the factor was moved into the threshold: {threshold:g} became {threshold / side.factor:g}"
             )
-        return MetricCondition(
+        condition = MetricCondition(
             selector=side.selector,
             by=side.by,
             aggregate=side.aggregate,
@@ -149,6 +159,7 @@ class _Reader:
             quantile=side.quantile,
             divisor=side.divisor,
         )
+        return condition, side.factor
 
     def _side(self, expression: promql.Expr) -> _Side:
         expression = _bare(expression)
@@ -200,7 +211,7 @@ class _Reader:
         aggregate = AGGREGATES.get(str(expression.op))
         if aggregate is None:
             raise Unsupported(expression, f"the aggregation “{expression.op}” isn't supported")
-        by = _by(expression)
+        by = self._by(expression)
         selector = self._selector(_bare(expression.expr))
         if aggregate is not Aggregate.QUANTILE:
             return _Side(selector, by, aggregate)
@@ -224,7 +235,42 @@ class _Reader:
         if not 1 <= window <= DAY:
             raise Unsupported(expression, "a window is from a second to a day")
         series = self._series(argument.vector_selector)
+        self._note_function(expression.func.name, series.metric)
         return replace(series, function=function, window=window)
+
+    def _note_function(self, name: str, metric: str) -> None:
+        if name == "deriv":
+            self.notes.append(
+                "deriv(), a linear regression, became the change per second between the ends of the window"
+            )
+        elif name in ("rate", "increase") and not may_be_counter(metric):
+            self.notes.append(
+                f"{name}() of {metric}, a gauge, became its change"
+                f"{' per second' if name == 'rate' else ''}: Prometheus reads each fall as a restart from 0"
+            )
+        elif name == "delta" and is_counter(metric):
+            self.notes.append(f"delta() of {metric}, a counter, became its increase: restarts are added")
+
+    def _by(self, expression: promql.AggregateExpr) -> By:
+        modifier = expression.modifier
+        if modifier is not None and modifier.type != promql.AggModifierType.By:
+            raise Unsupported(expression, "“without” isn't supported; use “by (instance)” or no “by”")
+        labels = frozenset(modifier.labels) if modifier is not None else frozenset()
+        if unknown := labels - OF_WORKERS - OF_CLUSTERS:
+            raise Unsupported(
+                expression, f"aggregation is by worker or cluster, not by {', '.join(sorted(unknown))}"
+            )
+        self._note_labels("by", labels)
+        return By.WORKER if labels & OF_WORKERS else By.CLUSTER
+
+    def _note_labels(self, keyword: str, labels: frozenset[str]) -> None:
+        """For labels of `by (…)` that our series don't have."""
+        if of_clusters := sorted(labels & OF_CLUSTERS):
+            self.notes.append(
+                f"“{keyword} ({', '.join(of_clusters)})” is left out: rules are evaluated for each cluster"
+            )
+        if labels & OF_WORKERS - {WORKER, "worker"}:
+            self.notes.append(f"“{keyword} (pod)” became each worker")
 
     def _series(self, expression: promql.VectorSelector) -> Selector:
         if expression.offset is not None or expression.at is not None:
@@ -267,18 +313,6 @@ def _matcher(expression: promql.Expr, matcher: promql.Matcher) -> Matcher:
         except MatcherError as error:
             raise Unsupported(expression, str(error)) from None
     return Matcher(matcher.name, operator, matcher.value)
-
-
-def _by(expression: promql.AggregateExpr) -> By:
-    modifier = expression.modifier
-    if modifier is not None and modifier.type != promql.AggModifierType.By:
-        raise Unsupported(expression, "“without” isn't supported; use “by”")
-    labels = frozenset(modifier.labels) if modifier is not None else frozenset()
-    if unknown := labels - OF_WORKERS - OF_CLUSTERS:
-        raise Unsupported(
-            expression, f"aggregation is by worker or cluster, not by {', '.join(sorted(unknown))}"
-        )
-    return By.WORKER if labels & OF_WORKERS else By.CLUSTER
 
 
 def _of_worker(side: _Side) -> _Side:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -10,9 +9,11 @@ import promql_parser as promql
 
 from observatory.alerts.models import DAY, Condition, Rule, Severity
 from observatory.alerts.prometheus.document import WrittenRule, read_document
-from observatory.alerts.prometheus.expressions import Unsupported, read_expression
+from observatory.alerts.prometheus.expressions import Conditions, Unsupported, read_expression
+from observatory.alerts.prometheus.templates import TemplateReader
 from observatory.alerts.rules.condition_rows import rows_of
-from observatory.alerts.rules.conditions import AnyCondition
+from observatory.alerts.rules.conditions import AnyCondition, MetricCondition
+from observatory.alerts.rules.units import unit_of
 from observatory.wire.records import clean_text
 
 SEVERITIES = {
@@ -20,14 +21,11 @@ SEVERITIES = {
     **dict.fromkeys(("warning", "warn", "ticket"), Severity.WARNING),
     **dict.fromkeys(("info", "information", "none", "notice"), Severity.INFO),
 }
-TEMPLATE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
-PLACEHOLDERS = {
-    "{value}": re.compile(r"\$value\b|\.Value\b"),
-    "{worker}": re.compile(r"(?:\$labels|\.Labels)\.(?:instance|worker|pod)\b"),
-    "{cluster}": re.compile(r"(?:\$labels|\.Labels)\.cluster\b"),
-    "{labels}": re.compile(r"(?:\$labels|\.Labels)\s*$"),
-}
-MESSAGE, DESCRIPTION, ADVICE = ("summary", "message"), ("description",), ("advice", "action", "runbook_url")
+MESSAGE, DESCRIPTION, ADVICE = (
+    ("summary", "message", "title"),
+    ("description",),
+    ("advice", "action", "runbook_url"),
+)
 """names of annotations; the first one present is used"""
 
 
@@ -82,10 +80,18 @@ def _read(written: WrittenRule) -> ReadRule:
         raise Unsupported("", "“expr” is missing")
     read = read_expression(written.expression)
     hold = _hold(written.hold)
-    severity = SEVERITIES.get(written.labels.get("severity", "warning").lower())
-    annotations, notes = _annotations(written.annotations)
-    rule = Rule(name=written.name, severity=severity or Severity.WARNING, hold_seconds=hold, **annotations)
-    return ReadRule(rule, read.conditions, (*read.notes, *_notes(written, severity), *notes))
+    severity = SEVERITIES.get(written.labels.get("severity", "").lower(), Severity.WARNING)
+    reader = template_reader(read)
+    texts, notes = _texts(written.annotations, reader)
+    rule = Rule(name=written.name, severity=severity, hold_seconds=hold, **texts)
+    found = (*read.notes, *_notes(written, severity), *notes, *dict.fromkeys(reader.notes))
+    return ReadRule(rule, read.conditions, found)
+
+
+def template_reader(read: Conditions) -> TemplateReader:
+    first = read.conditions[0]
+    unit = unit_of(first) if isinstance(first, MetricCondition) else ""
+    return TemplateReader(first.by, unit, read.is_scaled)
 
 
 def _hold(text: str) -> float:
@@ -100,21 +106,27 @@ def _hold(text: str) -> float:
     return hold
 
 
-def _notes(written: WrittenRule, severity: Severity | None) -> Iterator[str]:
-    if severity is None:
-        yield f"the severity {written.labels['severity'][:60]!r} was replaced by warning"
-    others = sorted(written.labels.keys() - {"severity"})
-    if others:
-        yield f"unsupported labels: {', '.join(others)[:200]}"
+def _notes(written: WrittenRule, severity: Severity) -> Iterator[str]:
+    given = written.labels.get("severity")
+    if given is None:
+        yield f"it has no severity: it became a {severity}"
+    elif given != severity:
+        known = "" if given.lower() in SEVERITIES else ", because it isn't known"
+        yield f"the severity {given[:60]!r} became {severity}{known}"
+    for name, value in sorted(written.labels.items()):
+        if name != "severity":
+            yield f"the label {name[:60]}={value[:60]!r} is left out: alerts have the labels of their data"
     if written.keep_firing:
-        yield "keep_firing_for isn't supported; use a clear threshold instead"
+        yield f"keep_firing_for ({written.keep_firing[:60]}) is left out: use a clear threshold instead"
+    for name, value in sorted(written.others.items()):
+        why = "rules are evaluated every 2 seconds" if name.endswith("interval") else "it isn't supported"
+        yield f"{name[:60]} ({value[:60]}) is left out: {why}"
 
 
-def _annotations(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The fields of a rule, and notes on differences."""
+def _texts(annotations: Mapping[str, str], reader: TemplateReader) -> tuple[dict[str, str], list[str]]:
+    """The texts of a rule, and notes on differences."""
     notes: list[str] = []
-    fields: dict[str, str] = {}
-    kept: set[str] = set()
+    texts: dict[str, str] = {}
     for field, names, longest in (
         ("message", MESSAGE, 500),
         ("description", DESCRIPTION, 2000),
@@ -123,19 +135,13 @@ def _annotations(annotations: Mapping[str, str]) -> tuple[dict[str, str], list[s
         name = next((name for name in names if name in annotations), None)
         if name is None:
             continue
-        kept.add(name)
-        text = TEMPLATE.sub(lambda match: _placeholder(match[1], notes), annotations[name])
+        is_message = field == "message"
+        text = reader.read(annotations[name], is_message)
         if len(text) > longest:
             notes.append(f"{name} was cut at {longest} characters")
-        fields[field] = clean_text(" ".join(text.split()) if field == "message" else text, longest)
-    if others := sorted(annotations.keys() - kept):
-        notes.append(f"unsupported annotations: {', '.join(others)[:200]}")
-    return fields, notes
-
-
-def _placeholder(template: str, notes: list[str]) -> str:
-    for placeholder, pattern in PLACEHOLDERS.items():
-        if pattern.search(template.strip()):
-            return placeholder
-    notes.append(f"a template was left out: {{{{{' '.join(template.split())[:60]}}}}}")
-    return ""
+        texts[field] = clean_text(" ".join(text.split()) if is_message else text, longest)
+        others = [other for other in names if other != name and other in annotations]
+        notes += [f"the annotation {other} is left out: {name} is used instead" for other in others]
+    unused = sorted(annotations.keys() - {*MESSAGE, *DESCRIPTION, *ADVICE})
+    notes += [f"the annotation {name[:60]} is left out: a rule has no such text" for name in unused]
+    return texts, notes

@@ -9,7 +9,9 @@ from typing import Any
 import yaml
 
 from observatory.alerts.models import Rule
-from observatory.alerts.prometheus.labels import COUNTED, THREADS, WORKER
+from observatory.alerts.prometheus.labels import THREADS, WORKER
+from observatory.alerts.prometheus.metric_types import is_counter
+from observatory.alerts.prometheus.templates import write_template
 from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
@@ -21,9 +23,9 @@ from observatory.alerts.rules.conditions import (
     RuleSpec,
     Selector,
 )
+from observatory.alerts.rules.units import format_value, unit_of
 from observatory.alerts.silences.matchers import Matcher
 from observatory.wire.metrics import METRICS
-from observatory.wire.records import MetricType
 
 AGGREGATES = {
     Aggregate.SUM: "sum",
@@ -34,17 +36,11 @@ AGGREGATES = {
 }
 PLAIN = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
 """names of metrics that PromQL accepts without quotation marks"""
-TEMPLATES = {
-    "{value}": "{{ $value }}",
-    "{worker}": "{{ $labels.instance }}",
-    "{cluster}": "{{ $labels.cluster }}",
-    "{labels}": "{{ $labels }}",
-    "{text}": "",
-}
 HEAD = """\
 # Alerting rules of Dask Observatory for Prometheus.
 # Metrics whose names begin with observatory_ are Observatory's own: Prometheus doesn't have them unless you
 # export them there. Metrics of Dask (dask_…) are those that its schedulers and workers report on /metrics.
+# The label cluster in texts is the name of a Dask cluster: add it to your scrape configuration.
 """
 
 
@@ -57,6 +53,9 @@ def write_rules(rules: Iterable[tuple[Rule, RuleSpec]]) -> str:
     written_rules, notes = [], []
     for rule, spec in rules:
         name = " ".join(rule.name.split())
+        if not rule.enabled:
+            notes.append(f"# Left out: {name}: it is disabled.")
+            continue
         try:
             written_rules.append(_rule(rule, spec))
         except NotExpressible as error:
@@ -84,16 +83,13 @@ def _rule(rule: Rule, spec: RuleSpec) -> dict[str, Any]:
     if spec.hold:
         written["for"] = _duration(spec.hold)
     written["labels"] = {"severity": str(rule.severity)}
-    message = rule.message
-    for placeholder, template in TEMPLATES.items():
-        message = message.replace(placeholder, template)
-    threshold = _metric(spec.conditions[0]).threshold
-    annotations = {
-        "summary": message.replace("{threshold}", f"{threshold:g}"),
-        "description": rule.description,
-        "advice": rule.advice,
+    first = _metric(spec.conditions[0])
+    unit = unit_of(first)
+    threshold = format_value(first.threshold, unit)
+    annotations = {"summary": rule.message, "description": rule.description, "advice": rule.advice}
+    written["annotations"] = {
+        name: write_template(text, unit, threshold) for name, text in annotations.items() if text
     }
-    written["annotations"] = {name: text for name, text in annotations.items() if text}
     return written
 
 
@@ -107,10 +103,21 @@ def _notes(rule: Rule, spec: RuleSpec) -> Iterator[str]:
                 yield f"it has the clear threshold {condition.clear_threshold:g}, which PromQL can't express"
             if any(matcher.label == "worker" for matcher in condition.selector.matchers):
                 yield "the label worker is a worker's name, which Prometheus has only with relabelling"
-    if not rule.enabled:
-        yield "it is disabled"
+            for selector in (condition.selector, condition.divisor):
+                if isinstance(selector, Selector):
+                    yield from _selector_notes(selector)
+    if "{text}" in rule.message:
+        yield "{text}, the message of an event, is left out of its message"
     if rule.pk and (rule.cluster_names or rule.projects.exists() or rule.targets.exists()):
         yield "it applies to some projects, targets or clusters only; add matching labels"
+
+
+def _selector_notes(selector: Selector) -> Iterator[str]:
+    if selector.function is Function.RATE and not is_counter(selector.metric):
+        yield (
+            f"the rate of {selector.metric}, a gauge, is written as deriv(), a linear regression: "
+            "rate() of Prometheus is for counters"
+        )
 
 
 def _metric(condition: Any) -> MetricCondition:
@@ -156,7 +163,7 @@ def _function(selector: Selector) -> str:
     series = _series(selector)
     if selector.function is Function.VALUE:
         return series
-    counter = _is_counter(selector.metric)
+    counter = is_counter(selector.metric)
     if selector.function is Function.RATE:
         function = "rate" if counter else "deriv"
     else:
@@ -178,11 +185,6 @@ def _matcher(matcher: Matcher) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def _is_counter(metric: str) -> bool:
-    known = METRICS.get(metric)
-    return known.type is MetricType.COUNTER if known else metric.endswith(COUNTED)
 
 
 def _is_of_workers(metric: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,10 +10,10 @@ from observatory.alerts.models import DAY, Condition, Rule
 from observatory.alerts.rules.conditions import Aggregate, By, Comparison, Function
 from observatory.alerts.rules.events import LOG, RULE_EVENTS, WORKER_PAUSED, RuleEvent
 from observatory.alerts.rules.known_metrics import MAX_VALUES, KnownMetric, known_metric
+from observatory.alerts.rules.placeholders import NAMES, unknown_placeholders
 from observatory.alerts.silences.matchers import Matcher, MatcherError, check_pattern, parse_matchers
 
 MAX_CONDITIONS = 4
-PLACEHOLDERS = ("cluster", "worker", "value", "threshold", "labels", "text")
 DIVISOR_MISSING = "Choose the attribute to divide by."
 MAX_LISTED = 8
 """values that an error message lists"""
@@ -54,10 +53,9 @@ def _of_rule(rule: Rule, conditions: Sequence[Condition]) -> Found:
         yield "", f"A rule has at most {MAX_CONDITIONS} conditions."
     if not 0 <= rule.hold_seconds <= DAY:  # nor is NaN
         yield "hold_seconds", "Enter 0 seconds to a day."
-    for name in dict.fromkeys(re.findall(r"\{([^{}]*)\}", rule.message)):
-        if name not in PLACEHOLDERS:
-            known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
-            yield "message", f"{{{name[:40]}}} isn't a placeholder. Use {known}."
+    for name in unknown_placeholders(rule.message):
+        known = ", ".join(f"{{{each}}}" for each in (*NAMES, "labels.name"))
+        yield "message", f"{{{name[:40]}}} isn't a placeholder. Use {known}."
 
 
 def _of_metric(condition: Condition) -> Found:

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema, Status
 
+from observatory.alerts.evaluation.messages import advice_of, description_of
 from observatory.alerts.models import Alert
 from observatory.alerts.silences.alert_form import SilenceAlertForm
 from observatory.alerts.web import access
@@ -176,8 +177,8 @@ def _alert(alert: Alert) -> dict[str, Any]:
         "last_value": alert.last_value,
         "message": alert.message,
         "is_late": alert.is_late,
-        "description": alert.rule.description,
-        "advice": alert.rule.advice,
+        "description": description_of(alert),
+        "advice": advice_of(alert),
         "acknowledged": seconds(alert.acknowledged),
         "acknowledged_by": by.get_username() if by else None,
         "acknowledgement": alert.acknowledgement,

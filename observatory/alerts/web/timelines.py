@@ -12,6 +12,7 @@ from ninja import Router, Schema
 from ninja.decorators import decorate_view
 from ninja.responses import Response
 
+from observatory.alerts.evaluation.messages import advice_of, description_of
 from observatory.alerts.models import Alert, Rule
 from observatory.clusters.api import seconds
 from observatory.replay.api import scope_of_cluster
@@ -21,6 +22,11 @@ from observatory.store.times import MAXIMUM_TIME, from_microseconds
 
 MAX_ALERTS = 2000
 """newest alerts of one timeline"""
+
+
+class RuleText(Schema):
+    description: str
+    advice: str
 
 
 class TimelineAlert(Schema):
@@ -37,13 +43,10 @@ class TimelineAlert(Schema):
     worker: int | None = None
     labels: dict[str, str] = {}
     message: str = ""
+    text: RuleText | None = None
+    """the rule's text, if it has placeholders that are filled in for each alert"""
     acknowledged_by: str | None = None
     acknowledgement: str = ""
-
-
-class RuleText(Schema):
-    description: str
-    advice: str
 
 
 class TimelineAlerts(Schema):
@@ -97,9 +100,16 @@ def _alert(alert: Alert) -> dict[str, Any]:
         "worker": alert.worker_id,
         "labels": alert.labels,
         "message": alert.message,
+        "text": _text(alert),
         "acknowledged_by": by.get_username() if by else None,
         "acknowledgement": alert.acknowledgement,
     }
+
+
+def _text(alert: Alert) -> dict[str, Any] | None:
+    if "{" not in alert.rule.description + alert.rule.advice:
+        return None
+    return {"description": description_of(alert), "advice": advice_of(alert)}
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

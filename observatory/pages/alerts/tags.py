@@ -6,11 +6,14 @@ from datetime import datetime, timedelta
 
 from django import template
 
+from observatory.alerts.evaluation.messages import advice_of, description_of
 from observatory.alerts.models import Alert
 from observatory.alerts.rules.units import format_value
 from observatory.pages.clusters.tags import timeline_url
 
 register = template.Library()
+register.filter(description_of)
+register.filter(advice_of)
 
 MIN_AROUND = timedelta(seconds=30)
 SHARE_AROUND = 0.25

@@ -20,7 +20,7 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.alerts.rules.units import format_value
 from observatory.alerts.silences.matchers import parse_matchers
-from observatory.clusters.models import Cluster
+from observatory.clusters.models import Cluster, Project
 
 MEMORY = Selector("observatory_worker_memory_bytes", parse_matchers('type="process"'))
 GIB = 2**30
@@ -42,7 +42,7 @@ def said(
 ) -> str:
     alert = Alert(
         rule=Rule(name="memory", message=template),
-        cluster=Cluster(name=cluster),
+        cluster=Cluster(name=cluster, project=Project(slug="science")),
         labels=labels or {},
         value=value,
     )
@@ -83,6 +83,13 @@ def test_placeholders_are_filled_with_values_and_units() -> None:
     labels = {"worker": "w3", "type": "process"}
     assert said(metric(), template=template, value=4 * GIB, labels=labels, text="so") == (
         "w3 on etl: 4 GiB of 3.5 GiB (type=process, worker=w3) so {nothing} {0} {"
+    )
+
+
+def test_a_value_has_the_format_of_its_placeholder_and_a_label_its_value() -> None:
+    template = "{value:humanize1024}B {value:%.1f} {labels.state}{labels.none} {labels.project}{value:odd}"
+    assert said(metric(), template=template, value=GIB, labels={"state": "idle"}) == (
+        "1GiB 1073741824.0 idle science{value:odd}"
     )
 
 

@@ -56,6 +56,22 @@ def test_a_firing_alert_and_its_end_are_sent_once_each(
     assert len(set(webhook.ids)) == 2
 
 
+def test_descriptions_and_advice_are_filled_in_for_each_alert(
+    channel: Channel, webhook: Receiver, fire: Fire, at: datetime
+) -> None:
+    rule = Rule.objects.create(
+        name="Memory",
+        description="{worker} of {cluster} has {value}: {labels.type}",
+        advice="Add {value:%.1f}.",
+    )
+    rule.conditions.create(metric="observatory_worker_memory_bytes")
+    alert = fire(rule=rule, labels={"worker": "w7", "type": "managed"}, value=2**30)
+    deliver_to(channel.pk, at)
+    [sent] = webhook.bodies[0]["alerts"]
+    assert sent["annotations"]["description"] == f"w7 of {alert.cluster.name} has 1 GiB: managed"
+    assert sent["annotations"]["advice"] == "Add 1073741824.0."
+
+
 def test_due_notifications_of_a_cluster_are_one_message(
     channel: Channel, webhook: Receiver, fire: Fire, resolve: Resolve, world: World, at: datetime
 ) -> None:

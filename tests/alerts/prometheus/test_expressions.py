@@ -19,6 +19,9 @@ from observatory.alerts.silences.matchers import Matcher
 A, B = Selector("a"), Selector("b")
 SUM = Aggregate.SUM
 ABOVE, AT_LEAST, BELOW, AT_MOST = Comparison
+LEFT_OUT = "“by (cluster)” is left out: rules are evaluated for each cluster"
+BY_JOB = "“by (job)” is left out: rules are evaluated for each cluster"
+DERIV = "deriv(), a linear regression, became the change per second between the ends of the window"
 
 
 def rate(metric: str, window: float = 300, function: Function = Function.RATE) -> Selector:
@@ -82,7 +85,7 @@ def rate(metric: str, window: float = 300, function: Function = Function.RATE) -
 def test_supported_expressions_become_conditions(expression: str, condition: MetricCondition) -> None:
     read = read_expression(expression)
     assert read.conditions == (condition,)
-    assert read.notes == ()
+    assert set(read.notes) <= {LEFT_OUT, BY_JOB, DERIV}
 
 
 def test_conjunctions_become_several_conditions() -> None:
@@ -101,6 +104,27 @@ def test_a_factor_is_moved_into_the_threshold_and_noted() -> None:
     assert read.conditions == (MetricCondition(A, By.CLUSTER, SUM, ABOVE, 0.95, divisor=B),)
     assert read.notes == ("the factor was moved into the threshold: 95 became 0.95",)
     assert read_expression("a / 1024 > 2").conditions[0].threshold == 2048
+
+
+@pytest.mark.parametrize(
+    ("expression", "note"),
+    [
+        ("sum by (job) (a) > 1", BY_JOB),
+        ("max by (pod) (a) > 1", "“by (pod)” became each worker"),
+        ("deriv(a[5m]) > 1", DERIV),
+        (
+            "rate(dask_worker_memory_bytes[5m]) > 1",
+            "rate() of dask_worker_memory_bytes, a gauge, became its change per second: "
+            "Prometheus reads each fall as a restart from 0",
+        ),
+        (
+            "delta(rows_total[5m]) > 1",
+            "delta() of rows_total, a counter, became its increase: restarts are added",
+        ),
+    ],
+)
+def test_adapted_parts_of_an_expression_are_noted(expression: str, note: str) -> None:
+    assert read_expression(expression).notes == (note,)
 
 
 def test_labels_of_scrapes_are_left_out_and_noted() -> None:

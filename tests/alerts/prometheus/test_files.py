@@ -40,7 +40,9 @@ def test_supported_rules_are_imported_and_others_are_listed(db: None) -> None:
     assert imported.rules == [rule]
     assert (rule.name, rule.enabled, rule.severity, rule.hold_seconds) == ("Threads", False, "critical", 300)
     assert [row.metric for row in rule.conditions.all()] == ["observatory_cluster_threads"]
-    assert imported.notes == [("Threads", "unsupported labels: team")]
+    assert imported.notes == [
+        ("Threads", "the label team='data' is left out: alerts have the labels of their data")
+    ]
     assert [left.name for left in imported.left_out] == [f"Quantiles of {HOSTILE}", "Unknown"]
     assert "no_such_metric" in imported.left_out[1].why
     again = import_rules(FILE)

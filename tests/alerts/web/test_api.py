@@ -148,6 +148,15 @@ def test_a_timeline_has_the_alerts_of_its_cluster_in_order_of_time(world: World,
     }
 
 
+def test_a_timeline_has_the_rules_text_filled_in_for_each_alert(world: World, alert: Alert) -> None:
+    alert.rule.description = "{worker} is full"
+    alert.rule.save()
+    alert.rule.conditions.create(metric="a")
+    notified = world.client("viewer").get(f"/api/v1/clusters/{world.live.pk}/alerts").json()
+    [item] = notified["alerts"]
+    assert item["text"]["description"] == f"{alert.labels['worker']} is full"
+
+
 def test_unchanged_alerts_return_304(world: World, alert: Alert) -> None:
     path = f"/api/v1/clusters/{world.live.pk}/alerts"
     notified = world.client("viewer").get(path)
