@@ -424,6 +424,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster_id}/stolen": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stolen
+         * @description The first stolen tasks with after ≤ time < before.
+         */
+        get: operations["cluster_stolen"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster_id}/events": {
         parameters: {
             query?: never;
@@ -604,6 +624,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/timeline/stolen": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stolen
+         * @description The first stolen tasks with after ≤ time < before.
+         */
+        get: operations["run_stolen"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/timeline/events": {
         parameters: {
             query?: never;
@@ -776,6 +816,26 @@ export interface paths {
          * @description What the task with exactly this key was made of, and what was made of it.
          */
         get: operations["link_lineage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/stolen": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stolen
+         * @description The first stolen tasks with after ≤ time < before.
+         */
+        get: operations["link_stolen"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2130,6 +2190,32 @@ export interface components {
             /** Nbytes */
             nbytes: number | null;
         };
+        /**
+         * StolenTask
+         * @description A task that was stolen: `victim` and `thief` are ids of workers, null: unknown.
+         */
+        StolenTask: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: number;
+            /** Time */
+            time: number;
+            /** Victim */
+            victim: number | null;
+            /** Thief */
+            thief: number | null;
+        };
+        /**
+         * StolenTasks
+         * @description The first 1,000 steals of a time range that succeeded. Only agents report them.
+         */
+        StolenTasks: {
+            /** Total */
+            total: number;
+            /** Tasks */
+            tasks: components["schemas"]["StolenTask"][];
+        };
         /** EventItem */
         EventItem: {
             /** Time */
@@ -3197,6 +3283,30 @@ export interface operations {
             };
         };
     };
+    cluster_stolen: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StolenTasks"];
+                };
+            };
+        };
+    };
     cluster_events: {
         parameters: {
             query?: {
@@ -3399,6 +3509,30 @@ export interface operations {
             };
         };
     };
+    run_stolen: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StolenTasks"];
+                };
+            };
+        };
+    };
     run_events: {
         parameters: {
             query?: {
@@ -3597,6 +3731,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Lineage"];
+                };
+            };
+        };
+    };
+    link_stolen: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StolenTasks"];
                 };
             };
         };

@@ -11,6 +11,7 @@ import { outliers } from "./outliers/outliers.js";
 import { progress } from "./playhead/progress.js";
 import { clusterSize, states } from "./series/states.js";
 import { selectedTask } from "./selected_task/selected_task.js";
+import { stolenList } from "./stolen/list.js";
 import { stragglersList } from "./stragglers/list.js";
 import { taskStream } from "./task_stream/task_stream.js";
 import { tasksNow } from "./playhead/tasks_now.js";
@@ -36,6 +37,7 @@ export const charts = [
   tasksNow,
   workersNow,
   stragglersList,
+  stolenList,
   outliers,
   flameGraph,
 ];

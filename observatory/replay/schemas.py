@@ -280,6 +280,23 @@ class Lineage(Schema):
     steals: list[LineageSteal]
 
 
+class StolenTask(Schema):
+    """A task that was stolen: `victim` and `thief` are ids of workers, null: unknown."""
+
+    key: str
+    prefix: int
+    time: float
+    victim: int | None
+    thief: int | None
+
+
+class StolenTasks(Schema):
+    """The first 1,000 steals of a time range that succeeded. Only agents report them."""
+
+    total: int
+    tasks: list[StolenTask]
+
+
 class EventItem(Schema):
     time: float
     worker: int | None
