@@ -59,8 +59,9 @@
  * `showsState`: its heading says of which instant the state is that it draws.
  * `summary`: what its heading says of the content, such as how many workers there are. `table`: what it shows, for those who
  * read it, and as CSV.
+ * `quantity`: what an alert on the chart is about: a key of observatory/alerts/rules/quantities.py.
  * `part`: the part of the data that must be shared for it (`Section` on the server, or "notes").
- * @typedef {{name: string, title: string, place: "timeline"|"side"|"below", help: string, part?: string, showsState?: boolean,
+ * @typedef {{name: string, title: string, place: "timeline"|"side"|"below", help: string, part?: string, showsState?: boolean, quantity?: string,
  *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
  * @typedef {{draw: (view: View) => void, destroy: () => void, hide?: () => void,

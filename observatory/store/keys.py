@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, LiteralString
 
-import dask.utils
+from dask.utils import key_split
 from distributed.utils import key_split_group
 
 from observatory.store.texts import are_printable, clean_name
 from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key
 
-key_split: Callable[[Any], str] = getattr(dask.utils.key_split, "__wrapped__", dask.utils.key_split)
-"""Dask's, without its cache of 100,000 keys: that took 25 MB of each process"""
 CACHED_KEYS = 20_000
 """keys whose prefix and group are cached, as a task's records arrive together"""
 GROUP_PLACEHOLDER = "\x01"
@@ -50,11 +48,18 @@ def decode_key(rest: str, group: str) -> str:
 @lru_cache(CACHED_KEYS)
 def split_key(key: str) -> tuple[str, str]:
     """Return (prefix, group) as Dask splits a key, cleaned for storage."""
+    prefix, group = split_as_dask(key)
+    return clean_key(prefix) or "Other", clean_key(group)
+
+
+def split_as_dask(key: Any) -> tuple[str, str]:
+    """Return (prefix, group) as Dask splits a key; ("Other", "Other") for one that it can't split."""
+    if key_split.cache_info().currsize > CACHED_KEYS:
+        key_split.cache_clear()  # Dask keeps 100,000 keys: some 25 MB of each process
     try:
-        prefix, group = key_split(key), key_split_group(key)
+        return str(key_split(key)), str(key_split_group(key))
     except (IndexError, ValueError, TypeError):
         return "Other", "Other"
-    return clean_key(str(prefix)) or "Other", clean_key(str(group))
 
 
 def key_parameters(key: str) -> dict[str, str]:

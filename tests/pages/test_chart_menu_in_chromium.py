@@ -108,3 +108,16 @@ def test_a_list_has_no_picture(timeline: Page) -> None:
     panel = timeline.locator("section[data-chart=progress]")
     open_menu(panel)
     expect(panel.get_by_role("button", name="Download PNG")).to_be_disabled()
+
+
+def test_a_charts_menu_leads_to_the_form_of_a_rule_on_what_it_shows(
+    timeline: Page, observed: Observed, complaints: list[str]
+) -> None:
+    panel = timeline.locator('section.panel[data-chart="memory"]')
+    open_menu(panel)
+    panel.get_by_role("link", name="Alert me when this …").click()
+    name = timeline.locator("#id_name")
+    expect(name).to_have_value("Process memory of a worker, share of its limit")
+    expect(timeline.get_by_label("threshold", exact=True).first).to_have_value("90 %")
+    expect(timeline.locator("#id_cluster_names")).to_have_value(observed.cluster.name)
+    assert complaints == []

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import json
 
+from dask.utils import key_split
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.store.keys import clean_keys, decode_key, encode_keys
+from observatory.store.keys import CACHED_KEYS, clean_keys, decode_key, encode_keys, split_key
 from observatory.store.texts import MAXIMUM_NAME_LENGTH, are_printable, clean_json, clean_name
 from observatory.wire.records import clean_key
 
@@ -40,6 +41,13 @@ def test_a_key_that_contains_its_group_is_decoded(text: str) -> None:
 @given(st.lists(hostile))
 def test_cleaning_many_keys_equals_cleaning_each(keys: list[str]) -> None:
     assert list(clean_keys(keys)) == [clean_key(key) for key in keys]
+
+
+def test_neither_our_cache_of_keys_nor_dasks_grows_without_end() -> None:
+    for number in range(2 * CACHED_KEYS + 10):
+        split_key(f"inc-{number:032x}")
+    assert split_key.cache_info().currsize <= CACHED_KEYS
+    assert key_split.cache_info().currsize <= CACHED_KEYS + 1
 
 
 def test_the_group_is_not_stored_again_in_a_key() -> None:

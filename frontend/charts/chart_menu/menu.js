@@ -36,6 +36,7 @@ export function chartMenu(chart, instance, body, view) {
     add("Show as table", () => openTable(chart.title, table.call(instance), csv));
     add("Download CSV", csv);
   }
+  if (chart.quantity) addRuleLink(items, chart.quantity);
   add("Download PNG", () => void savePicture(chart, body, view()));
   menu.addEventListener("toggle", () => {
     // a chart without series, and a list, have no picture
@@ -52,6 +53,19 @@ export function chartMenu(chart, instance, body, view) {
     summary.focus();
   });
   return menu;
+}
+
+/**
+ * Leads those who may make rules to the form of one, filled in with what the chart shows.
+ * @param {HTMLElement} items
+ * @param {string} quantity
+ */
+function addRuleLink(items, quantity) {
+  const form = document.getElementById("observatory")?.dataset.newRule;
+  if (!form) return;
+  const link = element("a", "", "Alert me when this …");
+  link.href = `${form}&quantity=${quantity}`;
+  items.append(link);
 }
 
 /**

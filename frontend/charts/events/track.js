@@ -27,6 +27,7 @@ const MOST_LINES = 8;
 export const eventsTrack = {
   name: "events",
   title: "Events",
+  quantity: "worker-lost",
   place: "timeline",
   layers: ({ events }) => (events.areCounted ? ["events"] : []),
   help: "▲ worker joined, ▼ worker left (red: lost), ✕ tasks erred, ◆ tasks submitted, ⚑ note; hatched: not recorded. Click one to go there.",

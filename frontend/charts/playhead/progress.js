@@ -13,6 +13,7 @@ const MOST = 14;
 export const progress = {
   name: "progress",
   title: "Progress",
+  quantity: "tasks-erred",
   place: "side",
   showsState: true,
   layers: [],

@@ -17,6 +17,7 @@ const EMPTY = "No worker has reported its memory in this window.";
 export const clusterMemory = seriesChart({
   name: "cluster-memory",
   title: "Cluster memory",
+  quantity: "cluster-memory",
   layers: ["cluster-memory"],
   help:
     "Memory of all workers: managed by Dask, unmanaged (other memory of the processes), and spilled to disk. " +
@@ -35,6 +36,7 @@ export const clusterMemory = seriesChart({
 export const workerMemory = seriesChart({
   name: "memory",
   title: "Memory per worker",
+  quantity: "worker-memory",
   layers: workerLayers("memory"),
   help:
     "Memory of each worker's process, with the shares of its limit at which Dask pauses and terminates a worker. " +
@@ -48,6 +50,7 @@ export const workerMemory = seriesChart({
 export const selectedMemory = seriesChart({
   name: "worker-memory",
   title: "Memory of the selected worker",
+  quantity: "worker-memory",
   layers: selectedLayers("memory"),
   help: "Managed, unmanaged and spilled memory of one worker: click a worker anywhere to select it.",
   unit: units.bytes,

@@ -12,6 +12,7 @@ import { together, workerLayers, workerLines } from "./worker_lines.js";
 export const cpu = seriesChart({
   name: "cpu",
   title: "CPU",
+  quantity: "worker-cpu",
   layers: workerLayers("cpu"),
   help: "CPU of each worker's process: 100 % is one core. From the workers' heartbeats (observatory_worker_cpu_percent).",
   unit: units.percent,
@@ -27,6 +28,7 @@ export const cpu = seriesChart({
 export const gil = seriesChart({
   name: "gil",
   title: "GIL contention",
+  quantity: "worker-gil",
   layers: workerLayers("gil"),
   help:
     "Share of time in which Python's global interpreter lock was contended, by worker and for the scheduler. From the " +
@@ -53,6 +55,7 @@ export const gil = seriesChart({
 export const eventLoop = seriesChart({
   name: "event-loop",
   title: "Event loop",
+  quantity: "worker-event-loop",
   layers: workerLayers("event-loop"),
   help:
     "How long the event loops of the workers (observatory_worker_event_loop_interval_seconds) and of the scheduler " +

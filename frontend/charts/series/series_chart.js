@@ -31,7 +31,7 @@ import { areTangled, summarise } from "./worker_band.js";
  * One line or area: of one series, or of those of a worker's lifetimes in order of time. `scale` multiplies its values;
  * a worker's has the key of its `slot` and is clicked to select it. One of all workers has a band.
  * @typedef {{series: Series[], label: string, color: string, slot: string|null, isAll?: boolean, scale?: number}} Line
- * @typedef {{name: string, title: string, layers: Chart["layers"], help: string, unit: Unit, stacked?: boolean,
+ * @typedef {{name: string, title: string, layers: Chart["layers"], help: string, unit: Unit, quantity: string, stacked?: boolean,
  *   lines: (context: Context, view: View) => Line[],
  *   references?: (context: Context, view: View) => Reference[],
  *   empty: string, ofSelection?: boolean}} Definition where ofSelection charts show the selected worker alone
@@ -49,13 +49,14 @@ const BEHIND = 0.5; // all workers together, behind the selected one
  * @returns {Chart}
  */
 export function seriesChart(definition) {
-  const { name, title, layers, help } = definition;
+  const { name, title, layers, help, quantity } = definition;
   return {
     name,
     title,
     place: "timeline",
     layers,
     help,
+    quantity,
     create: (element, context) => new SeriesChart(element, context, definition),
   };
 }

@@ -12,6 +12,7 @@ import { units } from "./value_axis.js";
 export const states = seriesChart({
   name: "states",
   title: "Tasks by state",
+  quantity: "tasks-queued",
   layers: ["states"],
   help:
     "Tasks that the scheduler knows, by their state, from /json/counts.json (observatory_cluster_tasks); queued ones " +
@@ -31,6 +32,7 @@ export const states = seriesChart({
 export const clusterSize = seriesChart({
   name: "cluster-size",
   title: "Workers and threads",
+  quantity: "workers",
   layers: ["cluster"],
   help: "Number of workers and threads, from the scheduler's identity.",
   unit: units.count,

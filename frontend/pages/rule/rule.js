@@ -36,6 +36,7 @@ class RulePage {
     this.#add();
     for (const kind of ["input", "change"]) this.#form.addEventListener(kind, (event) => this.#changed(event));
     this.#update();
+    this.#choose(new URLSearchParams(location.search).get("quantity") ?? "");
     void this.#load();
     this.#runBackTest();
   }
@@ -45,6 +46,15 @@ class RulePage {
     const [nameField, holdField] = [find("#id_name"), find("#id_hold_seconds")];
     if (nameField && !nameField.value.trim()) nameField.value = name;
     if (holdField && this.#written().length <= 1) holdField.value = hold;
+  }
+
+  /** Fills in the quantity that a chart's menu led here for. */
+  #choose(/** @type {string} */ quantity) {
+    const [first] = this.#conditions;
+    const choice = /** @type {HTMLSelectElement} */ (first.field("quantity"));
+    if (first.isWritten || ![...choice.options].some((option) => option.value && option.value === quantity)) return;
+    choice.value = quantity;
+    choice.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
   #runBackTest() {

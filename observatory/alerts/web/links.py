@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.urls import reverse
 
 from observatory.alerts.models import Alert
+from observatory.clusters.models import Cluster
 
 AROUND = 120.0
 """seconds shown before the alert was pending and after it fired"""
@@ -23,6 +26,15 @@ def moment_url(alert: Alert) -> str:
     set."""
     fired = alert.fired or alert.pending
     return settings.PUBLIC_URL + timeline_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp())
+
+
+def new_rule_url(user: User, cluster: Cluster) -> str:
+    """The URL of the form of a rule on clusters of this name; "" if `user` may not make rules."""
+    if not (user.is_staff and user.has_perm("alerts.add_rule")):
+        return ""
+    # in a pattern, brackets make these characters stand for themselves
+    pattern = re.sub(r"([*?\[])", r"[\1]", cluster.name)
+    return f"{reverse('admin:alerts_rule_add')}?{urlencode({'cluster_names': pattern})}"
 
 
 def timeline_path(cluster: int, pending: float, fired: float) -> str:

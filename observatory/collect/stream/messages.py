@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from distributed.utils import key_split_group
-
 from observatory.collect.scheduler.identity import MAXIMUM_NAME, Problems, integer, number, text
-from observatory.store.keys import key_split
+from observatory.store.keys import split_as_dask
 from observatory.wire.event_kinds import EVENT_KINDS
 from observatory.wire.records import Action, Event, Span, Status, clean_key, clean_text, is_time
 
@@ -108,8 +106,5 @@ def dask_key(value: Any, depth: int = 0) -> Any:
 
 def names_of(key: Any) -> tuple[str, str, str]:
     """(key, prefix, group) as texts, split as Dask does."""
-    try:
-        prefix, group = key_split(key), key_split_group(key)
-    except (IndexError, ValueError, TypeError):
-        prefix = group = "Other"
-    return clean_key(str(key)), clean_text(str(prefix), MAXIMUM_NAME) or "Other", clean_key(str(group))
+    prefix, group = split_as_dask(key)
+    return clean_key(str(key)), clean_text(prefix, MAXIMUM_NAME) or "Other", clean_key(group)

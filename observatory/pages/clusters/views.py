@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 
 from observatory.alerts.web.access import visible_rules
 from observatory.alerts.web.flags import flags_of_clusters
+from observatory.alerts.web.links import new_rule_url
 from observatory.clusters import access
 from observatory.clusters.listing import STATES, ClusterFilter, find_clusters
 from observatory.clusters.models import Cluster
@@ -97,6 +98,8 @@ def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
         "pages": reverse("cluster", args=[cluster.pk]),
         "notes": f"/api/v1/clusters/{cluster.pk}/notes",
     }
+    if form := new_rule_url(cast(User, request.user), cluster):
+        source["new_rule"] = form
     may_write = may_cut_runs(cast(User, request.user), cluster)
     context = {**frame(cluster, "status"), "source": source, "may_write": may_write}
     return render(request, "pages/clusters/cluster.html", context)

@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from observatory.alerts.web.links import new_rule_url
 from observatory.comparison.card.drawing import drawn_card
 from observatory.pages.runs.forms import LinkForm
 from observatory.pages.site.formatting import epoch
@@ -48,6 +49,8 @@ def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
         "pages": reverse("cluster", args=[run.cluster_id]),
         "notes": f"/api/v1/clusters/{run.cluster_id}/notes",
     }
+    if form := new_rule_url(cast(User, request.user), run.cluster):
+        source["new_rule"] = form
     frame = run_frame(request, run, "timeline")
     context = {
         **frame,

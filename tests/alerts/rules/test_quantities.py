@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +48,14 @@ def test_names_of_quantities_are_unique_and_shares_are_shares() -> None:
         if "share of" in quantity.name:
             assert isinstance(quantity.condition, MetricCondition)
             assert unit_of(quantity.condition) == "ratio", quantity.key
+
+
+def test_each_chart_that_names_a_quantity_names_one_of_these() -> None:
+    charts = Path(__file__).resolve().parents[3] / "frontend/charts"
+    text = "\n".join(path.read_text() for path in charts.rglob("*.js"))
+    named = re.findall(r'^  quantity: "(.*)",$', text, re.MULTILINE)
+    assert len(named) >= 9
+    assert set(named) <= set(QUANTITIES)
 
 
 def test_ready_made_rules_use_the_quantities() -> None:

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from playwright.sync_api import Page
 
 from observatory.alerts.models import Alert, Rule
-from observatory.alerts.web.links import moment_url, page_url
+from observatory.alerts.rules.scope import Scope
+from observatory.alerts.web.links import moment_url, new_rule_url, page_url
 from tests.pages.conftest import complaints, page, recorded, world
 from tests.recorded import START, Recorded
 from tests.world import World
@@ -43,6 +45,20 @@ def test_without_a_public_url_a_link_is_a_path(world: World, settings: Any) -> N
     settings.PUBLIC_URL = "https://observatory.example.org"
     assert moment_url(notified) == f"https://observatory.example.org{path}"
     assert page_url(notified) == f"https://observatory.example.org/alerts/{notified.pk}/"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["morning", "etl *", "a[1]?", "* or [!x]"])
+def test_a_rule_for_a_cluster_is_offered_to_those_who_may_make_it(world: World, name: str) -> None:
+    world.ended.name = name
+    assert new_rule_url(world.people["viewer"], world.ended) == ""
+    url = urlsplit(new_rule_url(world.people["superuser"], world.ended))
+    assert url.path == "/admin/alerts/rule/add/"
+    [(field, pattern)] = parse_qsl(url.query)
+    assert field == "cluster_names"
+    scope = Scope.over((), (), pattern)
+    assert scope.includes(world.ended)
+    assert not scope.includes(world.live) or name == world.live.name
 
 
 @pytest.mark.browser
