@@ -16,8 +16,10 @@ HEAD = """# Metrics
 
 The metrics that Observatory makes itself, and those that Dask's schedulers and workers report on `/metrics`.
 Use them in [rules](alerts.md), in SQL and in exports. Other metrics on those pages are recorded too.
+A sum over values of a label that *don't add up* counts something twice, or adds different things.
 `docs/make_metrics.py` writes this page from `observatory/wire/metrics.py`.
 """
+APART = " (don't add up)"
 TABLE = "| metric | type | unit | labels | meaning |\n| --- | --- | --- | --- | --- |\n"
 
 
@@ -34,7 +36,8 @@ def _table(metrics: Iterable[Metric]) -> str:
 
 def _cells(metric: Metric) -> list[str]:
     labels = [
-        f"`{label}`" + (f": {', '.join(values)}" if values else "") for label, values in metric.labels.items()
+        f"`{label}`" + (f": {', '.join(values)}" if values else "") + (APART if label in metric.kinds else "")
+        for label, values in metric.labels.items()
     ]
     return [f"`{metric.name}`", metric.type.name.lower(), metric.unit, "; ".join(labels), metric.help]
 

@@ -45,10 +45,27 @@ class Metric:
     """reported about the cluster, but read from `/metrics`, at the interval of scrapes"""
     is_sent_on_change: bool = False
     """a counter that agents send only when its value changed"""
+    kinds: tuple[str, ...] = ()
+    """labels whose values don't add up: they overlap or are different things. Values of other labels do"""
+    is_fraction: bool = False
+    """a plain number that isn't a count"""
 
     @property
     def help(self) -> str:
         return f"{self.summary} {self.source.value}".strip()
+
+    @property
+    def origin(self) -> str:
+        """Who reports the metric, for people who miss it."""
+        if not self.name.startswith("dask_"):
+            return self.source.value or "A target or the agent reports it."
+        page = "It is read from a /metrics page. That needs a target and prometheus_client in that process."
+        return f"{page} {self.source.value}".strip()
+
+    @property
+    def is_count(self) -> bool:
+        """Its values are whole numbers."""
+        return self.unit == "" and not self.is_fraction
 
     @property
     def of_workers(self) -> bool:
@@ -72,8 +89,8 @@ TASKS_COMPUTED = "observatory_cluster_tasks_computed_total"
 
 # fmt: off
 _OBSERVATORY = (
-    Metric("observatory_worker_memory_bytes", "bytes", "Memory of a worker: its process; within it the results that Dask manages and the unmanaged rest; results spilled to disk.", MEMORY, layer="memory"),
-    Metric("observatory_cluster_memory_bytes", "bytes", "Memory of all workers together.", MEMORY, layer="cluster-memory"),
+    Metric("observatory_worker_memory_bytes", "bytes", "Memory of a worker: its process; within it the results that Dask manages and the unmanaged rest; results spilled to disk.", MEMORY, layer="memory", kinds=("type",)),
+    Metric("observatory_cluster_memory_bytes", "bytes", "Memory of all workers together.", MEMORY, layer="cluster-memory", kinds=("type",)),
     Metric("observatory_cluster_memory_limit_bytes", "bytes", "Memory limits of all workers together.", layer="cluster-memory"),
     Metric("observatory_worker_cpu_percent", "percent", "CPU use of a worker's process; 100 is one core.", layer="cpu"),
     Metric("observatory_worker_gil_contention_ratio", "ratio", "Share of time in which a worker's threads wait for the GIL.", layer="gil", source=Source.GILKNOCKER),
@@ -81,16 +98,16 @@ _OBSERVATORY = (
     Metric("observatory_worker_host_network_bytes_per_second", "bytes/s", "Network traffic of a worker's machine, all processes together.", READ_WRITE),
     Metric("observatory_worker_host_disk_bytes_per_second", "bytes/s", "Disk traffic of a worker's machine, all processes together.", READ_WRITE),
     Metric("observatory_worker_transfer_bytes", "bytes", "Results in transit to or from other workers.", IN_OUT),
-    Metric("observatory_worker_tasks", "", "Tasks on a worker by their state there.", {"state": ON_WORKER}),
+    Metric("observatory_worker_tasks", "", "Tasks on a worker by their state there.", {"state": ON_WORKER}, kinds=("state",)),
     Metric("observatory_worker_file_descriptors", "", "Open files and connections of a worker's process."),
     Metric("observatory_worker_disk_ratio", "ratio", "How full the disk is that a worker spills to; 1 is full.", source=Source.AGENT),
     Metric("observatory_worker_processing_tasks", "", "Tasks assigned to a worker.", source=Source.AGENT),
     Metric("observatory_worker_occupancy_seconds", "seconds", "How long the scheduler expects a worker to be busy with its assigned tasks.", source=Source.AGENT),
-    Metric("observatory_cluster_tasks", "", "Tasks that the scheduler knows, by state.", STATES, layer="states"),
+    Metric("observatory_cluster_tasks", "", "Tasks that the scheduler knows, by state.", STATES, layer="states", kinds=("state",)),
     Metric("observatory_cluster_tasks_finished_total", "", "Tasks that finished, with a result or an error.", NO_LABELS, COUNTER, source=Source.AGENT_OR_PROMETHEUS, is_scraped=True),
     Metric(TASKS_COMPUTED, "", "Tasks that were computed, by the scheduler's own counts; without data that a client scattered.", NO_LABELS, COUNTER, source=Source.AGENT_OR_PROMETHEUS, is_scraped=True),
     Metric("observatory_cluster_task_seconds_total", "seconds", "Time that all tasks took together, by action.", {"action": ("compute", "transfer")}, COUNTER, source=Source.AGENT_OR_PROMETHEUS, is_scraped=True),
-    Metric("observatory_cluster_workers", "", "Workers: all, those without tasks (idle), and those with more tasks than threads (saturated).", {"state": ("total", "idle", "saturated")}, layer="cluster"),
+    Metric("observatory_cluster_workers", "", "Workers: all, those without tasks (idle), and those with more tasks than threads (saturated).", {"state": ("total", "idle", "saturated")}, layer="cluster", kinds=("state",)),
     Metric("observatory_cluster_threads", "", "Threads of all workers together.", layer="cluster"),
     Metric("observatory_cluster_clients", "", "Clients that are connected to the scheduler."),
     Metric("observatory_scheduler_cpu_percent", "percent", "CPU use of the scheduler's process; 100 is one core."),
@@ -99,7 +116,7 @@ _OBSERVATORY = (
     Metric("observatory_scheduler_event_loop_interval_seconds", "seconds", "Mean time between two ticks of the scheduler's event loop; 0.02 when nothing blocks it."),
     Metric("observatory_scheduler_queued_tasks", "", "Tasks that the scheduler holds back until a worker has a free thread.", source=Source.AGENT),
     Metric("observatory_prefix_memory_bytes", "bytes", "Results in memory by the prefix of their task.", {"prefix": ()}, source=Source.AGENT),
-    Metric("observatory_fine_performance_total", "", "Dask's fine performance metrics: time, bytes or count of each activity of tasks.", {"context": (), "prefix": (), "activity": (), "unit": ("seconds", "bytes", "count")}, COUNTER, source=Source.AGENT, is_sent_on_change=True),
+    Metric("observatory_fine_performance_total", "", "Dask's fine performance metrics: time, bytes or count of each activity of tasks.", {"context": (), "prefix": (), "activity": (), "unit": ("seconds", "bytes", "count")}, COUNTER, source=Source.AGENT, is_sent_on_change=True, kinds=("unit", "activity"), is_fraction=True),
     Metric("observatory_stealing_requests_total", "", "Tasks that the scheduler tried to move to another worker (work stealing).", LEVEL, COUNTER, source=Source.AGENT, is_sent_on_change=True),
     Metric("observatory_stealing_seconds_total", "seconds", "Expected cost of moving those tasks.", LEVEL, COUNTER, source=Source.AGENT, is_sent_on_change=True),
 )
@@ -109,36 +126,36 @@ _DASK = (
     Metric("dask_scheduler_client_connections_added_total", "", "Clients that have connected.", NO_LABELS, COUNTER),
     Metric("dask_scheduler_client_connections_removed_total", "", "Clients that have disconnected.", NO_LABELS, COUNTER),
     Metric("dask_scheduler_desired_workers", "", "Workers that the scheduler could use for its tasks."),
-    Metric("dask_scheduler_workers", "", "Workers by state.", {"state": ("idle", "partially_saturated", "saturated", "paused", "retiring")}),
+    Metric("dask_scheduler_workers", "", "Workers by state.", {"state": ("idle", "partially_saturated", "saturated", "paused", "retiring")}, kinds=("state",)),
     Metric("dask_scheduler_workers_added_total", "", "Workers that have joined.", NO_LABELS, COUNTER),
     Metric("dask_scheduler_workers_removed_total", "", "Workers that have left.", NO_LABELS, COUNTER),
     Metric("dask_worker_gil_contention_seconds_total", "seconds", "Time in which a worker's threads waited for the GIL.", NO_LABELS, COUNTER, "gil", Source.GILKNOCKER),
     Metric("dask_scheduler_gil_contention_seconds_total", "seconds", "Time in which the scheduler's threads waited for the GIL.", NO_LABELS, COUNTER, "gil", Source.GILKNOCKER),
     Metric("dask_scheduler_gc_collection_seconds_total", "seconds", "Time that the scheduler spent in garbage collection.", NO_LABELS, COUNTER),
-    Metric("dask_scheduler_last_time_total", "", "Time of the last measurement of the scheduler's system monitor, in seconds since 1970.", NO_LABELS, COUNTER),
-    Metric("dask_scheduler_tasks", "", "Tasks that the scheduler knows, by state.", STATES, layer="states"),
+    Metric("dask_scheduler_last_time_total", "", "Time of the last measurement of the scheduler's system monitor, in seconds since 1970.", NO_LABELS, COUNTER, is_fraction=True),
+    Metric("dask_scheduler_tasks", "", "Tasks that the scheduler knows, by state.", STATES, layer="states", kinds=("state",)),
     Metric("dask_scheduler_tasks_suspicious_total", "", "How often a task was on a worker when that worker died, by prefix.", PREFIX, COUNTER),
     Metric("dask_scheduler_tasks_forgotten_total", "", "Tasks that were forgotten because nothing needed them any more.", NO_LABELS, COUNTER),
     Metric("dask_scheduler_task_groups", "", "Task groups that the scheduler knows."),
     Metric("dask_scheduler_tasks_compute_seconds_total", "seconds", "Time spent computing, by prefix.", PREFIX, COUNTER),
     Metric("dask_scheduler_tasks_transfer_seconds_total", "seconds", "Time spent fetching dependencies from other workers, by prefix.", PREFIX, COUNTER),
     Metric("dask_scheduler_tasks_output_bytes", "bytes", "Results in memory, by prefix.", PREFIX),
-    Metric("dask_scheduler_prefix_state_totals_total", "", "How often tasks entered each state, by prefix.", {**PREFIX, **STATES}, COUNTER),
+    Metric("dask_scheduler_prefix_state_totals_total", "", "How often tasks entered each state, by prefix.", {**PREFIX, **STATES}, COUNTER, kinds=("state",)),
     Metric("dask_scheduler_tick_duration_maximum_seconds", "seconds", "Longest time that the scheduler's event loop was blocked between two scrapes.", layer="event-loop"),
     Metric("dask_scheduler_tick_count_total", "", "Ticks of the scheduler's event loop.", NO_LABELS, COUNTER),
     Metric("dask_stealing_request_count_total", "", "Tasks that the scheduler tried to move to another worker.", COST, COUNTER),
-    Metric("dask_stealing_request_cost_total", "", "Expected cost of moving those tasks, in seconds.", COST, COUNTER),
+    Metric("dask_stealing_request_cost_total", "seconds", "Expected cost of moving those tasks.", COST, COUNTER),
     Metric("dask_semaphore_max_leases", "", "Leases that a semaphore has.", SEMAPHORE),
     Metric("dask_semaphore_active_leases", "", "Leases of a semaphore in use.", SEMAPHORE),
     Metric("dask_semaphore_pending_leases", "", "Requests that wait for a lease of a semaphore.", SEMAPHORE),
     Metric("dask_semaphore_acquire_total", "", "Leases that were acquired.", SEMAPHORE, COUNTER),
     Metric("dask_semaphore_release_total", "", "Leases that were released.", SEMAPHORE, COUNTER),
-    Metric("dask_semaphore_average_pending_lease_time_s", "", "Recent mean time to wait for a lease, in seconds.", SEMAPHORE),
-    Metric("dask_worker_tasks", "", "Tasks on a worker by their state there.", {"state": (*ON_WORKER, "disk")}),
+    Metric("dask_semaphore_average_pending_lease_time_s", "seconds", "Recent mean time to wait for a lease.", SEMAPHORE),
+    Metric("dask_worker_tasks", "", "Tasks on a worker by their state there.", {"state": (*ON_WORKER, "disk")}, kinds=("state",)),
     Metric("dask_worker_gc_collection_seconds_total", "seconds", "Time that a worker spent in garbage collection.", NO_LABELS, COUNTER),
     Metric("dask_worker_threads", "", "Threads of a worker."),
     Metric("dask_worker_latency_seconds", "seconds", "Round trip of a heartbeat to the scheduler."),
-    Metric("dask_worker_memory_bytes", "bytes", "Memory of a worker: managed results, the rest of its process, and results on disk.", {"type": ("managed", "unmanaged", "spilled")}),
+    Metric("dask_worker_memory_bytes", "bytes", "Memory of a worker: managed results, the rest of its process, and results on disk.", {"type": ("managed", "unmanaged", "spilled")}, kinds=("type",)),
     Metric("dask_worker_transfer_incoming_bytes", "bytes", "Results that a worker is receiving."),
     Metric("dask_worker_transfer_incoming_count", "", "Transfers that a worker is receiving."),
     Metric("dask_worker_transfer_incoming_count_total", "", "Transfers that a worker has received.", NO_LABELS, COUNTER),
@@ -149,8 +166,8 @@ _DASK = (
     Metric("dask_worker_tick_duration_median_seconds", "seconds", "Median time that a worker's event loop was blocked.", source=Source.CRICK),
     Metric("dask_worker_task_duration_median_seconds", "seconds", "Median duration of a task.", source=Source.CRICK),
     Metric("dask_worker_transfer_bandwidth_median_bytes", "bytes", "Median bandwidth of a transfer, per second.", source=Source.CRICK),
-    Metric("dask_worker_spill_bytes_total", "bytes", "Results that a worker read from memory or disk, or wrote to disk.", SPILL, COUNTER),
-    Metric("dask_worker_spill_count_total", "", "How often a worker read a result from memory or disk, or wrote one to disk.", SPILL, COUNTER),
+    Metric("dask_worker_spill_bytes_total", "bytes", "Results that a worker read from memory or disk, or wrote to disk.", SPILL, COUNTER, kinds=("activity",)),
+    Metric("dask_worker_spill_count_total", "", "How often a worker read a result from memory or disk, or wrote one to disk.", SPILL, COUNTER, kinds=("activity",)),
     Metric("dask_worker_spill_time_seconds_total", "seconds", "Time spent on spilling.", SPILL, COUNTER),
     Metric("dask_worker_tick_duration_maximum_seconds", "seconds", "Longest time that a worker's event loop was blocked between two scrapes.", layer="event-loop"),
     Metric("dask_worker_tick_count_total", "", "Ticks of a worker's event loop.", NO_LABELS, COUNTER),

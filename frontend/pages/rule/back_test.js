@@ -9,7 +9,7 @@ import { formatDate } from "../../timeline/times.js";
 import { PlaceChoice } from "./places.js";
 
 /** @typedef {import("../../charts/alerts/back_test_chart.js").Drawn & {more_lines: number, more_firings: number,
- *   clusters: string[], more_clusters: number}} Result */
+ *   clusters: string[], more_clusters: number, warnings: import("./warnings.js").Warning[]}} Result */
 
 const PAUSE = 500; // ms after a change
 
@@ -17,6 +17,7 @@ export class BackTest {
   #form;
   #section;
   #problems;
+  #warn;
   #chart;
   #timer = 0;
   /** @type {AbortController|null} */
@@ -27,11 +28,13 @@ export class BackTest {
    * @param {HTMLElement} section
    * @param {(limit: import("../../charts/alerts/back_test_chart.js").Limit, text: string) => void} moved
    * @param {(problems: Record<string, string[]>) => string[]} problems shows them at their fields and returns the others
+   * @param {(warnings: import("./warnings.js").Warning[]) => void} warn
    */
-  constructor(form, section, moved, problems) {
+  constructor(form, section, moved, problems, warn) {
     this.#form = form;
     this.#section = section;
     this.#problems = problems;
+    this.#warn = warn;
     this.#chart = new BackTestChart(this.#part(".back-test-chart"), moved);
     const places = new PlaceChoice(section, () => this.soon());
     this.#part("[name=back-test-window]").addEventListener("change", () => places.showBounds());
@@ -86,6 +89,7 @@ export class BackTest {
   /** @param {Result} result */
   async #show(result) {
     this.#problems({});
+    this.#warn(result.warnings);
     const chart = this.#part(".back-test-chart");
     chart.hidden = result.lines.length === 0;
     this.#say(sentence(result));

@@ -4,6 +4,7 @@ import { element } from "../../element.js";
 import { ConditionFields } from "./condition.js";
 import { BackTest } from "./back_test.js";
 import { ruleInWords } from "./text.js";
+import { showWarnings } from "./warnings.js";
 
 /** @param {string} selector @returns {any} */
 const find = (selector) => document.querySelector(selector);
@@ -30,6 +31,7 @@ class RulePage {
       find("#back-test"),
       (limit, text) => this.#written()[0]?.set(limit, text),
       (problems) => this.#showProblems(problems),
+      (warnings) => showWarnings(find("#rule-warnings"), warnings, (warning, fix) => this.#mend(warning, fix)),
     );
     this.#add();
     for (const kind of ["input", "change"]) this.#form.addEventListener(kind, (event) => this.#changed(event));
@@ -52,6 +54,13 @@ class RulePage {
 
   #written() {
     return this.#conditions.filter((condition) => condition.isWritten);
+  }
+
+  /** @param {import("./warnings.js").Warning} warning @param {string} fix */
+  #mend(warning, fix) {
+    const condition = this.#conditions.find((each) => each.prefix === warning.prefix);
+    condition?.set(warning.field, fix);
+    condition?.field(warning.field).focus();
   }
 
   #add() {

@@ -16,7 +16,9 @@ from django.views.decorators.http import require_GET, require_POST
 from observatory.alerts.admin.back_test import back_test_clusters
 from observatory.alerts.admin.rule_form import EvaluationForm
 from observatory.alerts.evaluation.back_test import BackTestError
+from observatory.alerts.models import Rule
 from observatory.alerts.rules import known_metrics as seen
+from observatory.alerts.rules.rule_warnings import RuleWarning, warnings_of
 from observatory.alerts.rules.scope import Scope
 from observatory.alerts.silences.matchers import MatcherError, parse_matchers
 from observatory.clusters import access
@@ -116,7 +118,12 @@ def back_test_rule(request: HttpRequest) -> JsonResponse:
         answer = back_test_clusters(clusters, rule_form.instance, conditions, start, stop)
     except BackTestError as error:
         return JsonResponse({"errors": {"": [str(error)]}}, status=422)
-    return JsonResponse(answer | {"more_clusters": more})
+    in_scope = _in_scope(user, request)[: seen.MAX_CLUSTERS]
+    warnings = [
+        asdict(warning) | {"prefix": rule_form.submitted[warning.condition_index].prefix}
+        for warning in warnings_of(conditions, list(in_scope))
+    ]
+    return JsonResponse(answer | {"more_clusters": more, "warnings": warnings})
 
 
 def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
@@ -124,8 +131,18 @@ def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
     form = EvaluationForm(request.POST)
     form.is_valid()
     projects, targets = (form.cleaned_data.get(name, ()) for name in ("projects", "targets"))
-    scope = Scope.over(projects, targets, form.cleaned_data.get("cluster_names", ""))
+    return clusters_of(user, Scope.over(projects, targets, form.cleaned_data.get("cluster_names", "")))
+
+
+def clusters_of(user: User, scope: Scope) -> QuerySet[Cluster]:
+    """The clusters in the scope that the user may see, the newest first."""
     return scope.clusters().filter(pk__in=access.visible_clusters(user)).order_by("-last_seen")
+
+
+def warnings_of_rule(user: User, rule: Rule) -> list[RuleWarning]:
+    """The warnings about a saved rule."""
+    clusters = clusters_of(user, Scope.of(rule))[: seen.MAX_CLUSTERS]
+    return warnings_of(list(rule.conditions.all()), list(clusters))
 
 
 def _errors(rule_form: EvaluationForm, window: WindowForm) -> dict[str, list[str]]:

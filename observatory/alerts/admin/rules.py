@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -116,6 +117,15 @@ class RuleAdmin(PrometheusMixin, ProjectScopedAdmin):
         if any(formset.has_changed() for formset in formsets):
             _restart_evaluation(form.instance)
             form.instance.save(update_fields=["changed", "error", "error_time"])
+        for warning in rule_views.warnings_of_rule(cast(User, request.user), form.instance):
+            if not warning.is_note:
+                self.message_user(request, warning.message, messages.WARNING)
+
+    def render_change_form(self, request: HttpRequest, context: Any, *arguments: Any, **options: Any) -> Any:
+        rule = context["original"]
+        if rule is not None:
+            context["rule_warnings"] = rule_views.warnings_of_rule(cast(User, request.user), rule)
+        return super().render_change_form(request, context, *arguments, **options)
 
     def get_urls(self) -> list[URLPattern]:
         views = {

@@ -154,3 +154,17 @@ def test_clusters_and_runs_are_found_by_name(world: World) -> None:
     assert [place["name"] for place in notified["clusters"]] == ["evening"]
     notified = world.client("superuser").get(f"{RULE}places/?q=nightly").json()
     assert [place["name"] for place in notified["runs"]] == ["nightly of alpha"]
+
+
+def test_a_back_test_returns_warnings_with_the_fields_that_they_are_about(
+    memory: Recorded, world: World
+) -> None:
+    assert tried(world, MEMORY, cluster_names="evening").json()["warnings"] == []
+    other = MEMORY | {"metric": "dask_worker_threads", "labels": "", "divisor": "", "comparison": ">="}
+    other |= {"threshold": "4", "clear_threshold": ""}
+    doubtful = tried(world, MEMORY | {"labels": ""}, other, cluster_names="evening").json()["warnings"]
+    assert [(each["prefix"], each["field"]) for each in doubtful] == [
+        ("conditions-0", "labels"),
+        ("conditions-1", "metric"),
+    ]
+    assert "evening" in doubtful[1]["message"]

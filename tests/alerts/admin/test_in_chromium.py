@@ -151,6 +151,25 @@ def test_changing_what_is_measured_leaves_the_quantity(patient: Page) -> None:
     expect(labels).to_be_visible()
 
 
+def test_a_warning_offers_fixes_that_fill_in_the_field(
+    patient: Page, memory: Recorded, world: World, complaints: list[str]
+) -> None:
+    page = patient
+    page.goto(ADD)
+    page.get_by_label("metric", exact=True).first.fill("observatory_worker_memory_bytes")
+    page.get_by_label("threshold", exact=True).first.fill("3 GiB")
+    choose_cluster(page)
+    warning = page.locator("#rule-warnings .rule-warning")
+    expect(warning).to_contain_text("type, which don't add up")
+    warning.get_by_role("button", name='type="process"').press("Enter")
+    labels = page.get_by_label("labels", exact=True).first
+    expect(labels).to_have_value('type="process"')
+    expect(labels).to_be_focused()
+    expect(warning).to_have_count(0)
+    expect(page.locator(".back-test-state")).to_contain_text("The rule would have fired once.")
+    assert [said for said in complaints if "status of 422" not in said] == []
+
+
 def test_problems_are_shown_at_their_fields_while_typing(patient: Page) -> None:
     page = patient
     page.goto(ADD)

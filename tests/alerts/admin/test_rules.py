@@ -218,3 +218,14 @@ def test_conditions_of_hostile_text_are_shown_as_text(admin: Client) -> None:
     Rule.objects.filter(pk=rule.pk).update(name=hostile, error=hostile)
     for path in (page_of(rule), LIST):
         assert hostile not in admin.get(path).content.decode()
+
+
+def test_a_doubtful_rule_is_saved_with_a_warning_that_its_page_repeats(admin: Client) -> None:
+    answer = admin.post(ADD, rule_form(MEMORY | {"labels": ""}), follow=True)
+    rule = Rule.objects.latest("pk")
+    words = "type, which don&#x27;t add up"
+    assert words in answer.content.decode()
+    page = admin.get(page_of(rule)).content.decode()
+    assert words in page
+    assert "<code>type=&quot;process&quot;</code>" in page
+    assert words not in admin.get(page_of(made(admin, name="clear"))).content.decode()
