@@ -170,6 +170,26 @@ def test_a_warning_offers_fixes_that_fill_in_the_field(
     assert [said for said in complaints if "status of 422" not in said] == []
 
 
+def test_an_offered_threshold_to_clear_at_is_filled_in(
+    patient: Page, flapping: Recorded, world: World, complaints: list[str]
+) -> None:
+    page = patient
+    page.goto(ADD)
+    page.get_by_label("metric", exact=True).first.fill("observatory_worker_memory_bytes")
+    page.get_by_label("labels", exact=True).first.fill('type="process", worker="unsteady"')
+    page.get_by_label("threshold", exact=True).first.fill("3 GiB")
+    choose_cluster(page)
+    state = page.locator(".back-test-state")
+    expect(state).to_contain_text("fired 15 times. Firings lasted 10.0 s in the median")
+    offer = page.locator(".back-test-offer")
+    expect(offer).to_contain_text("Clearing at 2.4 GiB, the rule would have fired once.")
+    offer.get_by_role("button").press("Enter")
+    expect(page.get_by_label("threshold to clear at").first).to_have_value("2.4 GiB")
+    expect(state).to_contain_text("fired once.")
+    expect(offer).to_be_hidden()
+    assert [said for said in complaints if "status of 422" not in said] == []
+
+
 def test_problems_are_shown_at_their_fields_while_typing(patient: Page) -> None:
     page = patient
     page.goto(ADD)
