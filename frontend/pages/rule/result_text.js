@@ -28,8 +28,11 @@ export function resultInWords(result) {
 
 /** @param {ClearOffer} offer */
 export function offered({ text, lasted }) {
-  const then = lasted ? `the rule would have fired ${times(lasted.count)}. ${howLong(lasted)}.` : "the rule would not have fired.";
-  return `Firings are short or follow each other closely. Clearing at ${text}, ${then}`;
+  const start = `Firings are short or follow each other closely. Clearing at ${text}, the rule would`;
+  if (!lasted) return `${start} not have fired.`;
+  const { count, median, shortest } = lasted;
+  const atLeast = count === 1 ? "" : ` in the median, at least ${formatDuration(shortest)}`;
+  return `${start} have fired ${times(count)}, for ${formatDuration(median)}${atLeast}.`;
 }
 
 /** @param {Lasted} lasted */

@@ -44,5 +44,7 @@ test("crossings that are too short to fire are told", () => {
 
 test("an offered threshold to clear at says what would then have fired", () => {
   const lasted = { count: 3, median: 120, shortest: 90 };
-  assert.match(offered({ text: "85.5 %", lasted }), /Clearing at 85\.5 %, the rule would have fired 3 times\. Firings lasted 2 min/);
+  const words = offered({ text: "85.5 %", lasted });
+  assert.match(words, /Clearing at 85\.5 %, the rule would have fired 3 times, for 2 min in the median, at least 1 min 30 s\./);
+  assert.match(offered({ text: "85.5 %", lasted: { count: 1, median: 60, shortest: 60 } }), /have fired once, for 1 min\./);
 });
