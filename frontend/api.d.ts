@@ -424,6 +424,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster_id}/stolen": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stolen
+         * @description The first stolen tasks with after ≤ time < before.
+         */
+        get: operations["cluster_stolen"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster_id}/events": {
         parameters: {
             query?: never;
@@ -436,6 +456,26 @@ export interface paths {
          * @description The first events with after ≤ time < before.
          */
         get: operations["cluster_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/outliers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Outliers
+         * @description The workers that stand out with after ≤ time < before: the ten with the greatest of each figure.
+         */
+        get: operations["cluster_outliers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -584,6 +624,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/timeline/stolen": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stolen
+         * @description The first stolen tasks with after ≤ time < before.
+         */
+        get: operations["run_stolen"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/timeline/events": {
         parameters: {
             query?: never;
@@ -596,6 +656,26 @@ export interface paths {
          * @description The first events with after ≤ time < before.
          */
         get: operations["run_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/outliers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Outliers
+         * @description The workers that stand out with after ≤ time < before: the ten with the greatest of each figure.
+         */
+        get: operations["run_outliers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -744,6 +824,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/r/{token}/stolen": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stolen
+         * @description The first stolen tasks with after ≤ time < before.
+         */
+        get: operations["link_stolen"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/r/{token}/events": {
         parameters: {
             query?: never;
@@ -756,6 +856,26 @@ export interface paths {
          * @description The first events with after ≤ time < before.
          */
         get: operations["link_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/outliers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Outliers
+         * @description The workers that stand out with after ≤ time < before: the ten with the greatest of each figure.
+         */
+        get: operations["link_outliers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2070,6 +2190,32 @@ export interface components {
             /** Nbytes */
             nbytes: number | null;
         };
+        /**
+         * StolenTask
+         * @description A task that was stolen: `victim` and `thief` are ids of workers, null: unknown.
+         */
+        StolenTask: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: number;
+            /** Time */
+            time: number;
+            /** Victim */
+            victim: number | null;
+            /** Thief */
+            thief: number | null;
+        };
+        /**
+         * StolenTasks
+         * @description The first 1,000 steals of a time range that succeeded. Only agents report them.
+         */
+        StolenTasks: {
+            /** Total */
+            total: number;
+            /** Tasks */
+            tasks: components["schemas"]["StolenTask"][];
+        };
         /** EventItem */
         EventItem: {
             /** Time */
@@ -2084,6 +2230,24 @@ export interface components {
             detail: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * Outlier
+         * @description A worker that stands out by one of its figures in a window. null: unknown, or none.
+         */
+        Outlier: {
+            /** Worker */
+            worker: number;
+            /** Duration Ratio */
+            duration_ratio: number | null;
+            /** Errors */
+            errors: number | null;
+            /** Memory Slope */
+            memory_slope: number | null;
+            /** Paused */
+            paused: number | null;
+            /** Received */
+            received: number | null;
         };
         /** JobOut */
         JobOut: {
@@ -3119,6 +3283,30 @@ export interface operations {
             };
         };
     };
+    cluster_stolen: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StolenTasks"];
+                };
+            };
+        };
+    };
     cluster_events: {
         parameters: {
             query?: {
@@ -3140,6 +3328,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventItem"][];
+                };
+            };
+        };
+    };
+    cluster_outliers: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outlier"][];
                 };
             };
         };
@@ -3297,6 +3509,30 @@ export interface operations {
             };
         };
     };
+    run_stolen: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StolenTasks"];
+                };
+            };
+        };
+    };
     run_events: {
         parameters: {
             query?: {
@@ -3318,6 +3554,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventItem"][];
+                };
+            };
+        };
+    };
+    run_outliers: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outlier"][];
                 };
             };
         };
@@ -3475,6 +3735,30 @@ export interface operations {
             };
         };
     };
+    link_stolen: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StolenTasks"];
+                };
+            };
+        };
+    };
     link_events: {
         parameters: {
             query?: {
@@ -3496,6 +3780,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventItem"][];
+                };
+            };
+        };
+    };
+    link_outliers: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outlier"][];
                 };
             };
         };

@@ -36,6 +36,7 @@
  *   events: import("./timeline/events.js").Events,
  *   laneOptions: import("./timeline/lane_options.js").LaneOptions,
  *   stragglers: import("./timeline/stragglers.js").Stragglers,
+ *   stolen: import("./timeline/stolen.js").Stolen,
  *   attempts: import("./timeline/attempts.js").Attempts,
  *   stacks: import("./timeline/tiles/stacks.js").Stacks,
  *   notes: import("./timeline/notes.js").Notes,

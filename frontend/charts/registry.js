@@ -7,9 +7,11 @@ import { clusterMemory, selectedMemory, workerMemory } from "./series/memory.js"
 import { cpu, eventLoop, gil } from "./series/processor.js";
 import { flameGraph } from "./flame_graph/flame_graph.js";
 import { notes } from "./events/notes.js";
+import { outliers } from "./outliers/outliers.js";
 import { progress } from "./playhead/progress.js";
 import { clusterSize, states } from "./series/states.js";
 import { selectedTask } from "./selected_task/selected_task.js";
+import { stolenList } from "./stolen/list.js";
 import { stragglersList } from "./stragglers/list.js";
 import { taskStream } from "./task_stream/task_stream.js";
 import { tasksNow } from "./playhead/tasks_now.js";
@@ -35,5 +37,7 @@ export const charts = [
   tasksNow,
   workersNow,
   stragglersList,
+  stolenList,
+  outliers,
   flameGraph,
 ];

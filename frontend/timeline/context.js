@@ -11,6 +11,7 @@ import { Model } from "./model.js";
 import { Notes } from "./notes.js";
 import { Selection } from "./selection.js";
 import { getJson } from "./sources/source.js";
+import { Stolen } from "./stolen.js";
 import { Stragglers } from "./stragglers.js";
 import { Stacks } from "./tiles/stacks.js";
 import { Tiles } from "./tiles/tiles.js";
@@ -42,6 +43,7 @@ export async function loadContext(source) {
     stacks: new Stacks(source),
     stragglers: new Stragglers(),
     attempts: new Attempts(),
+    stolen: new Stolen(source, timeline, info.has_agent),
     notes: new Notes(source, timeline),
     alerts: new Alerts(source, timeline),
   };

@@ -16,8 +16,18 @@ from ninja.responses import Response
 
 from observatory.clusters.access import get_cluster
 from observatory.replay import cluster_info
-from observatory.replay.lineage import lineage_of
-from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, Lineage, SpanDetail, State
+from observatory.replay.lineage import lineage_of, stolen_tasks
+from observatory.replay.outliers import outliers_of
+from observatory.replay.schemas import (
+    ClusterInfo,
+    EventItem,
+    Lanes,
+    Lineage,
+    Outlier,
+    SpanDetail,
+    State,
+    StolenTasks,
+)
 from observatory.replay.scope import Scope, Section
 from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import cached_tile, get_tile
@@ -37,6 +47,8 @@ MAXIMUM_STACKS = 200
 """stacks in one response; each usually has 2 to 5 kB, at most 100 kB, and compresses to a tenth"""
 LARGEST_ID = 2**31 - 1
 Seconds = Annotated[float, Query(gt=0, lt=MAXIMUM_TIME / 1e6, description="on the scheduler's clock")]
+After = Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)]
+LATEST = MAXIMUM_TIME / 1e6 - 1
 
 
 def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> Router:
@@ -102,17 +114,35 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         with read_connection() as connection, timeline.snapshot(connection):
             return Response(lineage_of(connection, scope, key))
 
+    @router.get("/stolen", operation_id=f"{word}_stolen", response=StolenTasks)
+    def stolen(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+        """The first stolen tasks with after ≤ time < before."""
+        scope = scope_of(request)
+        with read_connection() as connection:
+            return Response(stolen_tasks(connection, scope, round(after * 1e6), round(before * 1e6)))
+
     @router.get("/events", operation_id=f"{word}_events", response=list[EventItem])
     def events(
         request: HttpRequest,
-        after: Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)] = 0,
-        before: Seconds = MAXIMUM_TIME / 1e6 - 1,
+        after: After = 0,
+        before: Seconds = LATEST,
         limit: Annotated[int, Query(ge=1, le=5000)] = 500,
     ) -> HttpResponse:
         """The first events with after ≤ time < before."""
         with read_connection() as connection:
             window = round(after * 1e6), round(before * 1e6)
             return Response(list_events(connection, scope_of(request), *window, limit))
+
+    @router.get("/outliers", operation_id=f"{word}_outliers", response=list[Outlier])
+    def outliers(
+        request: HttpRequest,
+        after: Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)] = 0,
+        before: Seconds = MAXIMUM_TIME / 1e6 - 1,
+    ) -> HttpResponse:
+        """The workers that stand out with after ≤ time < before: the ten with the greatest of each figure."""
+        window = round(after * 1e6), round(before * 1e6)
+        with read_connection() as connection, timeline.snapshot(connection):
+            return Response(outliers_of(connection, scope_of(request), *window))
 
     @router.get("/stacks", operation_id=f"{word}_stacks")
     def stacks(request: HttpRequest, ids: str) -> HttpResponse:

@@ -25,6 +25,9 @@ MAXIMUM_ATTEMPTS = 20
 MAXIMUM_KEYS = 20
 """of a transfer"""
 
+MAXIMUM_STOLEN = 1_000
+"""stolen tasks in one answer"""
+
 Item = dict[str, Any]
 
 
@@ -68,6 +71,24 @@ def _nothing(key: str) -> Item:
         "transfers": [],
         "steals": [],
     }
+
+
+def stolen_tasks(connection: psycopg.Connection, scope: Scope, after: int, before: int) -> Item:
+    """Return the API's stolen tasks of [after, before) (microseconds) in the scope's window."""
+    start = max(after, scope.start)
+    window = Window(scope.cluster.pk, start, max(start, min(before, scope.stop)))
+    found = moves.stolen_tasks(connection, window, MAXIMUM_STOLEN)
+    tasks = [
+        {
+            "key": scope.text(task.key),
+            "prefix": task.prefix,
+            "time": task.time,
+            "victim": task.victim,
+            "thief": task.thief,
+        }
+        for task in found
+    ]
+    return {"total": found[0].total if found else 0, "tasks": tasks}
 
 
 def _neighbours(

@@ -12,6 +12,7 @@ import psycopg
 from observatory.store.queries import errors, logs
 from observatory.store.queries import task_history as store
 from observatory.store.queries.errors import TaskError
+from observatory.store.queries.lineage import Direction, neighbours
 from observatory.store.queries.logs import LogLine
 from observatory.store.queries.task_history import (
     Submission,
@@ -77,6 +78,15 @@ class ResultLocation:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Tasks at the other ends of a task's edges in one direction."""
+
+    keys: list[str]
+    """the first MAXIMUM_KEYS, sorted"""
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class TaskHistory:
     """Everything recorded of a task; false if nothing is."""
 
@@ -84,8 +94,8 @@ class TaskHistory:
     spans: list[TaskSpan]
     errors: list[TaskError]
     requests: list[Submission]
-    dependencies: list[str]
-    dependents: list[str]
+    dependencies: Neighbours
+    dependents: Neighbours
 
     def __bool__(self) -> bool:
         return bool(
@@ -93,8 +103,8 @@ class TaskHistory:
             or self.spans
             or self.errors
             or self.requests
-            or self.dependencies
-            or self.dependents
+            or self.dependencies.total
+            or self.dependents.total
         )
 
     @property
@@ -136,9 +146,14 @@ def task_history(connection: psycopg.Connection, cluster: int, key: str) -> Task
         store.spans(connection, cluster, key, MAXIMUM_STEPS),
         errors.errors_of_key(connection, cluster, key, MAXIMUM_STEPS),
         store.submissions(connection, cluster, key, MAXIMUM_STEPS),
-        store.dependencies(connection, cluster, key, MAXIMUM_KEYS),
-        store.dependents(connection, cluster, key, MAXIMUM_KEYS),
+        _neighbours(connection, cluster, key, Direction.DEPENDENCIES),
+        _neighbours(connection, cluster, key, Direction.DEPENDENTS),
     )
+
+
+def _neighbours(connection: psycopg.Connection, cluster: int, key: str, direction: Direction) -> Neighbours:
+    found = neighbours(connection, cluster, key, direction, MAXIMUM_KEYS)
+    return Neighbours([task.key for task in found], found[0].total if found else 0)
 
 
 def worker_last_minutes(

@@ -244,7 +244,7 @@ def test_an_editor_imports_a_file_on_the_page(bundle: Path, world: World, celery
     page = world.client("editor").get(f"/jobs/{job.pk}/").content.decode()
     assert f"/runs/{job.run.pk}/" in page
     with django_connection.cursor() as cursor:  # it is ready to be opened
-        cursor.execute("SELECT count(*) FROM tile WHERE cluster_id = %s", [job.run.cluster_id])
+        cursor.execute("SELECT count(*) FROM keyframe WHERE cluster_id = %s", [job.run.cluster_id])
         assert cursor.fetchone()[0] > 0
 
 

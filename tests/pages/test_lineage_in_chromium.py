@@ -50,6 +50,9 @@ def test_a_selected_task_lists_its_relatives_which_the_keyboard_selects_and_draw
         " return 120 + (seconds - start) / (stop - start) * width; }",
         START + 5.5,
     )
+    expect(page.locator("[data-chart=stolen]")).to_contain_text("from w0 to w1")
+    canvas.hover(position={"x": x, "y": 55})
+    expect(page.locator("[data-chart=task-stream] .tooltip")).to_contain_text("stolenfrom w0")
     canvas.click(position={"x": x, "y": 55})
     expect(panel.get_by_role("status")).to_have_text("1 dependency, 2 dependents")
     expect(panel.get_by_role("heading", name="Attempts (2)")).to_be_visible()

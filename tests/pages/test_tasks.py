@@ -53,3 +53,16 @@ def test_without_a_key_and_with_an_unknown_one_the_page_says_what_to_do(
     assert "Enter the exact key" in show(world)
     assert "No task with this key" in show(world, "('load-1', 99)")
     assert "No agent is installed" in show(world, "('load-1', 99)")
+
+
+def test_a_task_with_many_dependents_has_the_number_of_all_and_lists_the_first(
+    world: World, recorded: Recorded
+) -> None:
+    for number in range(100, 301):
+        recorded.dependency(f"('load-1', {number})", KEY)
+    recorded.dependency("('load-1', 100)", KEY)
+    shown = show(world, KEY)
+    assert re.search(r'Dependents <span class="muted">201<', shown)
+    [dependents] = re.findall(r"data-dependents>(.*?)</ul>", shown, re.DOTALL)
+    assert dependents.count("<li>") == 200
+    assert "The first 200." in shown

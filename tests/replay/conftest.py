@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from observatory.clusters.models import Cluster, Membership, Project
+from observatory.replay.tiles import builder
 from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
@@ -16,6 +17,19 @@ from observatory.store.times import from_seconds
 LEVEL = 20
 TILE = (512 << LEVEL) / 1e6
 """seconds"""
+
+
+@pytest.fixture(scope="module")
+def few_rows() -> int:
+    """A tile of more rows is cached: recordings of tests are small."""
+    return 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_rows(few_rows: int) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builder, "FEW_ROWS", few_rows)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import pytest
 from django.test import Client
 
 from observatory.clusters.models import Cluster
-from observatory.replay.lineage import MAXIMUM_TASKS, lineage_of
+from observatory.replay.lineage import MAXIMUM_TASKS, lineage_of, stolen_tasks
 from observatory.replay.pseudonyms import make_pseudonyms
-from observatory.replay.schemas import Lineage
+from observatory.replay.schemas import Lineage, StolenTasks
 from observatory.replay.scope import Scope
 from observatory.store.keys import split_key
 from observatory.store.queries import timeline
@@ -216,6 +216,45 @@ def test_a_steal_has_both_workers_and_the_costs_of_the_request_that_it_confirms(
     assert found == {"time": START + 2.5, "victim": victim, "thief": thief, **costs}
     [other] = read(direct, Scope(cluster), "b")["steals"]
     assert (other["thief"], other["cost"]) == (None, None)
+
+
+def test_stolen_tasks_are_those_of_the_time_range_and_the_window_whose_steal_was_confirmed(
+    recorded: Recorded, cluster: Cluster, member: Client, direct: psycopg.Connection
+) -> None:
+    thief, victim = recorded.worker(PEER, "w1"), recorded.workers[WORKER]
+    named = f"load-{WORKER}"
+    recorded.steal(named, 1, "confirm", WORKER, PEER, "load")
+    recorded.steal("b", 2, "request", WORKER, PEER, "b")
+    recorded.steal("b", 3, "confirm", PEER, "tcp://10.9.9.9:1", "b")
+    answer = member.get(f"/api/v1/clusters/{cluster.pk}/stolen").json()
+    assert_documented(StolenTasks, answer)
+    first, second = answer["tasks"]
+    assert answer["total"] == 2
+    assert (first["key"], first["time"] - START, first["victim"], first["thief"]) == (named, 1, victim, thief)
+    assert (second["key"], second["victim"], second["thief"]) == ("b", thief, None)
+    url = f"/api/v1/clusters/{cluster.pk}/stolen?after={START + 2}&before={START + 3}"
+    assert member.get(url).json() == {"total": 0, "tasks": []}
+    start = seconds_to_microseconds(START)
+    hidden = Scope(cluster, start, start + 2_000_000, is_public=True, pseudonyms=make_pseudonyms((), WORKER))
+    [shown] = stolen_tasks(direct, hidden, 0, start + 9_000_000)["tasks"]
+    assert shown["key"] == "load-scheduler"
+    assert stolen_tasks(direct, hidden, start + 5_000_000, start + 9_000_000)["tasks"] == []
+
+
+def test_of_more_than_a_thousand_stolen_tasks_the_first_are_listed_and_all_are_counted(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    recorded.steal("a", 0, "confirm", WORKER, PEER, "a")
+    direct.execute(
+        """INSERT INTO steal SELECT (made).* FROM (
+               SELECT jsonb_populate_record(steal, jsonb_build_object(
+                   'time', time + number * interval '10 ms', 'key_rest', number::text)) AS made
+               FROM steal, generate_series(1, 1500) AS number WHERE cluster_id = %s) AS rows""",
+        [cluster.pk],
+    )
+    found = stolen_tasks(direct, Scope(cluster), 0, 4 * 10**15)
+    assert (found["total"], len(found["tasks"]), found["tasks"][0]["key"]) == (1501, 1000, "a")
+    assert found["tasks"][-1]["key"] == "999"
 
 
 def test_the_api_answers_as_documented_members_alone(

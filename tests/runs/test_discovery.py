@@ -336,6 +336,7 @@ def test_figures_of_a_run_that_goes_on_are_counted_again_after_a_while(
 def test_the_tiles_of_a_run_are_there_when_it_is_opened(
     cluster: Cluster, writer: Writer, work: Work, now: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(builder, "FEW_ROWS", 0)
     work(now, now + 5)
     work(now + 30, now + 33)
     quiet(writer, cluster, now + 200)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from observatory.replay.task_history import ResultLocation, task_history, worker_last_minutes
+from observatory.replay.task_history import Neighbours, ResultLocation, task_history, worker_last_minutes
 from observatory.store.queries.errors import task_error
 from observatory.store.queries.task_history import agent_coverage
 from tests.recorded import GIB, Recorded, at
@@ -45,7 +45,8 @@ def test_a_tasks_history_has_all_its_records_in_order_and_no_others(
     assert [(request.priority, request.annotations) for request in history.requests] == [
         ("(0, 1)", {"retries": 1})
     ]
-    assert (history.dependencies, history.dependents) == (["('load-1', 0)"], ["('load-1', 2)"])
+    assert history.dependencies == Neighbours(["('load-1', 0)"], 1)
+    assert history.dependents == Neighbours(["('load-1', 2)"], 1)
     assert not task_history(connection, cluster, "('load-1', 99)")
 
 

@@ -12,10 +12,12 @@ import { rgb } from "../drawing/theme.js";
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("../../timeline/model.js").Model} Model */
-/** @typedef {import("../../timeline/selection.js").Selection} Selection */
-/** @typedef {import("../../timeline/stragglers.js").Stragglers} Stragglers */
-/** @typedef {import("../../timeline/attempts.js").Attempts} Attempts */
-/** @typedef {Pick<import("../../timeline/lineage.js").Lineage, "relations">} Lineage */
+/**
+ * What decides how spans look.
+ * @typedef {Pick<import("../../types.js").Context, "model"|"selection"|"stragglers"|"attempts"> &
+ *   {stolen: Pick<import("../../timeline/stolen.js").Stolen, "of">,
+ *    lineage: Pick<import("../../timeline/lineage.js").Lineage, "relations">}} Marked
+ */
 
 /**
  * A row's place in the image, in its pixels; one of several lanes is full when `threads` of them are busy.
@@ -31,6 +33,7 @@ const FAINTEST = 0.35; // px: what was busy at all stays visible
 const DIMMED = 0.15;
 const DASHES = { thick: 3, across: 1, down: 0, period: 5 }; // px
 const AGAIN_STRIPES = 3; // at the left edge of what was computed again
+const [CORNER, CORNER_EDGE] = [11, 3]; // px of what was stolen
 const FAINT = 0.2; // what is dimmed has no marks
 const SIBLING = 0.5; // of the chosen task: others of its prefix
 const EDGE_ALPHA = 0.35;
@@ -44,25 +47,21 @@ export class LanePainter {
   #selection;
   #stragglers;
   #attempts;
+  #stolen;
   #lineage;
   /** @type {[number, number, number][]} by slot */
   #colors = [];
   /** @type {number[]} by slot */
   #alphas = [];
 
-  /**
-   * @param {Model} model
-   * @param {Selection} selection
-   * @param {Stragglers} stragglers
-   * @param {Attempts} attempts
-   * @param {Lineage} lineage
-   */
-  constructor(model, selection, stragglers, attempts, lineage) {
-    this.#lineage = lineage;
-    this.#attempts = attempts;
-    this.#stragglers = stragglers;
+  /** @param {Marked} context */
+  constructor({ model, selection, stragglers, attempts, stolen, lineage }) {
     this.#model = model;
     this.#selection = selection;
+    this.#stragglers = stragglers;
+    this.#attempts = attempts;
+    this.#stolen = stolen;
+    this.#lineage = lineage;
   }
 
   /**
@@ -185,6 +184,7 @@ export class LanePainter {
         }
         if (!overlay && alpha > FAINT && this.#isStraggler(bar)) this.#markEdges(bar);
         if (!overlay && alpha > FAINT && bar.width >= EDGE_WIDTH && this.#isRetry(bar)) this.#markRetry(bar);
+        if (!overlay && alpha > FAINT && bar.width >= EDGE_WIDTH && this.#isStolen(bar)) this.#markStolen(bar);
         if (bar.width >= labelWidth && !overlay && alpha > DIMMED) this.labelled.push(bar);
       }
     }
@@ -205,6 +205,23 @@ export class LanePainter {
   /** @param {Bar} bar that computed */
   #isRetry({ block, row }) {
     return (this.#attempts.of(block.texts("key").at(row), block.numbers("start")[row])?.number ?? 1) > 1;
+  }
+
+  /** @param {Bar} bar that computed */
+  #isStolen({ block, row }) {
+    const worker = this.#model.workerOf(block.numbers("lane")[row])?.id;
+    return this.#stolen.of(block.texts("key").at(row), worker, block.numbers("start")[row]) !== null;
+  }
+
+  /** @param {Bar} bar of a stolen task: its upper right corner becomes black with a white edge */
+  #markStolen({ left, top, width, height }) {
+    const size = Math.min(CORNER, width, height);
+    const right = left + width;
+    for (let line = 0; line < size; line++) {
+      this.pixels.fill(right - size + line, top + line, size - line, 1, [255, 255, 255], 1);
+      const inner = size - line - CORNER_EDGE;
+      if (inner > 0) this.pixels.fill(right - inner, top + line, inner, 1, [0, 0, 0], 1);
+    }
   }
 
   /** @param {Bar} bar of a later attempt: its left edge becomes stripes from top to bottom */

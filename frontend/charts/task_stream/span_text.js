@@ -3,6 +3,7 @@
 import { ACTIONS } from "../../contract.js";
 import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
+import { workerLabel } from "../../timeline/slots.js";
 import { factorText } from "../../timeline/stragglers.js";
 import { ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
 import { describeLifetime } from "./lifetimes.js";
@@ -18,20 +19,25 @@ const MOST_SHARES = 8;
 
 /**
  * @param {Hit} hit
- * @param {Pick<Context, "model"|"stragglers"|"attempts">} context
+ * @param {Pick<Context, "model"|"stragglers"|"attempts"|"stolen">} context
  * @param {string} label of the worker or host
  * @param {Row} row
  * @returns {{title: string, lines: Line[]}}
  */
-export function describeHit(hit, { model, stragglers, attempts }, label, row) {
+export function describeHit(hit, { model, stragglers, attempts, stolen }, label, row) {
   const position = model.lanes.get(row.lanes[0])?.position ?? 0;
   const text = row.threads === 1 ? `${label}, thread ${position}` : `${label}, all ${row.threads} threads`;
   /** @type {Line[]} */
   const where = [["worker", text], ...lifetimeOf(model, hit.span ? [hit.span.lane] : hit.lanes)];
   if (!hit.span) return describeShares(hit, model, where, row.threads);
-  const attempt = hit.span.action === COMPUTE ? attempts.of(hit.span.key, hit.span.start) : null;
   const { title, lines } = describeSpan(hit.span, model, stragglers, where);
-  return { title, lines: attempt ? [...lines, ["attempt", `${attempt.number} of ${attempt.count} in sight`]] : lines };
+  if (hit.span.action !== COMPUTE) return { title, lines };
+  const attempt = attempts.of(hit.span.key, hit.span.start);
+  if (attempt) lines.push(["attempt", `${attempt.number} of ${attempt.count} in sight`]);
+  const steal = stolen.of(hit.span.key, model.workerOf(hit.span.lane)?.id, hit.span.start);
+  const victim = model.workers.get(steal?.victim ?? -1);
+  if (steal) lines.push(["stolen", `from ${victim ? workerLabel(victim) : "an unknown worker"}`]);
+  return { title, lines };
 }
 
 /**

@@ -13,8 +13,9 @@ const HINT = "Click to highlight, click again to hide. Ctrl + click hides and sh
 const MEANINGS = {
   straggler: "It computed over five times as long as the median of its prefix",
   retried: "The task was computed before: it is retried after an error, or the worker with its result was lost",
+  stolen: "Dask moved the task from a worker with much work to this one",
 };
-const OTHERS = ["transfer", "disk", "serialization", "erred", "straggler", "retried"];
+const OTHERS = ["transfer", "disk", "serialization", "erred", "straggler", "retried", "stolen"];
 
 export class StreamLegend {
   list = element("ul", "legend stream-legend");

@@ -49,7 +49,7 @@ export const taskStream = {
     "A row for each thread of each worker; ▼ marks where its process ended, and a restarted one goes on in the same row. " +
     "Compute has the task prefix's colour, near Dask's own; transfers are red, disk is orange, " +
     "serialization gray, erred tasks black, each with stripes of its own. A task over five times as long as " +
-    "the median of its prefix has dashed edges, one that is computed again has stripes at its left edge. Zoomed out, a row is filled by the share of time that it was busy. " +
+    "the median of its prefix has dashed edges, one that is computed again has stripes at its left edge, a stolen one a corner. Zoomed out, a row is filled by the share of time that it was busy. " +
     "Click a task to light up what it was made of and what was made of it. With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
@@ -91,7 +91,7 @@ class TaskStream {
     this.#element = element;
     element = this.#stage;
     this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
-    this.#painter = new LanePainter(context.model, context.selection, context.stragglers, context.attempts, context.lineage);
+    this.#painter = new LanePainter(context);
     this.#scroller.className = "lane-scroller";
     this.#scroller.append(this.#spacer);
     element.append(this.#scroller);
@@ -127,6 +127,7 @@ class TaskStream {
     this.cover(view); // what has come decides which rows there are
     this.#context.stragglers.update(this.#tiles, view.start, view.stop);
     this.#context.attempts.update(this.#tiles);
+    this.#context.stolen.update();
     this.#layOut(view);
     this.#redraw();
   }

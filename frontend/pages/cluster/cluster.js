@@ -89,11 +89,11 @@ class Page {
 
   start() {
     const { timeline, tiles, model, selection, playheadState, events, laneOptions, stacks, stragglers, attempts } = this.context;
-    const { notes, alerts, freshness, info, lineage } = this.context;
+    const { notes, alerts, freshness, info, lineage, stolen } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
     tiles.addEventListener("change", () => this.#mark("tiles"));
     playheadState.addEventListener("change", () => this.#mark("state"));
-    for (const source of [model, selection, events, laneOptions, stacks, stragglers, attempts, lineage]) {
+    for (const source of [model, selection, events, laneOptions, stacks, stragglers, attempts, lineage, stolen]) {
       source.addEventListener("change", () => this.#mark("data"));
     }
     notes.addEventListener("change", () => events.setNotes(notes.list));

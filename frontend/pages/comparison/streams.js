@@ -146,10 +146,11 @@ class Stream {
   async #load(place) {
     try {
       const context = await loadContext(serverSource(`/api/v1/runs/${this.#run.id}/timeline`));
-      const { tiles, selection, laneOptions, model, stragglers, attempts } = context;
+      const { tiles, selection, laneOptions, model, stragglers, attempts, stolen, lineage } = context;
       model.shareColors(this.#colors);
       followColorChoice((backgrounds, isExact) => model.setColors(backgrounds, isExact));
-      for (const each of [tiles, selection, laneOptions, model, stragglers, attempts]) each.addEventListener("change", this.#onChange);
+      const changing = [tiles, selection, laneOptions, model, stragglers, attempts, stolen, lineage];
+      for (const each of changing) each.addEventListener("change", this.#onChange);
       this.#loaded = { context, chart: taskStream.create(place, context) };
       this.#onChange();
     } catch (error) {

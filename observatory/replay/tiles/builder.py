@@ -1,7 +1,8 @@
 """Builds tiles: closed ones once, which are then cached, open ones for each request.
 
 Tiles up to BASE_LEVEL are built from rows, those above from the two tiles below, so that the cost of a tile
-doesn't depend on the number of rows it covers. Below BASE_LEVEL, tiles of many rows are built ahead.
+doesn't depend on the number of rows it covers. Below BASE_LEVEL, tiles of many rows are built ahead. A tile
+of few rows is built from them on each request, and below KEPT_LEVEL it isn't cached.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from observatory.replay.scope import Scope
 from observatory.replay.tiles.clipping import clip_tile
 from observatory.replay.tiles.extent_block import empty_extent, extent_block
 from observatory.replay.tiles.from_children import count_spans, tile_from_children
-from observatory.replay.tiles.from_rows import tile_from_rows
+from observatory.replay.tiles.from_rows import has_few_rows, tile_from_rows
 from observatory.replay.tiles.layers import Layer, band_count, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.store.ingest.extent_update import SETTLING
@@ -32,6 +33,10 @@ from observatory.wire.layers import SPANS
 
 BASE_LEVEL = 16
 """tiles of 34 s"""
+KEPT_LEVEL = 25
+"""tiles of 4.8 hours: from here on each closed tile is cached, also one of few rows"""
+FEW_ROWS = 2_000
+"""rows that a tile can be built from as quickly as a cached one is read"""
 MANY_SPANS = 5_000
 """spans of a tile, above which its children are built ahead as well"""
 MAXIMUM_TOP_TILES = 4
@@ -91,8 +96,11 @@ def build_closed_tiles(
         return 0
     if _is_in_hole(tile_id, holes(connection, scope.cluster.pk)):
         return 0
+    is_small = _is_small(connection, scope, layer, tile_id)
+    if is_small and tile_id.level < KEPT_LEVEL:
+        return 0
     built = 0
-    if tile_id.level > BASE_LEVEL:
+    if tile_id.level > BASE_LEVEL and not is_small:
         built += _build_children(connection, scope, layer, tile_id, deep)
     if is_closed(tile_id, extent.committed, scope):
         tile = _build(connection, scope, layer, tile_id)
@@ -195,20 +203,22 @@ class _Builder:
         cached = self.cached(layer, tile_id)
         if cached is not None:
             return cached
-        body = self.head + self._blocks(layer, tile_id)
+        has_records = _exists(layer, self.extent) and self._has_records(tile_id)
+        is_small = has_records and _is_small(self.connection, self.scope, layer, tile_id)
+        body = self.head + self._blocks(layer, tile_id, is_small)
         is_final = is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live
-        if is_final and _exists(layer, self.extent) and self._has_records(tile_id):
+        if is_final and has_records and (tile_id.level >= KEPT_LEVEL or not is_small):
             name = _cache_name(layer, self.scope, tile_id)
             self.built[name, tile_id] = _pack(body, CACHE_COMPRESSION)
             return self.built[name, tile_id]
         return _pack(body, SEND_COMPRESSION)
 
-    def _blocks(self, layer: Layer, tile_id: TileId) -> bytes:
+    def _blocks(self, layer: Layer, tile_id: TileId, is_small: bool) -> bytes:
         scope = Scope(self.scope.cluster) if self.scope.contains(tile_id) else self.scope
         start, stop = scope.clip(tile_id)
         if start == stop:
             return tile_from_children(layer, tile_id, (), scope.window)
-        if tile_id.level <= BASE_LEVEL:
+        if tile_id.level <= BASE_LEVEL or is_small:
             return tile_from_rows(self.connection, scope, layer, tile_id)
         children = [
             (child, gzip.decompress(self.packed(layer, child)))
@@ -226,6 +236,11 @@ class _Builder:
         if head.startswith(self.head):
             return True
         return is_closed(tile_id, next(decode(head)).meta["committed"], self.scope)
+
+
+def _is_small(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:
+    """Return whether a tile is built from its rows because they are few."""
+    return tile_id.level <= KEPT_LEVEL and has_few_rows(connection, scope, layer, tile_id, FEW_ROWS)
 
 
 def _is_cached(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:

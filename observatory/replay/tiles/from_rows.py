@@ -24,7 +24,7 @@ from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
 from observatory.store.counters import MAXIMUM_GAP
 from observatory.store.ingest.intervals import Intervals
-from observatory.store.queries import timeline
+from observatory.store.queries import row_counts, timeline
 from observatory.store.timeline_blocks import encode_block, encode_rows
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.records import MetricType
@@ -42,6 +42,24 @@ def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, t
     if layer.name == PROFILE:
         return _profile(connection, scope, tile_id)
     return _series(connection, scope, layer, tile_id)
+
+
+def has_few_rows(
+    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, most: int
+) -> bool:
+    """Return whether `tile_from_rows` would read at most so many rows, without spans that started before."""
+    window = (connection, scope.cluster.pk, *scope.clip(tile_id))
+    if layer.name == SPANS:
+        lanes = timeline.lanes_of_band(connection, scope.cluster.pk, layer.band or 0)
+        return not row_counts.has_more_spans(*window, lanes, most)
+    if layer.name == PREFIXES:
+        return not row_counts.has_more_spans(*window, None, most)
+    if layer.name == EVENTS:
+        return not row_counts.has_more_events(*window, most)
+    if layer.name == PROFILE:
+        return not row_counts.has_more_profile_rows(*window, most)
+    found = timeline.layer_series(connection, scope.cluster.pk, LAYERS[layer.name], layer.band)
+    return not row_counts.has_more_samples(*window, [series.id for series in found], most)
 
 
 def _spans(connection: psycopg.Connection, scope: Scope, band: int, tile_id: TileId) -> bytes:

@@ -46,6 +46,20 @@ class StealOfTask:
     """work that waited on the workers"""
 
 
+@dataclass(frozen=True, slots=True)
+class StolenTask:
+    """A task that was stolen; time in seconds."""
+
+    key: str
+    prefix: int
+    time: float
+    victim: int | None
+    thief: int | None
+    """ids of the worker that had the task and of the one that got it; None: unknown"""
+    total: int
+    """number of all steals of the window"""
+
+
 def transfers_of_task(
     connection: psycopg.Connection, window: Window, key: str, limit: int
 ) -> list[TransferOfTask]:
@@ -90,6 +104,22 @@ def steals_of_task(connection: psycopg.Connection, window: Window, key: str, lim
         ORDER BY steal.time LIMIT %(limit)s"""
     with connection.cursor(row_factory=class_row(StealOfTask)) as cursor:
         return cursor.execute(query, _parameters(window, key, limit)).fetchall()
+
+
+def stolen_tasks(connection: psycopg.Connection, window: Window, limit: int) -> list[StolenTask]:
+    """Return the first steals of the window that succeeded, sorted by time."""
+    query: LiteralString = f"""
+        WITH found AS MATERIALIZED (
+            SELECT time, group_id, key_rest, victim, thief, count(*) OVER () AS total FROM steal
+            WHERE cluster_id = %(cluster)s AND outcome = 'confirm' AND time >= %(start)s AND time < %(stop)s
+            ORDER BY time LIMIT %(limit)s)
+        SELECT replace(key_rest, U&'\\0001', task_group.name) AS key, prefix_id AS prefix,
+            extract(epoch FROM time)::float8 AS time, {_worker_at("found.victim", "found.time")} AS victim,
+            {_worker_at("found.thief", "found.time")} AS thief, total
+        FROM found JOIN task_group ON task_group.id = group_id ORDER BY found.time, key"""
+    parameters = {**window.parameters(), "tolerance": TOLERANCE, "limit": limit}
+    with connection.cursor(row_factory=class_row(StolenTask)) as cursor:
+        return cursor.execute(query, parameters).fetchall()
 
 
 def _worker_at(address: LiteralString, time: LiteralString) -> LiteralString:

@@ -10,7 +10,7 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.keys import GROUP_ID_OF_KEY, KEY_CONDITION, key_parameters
+from observatory.store.keys import KEY_CONDITION, key_parameters
 from observatory.wire.records import TASK_STATES, Action
 
 Row = TypeVar("Row")
@@ -145,35 +145,6 @@ def submissions(connection: psycopg.Connection, cluster: int, key: str, limit: i
     )
 
 
-def dependencies(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[str]:
-    """Return the keys of the tasks whose results the task needs."""
-    return _keys(
-        connection,
-        f"""SELECT DISTINCT replace(depends_on_rest, U&'\\0001', needed.name)
-           FROM dependency JOIN task_group needed ON needed.id = depends_on_group_id
-           WHERE dependency.cluster_id = %(cluster)s AND {KEY_CONDITION}
-           ORDER BY 1 LIMIT %(limit)s""",
-        cluster,
-        key,
-        limit,
-    )
-
-
-def dependents(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[str]:
-    """Return the keys of the tasks that need the task's result."""
-    return _keys(
-        connection,
-        f"""SELECT DISTINCT replace(key_rest, U&'\\0001', needing.name)
-           FROM dependency JOIN task_group needing ON needing.id = group_id
-           WHERE dependency.cluster_id = %(cluster)s
-             AND depends_on_group_id = {GROUP_ID_OF_KEY} AND depends_on_rest = %(rest)s
-           ORDER BY 1 LIMIT %(limit)s""",
-        cluster,
-        key,
-        limit,
-    )
-
-
 def worker_lifetimes(
     connection: psycopg.Connection, cluster: int, addresses: Sequence[str], until: datetime
 ) -> list[WorkerDetails]:
@@ -230,12 +201,6 @@ def _of_key(
 ) -> list[Row]:
     with connection.cursor(row_factory=class_row(kind)) as cursor:
         return cursor.execute(query, _parameters(cluster, key, limit)).fetchall()
-
-
-def _keys(
-    connection: psycopg.Connection, query: LiteralString, cluster: int, key: str, limit: int
-) -> list[str]:
-    return [found for (found,) in connection.execute(query, _parameters(cluster, key, limit)).fetchall()]
 
 
 def _parameters(cluster: int, key: str, limit: int) -> dict[str, Any]:

@@ -36,9 +36,10 @@ function tileOf(data, level) {
 /**
  * Paints a lane, black and white but for the prefixes' colours.
  * @param {Uint8Array} data
- * @param {{seconds?: number, width?: number, selected?: object, hidden?: number[], level?: number, related?: string[]}} options
+ * @param {{seconds?: number, width?: number, selected?: object, hidden?: number[], level?: number, related?: string[],
+ *   stolen?: import("../../../frontend/timeline/stolen.js").Stolen["of"]}} options
  */
-function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], level = 31, related = [] } = {}) {
+function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], level = 31, related = [], stolen = () => null } = {}) {
   const selection = new Selection();
   selection.hide(hidden);
   selection.set(selected);
@@ -46,7 +47,8 @@ function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], 
   stragglers.update([tileOf(data, level)], FIRST, FIRST + seconds);
   const attempts = new Attempts();
   attempts.update([tileOf(data, level)]);
-  const painter = new LanePainter(model(), selection, stragglers, attempts, { relations: new Map(related.map((key) => [key, "dependency"])) });
+  const lineage = { relations: new Map(related.map((key) => /** @type {[string, "dependency"]} */ ([key, "dependency"]))) };
+  const painter = new LanePainter({ model: model(), selection, stragglers, attempts, stolen: { of: stolen }, lineage });
   const window = { start: FIRST, stop: FIRST + seconds, width, height: HEIGHT, labelWidth: 40 };
   const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
   painter.paint(/** @type {any} */ (rows), [tileOf(data, level)], window, [255, 255, 255]);
@@ -232,4 +234,15 @@ test("the relatives of a chosen task stay bright however short they are, and eve
   const share = paint(spans(rows), { ...chosen, related }).share / all;
   assert.ok(share > 0.3 && share < 0.4, `${share} of the lane: three tasks and a shadow of seven`);
   assert.ok(paint(spans(shortTasks(1000, 0.001)), { ...chosen, related }).sums[0] >= 3 * HEIGHT);
+});
+
+test("a stolen task has a black corner at its upper right, and others have none", () => {
+  const steal = { key: "inc-0", prefix: 1, time: 0, victim: 1, thief: 2 };
+  const rows = /** @type {Rows} */ ([[1, 1, 0, 0, FIRST, FIRST + 510]]); // it ends in what `middle` shows
+  const options = { width: 1000, seconds: 1000 };
+  const hasBlack = (/** @type {ReturnType<typeof paint>} */ { middle }) => middle.some((color) => `${color}` === "0,0,0");
+  assert.ok(!hasBlack(paint(spans(rows), options)));
+  const stolen = paint(spans(rows), { ...options, stolen: (key) => (key === "inc-0" ? steal : null) });
+  assert.ok(hasBlack(stolen));
+  assert.deepEqual(stolen.bottom, paint(spans(rows), options).bottom);
 });
