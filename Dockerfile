@@ -22,6 +22,9 @@ RUN .venv/bin/pip install --quiet --no-deps /tmp/wheel/*.whl
 
 ENV PATH=/srv/observatory/.venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
+    MALLOC_ARENA_MAX=2 \
+    MALLOC_MMAP_THRESHOLD_=131072 \
+    MALLOC_TRIM_THRESHOLD_=131072 \
     OBSERVATORY_DATA_DIR=/srv/observatory/data
 RUN mkdir --mode=700 data data/exchange && dask-observatory collectstatic --noinput --verbosity 0
 

@@ -464,6 +464,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster_id}/outliers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Outliers
+         * @description The workers that stand out with after ≤ time < before: the ten with the greatest of each figure.
+         */
+        get: operations["cluster_outliers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster_id}/stacks": {
         parameters: {
             query?: never;
@@ -644,6 +664,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/timeline/outliers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Outliers
+         * @description The workers that stand out with after ≤ time < before: the ten with the greatest of each figure.
+         */
+        get: operations["run_outliers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/timeline/stacks": {
         parameters: {
             query?: never;
@@ -816,6 +856,26 @@ export interface paths {
          * @description The first events with after ≤ time < before.
          */
         get: operations["link_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/outliers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Outliers
+         * @description The workers that stand out with after ≤ time < before: the ten with the greatest of each figure.
+         */
+        get: operations["link_outliers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2171,6 +2231,24 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /**
+         * Outlier
+         * @description A worker that stands out by one of its figures in a window. null: unknown, or none.
+         */
+        Outlier: {
+            /** Worker */
+            worker: number;
+            /** Duration Ratio */
+            duration_ratio: number | null;
+            /** Errors */
+            errors: number | null;
+            /** Memory Slope */
+            memory_slope: number | null;
+            /** Paused */
+            paused: number | null;
+            /** Received */
+            received: number | null;
+        };
         /** JobOut */
         JobOut: {
             /** Id */
@@ -3254,6 +3332,30 @@ export interface operations {
             };
         };
     };
+    cluster_outliers: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outlier"][];
+                };
+            };
+        };
+    };
     cluster_stacks: {
         parameters: {
             query: {
@@ -3456,6 +3558,30 @@ export interface operations {
             };
         };
     };
+    run_outliers: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outlier"][];
+                };
+            };
+        };
+    };
     run_stacks: {
         parameters: {
             query: {
@@ -3654,6 +3780,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventItem"][];
+                };
+            };
+        };
+    };
+    link_outliers: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outlier"][];
                 };
             };
         };

@@ -7,6 +7,7 @@ import { clusterMemory, selectedMemory, workerMemory } from "./series/memory.js"
 import { cpu, eventLoop, gil } from "./series/processor.js";
 import { flameGraph } from "./flame_graph/flame_graph.js";
 import { notes } from "./events/notes.js";
+import { outliers } from "./outliers/outliers.js";
 import { progress } from "./playhead/progress.js";
 import { clusterSize, states } from "./series/states.js";
 import { selectedTask } from "./selected_task/selected_task.js";
@@ -37,5 +38,6 @@ export const charts = [
   workersNow,
   stragglersList,
   stolenList,
+  outliers,
   flameGraph,
 ];

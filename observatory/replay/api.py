@@ -17,7 +17,17 @@ from ninja.responses import Response
 from observatory.clusters.access import get_cluster
 from observatory.replay import cluster_info
 from observatory.replay.lineage import lineage_of, stolen_tasks
-from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, Lineage, SpanDetail, State, StolenTasks
+from observatory.replay.outliers import outliers_of
+from observatory.replay.schemas import (
+    ClusterInfo,
+    EventItem,
+    Lanes,
+    Lineage,
+    Outlier,
+    SpanDetail,
+    State,
+    StolenTasks,
+)
 from observatory.replay.scope import Scope, Section
 from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import cached_tile, get_tile
@@ -122,6 +132,17 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         with read_connection() as connection:
             window = round(after * 1e6), round(before * 1e6)
             return Response(list_events(connection, scope_of(request), *window, limit))
+
+    @router.get("/outliers", operation_id=f"{word}_outliers", response=list[Outlier])
+    def outliers(
+        request: HttpRequest,
+        after: Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)] = 0,
+        before: Seconds = MAXIMUM_TIME / 1e6 - 1,
+    ) -> HttpResponse:
+        """The workers that stand out with after ≤ time < before: the ten with the greatest of each figure."""
+        window = round(after * 1e6), round(before * 1e6)
+        with read_connection() as connection, timeline.snapshot(connection):
+            return Response(outliers_of(connection, scope_of(request), *window))
 
     @router.get("/stacks", operation_id=f"{word}_stacks")
     def stacks(request: HttpRequest, ids: str) -> HttpResponse:

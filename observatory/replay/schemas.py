@@ -304,3 +304,20 @@ class EventItem(Schema):
     message: str
     detail: dict[str, Any]
     """depends on the kind"""
+
+
+class Outlier(Schema):
+    """A worker that stands out by one of its figures in a window. null: unknown, or none."""
+
+    worker: int
+    """id"""
+    duration_ratio: float | None
+    """computing time, relative to what its tasks take at the medians of their prefixes"""
+    errors: float | None
+    """failed attempts"""
+    memory_slope: float | None
+    """growth of the process, in bytes a second"""
+    paused: float | None
+    """seconds"""
+    received: float | None
+    """bytes from other workers"""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dask.utils import key_split
 from distributed.utils import key_split_group
 
 from observatory.collect.scheduler.identity import MAXIMUM_NAME, Problems, integer, number, text
+from observatory.store.keys import key_split
 from observatory.wire.event_kinds import EVENT_KINDS
 from observatory.wire.records import Action, Event, Span, Status, clean_key, clean_text, is_time
 

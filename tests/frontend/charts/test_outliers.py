@@ -1,0 +1,75 @@
+"""The table of workers that stand out: loaded once the window stands still, sorted by its headings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.frontend.conftest import Server
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+SETUP = """async (workers) => {
+  const { LaneOptions } = await import("/frontend/timeline/lane_options.js");
+  const { Model } = await import("/frontend/timeline/model.js");
+  const { Selection } = await import("/frontend/timeline/selection.js");
+  const { serverSource } = await import("/frontend/timeline/sources/source.js");
+  const { outliers } = await import("/frontend/charts/outliers/outliers.js");
+  const model = new Model();
+  model.load({ workers, lanes: [], series: {}, prefixes: [] });
+  const [selection, laneOptions] = [new Selection(), new LaneOptions()];
+  const source = serverSource("/api/v1/clusters/1");
+  const chart = outliers.create(document.body, { model, selection, laneOptions, source });
+  const draw = (start, stop) => chart.draw({ start, stop, live: false });
+  selection.addEventListener("change", () => draw(10, 20));
+  Object.assign(window, { selection, laneOptions, chart, draw });
+}"""
+
+
+def worker(id: int, name: str) -> dict[str, Any]:
+    slot = {
+        "slot": name,
+        "host": "h",
+        "nthreads": 1,
+        "memory_limit": 0,
+        "end_reason": "",
+        "status": "running",
+    }
+    times = {"started": 0, "ended": None, "position": id}
+    return {"id": id, "name": name, "address": f"tcp://10.0.0.1:{id}", **slot, **times}
+
+
+def outlier(worker: int, **figures: float) -> dict[str, Any]:
+    names = ("duration_ratio", "errors", "memory_slope", "paused", "received")
+    return {"worker": worker, **dict.fromkeys(names), **figures}
+
+
+def test_workers_are_sorted_by_the_heading_and_a_click_shows_their_lane(page: Page, server: Server) -> None:
+    found = [outlier(1, errors=3, received=10), outlier(2, errors=1, received=5e6), outlier(3, received=7)]
+    server.answer = lambda path: (200, json.dumps(found).encode())
+    page.evaluate(SETUP, [worker(1, HOSTILE), worker(2, "w2"), worker(3, "w3")])
+    page.evaluate("() => { draw(10, 19); draw(10, 20); }")
+    names = page.locator("tbody tr td:first-child button")
+    expect(names).to_have_text([HOSTILE, "w2"])
+    assert server.asked == ["/api/v1/clusters/1/outliers?after=10&before=20"], "the window that stands still"
+    page.get_by_role("button", name="received").click()
+    expect(names).to_have_text(["w2", HOSTILE, "w3"])
+    expect(page.get_by_role("columnheader", name="received")).to_have_attribute("aria-sort", "descending")
+    assert page.evaluate("() => chart.table().rows[0]") == ["w2", None, 1, None, None, 5e6]
+
+    names.first.click()
+    expect(names.first).to_have_attribute("aria-pressed", "true")
+    assert page.evaluate("() => [selection.worker, laneOptions.filter]") == [2, "tcp://10.0.0.1:2"]
+    names.first.click()
+    expect(names.first).to_have_attribute("aria-pressed", "false")
+    assert page.evaluate("() => [selection.worker, laneOptions.filter]") == [None, ""]
+
+
+def test_a_file_says_that_it_has_none_and_a_server_that_fails_is_named(page: Page, server: Server) -> None:
+    page.evaluate(SETUP, [])
+    page.evaluate("() => draw(1, 2)")
+    expect(page.get_by_text("A file of a run does not have them.")).to_be_visible()
+    server.answer = lambda path: (503, b"")
+    page.evaluate("() => draw(1, 3)")
+    expect(page.get_by_text("the server answered 503")).to_be_visible()

@@ -1,0 +1,138 @@
+"""The workers of a window that stand out, by each of five figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from observatory.clusters.models import Cluster
+from observatory.replay.outliers import MOST, outliers_of
+from observatory.replay.schemas import Outlier
+from observatory.replay.scope import Scope
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.store.queries import timeline
+from observatory.store.times import MAXIMUM_TIME
+from observatory.wire.records import Action, Span
+from tests.documented import assert_documented
+from tests.recorded import GIB, START, Recorded
+from tests.replay.conftest import make_cluster
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+USUAL, SLOW = "tcp://10.1.2.3:4000", "tcp://10.1.2.3:4001"
+
+
+@pytest.fixture
+def cluster(transactional_db: None) -> Cluster:
+    return make_cluster(START - 100)
+
+
+@pytest.fixture
+def recorded(cluster: Cluster, direct: psycopg.Connection) -> Recorded:
+    return Recorded(direct, cluster.pk)
+
+
+def compute(cluster: Cluster, *spans: Span) -> None:
+    with Writer() as writer:
+        writer.write(Batch.of(cluster.pk, spans=spans))
+
+
+def span(
+    worker: str,
+    start: float,
+    stop: float,
+    prefix: str = "inc",
+    action: Action = Action.COMPUTE,
+    nbytes: int = 0,
+) -> Span:
+    key = f"{prefix}-{worker[-4:]}-{start}"
+    return Span(worker, 1, key, prefix, prefix, action, START + start, START + stop, nbytes, "int")
+
+
+def figure(
+    direct: psycopg.Connection,
+    cluster: Cluster,
+    name: str,
+    after: float = 0,
+    before: float = MAXIMUM_TIME / 1e6 - 1,
+) -> dict[int, Any]:
+    """The known values of a figure by worker."""
+    with timeline.snapshot(direct):
+        found = outliers_of(direct, Scope(cluster), round(after * 1e6), round(before * 1e6))
+    assert_documented(list[Outlier], found)
+    return {row["worker"]: row[name] for row in found if row[name] is not None}
+
+
+def test_a_worker_is_compared_by_the_medians_of_the_prefixes_of_its_tasks(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    usual, slow = recorded.worker(USUAL, "w0"), recorded.worker(SLOW, "w1")
+    spans = [span(USUAL, number * 10, number * 10 + 1) for number in range(5)]
+    spans += [span(SLOW, 100, 103), span(SLOW, 110, 111), span(SLOW, 120, 130, "load")]
+    compute(cluster, *spans)
+    assert figure(direct, cluster, "duration_ratio") == {usual: 1.0, slow: pytest.approx(14 / 12)}
+    assert figure(direct, cluster, "duration_ratio", START + 95, START + 108) == {slow: 1.0}, (
+        "the window alone"
+    )
+
+
+def test_failed_attempts_and_received_bytes_are_counted_by_worker(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    usual, slow = recorded.worker(USUAL, "w0"), recorded.worker(SLOW, "w1")
+    transfers = [
+        span(USUAL, at, at + 1, action=Action.TRANSFER, nbytes=size) for at, size in ((0, 5), (9, 7))
+    ]
+    compute(cluster, *transfers, span(SLOW, 0, 20, nbytes=99))
+    for at in (1, 2):
+        recorded.error(at, f"inc-{at}", workers=[SLOW])
+    recorded.error(3, "inc-3")
+    assert figure(direct, cluster, "errors") == {slow: 2}
+    assert figure(direct, cluster, "received") == {usual: 12}
+
+
+def test_a_worker_is_paused_from_the_change_to_the_next_one_or_to_its_end(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    statuses = ((-5.0, "paused"), (10.0, "running"), (20.0, "paused"))
+    usual = recorded.worker(
+        USUAL, "w0", died=26, events=[(at, "worker-status", {"status": status}) for at, status in statuses]
+    )
+    compute(cluster, span(USUAL, -50, 40))
+    assert figure(direct, cluster, "paused") == {usual: 15 + 6}
+    assert figure(direct, cluster, "paused", START, START + 22) == {usual: 10 + 2}
+
+
+def test_the_growth_of_a_process_is_in_bytes_a_second_and_one_that_shrinks_is_not_named(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    grows = recorded.worker(USUAL, "w0", memory={float(at): 1 + at / 100 for at in range(0, 90, 2)})
+    recorded.worker(SLOW, "w1", memory={float(at): 3 - at / 100 for at in range(0, 90, 2)})
+    assert figure(direct, cluster, "memory_slope") == {grows: pytest.approx(GIB / 100, rel=0.01)}
+
+
+def test_of_many_workers_the_ten_with_the_greatest_value_are_named(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    spans = [
+        span(f"tcp://10.0.0.1:{1000 + number}", 0, 1, action=Action.TRANSFER, nbytes=number)
+        for number in range(1, 300)
+    ]
+    compute(cluster, *spans)
+    assert sorted(figure(direct, cluster, "received").values()) == list(range(300 - MOST, 300))
+
+
+def test_a_run_has_its_own_time_alone(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    worker = recorded.worker(USUAL, "w0")
+    for at in (1, 2, 30):
+        recorded.error(at, f"inc-{at}", workers=[USUAL])
+    compute(cluster, span(USUAL, 0, 40))
+    scope = Scope(cluster, round(START * 1e6), round((START + 10) * 1e6))
+    with timeline.snapshot(direct):
+        [found] = outliers_of(direct, scope, 0, MAXIMUM_TIME - 1)
+    assert (found["worker"], found["errors"]) == (worker, 2)
