@@ -51,7 +51,7 @@ def _refusal(read: ReadRule) -> str:
     """Why the rule can't be created; "" if it can."""
     if Rule.objects.filter(name=read.rule.name).exists():
         return "a rule with this name exists"
-    return "; ".join(problem.message for problem in problems(read.rule, read.rows))
+    return "; ".join(problem.message.removesuffix(".") for problem in problems(read.rule, read.rows))
 
 
 def export_rules(rules: Iterable[Rule]) -> str:

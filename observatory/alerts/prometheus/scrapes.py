@@ -38,6 +38,7 @@ def up_condition(
         selector, counts = expression, False
     if not _is_up(selector):
         return None
+    _note_labels(selector, notes)
     if counts and _is_of(selector, "worker"):
         notes.append(f"the number of workers that are up became {WORKERS.metric}, the number of workers")
         return Operand(WORKERS, By.CLUSTER).condition(comparison, threshold)
@@ -55,6 +56,7 @@ def absent_up(selector: promql.Expr, notes: list[str]) -> AnyCondition | None:
     """The condition for `absent(up{…})`; None for another metric."""
     if not _is_up(selector):
         return None
+    _note_labels(selector, notes)
     if _is_of(selector, "worker"):
         notes.append(f"absent({selector.prettify()}) became “there are no workers” ({WORKERS.metric})")
         return Operand(WORKERS, By.CLUSTER).condition(Comparison.EQUAL, 0)
@@ -80,6 +82,12 @@ def _counted(expression: promql.AggregateExpr) -> tuple[promql.Expr, bool]:
         is_up = isinstance(inner.rhs, promql.NumberLiteral) and inner.rhs.val == 1
         return bare(inner.lhs), is_up
     return inner, name in ("sum", "count")
+
+
+def _note_labels(selector: promql.Expr, notes: list[str]) -> None:
+    assert isinstance(selector, promql.VectorSelector)
+    for matcher in selector.matchers.matchers:
+        notes.append(f"{matcher} was left out: use the rule's projects, targets and cluster names")
 
 
 def _is_up(expression: promql.Expr) -> bool:

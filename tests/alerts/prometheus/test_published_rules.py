@@ -73,6 +73,8 @@ def test_the_changes_of_each_rule_are_listed(imported: Imported) -> None:
         "{{ $labels.job }} became {cluster}, the cluster's name",
     ]
     down = [note for name, note in imported.notes if name == "WorkerDown"]
+    scope = "use the rule's projects, targets and cluster names"
+    assert f'job="dask-worker" was left out: {scope}' in down
     assert "“for” (2m) is left out: a worker was lost isn't a lasting state" in down
 
 
