@@ -17,6 +17,7 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     Function,
     NoData,
+    Operation,
 )
 from observatory.clusters.models import Cluster, Project, Target
 
@@ -126,13 +127,16 @@ class Condition(models.Model):
     by = models.CharField("of", max_length=10, choices=By.choices, default=By.WORKER)
     aggregate = models.CharField(max_length=10, choices=Aggregate.choices, default=Aggregate.SUM)
     quantile = models.FloatField(default=0.95, validators=[MinValueValidator(0), MaxValueValidator(1)])
+    operation = models.CharField(
+        "combined with", max_length=1, choices=Operation.choices, default=Operation.DIVIDE
+    )
     divisor = models.CharField(
         "divided by", max_length=10, choices=Divisor.choices, default=Divisor.NONE, blank=True
     )
     divisor_metric = models.CharField(max_length=200, blank=True)
     divisor_labels = models.CharField(max_length=1000, blank=True)
     divisor_attribute = models.CharField(max_length=20, choices=Attribute.choices, blank=True)
-    comparison = models.CharField(max_length=2, choices=Comparison.choices, default=Comparison.ABOVE)
+    comparison = models.CharField(max_length=6, choices=Comparison.choices, default=Comparison.ABOVE)
     threshold = models.FloatField(default=0)
     clear_threshold = models.FloatField(
         null=True,

@@ -50,7 +50,7 @@ def test_a_selected_task_lists_its_relatives_which_the_keyboard_selects_and_draw
         " return 120 + (seconds - start) / (stop - start) * width; }",
         START + 5.5,
     )
-    expect(page.locator("[data-chart=stolen]")).to_contain_text("from w0 to w1")
+    page.wait_for_function("window.observatory.context.stolen.list.length === 1")
     canvas.hover(position={"x": x, "y": 55})
     expect(page.locator("[data-chart=task-stream] .tooltip")).to_contain_text("stolenfrom w0")
     canvas.click(position={"x": x, "y": 55})
@@ -68,6 +68,9 @@ def test_a_selected_task_lists_its_relatives_which_the_keyboard_selects_and_draw
     expect(panel.get_by_role("status")).to_have_text("0 dependencies, 1 dependent")
     assert page.evaluate("document.activeElement.textContent") == HOSTILE, "the keyboard goes on from there"
     assert page.evaluate("window.observatory.context.selection.key") == HOSTILE
+    stolen = page.locator("[data-chart=stolen]")
+    stolen.scroll_into_view_if_needed()
+    expect(stolen).to_contain_text("from w0 to w1")
     assert complaints == []
 
 

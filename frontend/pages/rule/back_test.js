@@ -7,15 +7,16 @@ import { element } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
 import { formatDate } from "../../timeline/times.js";
 import { PlaceChoice } from "./places.js";
+import { offered, resultInWords } from "./result_text.js";
 
-/** @typedef {import("../../charts/alerts/back_test_chart.js").Drawn & {more_lines: number, more_firings: number,
- *   clusters: string[], more_clusters: number, warnings: import("./warnings.js").Warning[]}} Result */
+/** @typedef {import("./result_text.js").Result & {warnings: import("./warnings.js").Warning[]}} Result */
 
 const PAUSE = 500; // ms after a change
 
 export class BackTest {
   #form;
   #section;
+  #moved;
   #problems;
   #warn;
   #chart;
@@ -33,6 +34,7 @@ export class BackTest {
   constructor(form, section, moved, problems, warn) {
     this.#form = form;
     this.#section = section;
+    this.#moved = moved;
     this.#problems = problems;
     this.#warn = warn;
     this.#chart = new BackTestChart(this.#part(".back-test-chart"), moved);
@@ -83,7 +85,19 @@ export class BackTest {
     const others = this.#problems(errors);
     this.#part(".back-test-chart").hidden = true;
     this.#part(".back-test-firings").replaceChildren();
+    this.#offerClear(null);
     this.#say(others.join(" ") || "The rule is incomplete: see above.", others.length > 0);
+  }
+
+  /** Offers a threshold to clear at. @param {import("./result_text.js").ClearOffer|null} offer */
+  #offerClear(offer) {
+    const place = this.#part(".back-test-offer");
+    place.hidden = offer === null;
+    if (offer === null) return;
+    const button = element("button", "back-test-clear", `Clear at ${offer.text}`);
+    button.type = "button";
+    button.addEventListener("click", () => this.#moved("clear_threshold", offer.text));
+    place.replaceChildren(`${offered(offer)} `, button);
   }
 
   /** @param {Result} result */
@@ -92,29 +106,11 @@ export class BackTest {
     this.#warn(result.warnings);
     const chart = this.#part(".back-test-chart");
     chart.hidden = result.lines.length === 0;
-    this.#say(sentence(result));
+    this.#say(resultInWords(result));
+    this.#offerClear(result.clear_offer);
     this.#part(".back-test-firings").replaceChildren(...firings(result));
     if (result.lines.length) await this.#chart.draw(result);
   }
-}
-
-/** @param {Result} result */
-function sentence(result) {
-  const { lines, more_lines, firings, more_firings, clusters, more_clusters, is_event } = result;
-  const count = firings.length + more_firings;
-  const sentences = [];
-  if (!clusters.length) sentences.push("No cluster of this rule existed in the window.");
-  else if (!lines.length && !is_event) sentences.push("No data of this metric in the window.");
-  else if (!count) sentences.push("The rule would not have fired.");
-  else sentences.push(`The rule would have fired ${count === 1 ? "once" : `${count.toLocaleString("en")} times`}.`);
-  if (clusters.length) sentences.push(`Evaluated on ${named(clusters)}${more_clusters ? `, not on ${more_clusters} more` : ""}.`);
-  if (more_lines) sentences.push(`${lines.length} of ${lines.length + more_lines} lines are drawn.`);
-  return sentences.join(" ");
-}
-
-/** @param {string[]} clusters */
-function named(clusters) {
-  return clusters.length > 3 ? `${clusters.slice(0, 3).join(", ")} and ${clusters.length - 3} more` : clusters.join(", ");
 }
 
 /** @param {Result} result */

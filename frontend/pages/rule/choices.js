@@ -44,12 +44,18 @@ export class Choices {
       this.#timer = window.setTimeout(() => document.activeElement === input && void this.#open(), PAUSE);
     });
     input.addEventListener("keydown", (event) => this.#key(event));
-    // keeps the focus in the field
-    list.addEventListener("pointerdown", (event) => event.preventDefault());
+    list.addEventListener("pointerdown", (event) => this.#press(event));
     list.addEventListener("click", (event) => {
       const option = /** @type {HTMLElement} */ (event.target).closest("[data-index]");
       if (option instanceof HTMLElement) this.#take(Number(option.dataset.index));
     });
+  }
+
+  /** Keeps the focus in the field, and the list as it is until the pointer is released. @param {Event} event */
+  #press(event) {
+    event.preventDefault();
+    clearTimeout(this.#timer);
+    this.#query++;
   }
 
   close() {

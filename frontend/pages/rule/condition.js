@@ -13,6 +13,8 @@ import { measures, quantityFields } from "./quantity.js";
  */
 
 const MAX_SUGGESTIONS = 60;
+// the same as in observatory/alerts/rules/conditions.py
+const ORDERED = [">", ">=", "<", "<="];
 
 export class ConditionFields {
   #info;
@@ -72,6 +74,11 @@ export class ConditionFields {
     return this.value("kind") === "event";
   }
 
+  /** The condition is that the metric has no data. */
+  get isAbsent() {
+    return this.value("comparison") === "absent";
+  }
+
   get isRemoved() {
     const remove = this.fieldset.querySelector(`[name="${this.prefix}-DELETE"]`);
     return remove instanceof HTMLInputElement && remove.checked;
@@ -88,7 +95,7 @@ export class ConditionFields {
 
   /** Nothing is missing. */
   get isComplete() {
-    return this.isEvent || this.value("threshold") !== "";
+    return this.isEvent || this.isAbsent || this.value("threshold") !== "";
   }
 
   get metric() {
@@ -133,6 +140,8 @@ export class ConditionFields {
       "by-hand": this.value("quantity") === "",
       quantile: this.value("aggregate") === "quantile",
       windowed: this.value("function") !== "value",
+      threshold: !this.isAbsent,
+      clears: ORDERED.includes(this.value("comparison")),
       "divisor-metric": this.value("divisor") === "metric",
       "divisor-attribute": this.value("divisor") === "attribute",
       message: event !== "" && !isLasting,

@@ -31,8 +31,9 @@ function metric(condition) {
     text = `the ${condition.words("aggregate")}${quantile} of ${text}`;
   }
   const divisor = condition.value("divisor");
-  if (divisor === "attribute") text += `, divided by the worker's ${condition.words("divisor_attribute")}`;
-  if (divisor === "metric") text += `, divided by ${condition.value("divisor_metric")}`;
+  const operation = condition.words("operation");
+  if (divisor === "attribute") text += `, ${operation} the worker's ${condition.words("divisor_attribute")}`;
+  if (divisor === "metric") text += `, ${operation} ${condition.value("divisor_metric")}`;
   return `${text} is ${limits(condition)}`;
 }
 
@@ -40,6 +41,7 @@ function metric(condition) {
 function limits(condition) {
   const clears = condition.value("clear_threshold");
   const threshold = condition.value("threshold") || "…";
+  if (condition.isAbsent) return condition.words("comparison");
   return `${condition.words("comparison")} ${threshold}${clears ? ` (resolved at ${clears})` : ""}`;
 }
 

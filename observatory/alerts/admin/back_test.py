@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from observatory.alerts.admin.rule_form import value_unit
-from observatory.alerts.evaluation.back_test import back_test
+from observatory.alerts.evaluation.back_test import back_test, firings_of_variants
+from observatory.alerts.evaluation.flapping import (
+    Lasted,
+    best,
+    clear_candidates,
+    clearing_at,
+    durations,
+    is_flapping,
+    lasted,
+)
 from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
 from observatory.alerts.evaluation.window.state_machine import Firing
 from observatory.alerts.models import Condition, Rule
+from observatory.alerts.rules.amounts import format_amount
 from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.conditions import RuleSpec
 from observatory.alerts.web.links import timeline_path
@@ -36,8 +46,11 @@ class ClusterBackTests:
     omitted: int = 0
     """lines beyond the limit of a cluster"""
     firings: list[dict[str, Any]] = field(default_factory=list)
-    fired: int = 0
-    """firings of all lines"""
+    durations: list[float] = field(default_factory=list)
+    """seconds of each firing of all lines"""
+    too_short: list[float] = field(default_factory=list)
+    """seconds of each stretch of all lines in which the rule was true for less than its hold time"""
+    is_flapping: bool = False
     windows: list[tuple[float, float]] = field(default_factory=list)
     clusters: list[str] = field(default_factory=list)
 
@@ -47,7 +60,9 @@ class ClusterBackTests:
         self.clusters.append(cluster.name)
         self.windows.append((found.start, found.stop))
         self.omitted += found.omitted
-        self.fired += found.firings
+        self.durations += found.durations
+        self.too_short += found.too_short
+        self.is_flapping |= any(is_flapping(result.firings, found.stop) for result in found.results)
         for result in found.results:
             outcome, subject = result.outcome, _subject_text(result.outcome.subject)
             self.firings += [self._firing(cluster, subject, firing) for firing in result.firings]
@@ -67,8 +82,28 @@ class ClusterBackTests:
             "lines": lines[:MAX_LINES],
             "more_lines": self.omitted + max(0, len(lines) - MAX_LINES),
             "firings": firings[:MAX_FIRINGS],
-            "more_firings": self.fired - len(firings[:MAX_FIRINGS]),
+            "more_firings": len(self.durations) - len(firings[:MAX_FIRINGS]),
+            "lasted": _dict_of(lasted(self.durations)),
+            "too_short": {"count": len(self.too_short), "longest": max(self.too_short, default=0.0)},
+            "hold": self.spec.hold,
         }
+
+    def clear_offer(self, clusters: Sequence[Cluster], unit: str) -> dict[str, Any] | None:
+        """A threshold to clear at that would have joined firings, with what would have fired then."""
+        candidates = clear_candidates(self.spec) if self.is_flapping else []
+        if not candidates:
+            return None
+        specs = [clearing_at(self.spec, candidate) for candidate in candidates]
+        seconds: list[list[float]] = [[] for _ in specs]
+        for cluster, (start, stop) in zip(clusters, self.windows, strict=True):
+            firings = firings_of_variants(cluster, specs, start, stop) if start < stop else []
+            for number, found in enumerate(firings):
+                seconds[number] += durations(found, stop)
+        place = best([len(own) for own in seconds], len(self.durations))
+        if place is None:
+            return None
+        text = format_amount(candidates[place], unit)
+        return {"text": text, "lasted": _dict_of(lasted(seconds[place]))}
 
     def _firing(self, cluster: Cluster, subject: str, firing: Firing) -> dict[str, Any]:
         return {
@@ -93,12 +128,18 @@ def back_test_clusters(
         tests.add(cluster)
     first = conditions[0]
     is_event = first.kind == Condition.Kind.EVENT
+    unit = "" if is_event else value_unit(first)
     return tests.answer() | {
         "is_event": is_event,
-        "unit": "" if is_event else value_unit(first),
+        "unit": unit,
+        "clear_offer": tests.clear_offer(clusters, unit),
         "threshold": first.threshold,
         "clear_threshold": first.clear_threshold,
     }
+
+
+def _dict_of(times: Lasted | None) -> dict[str, Any] | None:
+    return None if times is None else asdict(times)
 
 
 def _subject_text(subject: Subject) -> str:

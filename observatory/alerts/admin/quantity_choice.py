@@ -25,6 +25,7 @@ MEASURED = (
     "by",
     "aggregate",
     "quantile",
+    "operation",
     "divisor",
     "divisor_metric",
     "divisor_labels",

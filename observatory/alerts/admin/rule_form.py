@@ -27,6 +27,7 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     Function,
     MetricCondition,
+    Operation,
     Selector,
 )
 from observatory.alerts.rules.events import DERIVED_EVENTS, RECORDED_EVENTS
@@ -55,15 +56,16 @@ EVENT_ATTRIBUTES = {
 """read by frontend/pages/rule/condition.js"""
 LEVELS = [(0, "any level"), (20, "INFO"), (30, "WARNING"), (40, "ERROR"), (50, "CRITICAL")]
 TYPED = ("metric", "labels", "divisor_metric", "divisor_labels", "pattern", "quantile", "count")
-CHOSEN = ("kind", "by", "aggregate", "divisor", "divisor_attribute", "comparison")
+CHOSEN = ("kind", "by", "aggregate", "operation", "divisor", "divisor_attribute", "comparison")
 FIELD_NAMES = {
     "kind": "kind of condition",
     "labels": "labels",
     "window_seconds": "window",
     "by": "one alert for",
-    "divisor_metric": "metric to divide by",
+    "operation": "divided by or minus",
+    "divisor_metric": "other metric",
     "divisor_labels": "labels of that metric",
-    "divisor_attribute": "attribute to divide by",
+    "divisor_attribute": "the worker's attribute",
     "comparison": "comparison",
     "clear_threshold": "threshold to clear at",
     "count": "how many times",
@@ -80,7 +82,15 @@ def value_unit(condition: Condition) -> str:
         divisor = Attribute(condition.divisor_attribute)
     selector = Selector(condition.metric, function=Function(condition.function))
     return unit_of(
-        MetricCondition(selector, By.WORKER, Aggregate.SUM, Comparison.ABOVE, 0.0, divisor=divisor)
+        MetricCondition(
+            selector,
+            By.WORKER,
+            Aggregate.SUM,
+            Comparison.ABOVE,
+            0.0,
+            divisor=divisor,
+            operation=Operation(condition.operation),
+        )
     )
 
 
@@ -110,6 +120,7 @@ class ConditionForm(ConditionFormBase):
             "by",
             "aggregate",
             "quantile",
+            "operation",
             "divisor",
             "divisor_metric",
             "divisor_labels",
@@ -172,8 +183,10 @@ class ConditionForm(ConditionFormBase):
 
     def _read_thresholds(self, texts: Mapping[str, str]) -> None:
         cleaned = self.cleaned_data
-        names = ("metric", "function", "divisor", "divisor_metric", "divisor_attribute")
+        names = ("metric", "function", "operation", "divisor", "divisor_metric", "divisor_attribute")
         unit = value_unit(Condition(**{name: cleaned[name] for name in names if name in cleaned}))
+        if cleaned.get("comparison") == Comparison.ABSENT:
+            return
         if not texts["threshold"]:
             self.add_error("threshold", "Enter a threshold.")
         if cleaned.get("divisor") == Condition.Divisor.ATTRIBUTE and not cleaned.get("divisor_attribute"):

@@ -10,10 +10,11 @@ import numpy as np
 import psycopg
 from tsdownsample import MinMaxLTTBDownsampler
 
+from observatory.alerts.evaluation.flapping import durations, too_short
 from observatory.alerts.evaluation.window.data import WindowData
-from observatory.alerts.evaluation.window.evaluate import evaluate_all_subjects
+from observatory.alerts.evaluation.window.evaluate import evaluate_all_subjects, evaluate_rule
 from observatory.alerts.evaluation.window.outcomes import Outcome, Subject, Truth
-from observatory.alerts.evaluation.window.state_machine import Firing, advance
+from observatory.alerts.evaluation.window.state_machine import ActiveAlert, Firing, advance
 from observatory.alerts.evaluation.window.steps import SECOND, Integers
 from observatory.alerts.rules.conditions import (
     Comparison,
@@ -62,8 +63,15 @@ class BackTest:
     results: list[SubjectResult] = field(default_factory=list)
     omitted: int = 0
     """subjects beyond MAX_SUBJECTS"""
-    firings: int = 0
-    """of all subjects"""
+    durations: list[float] = field(default_factory=list)
+    """seconds of each firing of all subjects"""
+    too_short: list[float] = field(default_factory=list)
+    """seconds of each stretch of all subjects in which the rule was true for less than its hold time"""
+
+    @property
+    def firings(self) -> int:
+        """The number of firings of all subjects."""
+        return len(self.durations)
 
 
 def back_test(cluster: Cluster, spec: RuleSpec, start: float, stop: float) -> BackTest:
@@ -77,8 +85,8 @@ def back_test(cluster: Cluster, spec: RuleSpec, start: float, stop: float) -> Ba
     if not start < stop:
         return BackTest(start, start)
     with read_connection() as connection, snapshot(connection):
-        pieces = list(_pieces(connection, cluster, spec, start, stop))
-    outcomes = _joined(pieces)
+        windows = _windows(connection, cluster, spec, start, stop)
+        outcomes = _joined([evaluate_all_subjects(data, spec) for data in windows])
     results = [SubjectResult(outcome, advance(None, outcome, stop, spec.hold)[0]) for outcome in outcomes]
     results.sort(key=lambda each: (bool(each.firings), _extreme(spec, each.outcome)), reverse=True)
     return BackTest(
@@ -86,8 +94,33 @@ def back_test(cluster: Cluster, spec: RuleSpec, start: float, stop: float) -> Ba
         stop,
         [replace(each, outcome=thinned(each.outcome)) for each in results[:MAX_SUBJECTS]],
         max(0, len(results) - MAX_SUBJECTS),
-        sum(len(each.firings) for each in results),
+        [each for result in results for each in durations(result.firings, stop)],
+        [each for result in results for each in too_short(result.outcome, result.firings, stop)],
     )
+
+
+def firings_of_variants(
+    cluster: Cluster, specs: Sequence[RuleSpec], start: float, stop: float
+) -> list[list[Firing]]:
+    """The firings of all subjects in [start, stop) for each variant of a rule, evaluated piece by piece.
+
+    The variants differ in thresholds only, so they share what is read. The window is that of a back-test.
+    """
+    active: list[dict[Subject, ActiveAlert]] = [{} for _ in specs]
+    found: list[dict[tuple[Subject, float], Firing]] = [{} for _ in specs]
+    with read_connection() as connection, snapshot(connection):
+        for data in _windows(connection, cluster, specs[0], start, stop):
+            end = data.stop / SECOND
+            for place, spec in enumerate(specs):
+                left: dict[Subject, ActiveAlert] = {}
+                for outcome in evaluate_rule(data, spec, active[place].keys()):
+                    subject = outcome.subject
+                    firings, alert = advance(active[place].get(subject), outcome, end, spec.hold)
+                    found[place] |= {(subject, firing.fired): firing for firing in firings}
+                    if alert is not None:
+                        left[subject] = alert
+                active[place] = left
+    return [list(firings.values()) for firings in found]
 
 
 def _end(cluster: Cluster, spec: RuleSpec) -> float:
@@ -98,13 +131,14 @@ def _end(cluster: Cluster, spec: RuleSpec) -> float:
     return cluster.ended.timestamp() + max(windows, default=0.0) + 1.0
 
 
-def _pieces(
+def _windows(
     connection: psycopg.Connection, cluster: Cluster, spec: RuleSpec, start: float, stop: float
-) -> Iterator[list[Outcome]]:
+) -> Iterator[WindowData]:
+    """Consecutive pieces of the window. Raises BackTestError."""
     length = _length(connection, cluster, spec, start, stop)
     while start < stop:
         end = min(start + length, stop)
-        yield evaluate_all_subjects(WindowData(connection, cluster, start, end), spec)
+        yield WindowData(connection, cluster, start, end)
         start = end
 
 

@@ -90,7 +90,9 @@ def _sentence(alert: Alert, spec: RuleSpec, text: str) -> str:
     first, *others = spec.conditions
     where, sentence = _bounded(alert.cluster.name, MAX_PART), _clause(first)
     if isinstance(first, MetricCondition):
-        sentence += f"{_of(alert.labels)} is {_value(first, alert.value)}, {_limit(first)}"
+        is_absent = first.comparison is Comparison.ABSENT
+        value = "" if is_absent else f"{_value(first, alert.value)}, "
+        sentence += f"{_of(alert.labels)} is {value}{_limit(first)}"
     elif alert.labels.get("worker"):
         where += f", {_bounded(str(alert.labels['worker']), MAX_PART)}"
     for other in others:
@@ -112,9 +114,9 @@ def _metric(condition: MetricCondition) -> str:
     if condition.by is By.CLUSTER:
         sentence = f"the {condition.aggregate.label} of {sentence}"
     if isinstance(condition.divisor, Attribute):
-        sentence += f" / {condition.divisor.label.split(' (')[0]}"
+        sentence += f" {condition.operation} {condition.divisor.label.split(' (')[0]}"
     elif condition.divisor is not None:
-        sentence += f" / {_selector(condition.divisor)}"
+        sentence += f" {condition.operation} {_selector(condition.divisor)}"
     return sentence
 
 
@@ -152,12 +154,14 @@ def _value(condition: AnyCondition, value: float | None) -> str:
 
 
 def _limit(condition: MetricCondition) -> str:
-    return f"{Comparison(condition.comparison).label} {_threshold(condition)}"
+    return f"{condition.comparison.label} {_threshold(condition)}".strip()
 
 
 def _threshold(condition: AnyCondition) -> str:
     if isinstance(condition, EventCondition):
         return str(condition.count)
+    if condition.comparison is Comparison.ABSENT:
+        return ""
     return format_value(condition.threshold, unit_of(condition))
 
 

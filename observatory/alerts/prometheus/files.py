@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from observatory.alerts.models import Rule
-from observatory.alerts.prometheus.reading import LeftOut, ReadRule, read_rules
+from observatory.alerts.prometheus.reading import LeftOut, ReadRule, left_out, read_rules
 from observatory.alerts.prometheus.writing import write_rules
 from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.validation import problems
@@ -33,7 +33,7 @@ def import_rules(
     imported = Imported(left_out=reading.left_out)
     for read in reading.rules:
         if why := _refusal(read):
-            imported.left_out.append(LeftOut(read.rule.name, "", why))
+            imported.left_out.append(left_out(read.rule.name, read.expression, "", why))
             continue
         rule = read.rule
         rule.enabled, rule.created_by = enabled, user
@@ -51,7 +51,7 @@ def _refusal(read: ReadRule) -> str:
     """Why the rule can't be created; "" if it can."""
     if Rule.objects.filter(name=read.rule.name).exists():
         return "a rule with this name exists"
-    return "; ".join(problem.message for problem in problems(read.rule, read.rows))
+    return "; ".join(problem.message.removesuffix(".") for problem in problems(read.rule, read.rows))
 
 
 def export_rules(rules: Iterable[Rule]) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import promql_parser as promql
 
 from observatory.alerts.models import DAY, Condition, Rule, Severity
 from observatory.alerts.prometheus.document import WrittenRule, read_document
-from observatory.alerts.prometheus.expressions import Conditions, Unsupported, read_expression
+from observatory.alerts.prometheus.expressions import Conditions, read_expression
+from observatory.alerts.prometheus.refusals import Unsupported, ready_made_for
 from observatory.alerts.prometheus.templates import TemplateReader
 from observatory.alerts.rules.condition_rows import rows_of
-from observatory.alerts.rules.conditions import AnyCondition, MetricCondition
+from observatory.alerts.rules.conditions import AnyCondition, EventCondition, MetricCondition
+from observatory.alerts.rules.events import RULE_EVENTS
+from observatory.alerts.rules.ready_made import BY_KEY
 from observatory.alerts.rules.units import unit_of
 from observatory.wire.records import clean_text
 
@@ -33,6 +36,7 @@ MESSAGE, DESCRIPTION, ADVICE = (
 class ReadRule:
     rule: Rule
     """unsaved"""
+    expression: str
     conditions: tuple[AnyCondition, ...]
     notes: tuple[str, ...]
     """differences from the file"""
@@ -48,9 +52,18 @@ class LeftOut:
     part: str
     """the unsupported part of the expression, or "" """
     why: str
+    ready_made: str = ""
+    """the name of the ready-made rule that does it, if there is one"""
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.part}: {self.why}" if self.part else f"{self.name}: {self.why}"
+        text = f"{self.name}: {self.part}: {self.why}" if self.part else f"{self.name}: {self.why}"
+        return f"{text}; the ready-made rule {self.ready_made} does it" if self.ready_made else text
+
+
+def left_out(name: str, expression: str, part: str, why: str) -> LeftOut:
+    """With the ready-made rule that does what the expression is for, if there is one."""
+    known = BY_KEY.get(ready_made_for(expression))
+    return LeftOut(name, part, why, known.name if known else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +80,7 @@ def read_rules(text: str) -> Reading:
         try:
             reading.rules.append(_read(written))
         except Unsupported as unfit:
-            reading.left_out.append(LeftOut(name, unfit.part, unfit.why))
+            reading.left_out.append(left_out(name, written.expression, unfit.part, unfit.why))
     return reading
 
 
@@ -80,12 +93,22 @@ def _read(written: WrittenRule) -> ReadRule:
         raise Unsupported("", "“expr” is missing")
     read = read_expression(written.expression)
     hold = _hold(written.hold)
+    passing = _passing_event(read.conditions)
+    if hold and passing:
+        read_notes = (*read.notes, f"“for” ({written.hold}) is left out: {passing} isn't a lasting state")
+        read, hold = replace(read, notes=read_notes), 0.0
     severity = SEVERITIES.get(written.labels.get("severity", "").lower(), Severity.WARNING)
     reader = template_reader(read)
     texts, notes = _texts(written.annotations, reader)
     rule = Rule(name=written.name, severity=severity, hold_seconds=hold, **texts)
     found = (*read.notes, *_notes(written, severity), *notes, *dict.fromkeys(reader.notes))
-    return ReadRule(rule, read.conditions, found)
+    return ReadRule(rule, written.expression, read.conditions, found)
+
+
+def _passing_event(conditions: Iterable[AnyCondition]) -> str:
+    """The label of an event among the conditions that isn't a lasting state; "" for none."""
+    events = [RULE_EVENTS[each.event] for each in conditions if isinstance(each, EventCondition)]
+    return next((event.label for event in events if not event.is_lasting), "")
 
 
 def template_reader(read: Conditions) -> TemplateReader:

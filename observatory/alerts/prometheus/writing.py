@@ -16,6 +16,7 @@ from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
     By,
+    Comparison,
     EventCondition,
     Function,
     MetricCondition,
@@ -128,19 +129,23 @@ def _metric(condition: Any) -> MetricCondition:
 
 
 def _comparison(condition: MetricCondition) -> str:
+    if condition.comparison is Comparison.ABSENT:
+        if condition.by is not By.CLUSTER:
+            raise NotExpressible(f"it fires for {condition.by.label} whose data is missing")
+        return f"absent({_function(condition.selector)})"
     side = _aggregated(condition, condition.selector)
     if condition.divisor is Attribute.NTHREADS:
         if condition.by is By.SERIES or condition.aggregate is not Aggregate.SUM:
             raise NotExpressible(
-                "it divides by a worker's threads a value that isn't a sum for each worker or the cluster"
+                "it combines a worker's threads with a value that isn't a sum for each worker or the cluster"
             )
-        side += f" / {_aggregated(condition, Selector(THREADS))}"
+        side += f" {condition.operation} {_aggregated(condition, Selector(THREADS))}"
     elif isinstance(condition.divisor, Attribute):
-        raise NotExpressible("it divides by a worker's memory limit, which Dask doesn't report to Prometheus")
+        raise NotExpressible("it uses a worker's memory limit, which Dask doesn't report to Prometheus")
     elif condition.divisor is not None:
         if condition.by is not By.CLUSTER and not _is_of_workers(condition.divisor.metric):
-            raise NotExpressible("it divides a value of each worker by one of the cluster")
-        side += f" / {_aggregated(condition, condition.divisor)}"
+            raise NotExpressible("it combines a value of each worker with one of the cluster")
+        side += f" {condition.operation} {_aggregated(condition, condition.divisor)}"
     return f"{side} {condition.comparison.value} {condition.threshold!r}"
 
 

@@ -16,6 +16,7 @@ from observatory.alerts.rules.conditions import (
     Function,
     MetricCondition,
     NoData,
+    Operation,
     RuleSpec,
     Selector,
 )
@@ -56,6 +57,7 @@ def condition_of(condition: Condition) -> AnyCondition:
         clear_threshold=None if condition.clear_threshold is None else float(condition.clear_threshold),
         quantile=float(condition.quantile),
         divisor=_divisor_of(condition),
+        operation=Operation(condition.operation),
     )
 
 
@@ -109,6 +111,7 @@ def _row(position: int, condition: AnyCondition) -> Condition:
         comparison=condition.comparison,
         threshold=condition.threshold,
         clear_threshold=condition.clear_threshold,
+        operation=condition.operation,
         **_divisor(condition),
         **fields,
     )

@@ -43,6 +43,21 @@ class Comparison(TextChoices):
     AT_LEAST = ">=", "at least"
     BELOW = "<", "below"
     AT_MOST = "<=", "at most"
+    EQUAL = "==", "equal to"
+    NOT_EQUAL = "!=", "not equal to"
+    ABSENT = "absent", "missing"
+    """the metric has no data; there is no threshold"""
+
+
+ORDERED = (Comparison.ABOVE, Comparison.AT_LEAST, Comparison.BELOW, Comparison.AT_MOST)
+"""comparisons that can have a clear threshold"""
+
+
+class Operation(TextChoices):
+    """How a metric is combined with another one."""
+
+    DIVIDE = "/", "divided by"
+    SUBTRACT = "-", "minus"
 
 
 class NoData(TextChoices):
@@ -64,7 +79,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class MetricCondition:
-    """`aggregate by (by) (selector) / divisor  comparison  threshold`."""
+    """`aggregate by (by) (selector) / divisor  comparison  threshold`; `operation` can be another one."""
 
     selector: Selector
     by: By
@@ -76,6 +91,8 @@ class MetricCondition:
     quantile: float = 0.5
     divisor: Selector | Attribute | None = None
     """aggregated like the selector; a division by 0 gives no data"""
+    operation: Operation = Operation.DIVIDE
+    """with the divisor, which is subtracted if it says so"""
 
 
 @dataclass(frozen=True, slots=True)

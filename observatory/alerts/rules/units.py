@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from observatory.alerts.rules.conditions import Attribute, Function, MetricCondition, Selector
+from observatory.alerts.rules.conditions import Attribute, Function, MetricCondition, Operation, Selector
 from observatory.clusters.formatting import format_duration
 from observatory.wire.metrics import METRICS
 
@@ -25,11 +25,13 @@ def unit_of(condition: MetricCondition) -> str:
     divisor = condition.divisor
     if divisor is Attribute.MEMORY_LIMIT:
         below = "bytes"
-    elif divisor is Attribute.NTHREADS:
+    elif divisor is Attribute.NTHREADS and condition.operation is Operation.DIVIDE:
         # seconds of work per second, or percent of cores, become a share of the threads
         return unit if unit in ("ratio", "percent") else ""
     else:
-        below = _unit(divisor)
+        below = "" if isinstance(divisor, Attribute) else _unit(divisor)
+    if condition.operation is Operation.SUBTRACT:
+        return unit if unit == below else ""
     return "ratio" if unit == below else ""
 
 

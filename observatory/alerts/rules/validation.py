@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from observatory.alerts.models import DAY, Condition, Rule
-from observatory.alerts.rules.conditions import Aggregate, By, Comparison, Function
+from observatory.alerts.rules.conditions import ORDERED, Aggregate, By, Comparison, Function
 from observatory.alerts.rules.events import LOG, RULE_EVENTS, WORKER_PAUSED, RuleEvent
 from observatory.alerts.rules.known_metrics import MAX_VALUES, KnownMetric, known_metric
 from observatory.alerts.rules.placeholders import NAMES, unknown_placeholders
@@ -70,7 +70,10 @@ def _of_metric(condition: Condition) -> Found:
         yield from _of_window(condition)
     if condition.aggregate == Aggregate.QUANTILE and not 0 <= condition.quantile <= 1:
         yield "quantile", "A quantile is between 0 and 1: 0.95."
-    yield from _of_threshold(condition)
+    if condition.comparison != Comparison.ABSENT:
+        yield from _of_threshold(condition)
+    elif condition.divisor:
+        yield "divisor", "A metric that is missing can't be combined with another: choose nothing."
 
 
 def _unknown(name: str) -> str:
@@ -90,7 +93,9 @@ def _of_threshold(condition: Condition) -> Found:
     if clear is None:
         return
     rises = condition.comparison in (Comparison.ABOVE, Comparison.AT_LEAST)
-    if not math.isfinite(clear):
+    if condition.comparison not in ORDERED:
+        yield "clear_threshold", "Only above, below, at least and at most have a clear threshold."
+    elif not math.isfinite(clear):
         yield "clear_threshold", "The clear threshold has to be a number, or empty."
     elif clear > threshold if rises else clear < threshold:
         side = "below" if rises else "above"

@@ -16,6 +16,17 @@ FULL, EMPTY = 3.6, 1.0
 
 
 @pytest.fixture
+def flapping(memory: Recorded) -> Recorded:
+    """A third worker goes above 3 GiB for 10 s of each 20 s, and down to 2.6 GiB."""
+    memory.worker(
+        "tcp://10.0.0.1:3",
+        "unsteady",
+        memory={float(time): 3.2 if time % 20 < 10 else 2.6 for time in range(0, 300, 2)},
+    )
+    return memory
+
+
+@pytest.fixture
 def memory(recorded: Recorded, world: World) -> Recorded:
     """The cluster that ended had two workers for five minutes; one was full in the third of them."""
     started = from_seconds(START - 100)

@@ -13,6 +13,7 @@ MEMORY = {
     "by": "worker",
     "aggregate": "sum",
     "quantile": "0.95",
+    "operation": "/",
     "divisor": "attribute",
     "divisor_attribute": "memory_limit",
     "comparison": ">",

@@ -168,3 +168,27 @@ def test_a_back_test_returns_warnings_with_the_fields_that_they_are_about(
         ("conditions-1", "metric"),
     ]
     assert "evening" in doubtful[1]["message"]
+
+
+FLAPPING = MEMORY | {"divisor": "", "labels": 'type="process", worker="unsteady"', "clear_threshold": ""}
+
+
+def test_a_back_test_says_how_long_firings_lasted_and_offers_a_threshold_to_clear_at(
+    flapping: Recorded, world: World
+) -> None:
+    found = tried(world, FLAPPING | {"threshold": "3 GiB"}).json()
+    assert found["lasted"] == {"count": 15, "median": 10, "shortest": 10}
+    offer = found["clear_offer"]
+    assert offer["text"] == "2.4 GiB"
+    assert offer["lasted"]["count"] == 1
+    cleared = tried(world, FLAPPING | {"threshold": "3 GiB", "clear_threshold": offer["text"]}).json()
+    assert cleared["lasted"] == offer["lasted"]
+    assert cleared["clear_offer"] is None
+
+
+def test_a_back_test_says_how_often_the_threshold_was_crossed_for_too_short(
+    flapping: Recorded, world: World
+) -> None:
+    found = tried(world, FLAPPING | {"threshold": "3 GiB"}, hold_seconds="30 s").json()
+    assert (found["lasted"], found["hold"], found["clear_offer"]) == (None, 30, None)
+    assert found["too_short"] == {"count": 14, "longest": 10}

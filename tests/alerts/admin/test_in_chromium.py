@@ -40,7 +40,9 @@ def pick_metric(page: Page) -> None:
 def choose_cluster(page: Page) -> None:
     """The cluster that ended; its whole time is the window then."""
     page.get_by_label("Clusters and runs to test on").fill("evening")
-    page.get_by_role("option").filter(has_text="evening").click()
+    option = page.locator("#back-test-places").get_by_role("option")
+    expect(option).to_have_count(1)
+    option.filter(has_text="evening").click()
 
 
 def test_a_rule_is_created_from_a_metric_and_a_dragged_threshold(
@@ -167,6 +169,26 @@ def test_a_warning_offers_fixes_that_fill_in_the_field(
     expect(labels).to_be_focused()
     expect(warning).to_have_count(0)
     expect(page.locator(".back-test-state")).to_contain_text("The rule would have fired once.")
+    assert [said for said in complaints if "status of 422" not in said] == []
+
+
+def test_an_offered_threshold_to_clear_at_is_filled_in(
+    patient: Page, flapping: Recorded, world: World, complaints: list[str]
+) -> None:
+    page = patient
+    page.goto(ADD)
+    page.get_by_label("metric", exact=True).first.fill("observatory_worker_memory_bytes")
+    page.get_by_label("labels", exact=True).first.fill('type="process", worker="unsteady"')
+    page.get_by_label("threshold", exact=True).first.fill("3 GiB")
+    choose_cluster(page)
+    state = page.locator(".back-test-state")
+    expect(state).to_contain_text("fired 15 times. Firings lasted 10.0 s in the median")
+    offer = page.locator(".back-test-offer")
+    expect(offer).to_contain_text("Clearing at 2.4 GiB, the rule would have fired once, for")
+    offer.get_by_role("button").press("Enter")
+    expect(page.get_by_label("threshold to clear at").first).to_have_value("2.4 GiB")
+    expect(state).to_contain_text("fired once. It lasted")
+    expect(offer).to_be_hidden()
     assert [said for said in complaints if "status of 422" not in said] == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from observatory.alerts.evaluation.messages import MAX_LENGTH, message
@@ -15,6 +17,7 @@ from observatory.alerts.rules.conditions import (
     EventCondition,
     Function,
     MetricCondition,
+    Operation,
     RuleSpec,
     Selector,
 )
@@ -65,6 +68,14 @@ def test_a_ratio_is_written_in_percent() -> None:
         "etl: the maximum of the rate of dask_worker_gil_contention_seconds_total over 1 min"
         " is 75 %, above 50 %"
     )
+
+
+def test_a_difference_and_a_missing_metric_are_described() -> None:
+    desired = metric(Selector("desired"), 0, by=By.CLUSTER, divisor=Selector("workers"))
+    desired = replace(desired, operation=Operation.SUBTRACT, comparison=Comparison.NOT_EQUAL)
+    assert said(desired, value=2) == "etl: the sum of desired - workers is 2, not equal to 0"
+    absent = metric(Selector("desired"), 0, by=By.CLUSTER, comparison=Comparison.ABSENT)
+    assert said(absent) == "etl: the sum of desired is missing"
 
 
 def test_the_message_has_further_conditions_and_the_text_of_the_event() -> None:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from observatory.alerts.prometheus.expressions import Unsupported, read_expression
+from observatory.alerts.prometheus.expressions import read_expression
+from observatory.alerts.prometheus.operands import WORKERS
+from observatory.alerts.prometheus.refusals import Unsupported
+from observatory.alerts.prometheus.scrapes import LOST, UNREACHED
 from observatory.alerts.rules.conditions import (
     Aggregate,
+    AnyCondition,
     Attribute,
     By,
     Comparison,
     Function,
     MetricCondition,
+    Operation,
     Selector,
 )
 from observatory.alerts.silences.matchers import Matcher
 
 A, B = Selector("a"), Selector("b")
 SUM = Aggregate.SUM
-ABOVE, AT_LEAST, BELOW, AT_MOST = Comparison
+ABOVE, AT_LEAST, BELOW, AT_MOST, EQUAL, NOT_EQUAL, ABSENT = Comparison
 LEFT_OUT = "“by (cluster)” is left out: rules are evaluated for each cluster"
 BY_JOB = "“by (job)” is left out: rules are evaluated for each cluster"
 DERIV = "deriv(), a linear regression, became the change per second between the ends of the window"
@@ -99,6 +106,90 @@ def test_conjunctions_become_several_conditions() -> None:
     ]
 
 
+def difference(by: By, comparison: Comparison, threshold: float = 0) -> MetricCondition:
+    return MetricCondition(A, by, SUM, comparison, threshold, divisor=B, operation=Operation.SUBTRACT)
+
+
+@pytest.mark.parametrize(
+    ("expression", "condition"),
+    [
+        ("sum(a) == 0", MetricCondition(A, By.CLUSTER, SUM, EQUAL, 0)),
+        ("0 != a", MetricCondition(A, By.SERIES, SUM, NOT_EQUAL, 0)),
+        ("absent(a)", MetricCondition(A, By.CLUSTER, SUM, ABSENT, 0)),
+        ("absent(sum(a))", MetricCondition(A, By.CLUSTER, SUM, ABSENT, 0)),
+        ("sum(a) - sum(b) > 0", difference(By.CLUSTER, ABOVE)),
+        ("sum(a) > sum(b)", difference(By.CLUSTER, ABOVE)),
+        ("sum(a) != sum(b)", difference(By.CLUSTER, NOT_EQUAL)),
+        ("a < on (instance) b", difference(By.WORKER, BELOW)),
+        ("sum(a) > sum(b) + 5", difference(By.CLUSTER, ABOVE, 5)),
+        ("2 * sum(a) - 2 * sum(b) > 6", difference(By.CLUSTER, ABOVE, 3)),
+        ("sum(a) > 2 * sum(b)", MetricCondition(A, By.CLUSTER, SUM, ABOVE, 2, divisor=B)),
+        ("1 - sum(a) / sum(b) > 0.9", MetricCondition(A, By.CLUSTER, SUM, BELOW, 1 - 0.9, divisor=B)),
+        ("a * -2 >= 4", MetricCondition(A, By.SERIES, SUM, AT_MOST, -2)),
+        (
+            "sum(rate(a_total[5m])) / sum(b) > 1",
+            MetricCondition(rate("a_total"), By.CLUSTER, SUM, ABOVE, 1, divisor=B),
+        ),
+    ],
+)
+def test_comparisons_of_two_metrics_and_missing_metrics_become_conditions(
+    expression: str, condition: MetricCondition
+) -> None:
+    [read] = read_expression(expression).conditions
+    assert isinstance(read, MetricCondition)
+    assert replace(read, threshold=0) == replace(condition, threshold=0)
+    assert read.threshold == pytest.approx(condition.threshold)
+
+
+DESIRED = Selector("dask_scheduler_desired_workers")
+ACTUAL = Selector("dask_scheduler_workers")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "dask_scheduler_desired_workers - on () sum(dask_scheduler_workers) > 0",
+        "dask_scheduler_desired_workers > sum(dask_scheduler_workers)",
+        "dask_scheduler_desired_workers - on (job) group_left sum by (job) (dask_scheduler_workers) > 0",
+        "max(dask_scheduler_desired_workers) by (instance) > sum by (instance) (dask_scheduler_workers)",
+    ],
+)
+def test_desired_workers_are_compared_with_the_actual_ones_of_the_cluster(expression: str) -> None:
+    [read] = read_expression(expression).conditions
+    assert read == MetricCondition(
+        DESIRED, By.CLUSTER, SUM, ABOVE, 0, divisor=ACTUAL, operation=Operation.SUBTRACT
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "condition"),
+    [
+        ("up == 0", UNREACHED),
+        ('up{job="dask-scheduler"} < 1', UNREACHED),
+        ('sum(up{job="dask-scheduler"}) == 0', UNREACHED),
+        ('absent(up{job="dask-scheduler"})', UNREACHED),
+        ('up{job="dask-worker"} == 0', LOST),
+        ('up{pod=~"etl-worker-.*"} != 1', LOST),
+        ('sum(up{job="dask-worker"}) < 3', MetricCondition(WORKERS, By.CLUSTER, SUM, BELOW, 3)),
+        ('count(up{job="dask-worker"} == 1) < 3', MetricCondition(WORKERS, By.CLUSTER, SUM, BELOW, 3)),
+        ('absent(up{job="dask-worker"})', MetricCondition(WORKERS, By.CLUSTER, SUM, EQUAL, 0)),
+        ("count(dask_worker_threads) < 3", MetricCondition(WORKERS, By.CLUSTER, SUM, BELOW, 3)),
+    ],
+)
+def test_up_becomes_an_event_or_a_number_of_workers_and_is_noted(
+    expression: str, condition: AnyCondition
+) -> None:
+    read = read_expression(expression)
+    assert read.conditions == (condition,)
+    assert "became" in read.notes[-1]
+
+
+def test_an_aggregation_by_all_labels_of_a_metric_is_each_series() -> None:
+    read = read_expression("sum by (state) (dask_scheduler_tasks) > 1")
+    assert read.conditions == (MetricCondition(Selector("dask_scheduler_tasks"), By.SERIES, SUM, ABOVE, 1),)
+    assert read.notes == ("“by (state)” became each series",)
+
+
 def test_a_factor_is_moved_into_the_threshold_and_noted() -> None:
     read = read_expression("100 * sum(a) / sum(b) > 95")
     assert read.conditions == (MetricCondition(A, By.CLUSTER, SUM, ABOVE, 0.95, divisor=B),)
@@ -141,21 +232,21 @@ def test_labels_of_scrapes_are_left_out_and_noted() -> None:
             "histogram_quantile(0.9, rate(a[5m]))",
             "histogram_quantile",
         ),
-        ("sum(a) > 1 and sum(absent(b)) > 1", "absent(b)", "the function absent isn't supported"),
+        ("sum(absent(b)) > 1", "absent(b)", "the function absent isn't supported"),
         ("max_over_time(a[5m]) > 1", "max_over_time(a[5m])", "max_over_time"),
-        ("up == 0", "up == 0", "isn't a comparison"),
-        ("up < 1", "up", "the scheduler doesn't answer"),
+        ("up == 1", "up", "as up == 0"),
+        ("sum(up) > 3", "sum(up)", "dask-worker"),
+        ("up - a > 3", "up", "compare up with 0"),
         ("a", "a", "isn't a comparison"),
-        ("a > b", "a > b", "isn't compared with a number"),
         ("a > bool 1", "a > bool 1", "bool"),
         ("a > NaN", "a > NaN", "isn't compared with a number"),
-        ("a == 1", "a == 1", "isn't a comparison"),
-        ("a > 1 or b > 1", "a > 1 or b > 1", "isn't a comparison"),
-        ("a > 1 unless b", "a > 1 unless b", "isn't a comparison"),
-        ("1 - a > 1", "1 - a", "“-” isn't supported"),
-        ("a * b > 1", "a * b", "“*” isn't supported"),
-        ("a * -1 > 1", "a * -1", "above 0"),
-        ("1 / a > 1", "1", "isn't a metric"),
+        ("a > 1 or b > 1", "a > 1 or b > 1", "make a rule of each side"),
+        ("a > 1 unless b", "a > 1 unless b", "reverse the comparison"),
+        ("a * b > 1", "a * b", "multiplied by a number"),
+        ("a + b > 1", "a + b", "waiting|queued"),
+        ("a * 0 > 1", "a * 0", "is 0"),
+        ("1 / a > 1", "1 / a", "exchange both"),
+        ("a > 2 * b + 1", "a > 2 * b + 1", "too much at once"),
         ("count(a) > 1", "count(a)", "“count” isn't"),
         ("topk(3, a) > 1", "topk(3, a)", "“topk” isn't"),
         ("sum without (x) (a) > 1", "sum without (x) (a)", "without"),
@@ -170,8 +261,12 @@ def test_labels_of_scrapes_are_left_out_and_noted() -> None:
         ('a{x=~"(?!b)"} > 1', 'a{x=~"(?!b)"}', "isn't valid PromQL|isn't a valid regular expression"),
         ("sum(a) / b > 1", "sum(a) / b", "different subjects"),
         ("sum(a) / avg(b) > 1", "sum(a) / avg(b)", "aggregated differently"),
-        ("sum(rate(a[5m])) / sum(b) > 1", "sum(rate(a[5m])) / sum(b)", "same function and window"),
-        ("a / b / c > 1", "a / b / c", "more than once"),
+        (
+            "sum(rate(a[5m])) / sum(b_total) > 1",
+            "sum(rate(a[5m])) / sum(b_total)",
+            "same function and window",
+        ),
+        ("a / b / c > 1", "a / b / c", "more than two metrics"),
         ("a / on (state) b > 1", "a / on (state) b", "only joins by worker or cluster"),
         ("a / on (instance) group_left b > 1", "a / on (instance) group_left () b", "group_left"),
         ("max by (instance) (a) > 1 and sum(b) > 1", "sum(b) > 1", "isn't joined"),

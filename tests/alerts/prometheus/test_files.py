@@ -123,6 +123,7 @@ def test_the_import_page_lists_unsupported_rules(world: World) -> None:
     assert (rule.enabled, rule.created_by) == (False, world.people["superuser"])
     assert reverse("admin:alerts_rule_change", args=[rule.pk]) in page
     assert "the function histogram_quantile isn&#x27;t supported" in page
+    assert page.count("<strong>Threads</strong>") == 1
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
     assert HOSTILE not in page
 

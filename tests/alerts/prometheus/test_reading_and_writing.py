@@ -21,6 +21,7 @@ from observatory.alerts.rules.conditions import (
     Function,
     MetricCondition,
     NoData,
+    Operation,
     RuleSpec,
     Selector,
 )
@@ -74,7 +75,8 @@ def test_supported_rules_are_read_and_others_are_listed() -> None:
     )
     assert [str(left) for left in reading.left_out] == [
         "Slow requests: histogram_quantile(0.9, rate(requests_bucket[5m])): "
-        "the function histogram_quantile isn't supported",
+        "the function histogram_quantile isn't supported: histograms aren't supported; "
+        "use the maximum, or quantile(0.9, …) of a metric",
         "job:tasks:sum: is a recording rule; only alerting rules are supported",
         "Odd: soon: “for” isn't a duration such as 5m",
     ]
@@ -189,7 +191,7 @@ def test_comments_list_what_promql_cannot_express() -> None:
     comments = [line for line in text.splitlines() if line.startswith("#")]
     assert [rule["alert"] for rule in yaml.safe_load(text)["groups"][0]["rules"]] == ["Bytes"]
     assert comments[-5:] == [
-        "# Left out: Memory - bad: yaml: it divides by a worker's memory limit, "
+        "# Left out: Memory - bad: yaml: it uses a worker's memory limit, "
         "which Dask doesn't report to Prometheus.",
         "# Left out: Lost: it has a condition on an event (worker-lost).",
         "# Bytes: without data the alert stays as it is, which PromQL can't express.",
@@ -278,14 +280,18 @@ def conditions(draw: st.DrawFn, by: By | None = None) -> MetricCondition:
     if by is not By.SERIES and aggregate is Aggregate.SUM:
         divisors.append("threads")
     divisor = draw(st.sampled_from(divisors))
+    comparison = draw(st.sampled_from(Comparison))
+    if comparison is Comparison.ABSENT:
+        return MetricCondition(selector(), By.CLUSTER, Aggregate.SUM, comparison, 0)
     return MetricCondition(
         selector(),
         by,
         aggregate,
-        draw(st.sampled_from(Comparison)),
+        comparison,
         draw(numbers),
         quantile=draw(st.sampled_from([0.0, 0.25, 0.9])) if aggregate is Aggregate.QUANTILE else 0.5,
         divisor={None: None, "threads": Attribute.NTHREADS}.get(divisor, selector() if divisor else None),
+        operation=draw(st.sampled_from(Operation)) if divisor else Operation.DIVIDE,
     )
 
 

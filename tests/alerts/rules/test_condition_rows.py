@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from observatory.alerts.models import Condition, Rule
-from observatory.alerts.rules.condition_rows import condition_of, spec_of
+from observatory.alerts.rules.condition_rows import condition_of, rows_of, spec_of
 from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
@@ -15,6 +15,7 @@ from observatory.alerts.rules.conditions import (
     Function,
     MetricCondition,
     NoData,
+    Operation,
     RuleSpec,
     Selector,
 )
@@ -65,6 +66,20 @@ def test_counters_are_divided_by_with_the_same_function_and_other_metrics_by_the
     assert isinstance(condition, MetricCondition)
     assert condition.selector == Selector("busy_total", (), Function.RATE, 30.0)
     assert condition.divisor == Selector(metric, (), function, window)
+
+
+def test_a_difference_is_stored_as_it_was_read() -> None:
+    condition = MetricCondition(
+        Selector("a"),
+        By.CLUSTER,
+        Aggregate.SUM,
+        Comparison.NOT_EQUAL,
+        0,
+        divisor=Selector("b"),
+        operation=Operation.SUBTRACT,
+    )
+    [row] = rows_of([condition])
+    assert condition_of(row) == condition
 
 
 def test_invalid_labels_are_rejected() -> None:

@@ -142,3 +142,7 @@ def test_quantities_and_ready_made_rules_cause_no_warnings() -> None:
     conditions += [condition for rule in RULES for condition in rule.conditions]
     found = warnings_of(rows_of(conditions), [])
     assert [warning for warning in found if not warning.is_note] == []
+
+
+def test_plain_numbers_that_are_not_counts_have_no_note() -> None:
+    assert warned("dask_semaphore_average_pending_lease_time_s", by=By.CLUSTER) == []

@@ -118,6 +118,20 @@ def test_thresholds_have_to_be_finite_numbers(number: float) -> None:
 
 
 @pytest.mark.django_db
+def test_a_missing_metric_needs_no_threshold_and_has_no_divisor() -> None:
+    assert said(metric(comparison="absent", threshold=float("nan"))) == []
+    assert refused(metric(comparison="absent", divisor="attribute", divisor_attribute="nthreads")) == (
+        0,
+        "divisor",
+    )
+
+
+@pytest.mark.django_db
+def test_equality_has_no_clear_threshold() -> None:
+    assert refused(metric(comparison="==", threshold=5, clear_threshold=5)) == (0, "clear_threshold")
+
+
+@pytest.mark.django_db
 def test_the_clear_threshold_is_on_the_other_side_of_the_threshold() -> None:
     assert refused(metric(comparison=">", threshold=5, clear_threshold=6)) == (0, "clear_threshold")
     assert refused(metric(comparison="<=", threshold=5, clear_threshold=4)) == (0, "clear_threshold")

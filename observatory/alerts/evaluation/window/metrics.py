@@ -3,9 +3,13 @@
 **Subjects** are each series, each worker with series of the metric, or the whole cluster. The series of a
 subject that have data at an instant are aggregated. Without any, the subject has no data.
 
+**Missing metrics.** If the comparison is ABSENT, a subject is TRUE without data, whatever the rule
+says about it, and FALSE with data.
+
 **Divisors.** Another metric is aggregated in the same way and taken from the same subject; a metric that no
 worker has is taken from the cluster for all workers. A worker's attribute is summed over the workers for the
-whole cluster. A division by 0, or by a limit that isn't set, has no data.
+whole cluster. A division by 0, or by a limit that isn't set, has no data. The
+other metric or attribute can be subtracted instead.
 
 **Truth.** TRUE where the comparison with the threshold is true, FALSE where the comparison with the clear
 threshold is false, UNCHANGED in between.
@@ -49,6 +53,7 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     MetricCondition,
     NoData,
+    Operation,
     Selector,
 )
 from observatory.alerts.silences.matchers import match_all
@@ -59,6 +64,10 @@ COMPARE: dict[Comparison, Callable[[Floats, float], Array]] = {
     Comparison.AT_LEAST: operator.ge,
     Comparison.BELOW: operator.lt,
     Comparison.AT_MOST: operator.le,
+    Comparison.EQUAL: operator.eq,
+    # nan is unequal to everything
+    Comparison.NOT_EQUAL: lambda values, threshold: (values != threshold) & ~np.isnan(values),
+    Comparison.ABSENT: lambda values, threshold: np.zeros(len(values), bool),
 }
 WITHOUT_DATA = {NoData.RESOLVE: Truth.FALSE, NoData.KEEP: Truth.UNCHANGED, NoData.FIRE: Truth.TRUE}
 
@@ -78,6 +87,8 @@ def evaluate_metric(
 
     Raises KeyError if the metric wasn't loaded.
     """
+    if condition.comparison is Comparison.ABSENT:
+        no_data = NoData.FIRE
     curve = values_of(data, condition)
     if no_data == NoData.FIRE:
         curve = _with_all_workers(data, condition, curve)
@@ -95,11 +106,18 @@ def evaluate_metric(
 def values_of(data: WindowData, condition: MetricCondition) -> SubjectValues:
     """The values that the condition compares with its threshold."""
     quantile = condition.quantile if condition.aggregate == Aggregate.QUANTILE else 0.0
-    key = (condition.selector, condition.by, condition.aggregate, quantile, condition.divisor)
+    key = (
+        condition.selector,
+        condition.by,
+        condition.aggregate,
+        quantile,
+        condition.divisor,
+        condition.operation,
+    )
     if key not in data.cache:
         curve = _aggregated(data, condition.selector, condition.by, condition)
         if condition.divisor is not None:
-            curve = _divided(data, condition, condition.divisor, curve)
+            curve = _combined(data, condition, condition.divisor, curve)
         data.cache[key] = curve
     found: SubjectValues = data.cache[key]
     return found
@@ -196,7 +214,7 @@ def aggregated(values: Floats, rows: Integers, count: int, condition: MetricCond
     return found
 
 
-def _divided(
+def _combined(
     data: WindowData, condition: MetricCondition, divisor: Selector | Attribute, curve: SubjectValues
 ) -> SubjectValues:
     if isinstance(divisor, Selector):
@@ -205,10 +223,12 @@ def _divided(
     else:
         steps = _attribute(data, divisor, condition.by, curve.subjects)
     keys = merged_keys(curve.steps.keys, steps.keys)
-    divisors = steps.at(keys)
-    divisors[divisors == 0] = np.nan
+    values, others = curve.steps.at(keys), steps.at(keys)
     with np.errstate(invalid="ignore", over="ignore"):
-        return SubjectValues(curve.subjects, Steps(keys, curve.steps.at(keys) / divisors))
+        if condition.operation is Operation.SUBTRACT:
+            return SubjectValues(curve.subjects, Steps(keys, values - others))
+        others[others == 0] = np.nan
+        return SubjectValues(curve.subjects, Steps(keys, values / others))
 
 
 def _divisor(data: WindowData, selector: Selector, condition: MetricCondition) -> SubjectValues:

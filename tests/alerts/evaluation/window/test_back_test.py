@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from observatory.alerts.evaluation import back_test as module
-from observatory.alerts.evaluation.back_test import MAX_POINTS, MAX_SUBJECTS, BackTestError, back_test
+from observatory.alerts.evaluation.back_test import (
+    MAX_POINTS,
+    MAX_SUBJECTS,
+    BackTestError,
+    back_test,
+    firings_of_variants,
+)
 from observatory.alerts.rules.conditions import By, EventCondition, NoData
 from tests.alerts.evaluation.window.conftest import START, Stored, above, name_of, rule, shifted
 
@@ -29,6 +35,30 @@ def test_a_back_test_fires_as_the_evaluator_does(stored: Stored) -> None:
     found = [(name_of(each.outcome.subject), shifted(one)) for each in tried.results for one in each.firings]
     assert sorted(found, key=lambda each: (each[1].fired, each[0])) == live
     assert tried.firings == len(live) > 10
+
+
+def test_variants_of_a_rule_fire_as_their_own_back_tests(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, period in (("w0", 97), ("w1", 61)):
+        stored.worker(name)
+        stored.samples(wave(600, period), worker=name)
+    specs = [rule(above(90, clear_threshold=clear), hold=7) for clear in (None, 40, -1)]
+    tried = [back_test(stored.cluster, spec, START, START + 600) for spec in specs]
+    monkeypatch.setattr(module, "SAMPLES_PER_PIECE", 100)
+    variants = firings_of_variants(stored.cluster, specs, START, START + 600)
+    for one, firings in zip(tried, variants, strict=True):
+        own = [firing for result in one.results for firing in result.firings]
+        assert sorted(own, key=str) == sorted(firings, key=str)
+    assert [one.firings for one in tried] == [16, 16, 2]
+
+
+def test_crossings_that_are_too_short_to_fire_are_returned(stored: Stored) -> None:
+    stored.worker("w0")
+    stored.samples({float(time): 9.0 if time % 20 < 6 else 1.0 for time in range(60)}, worker="w0")
+    tried = back_test(stored.cluster, rule(above(5), hold=10), START, START + 60)
+    assert (tried.firings, tried.too_short) == (0, [6, 6, 6])
+    assert back_test(stored.cluster, rule(above(5), hold=3), START, START + 60).durations == [3, 3, 3]
 
 
 def test_evaluating_a_long_window_in_pieces_gives_the_same_result(

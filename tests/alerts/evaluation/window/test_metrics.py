@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from observatory.alerts.evaluation.window.state_machine import Firing
@@ -12,6 +14,7 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     Function,
     NoData,
+    Operation,
     Selector,
 )
 from observatory.alerts.silences.matchers import parse_matchers
@@ -63,6 +66,42 @@ def test_after_three_intervals_without_samples_the_no_data_setting_applies(
     assert spans(stored.firings(rule(above(95), no_data=NoData.FIRE), 0, 50)) == [("w0", 16, 40)]
     # the windows may be cut before and after the end of its life
     assert spans(stored.firings(rule(above(80), no_data=NoData.KEEP), 0, 30, 35, 45, 50)) == [("w0", 1, 40)]
+
+
+def test_a_value_can_be_compared_for_equality_and_missing_data_is_neither(stored: Stored) -> None:
+    stored.worker("w0")
+    stored.samples({1: 3, 2: 4, 3: 3, 4: 5}, worker="w0")
+    assert spans(stored.firings(rule(above(3, comparison=Comparison.EQUAL)), 0, 10, 60)) == [
+        ("w0", 1, 2),
+        ("w0", 3, 4),
+    ]
+    unequal = rule(above(3, comparison=Comparison.NOT_EQUAL))
+    assert spans(stored.firings(unequal, 0, 10, 60)) == [("w0", 2, 3), ("w0", 4, 19)]
+
+
+def test_a_metric_is_missing_while_it_has_no_data_and_its_subject_lives(stored: Stored) -> None:
+    stored.worker("w0", started=2)
+    stored.samples({30: 1, 31: 1}, worker="w0")
+    absent = rule(above(0, comparison=Comparison.ABSENT))
+    assert spans(stored.firings(absent, 0, 100)) == [("w0", 17, 30), ("w0", 46, None)]
+    stored.leaves("w0", 50)
+    assert spans(stored.firings(absent, 0, 20, 40, 100)) == [("w0", 17, 30), ("w0", 46, 50)]
+
+
+def test_the_difference_of_two_metrics_is_compared(stored: Stored) -> None:
+    stored.samples({1: 2, 3: 5, 6: 0}, metric="desired")
+    stored.samples({1: 1, 4: 3}, metric="workers", state="idle")
+    stored.samples({1: 1, 4: 2}, metric="workers", state="saturated")
+    missing = above(
+        0,
+        selector=Selector("desired"),
+        by=By.CLUSTER,
+        divisor=Selector("workers"),
+        operation=Operation.SUBTRACT,
+    )
+    assert stored.firings(rule(missing), 0, 10) == [("", Firing(3, 3, 4, 3, ""))]
+    unequal = replace(missing, comparison=Comparison.NOT_EQUAL)
+    assert spans(stored.firings(rule(unequal), 0, 10, 60)) == [("", 3, 4), ("", 6, 19)]
 
 
 def test_a_worker_without_series_has_no_data(stored: Stored) -> None:

@@ -23,6 +23,7 @@ from observatory.alerts.rules.conditions import (
     EventCondition,
     Function,
     NoData,
+    Operation,
     RuleSpec,
     Selector,
 )
@@ -192,6 +193,7 @@ def conditions() -> st.SearchStrategy[Any]:
         quantile=st.sampled_from([0.3, 0.9]),
         comparison=st.sampled_from(list(Comparison)),
         divisor=st.one_of(st.none(), st.sampled_from(list(Attribute)), selectors()),
+        operation=st.sampled_from(list(Operation)),
     )
     return st.one_of(metrics, metrics, metrics, events)
 
