@@ -12,6 +12,7 @@ import { FIGURES, firstFigure, ranked } from "./ranking.js";
 
 const PAUSE = 500; // ms that the window must stand still
 const EVERY = 10_000; // ms, where it moves with the present
+const LARGEST_SHARE = 0.05; // of the time in which the server may work on it, where it moves with the present
 const LONGEST_NAME = 32; // characters
 
 /** @type {Chart} */
@@ -38,6 +39,7 @@ class Outliers {
   #window = "";
   #message = "loading …";
   #loaded = -Infinity; // ms: when it was loaded last
+  #took = 0; // ms: how long that took
   #timer = 0;
   /** @type {unknown[]} what the rows are made of */
   #shown = [];
@@ -68,7 +70,8 @@ class Outliers {
     const query = String(new URLSearchParams({ after: String(Math.max(start, 0)), before: String(stop) }));
     if (query !== this.#window) {
       this.#window = query;
-      const wait = live ? Math.max(PAUSE, this.#loaded + EVERY - performance.now()) : PAUSE;
+      const every = Math.max(EVERY, this.#took / LARGEST_SHARE);
+      const wait = live ? Math.max(PAUSE, this.#loaded + every - performance.now()) : PAUSE;
       if (!live) clearTimeout(this.#timer);
       if (!live || !this.#timer) this.#timer = window.setTimeout(() => void this.#load(), wait);
     }
@@ -108,6 +111,7 @@ class Outliers {
       this.#message = `They can't be loaded: ${error}`;
       this.#found ??= [];
     }
+    this.#took = performance.now() - this.#loaded;
     if (query === this.#window) this.#render();
   }
 
