@@ -25,7 +25,7 @@ test("a rule that would not have fired says so", () => {
   assert.equal(resultInWords(QUIET), "The rule would not have fired. Evaluated on etl.");
 });
 
-test("the durations of firings are told", () => {
+test("the durations of firings are shown", () => {
   const lasted = { count: 13, median: 12, shortest: 2 };
   assert.equal(
     resultInWords({ ...QUIET, lasted }),
@@ -35,7 +35,7 @@ test("the durations of firings are told", () => {
   assert.match(resultInWords({ ...QUIET, lasted: once }), /fired once\. It lasted 1 min\./);
 });
 
-test("crossings that are too short to fire are told", () => {
+test("crossings that are too short to fire are shown", () => {
   const words = resultInWords({ ...QUIET, too_short: { count: 5, longest: 12 } });
   assert.match(words, /The threshold was crossed 5 times for less than 30\.0 s, the longest 12\.0 s: too short to fire\./);
   const once = resultInWords({ ...QUIET, is_event: true, too_short: { count: 1, longest: 12 } });
