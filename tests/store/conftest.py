@@ -16,7 +16,8 @@ from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Action, Sample, Series, Span, WorkerSeen
 
 ADDRESS = "tcp://10.0.0.1:4000"
-numbers = itertools.count(1_000)
+numbers = itertools.count(1_000_000_000)
+"""beyond the ids of Django's clusters: what a module left of one must not be another cluster's"""
 
 
 @pytest.fixture

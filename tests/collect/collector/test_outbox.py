@@ -29,7 +29,7 @@ from tests.collect.observer import read
 
 pytestmark = pytest.mark.usefixtures("store")
 
-CLUSTER = 4711
+CLUSTER = 2_000_004_711
 WORKER = "tcp://127.0.0.1:1"
 
 
