@@ -9,6 +9,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.urls import get_resolver
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
@@ -16,6 +17,7 @@ http = get_asgi_application()
 
 from observatory.collect.agents.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
 from observatory.config.body_limit import BodyLimit  # noqa: E402
+from observatory.config.memory import freeze_startup  # noqa: E402
 from observatory.config.static.server import StaticFiles  # noqa: E402
 from observatory.config.uploads import imports  # noqa: E402
 from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
@@ -31,3 +33,6 @@ application = ProtocolTypeRouter(
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )
+
+get_resolver().url_patterns  # noqa: B018  (loads the pages, which the first request would do)
+freeze_startup()

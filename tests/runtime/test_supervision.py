@@ -147,3 +147,15 @@ def test_progress_is_for_terminals_alone(is_terminal: bool) -> None:
     up.Command(stdout=output, stderr=errors, no_color=True)._report_progress("web: starting …")
     assert errors.getvalue() == ("web: starting …\n" if is_terminal else "")
     assert output.getvalue() == ""
+
+
+@pytest.mark.parametrize("is_python", [True, False])
+def test_only_processes_of_python_get_settings_of_the_allocator(is_python: bool, logs: Logs) -> None:
+    program = python("import os; print(os.environ.get('MALLOC_ARENA_MAX'), flush=True)")
+    program.is_python = is_python
+    program.environment = {"MALLOC_TRIM_THRESHOLD_": "1"}
+    with logs.path("program").open("wb") as output:
+        program.start(output)
+    assert program.process is not None
+    program.process.wait(60)
+    assert logs.path("program").read_text() == ("2\n" if is_python else "None\n")

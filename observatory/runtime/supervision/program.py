@@ -17,10 +17,6 @@ MINIMUM_PAUSE, MAXIMUM_PAUSE = 0.5, 30.0
 STABLE = 30.0
 """seconds after which a program counts as running well: its next restart is prompt"""
 
-MEMORY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
-"""glibc's settings with which memory that is freed returns to the system (mallopt(3)). By default each thread
-has an arena of its own, and buffers of some 100 kB stay in it: processes with threads grow for hours."""
-
 
 @dataclass(slots=True)
 class Program:
@@ -32,6 +28,8 @@ class Program:
     """seconds that it has to stop before it is killed"""
     restarts: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
+    """further variables"""
+    is_python: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
     """further arguments of subprocess.Popen: account and working directory"""
     process: subprocess.Popen[bytes] | None = None
@@ -47,7 +45,7 @@ class Program:
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             self.command,
-            env={**MEMORY, **python_environment(), **self.environment},
+            env={**(python_environment() if self.is_python else os.environ), **self.environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT if output else None,

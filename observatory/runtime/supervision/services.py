@@ -60,4 +60,5 @@ def _program(name: str, service: Postgres | Valkey, stop_signal: signal.Signals)
         stop_signal=stop_signal,
         stop_timeout=60.0,
         options=service.options(),
+        is_python=False,
     )

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 
 from observatory.config.environment import CHECKOUT
+from observatory.config.memory import ALLOCATOR
 
 PR_SET_PDEATHSIG = 1
 
@@ -21,11 +22,15 @@ def python(module: str, *arguments: str) -> list[str]:
 
 
 def python_environment() -> dict[str, str]:
-    """This process's environment, in which Python finds the same `observatory` from any working directory."""
+    """The environment of a Python process: this process's, and settings of the allocator that it lacks.
+
+    Python finds the same `observatory` from any working directory.
+    """
+    environment = {**ALLOCATOR, **os.environ}
     if CHECKOUT is None:
-        return dict(os.environ)
+        return environment
     path = [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
+    return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, path))}
 
 
 def die_with_parent() -> Callable[[], None]:
