@@ -1990,6 +1990,10 @@ export interface components {
             status: string;
             /** Position */
             position: number;
+            /** Tags */
+            tags: {
+                [key: string]: string;
+            };
         };
         /**
          * PrefixProgress

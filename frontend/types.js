@@ -35,6 +35,7 @@
  *   playheadState: import("./timeline/playhead_state.js").PlayheadState,
  *   events: import("./timeline/events.js").Events,
  *   laneOptions: import("./timeline/lane_options.js").LaneOptions,
+ *   heatOptions: import("./timeline/heat_options.js").HeatOptions,
  *   stragglers: import("./timeline/stragglers.js").Stragglers,
  *   stolen: import("./timeline/stolen.js").Stolen,
  *   attempts: import("./timeline/attempts.js").Attempts,

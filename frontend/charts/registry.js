@@ -6,6 +6,7 @@ import { eventsTrack } from "./events/track.js";
 import { clusterMemory, selectedMemory, workerMemory } from "./series/memory.js";
 import { cpu, eventLoop, gil } from "./series/processor.js";
 import { flameGraph } from "./flame_graph/flame_graph.js";
+import { heatMap } from "./heat_map/heat_map.js";
 import { notes } from "./events/notes.js";
 import { outliers } from "./outliers/outliers.js";
 import { progress } from "./playhead/progress.js";
@@ -22,6 +23,7 @@ export const charts = [
   eventsTrack,
   alertsTrack,
   taskStream,
+  heatMap,
   clusterMemory,
   workerMemory,
   selectedMemory,

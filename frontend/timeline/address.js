@@ -1,11 +1,10 @@
 // Keeps the view in the page's address, so that a copied link shows the same. Invalid parts are ignored.
 
+import { HEAT_ORDERS, QUANTITY_NAMES } from "./heat_options.js";
 import { ORDERS } from "./lane_options.js";
 import { SPEEDS } from "./timeline.js";
 
-/** @typedef {import("./timeline.js").Timeline} Timeline */
-/** @typedef {import("./selection.js").Selection} Selection */
-/** @typedef {import("./lane_options.js").LaneOptions} LaneOptions */
+/** @typedef {Pick<import("../types.js").Context, "timeline"|"selection"|"laneOptions"|"heatOptions">} Shown */
 /** @typedef {import("./lane_options.js").Order} Order */
 
 const EARLIEST = 946_684_800; // 2000
@@ -18,7 +17,8 @@ const WRITE_INTERVAL = 300; // ms: browsers refuse more than about 100 changes i
 /**
  * `live` is the window's length in seconds.
  * @typedef {{from?: number, to?: number, at?: number, live?: number, speed?: number, charts?: string[],
- *   worker?: number, prefix?: number, key?: string, hide?: number[], sort?: Order, rows?: string, only?: boolean}} Place
+ *   worker?: number, prefix?: number, key?: string, hide?: number[], sort?: Order, rows?: string, only?: boolean,
+ *   heat?: import("./heat_options.js").QuantityName, by?: string, rank?: import("./heat_options.js").HeatOrder}} Place
  */
 
 /**
@@ -52,6 +52,9 @@ export function parsePlace(query) {
     sort: ORDERS.find((order) => order.replace(" ", "-") === parameters.get("sort")),
     rows: parameters.get("rows")?.slice(0, LONGEST_FILTER) || undefined,
     only: parameters.get("only") === "prefix" || undefined,
+    heat: QUANTITY_NAMES.find((name) => name === parameters.get("heat")),
+    by: parameters.get("by")?.slice(0, LONGEST_FILTER) || undefined,
+    rank: HEAT_ORDERS.find((order) => order === parameters.get("rank")),
   };
   if (place.from === undefined || place.to === undefined || place.from >= place.to) {
     delete place.from;
@@ -81,6 +84,10 @@ export function formatPlace(place) {
   if (place.sort) parameters.set("sort", place.sort.replace(" ", "-"));
   if (place.rows) parameters.set("rows", place.rows);
   if (place.only) parameters.set("only", "prefix");
+  for (const name of /** @type {const} */ (["heat", "by", "rank"])) {
+    const value = place[name];
+    if (value) parameters.set(name, value);
+  }
   const query = parameters.toString();
   return query && `?${query}`;
 }
@@ -90,27 +97,20 @@ export class Address {
   /** @type {string[]|undefined} names of the charts shown; undefined: the default ones */
   charts;
   #timer = 0;
-  #timeline;
-  #selection;
-  #laneOptions;
+  #shown;
 
-  /**
-   * @param {Timeline} timeline
-   * @param {Selection} selection
-   * @param {LaneOptions} laneOptions
-   */
-  constructor(timeline, selection, laneOptions) {
-    this.#timeline = timeline;
-    this.#selection = selection;
-    this.#laneOptions = laneOptions;
+  /** @param {Shown} shown */
+  constructor(shown) {
+    this.#shown = shown;
   }
 
   /** Takes over what the address says, then follows the page. */
   open() {
     const place = parsePlace(location.search);
     this.charts = place.charts;
-    applyPlace(place, this.#timeline, this.#selection, this.#laneOptions);
-    for (const source of [this.#timeline, this.#selection, this.#laneOptions]) {
+    applyPlace(place, this.#shown);
+    const { timeline, selection, laneOptions, heatOptions } = this.#shown;
+    for (const source of [timeline, selection, laneOptions, heatOptions]) {
       source.addEventListener("change", () => this.changed());
     }
   }
@@ -121,18 +121,16 @@ export class Address {
 
   #write() {
     this.#timer = 0;
-    const query = formatPlace(currentPlace(this.#timeline, this.#selection, this.#laneOptions, this.charts));
+    const query = formatPlace(currentPlace(this.#shown, this.charts));
     if (query !== location.search) history.replaceState(null, "", location.pathname + query);
   }
 }
 
 /**
  * @param {Place} place
- * @param {Timeline} timeline
- * @param {Selection} selection
- * @param {LaneOptions} laneOptions
+ * @param {Shown} shown
  */
-export function applyPlace(place, timeline, selection, laneOptions) {
+export function applyPlace(place, { timeline, selection, laneOptions, heatOptions }) {
   if (place.speed !== undefined) timeline.setSpeed(place.speed);
   if (place.from !== undefined && place.to !== undefined) timeline.setWindow(place.from, place.to);
   if (place.at !== undefined) timeline.setPlayhead(place.at);
@@ -140,16 +138,15 @@ export function applyPlace(place, timeline, selection, laneOptions) {
   selection.set({ worker: place.worker ?? null, prefix: place.prefix ?? null, key: place.key ?? null });
   selection.hide(place.hide ?? []);
   laneOptions.set({ order: place.sort ?? null, filter: place.rows ?? "", onlyPrefix: place.only ?? false });
+  heatOptions.set({ quantity: place.heat, group: place.by, order: place.rank });
 }
 
 /**
- * @param {Timeline} timeline
- * @param {Selection} selection
- * @param {LaneOptions} laneOptions
+ * @param {Shown} shown
  * @param {string[]|undefined} charts
  * @returns {Place}
  */
-export function currentPlace(timeline, selection, laneOptions, charts) {
+export function currentPlace({ timeline, selection, laneOptions, heatOptions }, charts) {
   const when = timeline.live
     ? { live: timeline.length }
     : { from: timeline.start, to: timeline.stop, at: timeline.playhead };
@@ -164,5 +161,8 @@ export function currentPlace(timeline, selection, laneOptions, charts) {
     sort: laneOptions.order ?? undefined,
     rows: laneOptions.filter || undefined,
     only: laneOptions.onlyPrefix || undefined,
+    heat: heatOptions.quantity === QUANTITY_NAMES[0] ? undefined : heatOptions.quantity,
+    by: heatOptions.group ?? undefined,
+    rank: heatOptions.order === HEAT_ORDERS[0] ? undefined : heatOptions.order,
   };
 }

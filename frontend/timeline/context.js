@@ -2,6 +2,7 @@
 
 import { Alerts } from "./alerts.js";
 import { Attempts } from "./attempts.js";
+import { HeatOptions } from "./heat_options.js";
 import { LaneOptions } from "./lane_options.js";
 import { Lineage } from "./lineage.js";
 import { Events } from "./events.js";
@@ -40,6 +41,7 @@ export async function loadContext(source) {
     playheadState: new PlayheadState(source),
     events: new Events(),
     laneOptions: new LaneOptions(),
+    heatOptions: new HeatOptions(),
     stacks: new Stacks(source),
     stragglers: new Stragglers(),
     attempts: new Attempts(),

@@ -84,6 +84,7 @@ def constants() -> dict[str, tuple[Any, str]]:
     """Constants of the server that the browser needs, each with its meaning."""
     from observatory.exchange.formats.report import BINS_AN_INTERVAL, FINEST_PROFILE
     from observatory.replay.api import MAXIMUM_STACKS
+    from observatory.replay.tiles.each_worker import SHIFT
     from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
     from observatory.replay.tiles.profiles import MAXIMUM_BINS
     from observatory.runs.models import LONGEST_NAME, Note
@@ -91,7 +92,7 @@ def constants() -> dict[str, tuple[Any, str]]:
     from observatory.wire.blocks import MAXIMUM_ROWS
     from observatory.wire.dropped_records import MISSING, DropReason
     from observatory.wire.event_kinds import EVENT_KINDS
-    from observatory.wire.layers import ALL
+    from observatory.wire.layers import ALL, EACH
     from observatory.wire.records import Action, Status
 
     return {
@@ -108,6 +109,8 @@ def constants() -> dict[str, tuple[Any, str]]:
         "MAXIMUM_ROWS": (MAXIMUM_ROWS, "Rows that a block may have."),
         "MAXIMUM_STACKS": (MAXIMUM_STACKS, "Stacks in one request."),
         "ALL_WORKERS": (ALL, "Suffix of the layers of all workers together: `memory.all`."),
+        "EACH_WORKER": (EACH, "Suffix of the layers with one value of each worker: `memory.each`."),
+        "WIDE_BIN": (1 << SHIFT, "Bins of a level in a bin of `memory.each`."),
         "ACTIONS": ([action.label for action in Action], "Names of the actions of spans, by their number."),
         "STATUSES": (
             [status.name.lower() for status in Status],

@@ -136,7 +136,10 @@ def _clip(
         [prefix for prefix in dimensions.prefixes if prefix["id"] in prefixes],
         [item for item in dimensions.series if item["worker"] is None or item["worker"] in known],
     )
-    return _recorded(connection, clipped, scope) if scope.is_public else clipped
+    if not scope.is_public:
+        return clipped
+    workers = [{**worker, "tags": {}} for worker in clipped.workers]
+    return _recorded(connection, replace(clipped, workers=workers), scope)
 
 
 def _recorded(

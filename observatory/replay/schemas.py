@@ -100,6 +100,9 @@ class TimelineWorker(Schema):
     status: str
     position: int
     """0, 1, … in the order in which the cluster's workers were first seen"""
+    tags: dict[str, str]
+    """what workers can be grouped by: their resources, and machine, Python and job as an agent reports them;
+    none through a public link"""
 
 
 class TimelineLane(Schema):

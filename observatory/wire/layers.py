@@ -3,6 +3,7 @@
 What is told of each worker comes in bands of 64 workers, in the order in which they were first seen: a page
 asks for those whose rows are in sight. The first band of a layer bears its name, the next ones are
 `memory.1`, `memory.2` …; `memory.all` is all bands together: the least, the mean and the most of all workers.
+`memory.each` has one value of each worker in wider bins, which is little enough to compare all of them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ OF_WORKERS = (SPANS, "memory", "cpu", "gil", "event-loop")
 """the layers that have a band for each BAND workers"""
 BAND = 64
 ALL = "all"
+EACH = "each"
+OF_EACH = (SPANS, "memory", "cpu", "gil")
+"""the layers that have one value of each worker"""
 
 
 def band_layer(layer: str, band: int) -> str:

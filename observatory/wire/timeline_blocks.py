@@ -135,6 +135,37 @@ SERIES_BIN = BlockKind(
     ("level", "index", "layer"),
     "tiles of series, live (one sample each)",
 )
+WORKER = BlockColumn("worker", "u32", "id of the worker")
+WIDE_BIN = BlockColumn("bin", "u32", "index of the bin in the tile, of eight of its level's")
+WORKER_VALUE = BlockKind(
+    "worker-value",
+    "the mean of one series of each worker in each of 64 bins of a tile that has a sample of it",
+    (
+        WORKER,
+        WIDE_BIN,
+        BlockColumn("mean", "f32", "mean value"),
+        BlockColumn("count", "u32", "samples"),
+    ),
+    ("level", "index"),
+    "tiles of `memory.each`, `cpu.each`, `gil.each`",
+)
+WORKER_BUSY = BlockKind(
+    "worker-busy",
+    "how each worker computed in each of 64 bins of a tile, and the prefix that took it longest",
+    (
+        WORKER,
+        WIDE_BIN,
+        BlockColumn("busy", "f32", "time of all prefixes, of all threads", "s"),
+        PREFIX,
+        BlockColumn("seconds", "f32", "time of that prefix", "s"),
+        BlockColumn("tasks", "f32", "tasks of that prefix; of one that goes on in other bins its share"),
+        BlockColumn("longest", "f32", "duration of the longest of them", "s"),
+        BlockColumn("errors", "u32", "tasks of all prefixes that erred in the bin"),
+        BlockColumn("received", "f32", "size of what the worker got from others", "bytes"),
+    ),
+    ("level", "index"),
+    "tiles of `spans.each`",
+)
 EVENT = BlockKind(
     "event",
     "events",
@@ -227,6 +258,8 @@ KINDS = {
         PACKED_SPAN,
         BUSY,
         SERIES_BIN,
+        WORKER_VALUE,
+        WORKER_BUSY,
         EVENT,
         EVENT_COUNT,
         PROFILE_ROWS,

@@ -25,7 +25,7 @@ from observatory.wire.records import Action, Event, MetricType, Sample, Series, 
 
 WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
 """in two bands"""
-ALL_LAYERS = layers_for(len(WORKERS))
+ALL_LAYERS = [layer for layer in layers_for(len(WORKERS)) if not layer.is_each]
 PROFILE = Layer("profile")
 SECONDS = 300
 TOPICS = 3_000

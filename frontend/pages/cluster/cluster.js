@@ -69,7 +69,7 @@ class Page {
     const { source, info, timeline } = context;
     this.layout = layout;
     this.context = context;
-    this.address = new Address(timeline, this.context.selection, this.context.laneOptions);
+    this.address = new Address(this.context);
     this.address.open();
     followColorChoice((backgrounds, isExact) => context.model.setColors(backgrounds, isExact));
     this.overview = new Overview(layout.overview, this.context);
@@ -89,11 +89,11 @@ class Page {
 
   start() {
     const { timeline, tiles, model, selection, playheadState, events, laneOptions, stacks, stragglers, attempts } = this.context;
-    const { notes, alerts, freshness, info, lineage, stolen } = this.context;
+    const { notes, alerts, freshness, info, lineage, stolen, heatOptions } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
     tiles.addEventListener("change", () => this.#mark("tiles"));
     playheadState.addEventListener("change", () => this.#mark("state"));
-    for (const source of [model, selection, events, laneOptions, stacks, stragglers, attempts, lineage, stolen]) {
+    for (const source of [model, selection, events, laneOptions, heatOptions, stacks, stragglers, attempts, lineage, stolen]) {
       source.addEventListener("change", () => this.#mark("data"));
     }
     notes.addEventListener("change", () => events.setNotes(notes.list));

@@ -1,7 +1,7 @@
 // The source of a run that is embedded in the page, an exported HTML file. Its script elements hold the responses of
 // the API by path, gzipped and in base64 (observatory/exchange/formats/report.py).
 
-import { layerName } from "../tiles/bands.js";
+import { isEach, layerName } from "../tiles/bands.js";
 import { decode } from "../tiles/blocks.js";
 import { tileWidth } from "../tiles/levels.js";
 import { spansWithin, unpackSpans } from "./packed_spans.js";
@@ -36,7 +36,7 @@ async function tileOfSpans({ layer, level, index }) {
   const [extent, ...bands] = found;
   const width = tileWidth(level);
   const blocks = bands
-    .filter(({ meta }) => name === "prefixes" || meta.layer === layer)
+    .filter(({ meta }) => name === "prefixes" || isEach(layer) || meta.layer === layer)
     .map((block) => spansWithin(block, index * width, (index + 1) * width));
   const rows = blocks.reduce((sum, block) => sum + block.rows, 0);
   return { blocks: [extent, ...blocks], bytes: rows * BYTES_OF_A_ROW };

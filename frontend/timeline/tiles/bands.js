@@ -1,8 +1,9 @@
 // Names of layers' bands. Layers about workers are split into bands of workers (docs/architecture/replay.md).
 
-import { ALL_WORKERS } from "../../contract.js";
+import { ALL_WORKERS, EACH_WORKER } from "../../contract.js";
 
 const ALL = `.${ALL_WORKERS}`;
+const EACH = `.${EACH_WORKER}`;
 
 /**
  * @param {string} layer
@@ -17,6 +18,16 @@ export function togetherLayer(layer) {
   return layer + ALL;
 }
 
+/** @param {string} layer; one value of each of its workers */
+export function eachLayer(layer) {
+  return layer + EACH;
+}
+
+/** @param {string} layer */
+export function isEach(layer) {
+  return layer.endsWith(EACH);
+}
+
 /** @param {string} layer */
 export function isTogether(layer) {
   return layer.endsWith(ALL);
@@ -29,5 +40,5 @@ export function layerName(layer) {
 
 /** @param {{layer: string}} place of a tile; those of the task stream are loaded first */
 export function isUrgent({ layer }) {
-  return layerName(layer) === "spans";
+  return layerName(layer) === "spans" && !isEach(layer);
 }

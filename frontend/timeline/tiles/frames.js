@@ -1,5 +1,7 @@
 // The newest live frames, and which tiles their rows belong to.
 
+import { eachLayer, isTogether, layerName } from "./bands.js";
+
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("./tile_store.js").Entry} Entry */
 
@@ -16,7 +18,7 @@ const MOST_ROWS = 200_000;
 /** @type {Record<string, (block: Block) => Omit<Part, "block">>} */
 const PLACES = {
   span: (block) => ({
-    layers: [block.meta.layer ?? "spans", "prefixes"],
+    layers: [block.meta.layer ?? "spans", eachLayer("spans"), "prefixes"],
     first: extreme(block, "start", Math.min),
     last: extreme(block, "stop", Math.max),
   }),
@@ -31,7 +33,7 @@ const PLACES = {
     last: extreme(block, "time", Math.max),
   }),
   bin: (block) => ({
-    layers: [block.meta.layer],
+    layers: isTogether(block.meta.layer) ? [block.meta.layer] : [block.meta.layer, eachLayer(layerName(block.meta.layer))],
     first: extreme(block, "time", Math.min),
     last: extreme(block, "time", Math.max),
   }),

@@ -1,6 +1,6 @@
 // The tiles of the charts: fetched when they are needed, and updated by live frames.
 
-import { isUrgent, layerName } from "./bands.js";
+import { isEach, isUrgent, layerName } from "./bands.js";
 import { decode } from "./blocks.js";
 import { Failures } from "./failures.js";
 import { FrameLog, appendFrame } from "./frames.js";
@@ -27,6 +27,7 @@ const SETTLE = 40; // ms without movement before tiles are fetched
 const PREFETCH = 0.1; // tiles beyond the window
 const TIMEOUT = 60_000; // ms: then a request has failed; a large tile that is built first takes seconds
 const MOST_APPENDED = 20_000; // rows: then the server's bins are lighter
+const MOST_APPENDED_OF_ALL = 200_000; // rows, of all workers
 const MOST_KEPT = 5_000; // rows of a tile that is over: fewer are light enough
 
 /** Fires "change" when there are better tiles to draw, or a request failed. */
@@ -243,7 +244,7 @@ export class Tiles extends EventTarget {
    */
   #extend(entry, frame) {
     appendFrame(entry, frame);
-    if (entry.appended > MOST_APPENDED) entry.stale = true;
+    if (entry.appended > (isEach(entry.tile.layer) ? MOST_APPENDED_OF_ALL : MOST_APPENDED)) entry.stale = true;
   }
 
   /**

@@ -24,7 +24,8 @@ def pack_spans(scope: Scope, layers: list[Layer]) -> bytes | None:
         counted = timeline.count_spans(connection, scope.cluster.pk, *scope.window)
         if counted.computations > MOST_TASKS or counted.all > MOST_SPANS:
             return None
-        return b"".join(_band(connection, scope, layer) for layer in layers if layer.name == SPANS)
+        bands = [layer for layer in layers if layer.name == SPANS and not layer.is_each]
+        return b"".join(_band(connection, scope, layer) for layer in bands)
 
 
 def _band(connection: psycopg.Connection, scope: Scope, layer: Layer) -> bytes:

@@ -48,18 +48,29 @@ def bin_spans(
     A span is counted in the bin where it starts, so it counts once over all tiles of a level.
     """
     start, stop = np.clip(start, *window), np.clip(stop, *window)
-    first = (np.maximum(start, tile_id.start) - tile_id.start) >> tile_id.level
-    last = (np.minimum(np.maximum(stop, start + 1), tile_id.stop) - 1 - tile_id.start) >> tile_id.level
+    row, bins, overlap = split_spans(start, stop, tile_id, tile_id.level)
+    bin_start = tile_id.start + (bins << tile_id.level)
+    starts_here = (start[row] >= bin_start) & (start[row] < bin_start + tile_id.bin_width)
+    found = BusyBins(lane[row], bins, prefix[row], action[row], overlap / 1e6, starts_here.astype(np.int64))
+    return merge_busy_bins([found])
+
+
+def split_spans(
+    start: Integers, stop: Integers, tile_id: TileId, level: int
+) -> tuple[Integers, Integers, Integers]:
+    """Split spans (microseconds) at the bins of a tile, which are 2^level microseconds wide.
+
+    Returns the places of the parts' spans, their bins, and how long each part is. An empty span has one part.
+    """
+    first = (np.maximum(start, tile_id.start) - tile_id.start) >> level
+    last = (np.minimum(np.maximum(stop, start + 1), tile_id.stop) - 1 - tile_id.start) >> level
     repeats = np.maximum(last - first + 1, 0)
     row = np.repeat(np.arange(len(start)), repeats)
     step = np.arange(len(row)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     bins = first[row] + step
-    bin_start = tile_id.start + (bins << tile_id.level)
-    overlap = np.minimum(stop[row], bin_start + tile_id.bin_width) - np.maximum(start[row], bin_start)
-    starts_here = (start[row] >= bin_start) & (start[row] < bin_start + tile_id.bin_width)
-    seconds = np.maximum(overlap, 0) / 1e6
-    found = BusyBins(lane[row], bins, prefix[row], action[row], seconds, starts_here.astype(np.int64))
-    return merge_busy_bins([found])
+    bin_start = tile_id.start + (bins << level)
+    overlap = np.minimum(stop[row], bin_start + (1 << level)) - np.maximum(start[row], bin_start)
+    return row, bins, np.maximum(overlap, 0)
 
 
 def merge_busy_bins(parts: Sequence[BusyBins]) -> BusyBins:

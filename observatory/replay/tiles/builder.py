@@ -265,8 +265,10 @@ def _overlaps(tile_id: TileId, extent: Extent, scope: Scope) -> bool:
 
 
 def _exists(layer: Layer, extent: Extent) -> bool:
-    """Return whether the cluster has the layer's band; all workers together need several bands."""
+    """Return whether the cluster has the layer's band; of one band, values of all workers are its series."""
     bands = band_count(extent.workers)
+    if layer.is_each and layer.name == SPANS:
+        return True
     return bands > 1 if layer.band is None else layer.band < bands
 
 

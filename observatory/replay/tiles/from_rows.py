@@ -8,6 +8,7 @@ import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope
+from observatory.replay.tiles import each_worker
 from observatory.replay.tiles.bins import (
     MINIMUM_SPAN_BINS,
     BusyBins,
@@ -16,23 +17,22 @@ from observatory.replay.tiles.bins import (
     bin_spans,
     is_short,
     merge_series_bins,
-    rates,
 )
+from observatory.replay.tiles.drawn_samples import drawn_samples
 from observatory.replay.tiles.events import event_blocks_from_rows
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
-from observatory.store.counters import MAXIMUM_GAP
-from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import row_counts, timeline
 from observatory.store.timeline_blocks import encode_block, encode_rows
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
-from observatory.wire.records import MetricType
 from observatory.wire.timeline_blocks import BUSY, SERIES_BIN, SPAN, BlockKind
 
 
 def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
     """Return the blocks of a tile, without the extent block."""
+    if layer.is_each:
+        return each_worker.from_rows(connection, scope, layer, tile_id)
     if layer.name == SPANS:
         return _spans(connection, scope, layer.band or 0, tile_id)
     if layer.name == PREFIXES:
@@ -50,7 +50,8 @@ def has_few_rows(
     """Return whether `tile_from_rows` would read at most so many rows, without spans that started before."""
     window = (connection, scope.cluster.pk, *scope.clip(tile_id))
     if layer.name == SPANS:
-        lanes = timeline.lanes_of_band(connection, scope.cluster.pk, layer.band or 0)
+        band = layer.band
+        lanes = None if band is None else timeline.lanes_of_band(connection, scope.cluster.pk, band)
         return not row_counts.has_more_spans(*window, lanes, most)
     if layer.name == PREFIXES:
         return not row_counts.has_more_spans(*window, None, most)
@@ -58,7 +59,11 @@ def has_few_rows(
         return not row_counts.has_more_events(*window, most)
     if layer.name == PROFILE:
         return not row_counts.has_more_profile_rows(*window, most)
-    found = timeline.layer_series(connection, scope.cluster.pk, LAYERS[layer.name], layer.band)
+    found = (
+        each_worker.series_of(connection, scope, layer)
+        if layer.is_each
+        else timeline.layer_series(connection, scope.cluster.pk, LAYERS[layer.name], layer.band)
+    )
     return not row_counts.has_more_samples(*window, [series.id for series in found], most)
 
 
@@ -108,18 +113,9 @@ def _profile(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> b
 def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
     cluster = scope.cluster
     start, stop = scope.clip(tile_id)
-    intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
     found = timeline.layer_series(connection, cluster.pk, LAYERS[layer.name], layer.band)
     numbers = np.array([series.id for series in found], np.int64)
-    usual = np.array([intervals.of(series.metric) for series in found], np.float64)
-    is_counter = np.array([series.type == MetricType.COUNTER for series in found], bool)
-    # the first rate of a counter in the tile needs the sample before it
-    before = int(MAXIMUM_GAP * usual.max(initial=0) * 1e6)
-    rows = timeline.samples(connection, cluster.pk, numbers.tolist(), max(scope.start, start - before), stop)
-    series, time, value = rows["series"], rows["time"], rows["value"]
-    at = np.searchsorted(numbers, series)
-    interval, counts_up = usual[at], is_counter[at]
-    value = np.where(counts_up, rates(series, time, value, interval), value)
+    series, time, value = drawn_samples(connection, scope, found, start, stop)
     bins = bin_samples(series, time, value, tile_id)
     if layer.band is None:
         firsts = np.array([series.first for series in found], np.int64)

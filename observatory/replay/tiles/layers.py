@@ -8,8 +8,10 @@ from typing import Self
 from observatory.wire.layers import (
     ALL,
     BAND,
+    EACH,
     EVENTS,
     LAYERS,
+    OF_EACH,
     OF_WORKERS,
     PREFIXES,
     PROFILE,
@@ -26,7 +28,9 @@ class Layer:
 
     name: str
     band: int | None = 0
-    """None: all workers together"""
+    """None: all workers"""
+    is_each: bool = False
+    """one value of each worker, instead of all of them together"""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -40,21 +44,26 @@ class Layer:
             raise ValueError(f"layer is {text[:50]!r}: {name} has no parts")
         if part == ALL and name in LAYERS:
             return cls(name, None)
+        if part == EACH and name in OF_EACH:
+            return cls(name, None, is_each=True)
         if not (part.isascii() and part.isdecimal() and len(part) < 7 and part[0] != "0"):
             raise ValueError(f"layer is {text[:50]!r}: a part of {name} is a number, from 1 on")
         return cls(name, int(part))
 
     def __str__(self) -> str:
+        if self.is_each:
+            return f"{self.name}.{EACH}"
         return f"{self.name}.{ALL}" if self.band is None else band_layer(self.name, self.band)
 
 
 def layers_for(workers: int) -> list[Layer]:
     """Return all layers of a cluster with so many workers."""
     bands = band_count(workers)
-    found = [Layer(name) for name in LAYER_NAMES]
+    found = [*(Layer(name) for name in LAYER_NAMES), Layer(SPANS, None, is_each=True)]
     if bands > 1:
         found += [Layer(name, band) for name in OF_WORKERS for band in range(1, bands)]
         found += [Layer(name, None) for name in OF_WORKERS if name in LAYERS]
+        found += [Layer(name, None, is_each=True) for name in OF_EACH if name in LAYERS]
     return found
 
 

@@ -16,6 +16,7 @@ from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import fetch_columns
 from observatory.store.times import from_microseconds
 from observatory.store.worker_slots import SLOT
+from observatory.store.worker_tags import tags_of
 from observatory.wire.layers import BAND
 from observatory.wire.records import Action
 
@@ -28,6 +29,16 @@ SPAN_TYPES = {
     "action": "int16",
     "start": "microseconds",
     "stop": "microseconds",
+}
+
+WORK_TYPES = {
+    "worker": "int32",
+    "prefix": "int32",
+    "action": "int16",
+    "status": "int16",
+    "start": "microseconds",
+    "stop": "microseconds",
+    "nbytes": "float64",
 }
 
 PROFILE_TYPES = {
@@ -77,6 +88,15 @@ class LayerSeries:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerSeries:
+    id: int
+    worker: int
+    metric: str
+    type: int
+    """MetricType"""
+
+
+@dataclass(frozen=True, slots=True)
 class SpanCount:
     computations: int
     all: int
@@ -93,15 +113,18 @@ def snapshot(connection: psycopg.Connection) -> Iterator[None]:
 
 def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Dimensions:
     """Return all workers, lanes and prefixes of the cluster, and the series of `metrics`."""
+    workers = _items(
+        connection,
+        f"""SELECT id, address, name, host, {SLOT} AS slot, nthreads, memory_limit,
+               extract(epoch FROM started)::float8 AS started, extract(epoch FROM ended)::float8 AS ended,
+               end_reason, status, position, resources, detail
+           FROM worker WHERE cluster_id = %s ORDER BY started, id""",
+        [cluster],
+    )
+    for worker in workers:
+        worker["tags"] = tags_of(worker.pop("resources"), worker.pop("detail"))
     return Dimensions(
-        _items(
-            connection,
-            f"""SELECT id, address, name, host, {SLOT} AS slot, nthreads, memory_limit,
-                   extract(epoch FROM started)::float8 AS started, extract(epoch FROM ended)::float8 AS ended,
-                   end_reason, status, position
-               FROM worker WHERE cluster_id = %s ORDER BY started, id""",
-            [cluster],
-        ),
+        workers,
         _items(
             connection,
             """SELECT id, worker_id AS worker, thread, position FROM lane
@@ -153,6 +176,17 @@ def spans(
         f"SELECT lane_id, prefix_id, action, start, stop FROM span WHERE {OVERLAPS} AND {OF_LANES}",
         {**_window(cluster, start, stop), "lanes": lanes},
         SPAN_TYPES,
+    )
+
+
+def work(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """Return what computed and was transferred in spans that overlap [start, stop) (µs) as WORK_TYPES."""
+    return fetch_columns(
+        connection,
+        f"""SELECT worker_id, prefix_id, action, status, start, stop, coalesce(nbytes, 0)::float8
+            FROM span JOIN lane ON lane.id = lane_id WHERE span.{OVERLAPS} AND action = ANY(%(actions)s)""",
+        {**_window(cluster, start, stop), "actions": [int(Action.COMPUTE), int(Action.TRANSFER)]},
+        WORK_TYPES,
     )
 
 
@@ -243,6 +277,23 @@ def layer_series(
                  AND (%(band)s::int IS NULL OR coalesce(worker.position, 0) / %(size)s = %(band)s)
                ORDER BY series.id""",
             {"cluster": cluster, "metrics": list(metrics), "band": band, "size": BAND},
+        ).fetchall()
+
+
+def worker_series(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> list[WorkerSeries]:
+    """Return one series of each worker that has one of `metrics`, of the first of them, sorted by id.
+
+    Of the memory it is that of the process.
+    """
+    with connection.cursor(row_factory=class_row(WorkerSeries)) as cursor:
+        return cursor.execute(
+            """SELECT * FROM (
+                   SELECT DISTINCT ON (worker_id) id, worker_id AS worker, metric, type FROM series
+                   WHERE cluster_id = %(cluster)s AND metric = ANY(%(metrics)s) AND worker_id IS NOT NULL
+                     AND coalesce(labels->>'type', 'process') = 'process'
+                   ORDER BY worker_id, array_position(%(metrics)s, metric), id) AS chosen
+               ORDER BY id""",
+            {"cluster": cluster, "metrics": list(metrics)},
         ).fetchall()
 
 

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyPlace, currentPlace, formatPlace, parsePlace } from "../../../frontend/timeline/address.js";
+import { HeatOptions } from "../../../frontend/timeline/heat_options.js";
 import { LaneOptions } from "../../../frontend/timeline/lane_options.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
 import { Timeline } from "../../../frontend/timeline/timeline.js";
@@ -11,7 +12,7 @@ import { near } from "../near.js";
 
 function open() {
   const timeline = new Timeline(/** @type {any} */ (INFO), () => 0);
-  return { timeline, selection: new Selection(), laneOptions: new LaneOptions() };
+  return { timeline, selection: new Selection(), laneOptions: new LaneOptions(), heatOptions: new HeatOptions() };
 }
 
 function parse(query) {
@@ -19,19 +20,23 @@ function parse(query) {
 }
 
 test("an address that was copied shows the same", () => {
-  const { timeline, selection, laneOptions } = open();
+  const shown = open();
+  const { timeline, selection, laneOptions } = shown;
+  shown.heatOptions.set({ quantity: "duration", group: "SLURM_JOB_ID", order: "name" });
   laneOptions.set({ order: "most memory", filter: "lost & <b>", onlyPrefix: true });
   timeline.setWindow(FIRST + 100.25, FIRST + 160.5);
   timeline.setPlayhead(FIRST + 123.456);
   timeline.setSpeed(4);
   selection.set({ prefix: 7, key: "('x', 1)&at=<b>" });
   selection.hide([3, 9]);
-  const query = formatPlace(currentPlace(timeline, selection, laneOptions, ["task-stream", "memory"]));
+  const query = formatPlace(currentPlace(shown, ["task-stream", "memory"]));
   const other = open();
   const place = parsePlace(query);
-  applyPlace(place, other.timeline, other.selection, other.laneOptions);
-  const copied = formatPlace(currentPlace(other.timeline, other.selection, other.laneOptions, place.charts));
+  applyPlace(place, other);
+  const copied = formatPlace(currentPlace(other, place.charts));
   assert.equal(copied, query);
+  const { quantity, group, order: rank } = other.heatOptions;
+  assert.deepEqual([quantity, group, rank], ["duration", "SLURM_JOB_ID", "name"]);
   assert.equal(other.selection.key, "('x', 1)&at=<b>");
   assert.deepEqual([...other.selection.hidden], [3, 9]);
   const { order, filter, onlyPrefix } = other.laneOptions;
@@ -39,8 +44,9 @@ test("an address that was copied shows the same", () => {
 });
 
 test("a live address follows now with a window as long", () => {
-  const { timeline, selection, laneOptions } = open();
-  applyPlace(parsePlace("?live=120"), timeline, selection, laneOptions);
+  const shown = open();
+  const { timeline } = shown;
+  applyPlace(parsePlace("?live=120"), shown);
   near(timeline.length, 120);
   assert.equal(timeline.live, true);
 });

@@ -16,6 +16,7 @@ from observatory.store.ingest.batches.records import Array, Coded, Times
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
 from observatory.store.times import from_seconds
 from observatory.store.worker_slots import slot_of
+from observatory.store.worker_tags import tags_of
 from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.records import WorkerGone, WorkerSeen
 
@@ -75,6 +76,7 @@ class Lifetime:
             "end_reason": self.end_reason,
             "status": self.status,
             "position": self.position,
+            "tags": tags_of(json.loads(self.resources), json.loads(self.detail)),
         }
 
     def update(self, seen: WorkerSeen) -> bool:

@@ -1,0 +1,185 @@
+"""Tiles with one value of each worker, in bins eight times as wide as the level's.
+
+They compare all workers of a large cluster in little room. A tile of a higher level is made from the two
+below it, and of each worker's prefixes the one that it computed longest is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.bins import Integers, split_spans
+from observatory.replay.tiles.drawn_samples import drawn_samples
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.levels import BINS, TileId
+from observatory.store.counters import Floats
+from observatory.store.queries import timeline
+from observatory.store.timeline_blocks import decode_array, encode_block
+from observatory.wire.blocks import decode
+from observatory.wire.layers import LAYERS, SPANS
+from observatory.wire.records import Action, Status
+from observatory.wire.timeline_blocks import WORKER_BUSY, WORKER_VALUE, BlockKind
+
+SHIFT = 3
+WIDE_BINS = BINS >> SHIFT
+"""of a tile"""
+METRICS = {**LAYERS, "gil": ("dask_worker_gil_contention_seconds_total", *LAYERS["gil"])}
+"""by layer, the best first: a counter misses nothing between two samples"""
+DROPPED_BITS = 13
+"""of 23 of a number's fraction: three digits are left, which take half the room"""
+
+Children = Sequence[tuple[TileId, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerValues:
+    """The columns of a block `worker-value`; unique by worker and bin, sorted."""
+
+    worker: Integers
+    bin: Integers
+    mean: Floats
+    count: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerBusy:
+    """The columns of a block `worker-busy`; unique by worker and bin, sorted."""
+
+    worker: Integers
+    bin: Integers
+    busy: Floats
+    prefix: Integers
+    seconds: Floats
+    tasks: Floats
+    longest: Floats
+    errors: Integers
+    received: Floats
+
+
+def series_of(connection: psycopg.Connection, scope: Scope, layer: Layer) -> list[timeline.WorkerSeries]:
+    """Return the series that has the value of each worker."""
+    return timeline.worker_series(connection, scope.cluster.pk, METRICS[layer.name])
+
+
+def from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
+    """Return the block of a tile, made from rows."""
+    if layer.name != SPANS:
+        return _encode(WORKER_VALUE, _values(connection, scope, layer, tile_id), tile_id)
+    rows = timeline.work(connection, scope.cluster.pk, *scope.clip(tile_id))
+    return _encode(WORKER_BUSY, bin_work(rows, tile_id, scope.window), tile_id)
+
+
+def from_children(layer: Layer, tile_id: TileId, children: Children) -> bytes:
+    """Return the block of a tile, made from those of none, one or two children."""
+    if layer.name == SPANS:
+        return _encode(WORKER_BUSY, merge_busy(_parts(WORKER_BUSY, WorkerBusy, children)), tile_id)
+    return _encode(WORKER_VALUE, merge_values(_parts(WORKER_VALUE, WorkerValues, children)), tile_id)
+
+
+def bin_work(rows: dict[str, timeline.Array], tile_id: TileId, window: tuple[int, int]) -> WorkerBusy:
+    """Bin spans (columns of timeline.WORK_TYPES), clipped to `window` (microseconds)."""
+    start, stop = np.clip(rows["start"], *window), np.clip(rows["stop"], *window)
+    row, bins, overlap = split_spans(start, stop, tile_id, tile_id.level + SHIFT)
+    computed = (rows["action"] == Action.COMPUTE)[row]
+    length = (rows["stop"] - rows["start"])[row]
+    ends = (np.maximum(stop - 1, start) - tile_id.start) >> (tile_id.level + SHIFT)
+    ends_here = ends[row] == bins
+    seconds = np.where(computed, overlap / 1e6, 0.0)
+    share = np.where(length > 0, overlap / np.maximum(length, 1), 1.0)
+    found = WorkerBusy(
+        rows["worker"][row],
+        bins,
+        busy=seconds,
+        prefix=rows["prefix"][row],
+        seconds=seconds,
+        tasks=np.where(computed, share, 0.0),
+        longest=np.where(computed, length / 1e6, 0.0),
+        errors=(computed & ends_here & (rows["status"] == Status.ERROR)[row]).astype(np.int64),
+        received=np.where(~computed & ends_here, rows["nbytes"][row], 0.0),
+    )
+    return merge_busy([found])
+
+
+def merge_busy(parts: Sequence[WorkerBusy]) -> WorkerBusy:
+    """Add up the rows of each worker and bin; of their prefixes the one with most seconds is kept."""
+    rows = _joined(WorkerBusy, parts)
+    if not len(rows["worker"]):
+        return WorkerBusy(**rows)
+    order = np.lexsort((rows["prefix"], rows["bin"], rows["worker"]))
+    rows = {name: column[order] for name, column in rows.items()}
+    of_prefix = _firsts(rows["worker"], rows["bin"], rows["prefix"])
+    summed = ("busy", "seconds", "tasks", "errors", "received")
+    rows |= {name: np.add.reduceat(rows[name], of_prefix) for name in summed}
+    rows["longest"] = np.maximum.reduceat(rows["longest"], of_prefix)
+    rows |= {name: rows[name][of_prefix] for name in ("worker", "bin", "prefix")}
+    firsts = _firsts(rows["worker"], rows["bin"])
+    longest = np.lexsort((rows["prefix"], -rows["seconds"], rows["bin"], rows["worker"]))[firsts]
+    sums = {name: np.add.reduceat(rows[name], firsts) for name in ("busy", "errors", "received")}
+    return WorkerBusy(**{name: column[longest] for name, column in rows.items() if name not in sums}, **sums)
+
+
+def merge_values(parts: Sequence[WorkerValues]) -> WorkerValues:
+    """Join the rows of each worker and bin to their mean."""
+    rows = _joined(WorkerValues, parts)
+    if not len(rows["worker"]):
+        return WorkerValues(**rows)
+    order = np.lexsort((rows["bin"], rows["worker"]))
+    worker, bins, mean, count = (rows[field.name][order] for field in fields(WorkerValues))
+    firsts = _firsts(worker, bins)
+    counts = np.add.reduceat(count, firsts)
+    return WorkerValues(worker[firsts], bins[firsts], np.add.reduceat(mean * count, firsts) / counts, counts)
+
+
+def _values(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> WorkerValues:
+    found = series_of(connection, scope, layer)
+    start, stop = scope.clip(tile_id)
+    series, time, value = drawn_samples(connection, scope, found, start, stop)
+    inside = (time >= start) & (time < stop) & np.isfinite(value)
+    numbers = np.array([one.id for one in found], np.int64)
+    workers = np.array([one.worker for one in found], np.int64)
+    worker = workers[np.searchsorted(numbers, series[inside])]
+    bins = (time[inside] - tile_id.start) >> (tile_id.level + SHIFT)
+    return merge_values([WorkerValues(worker, bins, value[inside], np.ones(len(worker), np.int64))])
+
+
+def _parts(kind: BlockKind, part: Any, children: Children) -> list[Any]:
+    found = []
+    for child, body in children:
+        for block in decode(body):
+            if block.kind == kind.name and block.rows:
+                rows = {column.name: decode_array(block, column.name) for column in kind.columns}
+                rows["bin"] = (rows["bin"] >> 1) + (WIDE_BINS // 2 if child.index % 2 else 0)
+                found.append(part(**rows))
+    return found
+
+
+def _joined(part: Any, parts: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
+    return {
+        field.name: np.concatenate([getattr(one, field.name) for one in parts] or [np.zeros(0, np.int64)])
+        for field in fields(part)
+    }
+
+
+def _firsts(*columns: Integers) -> Integers:
+    """Return the places where one of sorted columns changes, which aren't empty."""
+    changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return np.concatenate([[0], np.flatnonzero(changes) + 1])
+
+
+def _encode(kind: BlockKind, rows: WorkerValues | WorkerBusy, tile_id: TileId) -> bytes:
+    columns = {column.name: getattr(rows, column.name) for column in kind.columns}
+    rounded = {column.name: _rounded(columns[column.name]) for column in kind.columns if column.type == "f32"}
+    return encode_block(kind, {**columns, **rounded}, {"level": tile_id.level, "index": tile_id.index})
+
+
+def _rounded(values: Floats) -> npt.NDArray[np.float32]:
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    half = np.uint32(1 << (DROPPED_BITS - 1))
+    return ((bits + half) & ~np.uint32((1 << DROPPED_BITS) - 1)).view(np.float32)
