@@ -473,7 +473,7 @@ export interface paths {
         };
         /**
          * Outliers
-         * @description The workers that stand out with after ≤ time < before: the ten with the greatest of each figure.
+         * @description What stands out with after ≤ time < before: of each figure the ten with the greatest value.
          */
         get: operations["cluster_outliers"];
         put?: never;
@@ -673,7 +673,7 @@ export interface paths {
         };
         /**
          * Outliers
-         * @description The workers that stand out with after ≤ time < before: the ten with the greatest of each figure.
+         * @description What stands out with after ≤ time < before: of each figure the ten with the greatest value.
          */
         get: operations["run_outliers"];
         put?: never;
@@ -873,7 +873,7 @@ export interface paths {
         };
         /**
          * Outliers
-         * @description The workers that stand out with after ≤ time < before: the ten with the greatest of each figure.
+         * @description What stands out with after ≤ time < before: of each figure the ten with the greatest value.
          */
         get: operations["link_outliers"];
         put?: never;
@@ -2237,11 +2237,9 @@ export interface components {
         };
         /**
          * Outlier
-         * @description A worker that stands out by one of its figures in a window. null: unknown, or none.
+         * @description A worker that stands out by one of its figures.
          */
         Outlier: {
-            /** Worker */
-            worker: number;
             /** Duration Ratio */
             duration_ratio: number | null;
             /** Errors */
@@ -2252,6 +2250,60 @@ export interface components {
             paused: number | null;
             /** Received */
             received: number | null;
+            /** Worker */
+            worker: number;
+        };
+        /**
+         * OutlierHost
+         * @description A host that stands out by one of the figures of its workers together.
+         */
+        OutlierHost: {
+            /** Duration Ratio */
+            duration_ratio: number | null;
+            /** Errors */
+            errors: number | null;
+            /** Memory Slope */
+            memory_slope: number | null;
+            /** Paused */
+            paused: number | null;
+            /** Received */
+            received: number | null;
+            /** Host */
+            host: string;
+            /** Workers */
+            workers: number;
+        };
+        /**
+         * OutlierTask
+         * @description A task that computed for much longer than is usual for its prefix.
+         */
+        OutlierTask: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: number;
+            /** Worker */
+            worker: number;
+            /** Lane */
+            lane: number;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Ratio */
+            ratio: number;
+        };
+        /**
+         * Outliers
+         * @description What stands out in a window: of each figure the ten with the greatest value.
+         */
+        Outliers: {
+            /** Workers */
+            workers: components["schemas"]["Outlier"][];
+            /** Hosts */
+            hosts: components["schemas"]["OutlierHost"][];
+            /** Tasks */
+            tasks: components["schemas"]["OutlierTask"][];
         };
         /** JobOut */
         JobOut: {
@@ -3355,7 +3407,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Outlier"][];
+                    "application/json": components["schemas"]["Outliers"];
                 };
             };
         };
@@ -3581,7 +3633,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Outlier"][];
+                    "application/json": components["schemas"]["Outliers"];
                 };
             };
         };
@@ -3807,7 +3859,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Outlier"][];
+                    "application/json": components["schemas"]["Outliers"];
                 };
             };
         };

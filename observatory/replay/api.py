@@ -23,7 +23,7 @@ from observatory.replay.schemas import (
     EventItem,
     Lanes,
     Lineage,
-    Outlier,
+    Outliers,
     SpanDetail,
     State,
     StolenTasks,
@@ -133,15 +133,15 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
             window = round(after * 1e6), round(before * 1e6)
             return Response(list_events(connection, scope_of(request), *window, limit))
 
-    @router.get("/outliers", operation_id=f"{word}_outliers", response=list[Outlier])
+    @router.get("/outliers", operation_id=f"{word}_outliers", response=Outliers)
     def outliers(
         request: HttpRequest,
         after: Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)] = 0,
         before: Seconds = MAXIMUM_TIME / 1e6 - 1,
     ) -> HttpResponse:
-        """The workers that stand out with after ≤ time < before: the ten with the greatest of each figure."""
+        """What stands out with after ≤ time < before: of each figure the ten with the greatest value."""
         window = round(after * 1e6), round(before * 1e6)
-        with read_connection() as connection, timeline.snapshot(connection):
+        with read_connection() as connection:
             return Response(outliers_of(connection, scope_of(request), *window))
 
     @router.get("/stacks", operation_id=f"{word}_stacks")

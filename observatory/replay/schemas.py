@@ -309,11 +309,9 @@ class EventItem(Schema):
     """depends on the kind"""
 
 
-class Outlier(Schema):
-    """A worker that stands out by one of its figures in a window. null: unknown, or none."""
+class OutlierFigures(Schema):
+    """Figures of a window. null: unknown, or none."""
 
-    worker: int
-    """id"""
     duration_ratio: float | None
     """computing time, relative to what its tasks take at the medians of their prefixes"""
     errors: float | None
@@ -324,3 +322,41 @@ class Outlier(Schema):
     """seconds"""
     received: float | None
     """bytes from other workers"""
+
+
+class Outlier(OutlierFigures):
+    """A worker that stands out by one of its figures."""
+
+    worker: int
+    """id"""
+
+
+class OutlierHost(OutlierFigures):
+    """A host that stands out by one of the figures of its workers together."""
+
+    host: str
+    workers: int
+    """with a figure"""
+
+
+class OutlierTask(Schema):
+    """A task that computed for much longer than is usual for its prefix."""
+
+    key: str
+    prefix: int
+    worker: int
+    lane: int
+    start: float
+    stop: float
+    ratio: float
+    """its duration over the median of its prefix"""
+
+
+class Outliers(Schema):
+    """What stands out in a window: of each figure the ten with the greatest value."""
+
+    workers: list[Outlier]
+    hosts: list[OutlierHost]
+    """none of a cluster on one host"""
+    tasks: list[OutlierTask]
+    """the greatest ratios first"""

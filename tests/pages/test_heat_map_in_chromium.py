@@ -47,7 +47,7 @@ def large(transactional_db: None, world: World) -> Iterator[str]:
         samples += [Sample(series, START + second, 1e9 + grows * second) for second in range(40)]
     with Writer() as writer:
         writer.write(Batch.of(world.ended.pk, workers, spans, samples, committed=START + 100))
-    yield f"/clusters/{world.ended.pk}/"
+    yield f"/clusters/{world.ended.pk}/?from={START}&to={START + 60}"
     delete_cluster(world.ended.pk)
 
 
@@ -56,7 +56,7 @@ def test_the_worker_that_leaks_is_first_and_a_click_selects_it(
 ) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(unquote(request.url)))
-    page.goto(f"{large}?charts=heat-map&by=none")
+    page.goto(f"{large}&charts=heat-map&by=none")
     page.wait_for_function(READY)
     chart = page.locator("[data-chart=heat-map]")
     expect(chart.locator("canvas")).to_have_attribute(
@@ -75,7 +75,7 @@ def test_the_worker_that_leaks_is_first_and_a_click_selects_it(
 
 
 def test_rows_are_reached_by_the_keyboard_and_read_in_the_table(page: Page, large: str) -> None:
-    page.goto(f"{large}?charts=heat-map&heat=duration&by=none")
+    page.goto(f"{large}&charts=heat-map&heat=duration&by=none")
     page.wait_for_function(READY)
     chart = page.locator("[data-chart=heat-map]")
     rows = chart.get_by_role("slider", name="Selected worker of the heat map")
@@ -95,7 +95,7 @@ def test_rows_are_reached_by_the_keyboard_and_read_in_the_table(page: Page, larg
 
 
 def test_quantity_groups_and_order_are_in_the_address(page: Page, large: str) -> None:
-    page.goto(f"{large}?charts=heat-map")
+    page.goto(f"{large}&charts=heat-map")
     page.wait_for_function(READY)
     chart = page.locator("[data-chart=heat-map]")
     expect(chart.get_by_label("Group")).to_have_value("host")
@@ -111,6 +111,6 @@ def test_quantity_groups_and_order_are_in_the_address(page: Page, large: str) ->
 
 
 def test_what_is_not_recorded_is_said(page: Page, large: str) -> None:
-    page.goto(f"{large}?charts=heat-map&heat=gil")
+    page.goto(f"{large}&charts=heat-map&heat=gil")
     page.wait_for_function(READY)
     expect(page.locator("[data-chart=heat-map]")).to_contain_text("install `gilknocker`")

@@ -1,4 +1,4 @@
-"""The workers of a window that stand out, by each of five figures."""
+"""The workers, hosts and tasks of a window that stand out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import psycopg
 import pytest
 
 from observatory.clusters.models import Cluster
+from observatory.replay import outliers
 from observatory.replay.outliers import MOST, outliers_of
-from observatory.replay.schemas import Outlier
+from observatory.replay.pseudonyms import read_pseudonyms
+from observatory.replay.schemas import Outliers
 from observatory.replay.scope import Scope
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries import timeline
+from observatory.store.queries import outliers as store
 from observatory.store.times import MAXIMUM_TIME
-from observatory.wire.records import Action, Span
+from observatory.wire.records import Action, Span, WorkerSeen
 from tests.documented import assert_documented
 from tests.recorded import GIB, START, Recorded
 from tests.replay.conftest import make_cluster
@@ -60,10 +62,9 @@ def figure(
     before: float = MAXIMUM_TIME / 1e6 - 1,
 ) -> dict[int, Any]:
     """The known values of a figure by worker."""
-    with timeline.snapshot(direct):
-        found = outliers_of(direct, Scope(cluster), round(after * 1e6), round(before * 1e6))
-    assert_documented(list[Outlier], found)
-    return {row["worker"]: row[name] for row in found if row[name] is not None}
+    found = outliers_of(direct, Scope(cluster), round(after * 1e6), round(before * 1e6))
+    assert_documented(Outliers, found)
+    return {row["worker"]: row[name] for row in found["workers"] if row[name] is not None}
 
 
 def test_a_worker_is_compared_by_the_medians_of_the_prefixes_of_its_tasks(
@@ -133,6 +134,103 @@ def test_a_run_has_its_own_time_alone(
         recorded.error(at, f"inc-{at}", workers=[USUAL])
     compute(cluster, span(USUAL, 0, 40))
     scope = Scope(cluster, round(START * 1e6), round((START + 10) * 1e6))
-    with timeline.snapshot(direct):
-        [found] = outliers_of(direct, scope, 0, MAXIMUM_TIME - 1)
+    [found] = outliers_of(direct, scope, 0, MAXIMUM_TIME - 1)["workers"]
     assert (found["worker"], found["errors"]) == (worker, 2)
+
+
+def everything(direct: psycopg.Connection, cluster: Cluster) -> dict[str, Any]:
+    found = outliers_of(direct, Scope(cluster), 0, MAXIMUM_TIME - 1)
+    assert_documented(Outliers, found)
+    return found
+
+
+@pytest.fixture(params=["of few spans", "of many spans"])
+def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether tiles are read, as of a window of many spans."""
+    if request.param == "of many spans":
+        monkeypatch.setattr(outliers, "FEW_SPANS", 0)
+    return request.param == "of many spans"
+
+
+def test_a_host_has_the_figures_of_its_workers_together(
+    cluster: Cluster, direct: psycopg.Connection, many: bool
+) -> None:
+    workers = {f"tcp://10.0.0.{number}:4000": f"host-{number // 2}" for number in range(6)}
+    seen = [WorkerSeen(address, "", host, 1, 0, START - 50) for address, host in workers.items()]
+    spans = [
+        span(address, at, at + (3 if host == "host-2" else 1))
+        for address, host in workers.items()
+        for at in range(0, 40, 4)
+    ]
+    spans += [span(address, 50, 51, action=Action.TRANSFER, nbytes=100) for address in list(workers)[:3]]
+    with Writer() as writer:
+        writer.write(Batch.of(cluster.pk, seen, spans))
+    hosts = {row["host"]: row for row in everything(direct, cluster)["hosts"]}
+    assert hosts.keys() == {"host-0", "host-1", "host-2"}
+    assert hosts["host-2"]["duration_ratio"] == pytest.approx(3.0, rel=0.01)
+    assert hosts["host-0"]["duration_ratio"] == pytest.approx(1.0, rel=0.01)
+    assert [hosts[f"host-{number}"]["received"] for number in range(3)] == [200, 100, None]
+    assert {row["workers"] for row in hosts.values()} == {2}
+
+
+def test_workers_on_one_host_have_no_hosts_to_compare(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    recorded.worker(USUAL, "w0"), recorded.worker(SLOW, "w1")
+    compute(cluster, span(USUAL, 0, 1), span(SLOW, 0, 1))
+    found = everything(direct, cluster)
+    assert (len(found["workers"]), found["hosts"]) == (2, [])
+
+
+def test_tasks_of_twice_the_median_of_their_prefix_are_listed_the_greatest_ratio_first(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection, many: bool
+) -> None:
+    usual, slow = recorded.worker(USUAL, "w0"), recorded.worker(SLOW, "w1")
+    spans = [span(USUAL, at, at + 1) for at in range(0, 40, 2)]
+    spans += [span(SLOW, 0, 5), span(SLOW, 10, 19), span(SLOW, 30, 31.5), span(SLOW, 60, 99, "rare")]
+    compute(cluster, *spans)
+    tasks = everything(direct, cluster)["tasks"]
+    assert [(task["key"], task["worker"]) for task in tasks] == [
+        (f"inc-{SLOW[-4:]}-10", slow),
+        (f"inc-{SLOW[-4:]}-0", slow),
+    ], "rare has one task, so nothing is usual for it"
+    assert [task["ratio"] for task in tasks] == [pytest.approx(9, rel=0.01), pytest.approx(5, rel=0.01)]
+    assert tasks[0]["start"] == START + 10
+    assert usual not in {task["worker"] for task in tasks}
+
+
+def test_of_many_spans_workers_are_compared_by_tiles(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outliers, "FEW_SPANS", 0)
+    usual, slow = recorded.worker(USUAL, "w0"), recorded.worker(SLOW, "w1")
+    spans = [span(USUAL, number * 10, number * 10 + 1) for number in range(5)]
+    spans += [span(SLOW, 100, 103), span(SLOW, 110, 111), span(SLOW, 120, 130, "load")]
+    compute(cluster, *spans, span(SLOW, 140, 141, action=Action.TRANSFER, nbytes=9))
+    found = {row["worker"]: row for row in everything(direct, cluster)["workers"]}
+    assert found[usual]["duration_ratio"] == pytest.approx(1.0, rel=0.01)
+    assert found[slow]["duration_ratio"] == pytest.approx(14 / 12, rel=0.01)
+    assert (found[slow]["received"], found[usual]["received"]) == (9, None)
+
+
+def test_a_large_window_costs_no_pass_over_its_spans(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outliers, "FEW_SPANS", 0)
+    for name in ("computing", "received_bytes", "long_tasks"):
+        monkeypatch.delattr(store, name)
+    recorded.worker(USUAL, "w0")
+    compute(cluster, *[span(USUAL, number * 10, number * 10 + 1) for number in range(5)])
+    assert len(everything(direct, cluster)["workers"]) == 1
+
+
+def test_a_link_that_hides_addresses_hides_hosts(cluster: Cluster, direct: psycopg.Connection) -> None:
+    seen = [WorkerSeen(f"tcp://10.0.0.{n}:1", "", f"secret-{n}", 1, 0, START - 50) for n in (1, 2)]
+    spans = [span(f"tcp://10.0.0.{n}:1", 0, 2 * n) for n in (1, 2)]
+    with Writer() as writer:
+        writer.write(Batch.of(cluster.pk, seen, spans))
+    scope = Scope(cluster, pseudonyms=read_pseudonyms(cluster))
+    assert {row["host"] for row in outliers_of(direct, scope, 0, MAXIMUM_TIME - 1)["hosts"]} == {
+        "host 0",
+        "host 1",
+    }

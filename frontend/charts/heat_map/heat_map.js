@@ -246,8 +246,8 @@ class HeatMap {
       context.drawImage(this.#image, 0, first, grid.columns, count, from, offset + top, width, height);
     }
     this.#named.forEach((row, line) => {
-      const top = Math.min(topOfRow(this.#layout, this.#arrangement, row) ?? 0, this.#layout.height - LOWEST_NAMED);
-      if (this.#namedImage) context.drawImage(this.#namedImage, 0, line, grid.columns, 1, from, offset + top, width, LOWEST_NAMED);
+      const top = offset + this.#namedTop(row);
+      if (this.#namedImage) context.drawImage(this.#namedImage, 0, line, grid.columns, 1, from, top, width, LOWEST_NAMED);
     });
     const gaps = this.#context.events.gapsBetween(view.start, view.stop, this.#quantity.layer === "spans" ? "tasks" : "samples");
     drawGaps(context, gaps, (time) => this.#x(time), range, 0, this.#surface.height, this.#context.timeline.end);
@@ -257,6 +257,11 @@ class HeatMap {
     drawNames(context, this.#layout, this.#arrangement, grid.slots, this.#named, place);
     drawChosen(context, this.#layout, topOfRow(this.#layout, this.#arrangement, chosen), place);
     this.#describe(chosen);
+  }
+
+  /** @param {number} row that stands out @returns {number} px of where it is drawn, below the quantiles */
+  #namedTop(row) {
+    return Math.min(topOfRow(this.#layout, this.#arrangement, row) ?? 0, this.#layout.height - LOWEST_NAMED);
   }
 
   /** @returns {number} the row of the selected worker; -1 for none */
@@ -292,8 +297,11 @@ class HeatMap {
 
   /** The row under the mouse; of several in a line the one with the greatest value there. @param {number} x @param {number} y */
   #rowAt(x, y) {
-    const rows = rowsAt(this.#layout, this.#arrangement, y - BANDS_HEIGHT - GAP);
+    const height = y - BANDS_HEIGHT - GAP;
+    const rows = rowsAt(this.#layout, this.#arrangement, height);
     if (!this.#cells || !rows.length) return null;
+    const named = this.#named.findLast((row) => height >= this.#namedTop(row) && height < this.#namedTop(row) + LOWEST_NAMED);
+    if (named !== undefined) return named;
     const { grid, values } = this.#cells;
     const column = grid.columnAt(this.#timeAt(x));
     const worth = (/** @type {number} */ row) => values[row * grid.columns + column] || 0;

@@ -11,7 +11,8 @@ import { newest, slotLabel } from "../../timeline/slots.js";
  * @typedef {{order: number[], groups: Group[]}} Arrangement `order` has rows of the cells
  */
 
-export const [NO_GROUPS, HOST] = ["none", "host"];
+export const NO_GROUPS = "none";
+export const HOST = "host";
 const UNKNOWN = "unknown";
 const FEWEST = 5; // workers that say what is usual
 const FAR = 8; // usual distances from the median

@@ -1,40 +1,53 @@
-// The workers of the window that stand out, as a table that is sorted by one figure. A click shows a worker's lane.
+// The workers, hosts and tasks of the window that stand out, as a table. A click shows them on the task stream.
 
 import { element } from "../../element.js";
+import { formatCount, formatDuration } from "../../formatting.js";
 import { shortName, workerLabel } from "../../timeline/slots.js";
+import { formatTime } from "../../timeline/times.js";
+import { isoTime, microseconds } from "../chart_menu/table.js";
 import { FIGURES, firstFigure, ranked } from "./ranking.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("./ranking.js").FigureName} FigureName */
-/** @typedef {import("./ranking.js").Outlier} Outlier */
+/** @typedef {import("../../types.js").Schemas["Outliers"]} Found */
+/** @typedef {Found["workers"][number]|Found["hosts"][number]} Compared */
+/** @typedef {Found["tasks"][number]} LongTask */
 
 const PAUSE = 500; // ms that the window must stand still
 const EVERY = 10_000; // ms, where it moves with the present
 const LARGEST_SHARE = 0.05; // of the time in which the server may work on it, where it moves with the present
 const LONGEST_NAME = 32; // characters
+const KINDS = /** @type {const} */ (["workers", "hosts", "tasks"]);
+/** @type {Found} */
+const NOTHING = { workers: [], hosts: [], tasks: [] };
+const TASK_COLUMNS = ["task", "prefix", "worker", "begin", "duration", "× median"];
 
 /** @type {Chart} */
 export const outliers = {
   name: "outliers",
-  title: "Workers that stand out",
+  title: "Outliers",
   place: "below",
   layers: [],
   help:
-    "The ten workers of the window with the greatest value of a figure: choose it by its heading. Click a worker to select it " +
-    "and to show its lanes alone; click it again to show all.",
+    "The ten workers, or hosts, of the window with the greatest value of a figure: choose it by its heading. Click one to select it " +
+    "and to show its lanes alone; click it again to show all. Tasks: those that computed for over twice the median of their prefix; " +
+    "click one to go to it.",
   create: (parent, context) => new Outliers(parent, context),
 };
 
 class Outliers {
   #parent;
   #context;
+  #kinds = element("div", "outlier-kinds");
   #table = element("table", "outliers");
   #note = element("p", "notes-empty muted");
-  /** @type {Outlier[]|null} null: not loaded */
+  /** @type {Found|null} null: not loaded */
   #found = null;
-  /** @type {FigureName|null} null: the first that some worker has */
+  /** @type {typeof KINDS[number]} */
+  #kind = "workers";
+  /** @type {FigureName|null} null: the first that some of them has */
   #figure = null;
   #window = "";
   #message = "loading …";
@@ -51,7 +64,10 @@ class Outliers {
   constructor(parent, context) {
     this.#parent = parent;
     this.#context = context;
-    parent.append(this.#table, this.#note);
+    this.#kinds.setAttribute("role", "group");
+    this.#kinds.setAttribute("aria-label", "Outliers among");
+    this.#kinds.append(...KINDS.map((kind) => this.#choice(kind)));
+    parent.append(this.#kinds, this.#table, this.#note);
   }
 
   destroy() {
@@ -80,15 +96,34 @@ class Outliers {
 
   /** @returns {import("../chart_menu/table.js").Table} */
   table() {
-    const columns = ["worker", ...FIGURES.map(({ label, unit }) => (unit ? `${label} (${unit})` : label))];
-    const rows = ranked(this.#found ?? [], this.#sorted).map((outlier) => {
-      return [this.#name(outlier.worker), ...FIGURES.map(({ name }) => outlier[name])];
+    if (this.#kind === "tasks") return this.#taskTable();
+    const figures = FIGURES.map(({ label, unit }) => (unit ? `${label} (${unit})` : label));
+    const rows = ranked(this.#compared, this.#sorted).map((outlier) => {
+      return [this.#labelOf(outlier), ...FIGURES.map(({ name }) => outlier[name])];
     });
-    return { columns, rows };
+    return { columns: [this.#kind === "hosts" ? "host" : "worker", ...figures], rows };
+  }
+
+  #taskTable() {
+    const rows = (this.#found?.tasks ?? []).map(({ key, prefix, worker, start, stop, ratio }) => {
+      return [isoTime(start), key, this.#context.model.prefixName(prefix), this.#name(worker), microseconds(stop - start), ratio];
+    });
+    return { columns: ["begin (UTC)", "key", "prefix", "worker", "seconds", "times the median"], rows };
+  }
+
+  /** @returns {Compared[]} */
+  get #compared() {
+    const { workers, hosts } = this.#found ?? NOTHING;
+    return this.#kind === "hosts" ? hosts : workers;
   }
 
   get #sorted() {
-    return this.#figure ?? firstFigure(this.#found ?? []);
+    return this.#figure ?? firstFigure(this.#compared);
+  }
+
+  /** @param {Compared} outlier */
+  #labelOf(outlier) {
+    return "worker" in outlier ? this.#name(outlier.worker) : outlier.host;
   }
 
   /** @param {number} worker id */
@@ -105,29 +140,50 @@ class Outliers {
     try {
       const response = await source.fetch(`${source.url}/outliers?${query}`);
       if (!response.ok && response.status !== 404) throw new Error(`the server answered ${response.status}`);
-      this.#message = response.ok ? "None." : "A file of a run does not have them.";
-      this.#found = response.ok ? await response.json() : [];
+      this.#message = response.ok ? "" : "A file of a run does not have them.";
+      this.#found = response.ok ? await response.json() : NOTHING;
     } catch (error) {
       this.#message = `They can't be loaded: ${error}`;
-      this.#found ??= [];
+      this.#found ??= NOTHING;
     }
     this.#took = performance.now() - this.#loaded;
     if (query === this.#window) this.#render();
   }
 
   #render() {
-    const { model, selection } = this.#context;
-    const shown = [this.#found, this.#message, this.#figure, selection.worker, model.version];
+    const { model, selection, laneOptions } = this.#context;
+    const shown = [this.#found, this.#message, this.#figure, this.#kind, selection.worker, selection.key, laneOptions.filter, model.version];
     if (shown.every((value, place) => value === this.#shown[place])) return;
     this.#shown = shown;
-    const rows = ranked(this.#found ?? [], this.#sorted);
+    const areTasks = this.#kind === "tasks";
+    const compared = areTasks ? [] : ranked(this.#compared, this.#sorted).map((outlier) => this.#row(outlier));
+    const rows = areTasks ? (this.#found?.tasks ?? []).map((task) => this.#taskRow(task)) : compared;
     this.#table.hidden = rows.length === 0;
-    this.#note.textContent = rows.length ? "" : this.#message;
-    const head = element("tr", "", element("th", "", "worker"), ...FIGURES.map((figure) => this.#heading(figure)));
-    this.#table.replaceChildren(
-      element("thead", "", head),
-      element("tbody", "", ...rows.map((outlier) => this.#row(outlier))),
-    );
+    this.#note.textContent = rows.length ? "" : this.#emptyText;
+    for (const button of this.#kinds.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.value === this.#kind));
+    const figures = FIGURES.map((figure) => this.#heading(figure));
+    const first = element("th", "", this.#kind === "hosts" ? "host" : "worker");
+    const head = areTasks ? TASK_COLUMNS.map((name) => element("th", "", name)) : [first, ...figures];
+    this.#table.replaceChildren(element("thead", "", element("tr", "", ...head)), element("tbody", "", ...rows));
+  }
+
+  get #emptyText() {
+    if (this.#message) return this.#message;
+    if (this.#kind === "hosts") return "None: all workers are on one host.";
+    return this.#kind === "tasks" ? "None: no task took twice the median of its prefix." : "None.";
+  }
+
+  /** @param {typeof KINDS[number]} kind */
+  #choice(kind) {
+    const button = element("button", "", kind);
+    button.type = "button";
+    button.value = kind;
+    button.addEventListener("click", () => {
+      this.#kind = kind;
+      this.#figure = null;
+      this.#render();
+    });
+    return button;
   }
 
   /** @param {import("./ranking.js").Figure} figure */
@@ -146,25 +202,44 @@ class Outliers {
     return cell;
   }
 
-  /** @param {Outlier} outlier */
+  /** @param {Compared} outlier */
   #row(outlier) {
     const { model, selection, laneOptions } = this.#context;
-    const name = this.#name(outlier.worker);
-    const slot = model.slotOf(outlier.worker)?.key;
-    const isSelected = slot !== undefined && model.slotOf(selection.worker)?.key === slot;
+    const name = this.#labelOf(outlier);
+    const worker = "worker" in outlier ? outlier.worker : null;
+    // the address is of this worker alone: names such as "1" are parts of others
+    const filter = worker === null ? name : (model.workers.get(worker)?.address ?? name);
+    const slot = model.slotOf(worker)?.key;
+    const isChosen = slot === undefined ? laneOptions.filter === filter : model.slotOf(selection.worker)?.key === slot;
     const button = element("button", "", shortName(name, LONGEST_NAME));
     button.type = "button";
     button.title = name;
-    button.setAttribute("aria-pressed", String(isSelected));
+    button.setAttribute("aria-pressed", String(isChosen));
     button.addEventListener("click", () => {
-      // the address is of this worker alone: names such as "1" are parts of others
-      laneOptions.set({ filter: isSelected ? "" : (model.workers.get(outlier.worker)?.address ?? name) });
-      selection.set({ worker: isSelected ? null : outlier.worker });
+      laneOptions.set({ filter: isChosen ? "" : filter });
+      selection.set({ worker: isChosen ? null : worker });
+      this.#render();
     });
+    const count = "workers" in outlier ? [element("span", "muted", ` (${formatCount(outlier.workers)})`)] : [];
     const values = FIGURES.map(({ name: figure, text }) => {
       const value = outlier[figure];
       return element("td", "", value === null ? "–" : text(value));
     });
-    return element("tr", "", element("td", "", button), ...values);
+    return element("tr", "", element("td", "", button, ...count), ...values);
+  }
+
+  /** @param {LongTask} task */
+  #taskRow({ key, prefix, worker, start, stop, ratio }) {
+    const { model, selection, timeline } = this.#context;
+    const button = element("button", "", shortName(key, LONGEST_NAME));
+    button.type = "button";
+    button.title = key;
+    button.setAttribute("aria-pressed", String(selection.key === key));
+    button.addEventListener("click", () => {
+      selection.set({ worker: null, prefix, key });
+      timeline.jump(start);
+    });
+    const texts = [model.prefixName(prefix), this.#name(worker), formatTime(start, 1), formatDuration(stop - start), `${ratio.toFixed(1)} ×`];
+    return element("tr", "", element("td", "", button), ...texts.map((text) => element("td", "", text)));
   }
 }

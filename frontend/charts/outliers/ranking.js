@@ -1,8 +1,8 @@
-// The figures by which workers stand out, and the workers with the greatest of one.
+// The figures by which workers and hosts stand out, and those with the greatest of one.
 
 import { formatBytes, formatCount, formatDuration } from "../../formatting.js";
 
-/** @typedef {import("../../types.js").Schemas["Outlier"]} Outlier */
+/** @typedef {Omit<import("../../types.js").Schemas["Outlier"], "worker">} Figures */
 /** @typedef {"duration_ratio"|"errors"|"memory_slope"|"paused"|"received"} FigureName */
 /** @typedef {{name: FigureName, label: string, unit: string, help: string, text: (value: number) => string}} Figure */
 
@@ -30,19 +30,20 @@ export const FIGURES = [
 ];
 
 /**
+ * @template {Figures} Outlier
  * @param {Outlier[]} outliers
  * @param {FigureName} name
  * @returns {Outlier[]} the greatest first; those without the figure are left out
  */
 export function ranked(outliers, name) {
-  const value = (/** @type {Outlier} */ outlier) => outlier[name] ?? 0;
+  const value = (/** @type {Figures} */ outlier) => outlier[name] ?? 0;
   return outliers
     .filter((outlier) => value(outlier) > 0)
     .sort((one, other) => value(other) - value(one))
     .slice(0, MOST);
 }
 
-/** @param {Outlier[]} outliers @returns {FigureName} the first that some worker has */
+/** @param {Figures[]} outliers @returns {FigureName} the first that some of them has */
 export function firstFigure(outliers) {
   return FIGURES.find(({ name }) => ranked(outliers, name).length)?.name ?? FIGURES[0].name;
 }

@@ -1,4 +1,4 @@
-// A list of names and counts with a bar each, for the state at the playhead.
+// A list of names and counts with a bar each, for the state at the playhead. A long one can be searched.
 
 import { element } from "../../element.js";
 
@@ -10,7 +10,8 @@ import { element } from "../../element.js";
  * an erred one has stripes.
  * @typedef {{share: number, title: string, color?: string, faint?: boolean, erred?: boolean}} BarPart
  * @typedef {{name: string, value: string, parts: BarPart[]}} BarRow
- * @typedef {{rows: BarRow[], note?: string}} Bars
+ * `isCut`: there are more rows than are shown, so a search is offered; `barsOf` gets what is searched for.
+ * @typedef {{rows: BarRow[], note?: string, isCut?: boolean}} Bars
  * @typedef {import("../chart_menu/table.js").Table} Table
  */
 
@@ -21,6 +22,7 @@ export class BarList {
   #empty;
   #tableOf;
   #list;
+  #search = element("input", "bars-search");
   #note = element("p", "chart-empty");
   /** @type {State|null} */
   #state = null;
@@ -30,7 +32,7 @@ export class BarList {
   /**
    * @param {HTMLElement} parent
    * @param {string} name the list's class
-   * @param {(state: State) => Bars} barsOf
+   * @param {(state: State, query: string) => Bars} barsOf
    * @param {string} empty text for a state without rows
    * @param {import("../../timeline/model.js").Model} model whose colours the bars have
    * @param {(state: State) => Table} tableOf
@@ -42,7 +44,13 @@ export class BarList {
     this.#barsOf = barsOf;
     this.#empty = empty;
     this.#list = element("dl", `bars ${name}`);
-    parent.append(this.#list, this.#note);
+    this.#search.type = "search";
+    this.#search.placeholder = "find a name";
+    this.#search.setAttribute("aria-label", "Find a name");
+    this.#search.maxLength = 100;
+    this.#search.hidden = true;
+    this.#search.addEventListener("input", () => this.#show());
+    parent.append(this.#search, this.#list, this.#note);
   }
 
   destroy() {
@@ -59,13 +67,20 @@ export class BarList {
     if (!state || (state === this.#state && this.#version === this.#model.version)) return;
     this.#state = state;
     this.#version = this.#model.version;
-    const bars = this.#barsOf(state);
+    this.#show();
+  }
+
+  #show() {
+    if (!this.#state) return;
+    const query = this.#search.value.trim().toLowerCase();
+    const bars = this.#barsOf(this.#state, query);
+    this.#search.hidden = !bars.isCut && !query;
     const content = JSON.stringify(bars);
     if (content === this.#drawn) return;
     this.#drawn = content;
     this.#list.hidden = bars.rows.length === 0;
     this.#list.replaceChildren(...bars.rows.map(rowElement));
-    this.#note.textContent = bars.rows.length ? (bars.note ?? "") : this.#empty;
+    this.#note.textContent = bars.rows.length ? (bars.note ?? "") : query ? "No name has that in it." : this.#empty;
   }
 }
 

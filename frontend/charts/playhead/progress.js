@@ -7,7 +7,8 @@ import { BarList } from "./bar_list.js";
 /** @typedef {import("../../types.js").State} State */
 /** @typedef {import("./bar_list.js").Bars} Bars */
 
-const MOST = 14;
+const OTHERS = "#888888";
+const [MOST, MOST_FOUND] = [14, 50];
 
 /** @type {Chart} */
 export const progress = {
@@ -21,17 +22,24 @@ export const progress = {
     "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are striped. Done tasks are " +
     "counted in the task stream, and where that has gaps, by dask_scheduler_prefix_state_totals_total, which also has the totals.",
   create: (element, { model }) =>
-    new BarList(element, "bars-progress", (state) => barsOf(state, model.colors), "No task had run yet.", model, tableOf),
+    new BarList(element, "bars-progress", (state, query) => barsOf(state, query, model.colors), "No task had run yet.", model, tableOf),
 };
 
 /**
+ * The prefixes with most tasks, and the others as one row; or those whose names have what is searched for.
  * @param {State} state
+ * @param {string} query in lower case
  * @param {import("../../timeline/colors/prefix_colors.js").PrefixColors} colors
  * @returns {Bars}
  */
-function barsOf(state, colors) {
+export function barsOf(state, query, colors) {
   const all = [...state.progress].sort((one, other) => weight(other) - weight(one));
-  const rows = all.slice(0, MOST).map((row) => {
+  const isCut = all.length > MOST;
+  const found = query ? all.filter(({ name }) => name.toLowerCase().includes(query)) : all;
+  const most = query ? MOST_FOUND : isCut ? MOST - 1 : MOST;
+  const [first, left] = [found.slice(0, most), found.slice(most)];
+  const others = query || !left.length ? [] : [together(left)];
+  const rows = [...first, ...others].map((row) => {
     const weighed = Math.max(1, weight(row));
     const erred = row.erred ?? 0;
     const left = Math.max(0, weight(row) - row.done - erred);
@@ -39,7 +47,7 @@ function barsOf(state, colors) {
       share: count / weighed,
       title: `${row.name}: ${formatCount(count)} ${word}`,
     });
-    const color = colors.of(row.name) ?? row.color;
+    const color = row.color === OTHERS ? OTHERS : (colors.of(row.name) ?? row.color);
     const parts = [
       { ...part(row.done, "done"), color },
       { ...part(erred, "erred"), erred: true },
@@ -47,7 +55,25 @@ function barsOf(state, colors) {
     ];
     return { name: row.name, value: describe(row), parts };
   });
-  return { rows, note: all.length > MOST ? `and ${all.length - MOST} more prefixes` : "" };
+  return { rows, isCut, note: query && left.length ? `and ${formatCount(left.length)} more` : "" };
+}
+
+/**
+ * @param {State["progress"]} rows
+ * @returns {State["progress"][number]}
+ */
+function together(rows) {
+  const sum = (/** @type {(row: State["progress"][number]) => number} */ of) => rows.reduce((total, row) => total + of(row), 0);
+  const hasTotals = rows.every(({ total }) => total !== null);
+  return {
+    prefix: 0,
+    seconds: sum(({ seconds }) => seconds),
+    name: `others (${formatCount(rows.length)})`,
+    color: OTHERS,
+    done: sum(({ done }) => done),
+    erred: sum(({ erred }) => erred ?? 0),
+    total: hasTotals ? sum(weight) : null,
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
-// The workers at the playhead, a row each. A click selects one for all charts.
+// The workers at the playhead, a row each. A click selects one for all charts, a heading sorts them.
 
-import { formatBytes, formatPercent } from "../../formatting.js";
+import { element } from "../../element.js";
+import { formatBytes, formatCount, formatPercent } from "../../formatting.js";
 import { shortName, workerLabel } from "../../timeline/slots.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -8,13 +9,18 @@ import { shortName, workerLabel } from "../../timeline/slots.js";
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").State} State */
 
-const MOST = 200;
+const MOST = 200; // rows, and as many more at each click
+const FEW = 12; // workers that need no search
 const LONGEST_NAME = 22; // characters that leave room for the other columns
 const COLUMNS = [
   ...["worker", "address", "status", "CPU (%)", "memory (bytes)", "managed (bytes)", "unmanaged (bytes)", "spilled (bytes)"],
   ...["memory limit (bytes)", "GIL (share)", "busy threads", "threads"],
 ];
-const HEADINGS = ["worker", "CPU", "memory", "GIL", "busy"];
+const HEADINGS = /** @type {const} */ (["worker", "CPU", "memory", "GIL", "busy"]);
+/** @typedef {typeof HEADINGS[number]} Heading */
+/** @typedef {State["workers"][number]} Now */
+/** @type {Record<Exclude<Heading, "worker">, (worker: Now) => number|null>} */
+const VALUES = { CPU: ({ cpu }) => cpu, memory: ({ memory }) => memory, GIL: ({ gil }) => gil, busy: ({ running }) => running };
 
 /** @type {Chart} */
 export const workersNow = {
@@ -23,32 +29,48 @@ export const workersNow = {
   place: "side",
   showsState: true,
   layers: [],
-  help: "Workers at the playhead: the last heartbeat of each, and how many of its threads were busy.",
-  create: (element, context) => new WorkersNow(element, context),
+  help: "Workers at the playhead: the last heartbeat of each, and how many of its threads were busy. A heading sorts them.",
+  create: (parent, context) => new WorkersNow(parent, context),
 };
 
 class WorkersNow {
-  #element;
+  #parent;
   #context;
   #table = document.createElement("table");
   #note = document.createElement("p");
+  #search = element("input", "bars-search");
+  #more = element("button", "");
+  /** @type {Heading|null} null: in the order of their starts */
+  #sorted = null;
+  #isReversed = false;
+  #most = MOST;
   /** @type {unknown[]} what the rows are made of */
   #shown = [];
 
   /**
-   * @param {HTMLElement} element
+   * @param {HTMLElement} parent
    * @param {Context} context
    */
-  constructor(element, context) {
-    this.#element = element;
+  constructor(parent, context) {
+    this.#parent = parent;
     this.#context = context;
     this.#table.className = "workers-now";
     this.#note.className = "chart-empty";
-    element.append(this.#table, this.#note);
+    this.#search.type = "search";
+    this.#search.placeholder = "name, host, status";
+    this.#search.setAttribute("aria-label", "Find a worker");
+    this.#search.maxLength = 100;
+    this.#search.addEventListener("input", () => this.#render());
+    this.#more.type = "button";
+    this.#more.addEventListener("click", () => {
+      this.#most += MOST;
+      this.#render();
+    });
+    parent.append(this.#search, this.#table, this.#note, this.#more);
   }
 
   destroy() {
-    this.#element.replaceChildren();
+    this.#parent.replaceChildren();
   }
 
   /** @param {View} view */
@@ -58,12 +80,75 @@ class WorkersNow {
     const shown = [view.state, selection.worker, model.version];
     if (shown.every((value, place) => value === this.#shown[place])) return;
     this.#shown = shown;
-    const workers = view.state.workers;
-    this.#note.textContent = workers.length ? "" : "There were no workers at this time.";
-    if (workers.length > MOST) this.#note.textContent = `and ${workers.length - MOST} more`;
+    this.#render();
+  }
+
+  #render() {
+    const all = this.#state?.workers ?? [];
+    const query = this.#search.value.trim().toLowerCase();
+    const workers = this.#ordered(query ? all.filter((worker) => this.#matches(worker, query)) : all);
+    this.#search.hidden = all.length <= FEW && !query;
+    this.#note.textContent = workers.length ? "" : query ? "No worker matches." : "There were no workers at this time.";
+    this.#more.hidden = workers.length <= this.#most;
+    this.#more.textContent = `Show ${formatCount(Math.min(MOST, workers.length - this.#most))} of ${formatCount(workers.length - this.#most)} more`;
     this.#table.hidden = workers.length === 0;
-    const rows = workers.slice(0, MOST).map((worker) => this.#row(worker));
-    this.#table.replaceChildren(row("th", HEADINGS), ...rows);
+    const rows = workers.slice(0, this.#most).map((worker) => this.#row(worker));
+    const focused = HEADINGS.find((heading) => document.activeElement === this.#table.querySelector(`[data-heading="${heading}"]`));
+    this.#table.replaceChildren(this.#headings(), ...rows);
+    if (focused) /** @type {HTMLElement|null} */ (this.#table.querySelector(`[data-heading="${focused}"]`))?.focus();
+  }
+
+  #headings() {
+    const cells = HEADINGS.map((heading) => {
+      const isSorted = heading === this.#sorted;
+      const isDown = (heading !== "worker") !== this.#isReversed;
+      const button = element("button", "", isSorted ? `${heading} ${isDown ? "▾" : "▴"}` : heading);
+      button.type = "button";
+      button.dataset.heading = heading;
+      button.addEventListener("click", () => {
+        this.#isReversed = isSorted && !this.#isReversed;
+        this.#sorted = heading;
+        this.#render();
+      });
+      const cell = element("th", "", button);
+      if (isSorted) cell.setAttribute("aria-sort", isDown ? "descending" : "ascending");
+      return cell;
+    });
+    return element("tr", "", ...cells);
+  }
+
+  /**
+   * By name, or the greatest first; unknown values come last.
+   * @param {Now[]} workers
+   */
+  #ordered(workers) {
+    const sorted = this.#sorted;
+    if (!sorted) return workers;
+    const direction = this.#isReversed ? -1 : 1;
+    if (sorted === "worker") {
+      const collator = new Intl.Collator("en", { numeric: true });
+      const names = new Map(workers.map((worker) => [worker, this.#name(worker)]));
+      return [...workers].sort((one, other) => direction * collator.compare(names.get(one) ?? "", names.get(other) ?? ""));
+    }
+    const value = VALUES[sorted];
+    return [...workers].sort((one, other) => {
+      const [its, others] = [value(one), value(other)];
+      if (its === null || others === null) return Number(its === null) - Number(others === null);
+      return direction * (others - its);
+    });
+  }
+
+  /** @param {Now} worker @param {string} query in lower case */
+  #matches(worker, query) {
+    const known = this.#context.model.workers.get(worker.id);
+    const text = `${this.#name(worker)} ${known?.address ?? ""} ${known?.host ?? ""} ${worker.status}`.toLowerCase();
+    return query.split(/\s+/).every((word) => text.includes(word));
+  }
+
+  /** @param {Now} worker */
+  #name({ id }) {
+    const known = this.#context.model.workers.get(id);
+    return known ? workerLabel(known) : `worker ${id}`;
   }
 
   /** @returns {import("../chart_menu/table.js").Table} */
@@ -89,13 +174,13 @@ class WorkersNow {
     const isSelected = known !== undefined && model.slotOf(selection.worker)?.key === known.slot;
     const button = document.createElement("button");
     button.type = "button";
-    const name = known ? workerLabel(known) : `worker ${worker.id}`;
+    const name = this.#name(worker);
     button.textContent = shortName(name, LONGEST_NAME);
     button.title = [...new Set([name, known?.address])].filter(Boolean).join(" · ");
     button.setAttribute("aria-pressed", String(isSelected));
     button.addEventListener("click", () => selection.set({ worker: isSelected ? null : worker.id }));
     const threads = known?.nthreads ?? 0;
-    return row("td", [
+    return row([
       button,
       worker.cpu === null ? "–" : formatPercent(worker.cpu / 100),
       memory(worker, info.thresholds),
@@ -126,16 +211,7 @@ function memory(worker, thresholds) {
   return box;
 }
 
-/**
- * @param {"th"|"td"} tag
- * @param {(string|HTMLElement)[]} cells
- */
-function row(tag, cells) {
-  const made = document.createElement("tr");
-  for (const content of cells) {
-    const cell = document.createElement(tag);
-    cell.append(content);
-    made.append(cell);
-  }
-  return made;
+/** @param {(string|HTMLElement)[]} cells */
+function row(cells) {
+  return element("tr", "", ...cells.map((cell) => element("td", "", cell)));
 }

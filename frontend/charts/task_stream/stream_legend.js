@@ -1,13 +1,15 @@
 // The legend of the task stream: its prefixes, the busiest first, and what is not computing. A click on a prefix
-// highlights it, a second one hides it, a third one shows it again; with Ctrl, ⌘ or Shift a click hides and shows.
+// highlights it, a second one hides it, a third one shows it again; with Ctrl, ⌘ or Shift a click hides and shows. Of many
+// prefixes the busiest have entries, the others one together, and a search finds each.
 
 import { element } from "../../element.js";
+import { formatCount } from "../../formatting.js";
 import { chooseExactColors, hasExactColors } from "../drawing/color_choice.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").Prefix} Prefix */
 
-const [MOST, MOST_ON_A_PHONE] = [12, 6];
+const [MOST, MOST_ON_A_PHONE, MOST_FOUND] = [12, 6, 40];
 const HINT = "Click to highlight, click again to hide. Ctrl + click hides and shows.";
 /** @type {Record<string, string>} */
 const MEANINGS = {
@@ -23,20 +25,25 @@ export class StreamLegend {
   /** @type {Map<number, HTMLLIElement>} by prefix */
   #entries = new Map();
   #others;
-  #more;
+  #rest = element("button", "");
+  /** @type {number[]} prefixes without entries */
+  #unlisted = [];
+  #found = element("span", "");
+  #search = element("input", "legend-search");
   #exact;
-  #isWhole = false;
   #drawn = "";
 
   /** @param {Context} context */
   constructor(context) {
     this.#context = context;
-    this.#more = element("button", "");
-    this.#more.type = "button";
-    this.#more.addEventListener("click", () => {
-      this.#isWhole = !this.#isWhole;
-      this.draw();
-    });
+    this.#rest.type = "button";
+    this.#rest.title = "Click to hide or show them.";
+    this.#rest.addEventListener("click", () => this.#toggleRest());
+    this.#search.type = "search";
+    this.#search.placeholder = "find a prefix";
+    this.#search.setAttribute("aria-label", "Find a prefix");
+    this.#search.maxLength = 100;
+    this.#search.addEventListener("input", () => this.draw());
     this.#exact = element("input", "");
     this.#exact.type = "checkbox";
     this.#exact.addEventListener("change", () => chooseExactColors(this.#exact.checked));
@@ -47,25 +54,52 @@ export class StreamLegend {
       entry.title = MEANINGS[name] ?? "";
       return entry;
     });
-    this.#others = [element("li", "", this.#more), ...others, element("li", "legend-choice", choice)];
+    this.#others = [element("li", "", this.#rest, this.#found), element("li", "", this.#search), ...others, element("li", "legend-choice", choice)];
     this.draw();
   }
 
   /** Shows the prefixes as they are now. */
   draw() {
     const { model, selection } = this.#context;
-    const most = this.#isWhole ? Infinity : window.innerWidth < 700 ? MOST_ON_A_PHONE : MOST;
-    const drawn = `${model.version} ${selection.prefix} ${[...selection.hidden]} ${most} ${hasExactColors()}`;
+    const query = this.#search.value.trim().toLowerCase();
+    const most = query ? MOST_FOUND : window.innerWidth < 700 ? MOST_ON_A_PHONE : MOST;
+    const drawn = `${model.version} ${selection.prefix} ${[...selection.hidden]} ${most} ${hasExactColors()} ${query}`;
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
     const all = [...model.prefixes.values()].sort((one, other) => (other.seconds ?? 0) - (one.seconds ?? 0) || one.id - other.id);
-    const entries = all.slice(0, most).map((prefix) => this.#entry(prefix));
-    this.#more.textContent = this.#isWhole ? "fewer" : `and ${all.length - entries.length} more`;
-    this.#more.hidden = !this.#isWhole && all.length === entries.length;
+    const found = query ? all.filter(({ name }) => name.toLowerCase().includes(query)) : all;
+    const entries = found.slice(0, most).map((prefix) => this.#entry(prefix));
+    const left = found.length - entries.length;
+    this.#drawRest(found.slice(most).map(({ id }) => id), query !== "");
+    this.#found.textContent = !query ? "" : found.length ? (left ? `and ${formatCount(left)} more` : "") : "no prefix has that in its name";
+    this.#search.hidden = all.length <= most && !query;
     this.#exact.checked = hasExactColors();
     const items = [...entries, ...this.#others];
     const isSame = items.length === this.list.children.length && items.every((item, place) => item === this.list.children[place]);
     if (!isSame) this.list.replaceChildren(...items);
+  }
+
+  /**
+   * @param {number[]} unlisted ids
+   * @param {boolean} isSearch
+   */
+  #drawRest(unlisted, isSearch) {
+    const { hidden } = this.#context.selection;
+    this.#unlisted = unlisted;
+    this.#rest.hidden = isSearch || !unlisted.length;
+    const areHidden = unlisted.length > 0 && unlisted.every((id) => hidden.has(id));
+    const name = `others (${formatCount(unlisted.length)})`;
+    this.#rest.textContent = name;
+    this.#rest.setAttribute("aria-label", areHidden ? `${name}, hidden` : name);
+    /** @type {HTMLElement} */ (this.#rest.parentElement).classList.toggle("is-hidden", areHidden);
+  }
+
+  #toggleRest() {
+    const { selection } = this.#context;
+    const unlisted = new Set(this.#unlisted);
+    const others = [...selection.hidden].filter((id) => !unlisted.has(id));
+    const areHidden = this.#unlisted.every((id) => selection.hidden.has(id));
+    selection.hide(areHidden ? others : [...others, ...unlisted]);
   }
 
   /** @param {Prefix} prefix */

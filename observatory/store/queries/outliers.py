@@ -1,11 +1,14 @@
-"""Reads figures of each worker in a window, by which workers are compared."""
+"""Reads figures of each worker, and long tasks, of a window, which are compared."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, LiteralString
 
 import psycopg
+from psycopg.rows import class_row
 
+from observatory.store.keys import decode_key
 from observatory.store.queries.timeline import OVERLAPS, WITHIN
 from observatory.store.times import from_microseconds
 from observatory.wire.records import Action
@@ -18,15 +21,55 @@ FEWEST_SAMPLES = 4
 Figures = dict[int, float]
 """by worker"""
 
-DURATIONS: LiteralString = f"""
+
+@dataclass(frozen=True, slots=True)
+class Computing:
+    worker: int
+    seconds: float
+    usual: float
+    """seconds that its tasks take at the medians of their prefixes"""
+
+
+@dataclass(frozen=True, slots=True)
+class LongTask:
+    """A span that computed, with the median of its prefix. Times are seconds."""
+
+    worker: int
+    lane: int
+    prefix: int
+    key: str
+    start: float
+    stop: float
+    usual: float
+
+
+COMPUTED: LiteralString = f"""
     WITH computed AS (
-        SELECT lane_id, prefix_id, extract(epoch FROM stop - start)::float8 AS seconds FROM span
-        WHERE {OVERLAPS} AND action = %(compute)s),
+        SELECT lane_id, prefix_id, group_id, key_rest, start, stop,
+            extract(epoch FROM stop - start)::float8 AS seconds
+        FROM span WHERE {OVERLAPS} AND action = %(compute)s),
     usual AS (
-        SELECT prefix_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS seconds
-        FROM computed GROUP BY prefix_id)
-    SELECT worker_id, sum(computed.seconds) / nullif(sum(usual.seconds), 0)
+        SELECT prefix_id, count(*) AS tasks,
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)::float8 AS seconds
+        FROM computed GROUP BY prefix_id)"""
+DURATIONS: LiteralString = f"""{COMPUTED}
+    SELECT worker_id AS worker, sum(computed.seconds) AS seconds, sum(usual.seconds) AS usual
     FROM computed JOIN usual USING (prefix_id) JOIN lane ON lane.id = lane_id GROUP BY worker_id"""
+TASK: LiteralString = """worker_id AS worker, lane_id AS lane, span.prefix_id AS prefix, key_rest,
+    task_group.name AS group_name, extract(epoch FROM start)::float8 AS start,
+    extract(epoch FROM stop)::float8 AS stop"""
+LONGEST: LiteralString = f"""{COMPUTED}
+    SELECT {TASK}, usual.seconds AS usual
+    FROM computed AS span JOIN usual USING (prefix_id)
+    JOIN lane ON lane.id = lane_id JOIN task_group ON task_group.id = group_id
+    WHERE usual.tasks >= %(fewest)s AND span.seconds >= %(ratio)s * usual.seconds AND usual.seconds > 0
+    ORDER BY span.seconds / usual.seconds DESC, start LIMIT %(most)s"""
+LONGEST_OF_WORKER: LiteralString = f"""
+    SELECT {TASK}, %(usual)s::float8 AS usual
+    FROM span JOIN lane ON lane.id = lane_id JOIN task_group ON task_group.id = group_id
+    WHERE span.{OVERLAPS} AND start >= %(earliest)s AND action = %(compute)s
+        AND worker_id = %(worker)s AND span.prefix_id = %(prefix)s
+    ORDER BY stop - start DESC LIMIT 1"""
 RECEIVED: LiteralString = f"""
     SELECT worker_id, sum(nbytes)::float8 FROM span JOIN lane ON lane.id = lane_id
     WHERE span.{OVERLAPS} AND action = %(transfer)s GROUP BY worker_id"""
@@ -55,9 +98,55 @@ MEMORY: LiteralString = """
     GROUP BY worker_id HAVING count(*) >= %(fewest)s"""
 
 
-def duration_ratios(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Figures:
-    """Return the computing time of each worker over what its tasks take at the medians of their prefixes."""
-    return _read(connection, DURATIONS, cluster, start, stop, compute=Action.COMPUTE)
+def computing(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[Computing]:
+    """Return how long each worker computed; reads all spans of the window."""
+    with connection.cursor(row_factory=class_row(Computing)) as cursor:
+        window = _window(cluster, start, stop)
+        return cursor.execute(DURATIONS, {**window, "compute": Action.COMPUTE}).fetchall()
+
+
+def long_tasks(
+    connection: psycopg.Connection,
+    cluster: int,
+    start: int,
+    stop: int,
+    ratio: float,
+    fewest: int,
+    most: int,
+) -> list[LongTask]:
+    """Return the tasks that took at least `ratio` times the median of a prefix with `fewest` tasks.
+
+    The greatest ratios come first. Reads all spans of the window.
+    """
+    limits = {"ratio": ratio, "fewest": fewest, "most": most, "compute": Action.COMPUTE}
+    return _tasks(connection, LONGEST, {**_window(cluster, start, stop), **limits})
+
+
+def longest_task(
+    connection: psycopg.Connection,
+    cluster: int,
+    start: int,
+    stop: int,
+    worker: int,
+    prefix: int,
+    longest: float,
+    usual: float,
+) -> LongTask | None:
+    """Return the longest task of a worker and prefix in a window; none takes over `longest` seconds."""
+    earliest = from_microseconds(start - round(longest * 1e6))
+    of = {"worker": worker, "prefix": prefix, "earliest": earliest, "usual": usual, "compute": Action.COMPUTE}
+    found = _tasks(connection, LONGEST_OF_WORKER, {**_window(cluster, start, stop), **of})
+    return found[0] if found else None
+
+
+def hosts(connection: psycopg.Connection, cluster: int) -> dict[int, str]:
+    """Return the host of each worker; where that is unknown, its address without the port."""
+    rows = connection.execute(
+        """SELECT id, coalesce(nullif(host, ''), regexp_replace(address, '^\\w+://|:\\d+$', '', 'g'))
+           FROM worker WHERE cluster_id = %s""",
+        [cluster],
+    )
+    return dict(rows.fetchall())
 
 
 def received_bytes(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Figures:
@@ -84,6 +173,19 @@ def memory_slopes(connection: psycopg.Connection, cluster: int, start: int, stop
 def _read(
     connection: psycopg.Connection, query: LiteralString, cluster: int, start: int, stop: int, **more: Any
 ) -> Figures:
-    window = {"cluster": cluster, "start": from_microseconds(start), "stop": from_microseconds(stop)}
-    rows = connection.execute(query, {**window, **more})
+    rows = connection.execute(query, {**_window(cluster, start, stop), **more})
     return {worker: value for worker, value in rows if value is not None}
+
+
+def _tasks(
+    connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]
+) -> list[LongTask]:
+    rows = connection.execute(query, parameters).fetchall()
+    return [
+        LongTask(worker, lane, prefix, decode_key(rest, group), start, stop, usual)
+        for worker, lane, prefix, rest, group, start, stop, usual in rows
+    ]
+
+
+def _window(cluster: int, start: int, stop: int) -> dict[str, Any]:
+    return {"cluster": cluster, "start": from_microseconds(start), "stop": from_microseconds(stop)}

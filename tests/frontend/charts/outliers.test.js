@@ -5,7 +5,7 @@ import { test } from "node:test";
 import "../browser.js";
 import { FIGURES, firstFigure, ranked } from "../../../frontend/charts/outliers/ranking.js";
 
-/** @typedef {import("../../../frontend/charts/outliers/ranking.js").Outlier} Outlier */
+/** @typedef {import("../../../frontend/types.js").Schemas["Outlier"]} Outlier */
 
 /** @param {number} worker @param {Partial<Outlier>} figures @returns {Outlier} */
 function outlier(worker, figures) {

@@ -20,7 +20,8 @@ SETUP = """async (workers) => {
   model.load({ workers, lanes: [], series: {}, prefixes: [] });
   const [selection, laneOptions] = [new Selection(), new LaneOptions()];
   const source = serverSource("/api/v1/clusters/1");
-  const chart = outliers.create(document.body, { model, selection, laneOptions, source });
+  const timeline = { jump: (time) => (window.jumped = time) };
+  const chart = outliers.create(document.body, { model, selection, laneOptions, source, timeline });
   const draw = (start, stop) => chart.draw({ start, stop, live: false });
   selection.addEventListener("change", () => draw(10, 20));
   Object.assign(window, { selection, laneOptions, chart, draw });
@@ -47,7 +48,8 @@ def outlier(worker: int, **figures: float) -> dict[str, Any]:
 
 def test_workers_are_sorted_by_the_heading_and_a_click_shows_their_lane(page: Page, server: Server) -> None:
     found = [outlier(1, errors=3, received=10), outlier(2, errors=1, received=5e6), outlier(3, received=7)]
-    server.answer = lambda path: (200, json.dumps(found).encode())
+    answer = {"workers": found, "hosts": [], "tasks": []}
+    server.answer = lambda path: (200, json.dumps(answer).encode())
     page.evaluate(SETUP, [worker(1, HOSTILE), worker(2, "w2"), worker(3, "w3")])
     page.evaluate("() => { draw(10, 19); draw(10, 20); }")
     names = page.locator("tbody tr td:first-child button")
@@ -64,6 +66,30 @@ def test_workers_are_sorted_by_the_heading_and_a_click_shows_their_lane(page: Pa
     names.first.click()
     expect(names.first).to_have_attribute("aria-pressed", "false")
     assert page.evaluate("() => [selection.worker, laneOptions.filter]") == [None, ""]
+
+
+def test_hosts_and_tasks_are_listed_and_a_click_leads_to_them(page: Page, server: Server) -> None:
+    host = {**outlier(0, errors=3, received=10), "host": HOSTILE, "workers": 4}
+    del host["worker"]
+    task = {"key": f"('{HOSTILE}', 1)", "prefix": 7, "worker": 1, "lane": 3, "start": 12.5, "stop": 15.5}
+    answer = {"workers": [], "hosts": [host], "tasks": [{**task, "ratio": 9.04}]}
+    server.answer = lambda path: (200, json.dumps(answer).encode())
+    page.evaluate(SETUP, [worker(1, "w1")])
+    page.evaluate("() => draw(10, 20)")
+    expect(page.get_by_text("None.", exact=True)).to_be_visible()
+    page.get_by_role("button", name="hosts").click()
+    button = page.locator("tbody td:first-child button")
+    expect(page.locator("tbody td:first-child")).to_have_text(f"{HOSTILE} (4)")
+    button.click()
+    assert page.evaluate("() => [selection.worker, laneOptions.filter]") == [None, HOSTILE]
+    expect(button).to_have_attribute("aria-pressed", "true")
+    button.click()
+    assert page.evaluate("() => laneOptions.filter") == ""
+    page.get_by_role("button", name="tasks").click()
+    expect(page.locator("tbody tr")).to_contain_text("9.0 ×")
+    assert page.evaluate("() => chart.table().rows[0].slice(3)") == ["w1", 3, 9.04]
+    button.click()
+    assert page.evaluate("() => [selection.key, jumped]") == [f"('{HOSTILE}', 1)", 12.5]
 
 
 def test_a_file_says_that_it_has_none_and_a_server_that_fails_is_named(page: Page, server: Server) -> None:

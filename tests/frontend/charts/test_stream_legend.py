@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-SETUP = """async () => {
+SETUP = """async (count) => {
   document.documentElement.style.setProperty("--background", "#12151b");
   document.documentElement.style.setProperty("--surface", "#1a1e26");
   const { Model } = await import("/frontend/timeline/model.js");
@@ -13,7 +13,7 @@ SETUP = """async () => {
   const { StreamLegend } = await import("/frontend/charts/task_stream/stream_legend.js");
   const model = new Model();
   const prefix = (id, name, color) => ({ id, name, color, seconds: id });
-  const many = Array.from({ length: 12 }, (_, at) => prefix(at + 10, `busy-${at}`, "#2e6c8e"));
+  const many = Array.from({ length: count ?? 12 }, (_, at) => prefix(at + 10, `busy-${at}`, "#2e6c8e"));
   const prefixes = [prefix(1, "<b>inc</b>", "#440154"), prefix(2, "sum", "#471669"), ...many];
   model.load({ workers: [], lanes: [], series: {}, prefixes });
   followColorChoice((backgrounds, isExact) => model.setColors(backgrounds, isExact));
@@ -29,7 +29,7 @@ def test_the_legend_highlights_hides_and_shows_prefixes_and_shows_dasks_colours(
     page.evaluate(SETUP)
     names = page.locator(".stream-legend li > button")
     assert names.first.inner_text() == "busy-11", "the busiest comes first"
-    page.get_by_role("button", name="and 2 more").click()
+    page.get_by_role("searchbox", name="Find a prefix").fill("B")
     busy, inc = page.get_by_role("button", name="busy-11"), page.get_by_role("button", name="<b>inc</b>")
     busy.click()
     expect(busy).to_have_attribute("aria-pressed", "true")
@@ -45,3 +45,28 @@ def test_the_legend_highlights_hides_and_shows_prefixes_and_shows_dasks_colours(
     page.reload()
     page.evaluate(SETUP)
     expect(page.get_by_label("Dask's exact colours")).to_be_checked()
+
+
+def test_of_thousands_of_prefixes_the_others_are_one_entry_and_a_search_finds_each(page: Page) -> None:
+    page.evaluate(SETUP, 3000)
+    names = page.locator(".stream-legend li > button:visible")
+    expect(names).to_have_count(13)
+    others = page.get_by_role("button", name="others (2,990)")
+    others.click()
+    assert page.evaluate("selection.hidden.size") == 2990
+    expect(page.get_by_role("button", name="others (2,990), hidden")).to_be_visible()
+    page.get_by_role("button", name="others").click()
+    assert page.evaluate("selection.hidden.size") == 0
+
+    search = page.get_by_role("searchbox", name="Find a prefix")
+    search.fill("BUSY-77")
+    expect(names.first).to_have_text("busy-779")
+    expect(names).to_have_count(11)
+    page.get_by_role("button", name="busy-77", exact=True).click()
+    assert page.evaluate("selection.prefix") == 87
+    search.fill("busy")
+    expect(page.get_by_text("and 2,960 more")).to_be_visible()
+    search.fill("nothing like it")
+    expect(page.get_by_text("no prefix has that in its name")).to_be_visible()
+    search.fill("")
+    expect(names).to_have_count(13)

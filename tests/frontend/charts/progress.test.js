@@ -1,0 +1,42 @@
+// Progress of many prefixes: those with most tasks, the others as one, and a search.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import "../browser.js";
+import { barsOf } from "../../../frontend/charts/playhead/progress.js";
+import { PrefixColors } from "../../../frontend/timeline/colors/prefix_colors.js";
+
+/** @param {number} count @param {object} [changes] @returns {any} */
+function stateOf(count, changes = {}) {
+  const progress = Array.from({ length: count }, (_, id) => {
+    return { prefix: id, name: `P-${id}`, color: "#112233", done: 1, erred: 0, total: count - id + 1, seconds: 1, ...changes };
+  });
+  return { progress };
+}
+
+const colors = new PrefixColors();
+
+test("of 3,000 prefixes the others are one row with their sums", () => {
+  const { rows, isCut } = barsOf(stateOf(3000), "", colors);
+  assert.equal(rows.length, 14);
+  assert.equal(isCut, true);
+  assert.equal(rows[0].name, "P-0");
+  assert.equal(rows[13].name, "others (2,987)");
+  assert.match(rows[13].value, /^2,987 \/ 4,465,565$/);
+});
+
+test("where some total is unknown, that of the others is", () => {
+  const { rows } = barsOf(stateOf(20, { total: null }), "", colors);
+  assert.equal(rows[13].value, "7");
+});
+
+test("a few prefixes need no search, and each has its row", () => {
+  const { rows, isCut } = barsOf(stateOf(14), "", colors);
+  assert.deepEqual([rows.length, isCut], [14, false]);
+});
+
+test("a search finds prefixes that have no row, and says how many more there are", () => {
+  assert.deepEqual(barsOf(stateOf(3000), "p-2999", colors).rows.map(({ name }) => name), ["P-2999"]);
+  const { rows, note } = barsOf(stateOf(3000), "p-1", colors);
+  assert.deepEqual([rows.length, note], [50, "and 1,061 more"]);
+});
