@@ -101,7 +101,7 @@ def test_quantity_groups_and_order_are_in_the_address(page: Page, large: str) ->
     expect(chart.get_by_label("Group")).to_have_value("host")
     chart.get_by_label("Show").select_option("errors")
     chart.get_by_label("Group").select_option("INSTANCE_TYPE")
-    chart.get_by_label("Sort").select_option("name")
+    chart.get_by_label("Order").select_option("name")
     page.wait_for_url(re.compile("heat=errors&by=INSTANCE_TYPE&rank=name"))
     expect(chart.locator("canvas")).to_have_attribute("aria-label", re.compile("most: worker-5, 8"))
     page.reload()
