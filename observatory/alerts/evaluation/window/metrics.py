@@ -6,10 +6,10 @@ subject that have data at an instant are aggregated. Without any, the subject ha
 **Missing metrics.** If the comparison is ABSENT, a subject is TRUE without data, whatever the rule
 says about it, and FALSE with data.
 
-**Other values.** Another metric is aggregated in the same way and taken from the same subject; a metric that no
-worker has is taken from the cluster for all workers. A worker's attribute is summed over the workers for the
-whole cluster. A division by 0, or by a limit that isn't set, has no data. The
-other metric or attribute can be subtracted instead.
+**Other values.** Another metric is aggregated in the same way and taken from the same subject; a metric
+that no worker has is taken from the cluster for all workers. A worker's attribute is summed over the workers
+for the whole cluster. A division by 0, or by a limit that isn't set, has no data. The other metric or
+attribute can be subtracted instead.
 
 **Truth.** TRUE where the comparison with the threshold is true, FALSE where the comparison with the clear
 threshold is false, UNCHANGED in between.
