@@ -94,7 +94,7 @@ INTERRUPTIONS = (
 def listening_for(client: redis.Redis, at: float) -> float:
     """Seconds for which Observatory has been looking without a pause; to be called at each look."""
     known = client.get(LISTENING)
-    since = at if known is None else float(known)  # type: ignore[arg-type]
+    since = at if known is None else float(known)
     client.set(LISTENING, since, ex=FORGOTTEN)
     return at - since
 
