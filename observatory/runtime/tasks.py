@@ -1,4 +1,4 @@
-"""Heartbeats of Celery's worker and beat."""
+"""Heartbeats of Celery's worker and beat, and Observatory's own metrics."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from celery.signals import beat_init, worker_ready
 
 from observatory.config.memory import freeze_startup
 from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health import own_recording
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def beat() -> None:
     beats.write_beat(beats.connect())
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def record_own_metrics() -> None:
+    own_recording.record_own_metrics()
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
