@@ -9,7 +9,6 @@ from celery.signals import beat_init, worker_ready
 
 from observatory.config.memory import freeze_startup
 from observatory.runtime.health import heartbeats as beats
-from observatory.runtime.health import own_recording
 
 
 @shared_task  # type: ignore[untyped-decorator]
@@ -19,6 +18,9 @@ def beat() -> None:
 
 @shared_task  # type: ignore[untyped-decorator]
 def record_own_metrics() -> None:
+    # beat imports this module without Django's models
+    from observatory.runtime.health import own_recording
+
     own_recording.record_own_metrics()
 
 
