@@ -3,9 +3,9 @@
 import { wheelMove } from "./wheel.js";
 import { WheelHint } from "./wheel_hint.js";
 
-/** @typedef {import("./timeline.js").Timeline} Timeline */
-/** @typedef {import("./events.js").Events} Events */
-/** @typedef {import("./selection.js").Selection} Selection */
+/** @typedef {import("../timeline.js").Timeline} Timeline */
+/** @typedef {import("../marks/events.js").Events} Events */
+/** @typedef {import("../selection.js").Selection} Selection */
 /** @typedef {{left: number, width: number}} Plot the part of an element that is the window, in its own px */
 
 const DRAG_THRESHOLD = 4; // px

@@ -1,17 +1,17 @@
 // The transport below the overview: play, step, speed, the times of window and playhead, live.
 
-import { formatDuration } from "../formatting.js";
+import { formatDuration } from "../../formatting.js";
 import { jumpTo } from "./gestures.js";
 import { icon } from "./icons.js";
-import { slotLabel } from "./slots.js";
-import { digitsFor, formatDate, formatTime, formatUtc, zoneName } from "./times.js";
-import { SPEEDS } from "./timeline.js";
+import { slotLabel } from "../slots.js";
+import { digitsFor, formatDate, formatTime, formatUtc, zoneName } from "../times.js";
+import { SPEEDS } from "../timeline.js";
 
-/** @typedef {import("./timeline.js").Timeline} Timeline */
+/** @typedef {import("../timeline.js").Timeline} Timeline */
 
 /**
  * @param {HTMLElement} element
- * @param {import("../types.js").Context} context
+ * @param {import("../../types.js").Context} context
  * @returns {() => void} to be called when the timeline or the selection has changed
  */
 export function createTransport(element, { source, timeline, events, selection, model, freshness }) {
@@ -77,8 +77,8 @@ export function createTransport(element, { source, timeline, events, selection, 
 }
 
 /**
- * @param {import("./selection.js").Selection} selection
- * @param {import("./model.js").Model} model
+ * @param {import("../selection.js").Selection} selection
+ * @param {import("../model.js").Model} model
  */
 function describeSelection(selection, model) {
   if (selection.key !== null) return selection.key;

@@ -1,9 +1,9 @@
 // Tasks that were computed several times in the tiles of a window: retried after an error, or computed again because the
 // worker with their result was lost.
 
-import { ACTIONS } from "../contract.js";
+import { ACTIONS } from "../../contract.js";
 
-/** @typedef {import("../types.js").Tile} Tile */
+/** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {{number: number, count: number}} Attempt 1, 2, … of `count` */
 
 const PAUSE = 500; // ms between two looks at the tiles

@@ -1,12 +1,12 @@
 // The alerts of the timeline, refreshed regularly, and the selected one.
 
-import { getJson } from "./sources/source.js";
+import { getJson } from "../sources/source.js";
 
 /**
  * `fired` is null for a pending alert, `resolved` for an open one. Public links leave out what is optional here.
- * @typedef {import("../types.js").Alert} Alert
+ * @typedef {import("../../types.js").Alert} Alert
  * @typedef {Alert["severity"]} Severity
- * @typedef {import("../types.js").Schemas["RuleText"]} Meaning
+ * @typedef {import("../../types.js").Schemas["RuleText"]} Meaning
  * @typedef {{name: string, severity: Severity, count: number, isFiring: boolean}} Flag all that fired of one rule
  */
 
@@ -29,8 +29,8 @@ export class Alerts extends EventTarget {
   #rules = {};
 
   /**
-   * @param {import("./sources/source.js").Source} source
-   * @param {import("./timeline.js").Timeline} timeline
+   * @param {import("../sources/source.js").Source} source
+   * @param {import("../timeline.js").Timeline} timeline
    */
   constructor(source, timeline) {
     super();

@@ -1,6 +1,6 @@
 // Icons of the transport. They are drawn, because many fonts lack these characters.
 
-import { svgElement } from "../element.js";
+import { svgElement } from "../../element.js";
 
 /** @type {Record<string, string>} paths in a square of 16 */
 const PATHS = {

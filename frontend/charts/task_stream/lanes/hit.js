@@ -1,11 +1,11 @@
 // Finds what is under the mouse on a lane: one span, or the sum of many in a pixel column.
 
-import { COMPUTE } from "./actions.js";
-import { visitBusy, visitSpans } from "./lane_index.js";
+import { COMPUTE } from "../actions.js";
+import { visitBusy, visitSpans } from "./index.js";
 
-/** @typedef {import("../../types.js").Tile} Tile */
-/** @typedef {import("../../types.js").Block} Block */
-/** @typedef {import("../../timeline/model.js").Model} Model */
+/** @typedef {import("../../../types.js").Tile} Tile */
+/** @typedef {import("../../../types.js").Block} Block */
+/** @typedef {import("../../../timeline/model.js").Model} Model */
 
 /**
  * @typedef {{lane: number, prefix: number, action: number, status: number, start: number, stop: number, nbytes: number,
@@ -101,7 +101,7 @@ function closer(one, other) {
  * @returns {SpanHit}
  */
 function spanAt(block, row) {
-  const number = (/** @type {import("../../contract.js").NumberColumn} */ name) => block.numbers(name)[row];
+  const number = (/** @type {import("../../../contract.js").NumberColumn} */ name) => block.numbers(name)[row];
   return {
     lane: number("lane"),
     prefix: number("prefix"),

@@ -13,7 +13,7 @@ from psycopg.rows import class_row
 
 from observatory.store.queries.fetch import fetch_columns
 from observatory.store.queries.timeline import OVERLAPS
-from observatory.store.queries.window_totals import MEMORY
+from observatory.store.queries.windows.totals import MEMORY
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]

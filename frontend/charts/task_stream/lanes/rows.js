@@ -1,11 +1,11 @@
 // The rows of the task stream: one for each thread of each worker, or for several where they don't fit. A worker that
 // came again has the rows that it had before.
 
-import { newest, slotLabel } from "../../timeline/slots.js";
+import { newest, slotLabel } from "../../../timeline/slots.js";
 
-/** @typedef {import("../../timeline/model.js").Model} Model */
-/** @typedef {import("../../timeline/slots.js").Slot} Slot */
-/** @typedef {import("../../types.js").Worker} Worker */
+/** @typedef {import("../../../timeline/model.js").Model} Model */
+/** @typedef {import("../../../timeline/slots.js").Slot} Slot */
+/** @typedef {import("../../../types.js").Worker} Worker */
 
 /**
  * A row of the task stream. `lanes` of successive lifetimes are in order of time; `threads` is how many can be busy at once

@@ -3,10 +3,10 @@
 // A tile has the long spans one by one and sums up the short ones. The latter count with their mean, so the median of a prefix whose
 // tasks are mostly short is that mean.
 
-import { ACTIONS } from "../contract.js";
+import { ACTIONS } from "../../contract.js";
 
-/** @typedef {import("../types.js").Tile} Tile */
-/** @typedef {import("../types.js").Block} Block */
+/** @typedef {import("../../types.js").Tile} Tile */
+/** @typedef {import("../../types.js").Block} Block */
 
 /**
  * A task, with its duration as a multiple of its prefix' median. Times in seconds.

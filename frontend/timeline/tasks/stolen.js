@@ -1,9 +1,9 @@
 // Stolen tasks: those that Dask moved from a worker with much work to one with little, of the window and as much beside it.
 
-/** @typedef {import("../types.js").Schemas} Schemas */
+/** @typedef {import("../../types.js").Schemas} Schemas */
 /** @typedef {Schemas["StolenTask"]} Steal */
-/** @typedef {import("./model.js").Model} Model */
-/** @typedef {import("./timeline.js").Timeline} Timeline */
+/** @typedef {import("../model.js").Model} Model */
+/** @typedef {import("../timeline.js").Timeline} Timeline */
 
 const [PAUSE, LIVE_PAUSE] = [500, 5000]; // ms between two requests
 const CLOCKS = 1; // second by which a steal can be reported later than the task began
@@ -26,7 +26,7 @@ export class Stolen extends EventTarget {
   #requested = -Infinity;
 
   /**
-   * @param {import("./sources/source.js").Source} source
+   * @param {import("../sources/source.js").Source} source
    * @param {Timeline} timeline
    * @param {boolean} hasAgent others record no steals
    */

@@ -1,17 +1,17 @@
 // The controls above the task stream: order and filter of its rows, and which of them are unfolded.
 
-import { element } from "../../element.js";
-import { ORDERS } from "../../timeline/lane_options.js";
-import { COMPUTE } from "./actions.js";
-import { visitBusy, visitSpans } from "./lane_index.js";
+import { element } from "../../../element.js";
+import { ORDERS } from "../../../timeline/lane_options.js";
+import { COMPUTE } from "../actions.js";
+import { visitBusy, visitSpans } from "./index.js";
 
-/** @typedef {import("../../types.js").Context} Context */
-/** @typedef {import("../../types.js").Tile} Tile */
-/** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/lane_options.js").Order} Order */
-/** @typedef {import("../../timeline/slots.js").Slot} Slot */
-/** @typedef {import("./lane_rows.js").Wishes} Wishes */
-/** @typedef {import("./lane_rows.js").Layout} Layout */
+/** @typedef {import("../../../types.js").Context} Context */
+/** @typedef {import("../../../types.js").Tile} Tile */
+/** @typedef {import("../../../types.js").View} View */
+/** @typedef {import("../../../timeline/lane_options.js").Order} Order */
+/** @typedef {import("../../../timeline/slots.js").Slot} Slot */
+/** @typedef {import("./rows.js").Wishes} Wishes */
+/** @typedef {import("./rows.js").Layout} Layout */
 
 const FEW = 3; // workers that need no arranging
 const LOOKING = 500; // ms between two looks at who was at work
@@ -150,7 +150,7 @@ export class LaneControls extends EventTarget {
     /** @type {Map<number, number>} */
     const seconds = new Map();
     for (const { id, worker } of model.lanes.values()) {
-      const add = (/** @type {import("../../types.js").Block} */ block, /** @type {number} */ row, /** @type {number} */ busy) => {
+      const add = (/** @type {import("../../../types.js").Block} */ block, /** @type {number} */ row, /** @type {number} */ busy) => {
         const isMeant = prefix === null ? block.numbers("action")[row] === COMPUTE : block.numbers("prefix")[row] === prefix;
         if (isMeant) seconds.set(worker, (seconds.get(worker) ?? 0) + busy);
       };

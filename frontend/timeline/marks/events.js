@@ -1,10 +1,10 @@
 // The events of the cluster in order of time, from the tiles of the layer "events", with gaps and notes.
 
-import { DROPPED_KINDS, DROP_REASONS, EVENT_KINDS } from "../contract.js";
-import { formatCount } from "../formatting.js";
-import { binWidth, tileWidth } from "./tiles/levels.js";
+import { DROPPED_KINDS, DROP_REASONS, EVENT_KINDS } from "../../contract.js";
+import { formatCount } from "../../formatting.js";
+import { binWidth, tileWidth } from "../tiles/levels.js";
 
-/** @typedef {import("../types.js").Tile} Tile */
+/** @typedef {import("../../types.js").Tile} Tile */
 
 /**
  * `detail` is JSON; only a note of a stretch has a `stop`; `count` is greater than 1 where one stands for all of its kind in a bin. A gap is in what it `concerns`: all that is recorded, tasks, samples, or what no chart draws; of the cluster, or of one `worker`.
@@ -94,7 +94,7 @@ export class Events extends EventTarget {
 
   /**
    * The times without samples, not only with fewer, and the ends of the cluster: it can have continued later.
-   * @returns {import("../charts/series/series_points.js").Gaps}
+   * @returns {import("../../charts/series/series_points.js").Gaps}
    */
   get sampleGaps() {
     const gaps = this.gaps
@@ -152,7 +152,7 @@ function eventsOf(tiles) {
 
 /**
  * Events that are only counted, at the middles of their bins.
- * @param {import("../types.js").Block} block
+ * @param {import("../../types.js").Block} block
  * @param {Tile} tile
  * @returns {ClusterEvent[]}
  */

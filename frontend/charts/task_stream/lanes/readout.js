@@ -1,15 +1,15 @@
 // What the threads of the task stream did at the instant that the mouse points to on another chart.
 
-import { formatCount } from "../../formatting.js";
-import { leftGutter } from "../../types.js";
-import { Readout } from "../drawing/readout.js";
-import { ERRED_SLOT, SLOT_COLORS } from "./actions.js";
-import { busyAt, prefixOfSlot } from "./busy_at.js";
+import { formatCount } from "../../../formatting.js";
+import { leftGutter } from "../../../types.js";
+import { Readout } from "../../drawing/readout.js";
+import { ERRED_SLOT, SLOT_COLORS } from "../actions.js";
+import { busyAt, prefixOfSlot } from "../busy_at.js";
 
-/** @typedef {import("../../types.js").Tile} Tile */
-/** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/model.js").Model} Model */
-/** @typedef {import("../drawing/readout.js").Value} Value */
+/** @typedef {import("../../../types.js").Tile} Tile */
+/** @typedef {import("../../../types.js").View} View */
+/** @typedef {import("../../../timeline/model.js").Model} Model */
+/** @typedef {import("../../drawing/readout.js").Value} Value */
 
 export class LaneReadout {
   #readout;

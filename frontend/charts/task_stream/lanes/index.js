@@ -1,10 +1,10 @@
 // Index of a block's rows by lane. It is made once per block, so that drawing reads only the visible lanes.
 
-import { slotOf } from "./actions.js";
+import { slotOf } from "../actions.js";
 
-/** @typedef {import("../../types.js").Block} Block */
-/** @typedef {import("../../types.js").Tile} Tile */
-/** @typedef {import("../../timeline/model.js").Model} Model */
+/** @typedef {import("../../../types.js").Block} Block */
+/** @typedef {import("../../../types.js").Tile} Tile */
+/** @typedef {import("../../../timeline/model.js").Model} Model */
 
 /**
  * `order` holds rows by lane; those of one lane are order[from … to). `slots` is by row.
@@ -39,7 +39,7 @@ export function laneIndex(block, model) {
   return index;
 }
 
-/** @param {import("../../types.js").Numbers} numbers */
+/** @param {import("../../../types.js").Numbers} numbers */
 function isSorted(numbers) {
   for (let row = 1; row < numbers.length; row++) if (numbers[row] < numbers[row - 1]) return false;
   return true;

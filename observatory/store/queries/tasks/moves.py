@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from observatory.store.keys import KEY_CONDITION, key_parameters
-from observatory.store.queries.lineage import Window
+from observatory.store.queries.tasks.lineage import Window
 from observatory.wire.clocks import TOLERANCE
 from observatory.wire.records import Action
 

@@ -3,20 +3,20 @@
 // A column is filled from the lane's bottom to the share of its time that the lane was busy, so that a lane that was
 // busy for 1.4% of the time looks 1.4% full, however many tasks there were.
 
-import { ERRED_SLOT, FIRST_PREFIX_SLOT, OVERLAY_ALPHA, SLOT_COLORS, SLOT_MARKS, isOverlay } from "./actions.js";
-import { Coverage } from "../drawing/coverage.js";
-import { visitBusy, visitSpans } from "./lane_index.js";
-import { Pixels } from "../drawing/pixels.js";
-import { rgb } from "../drawing/theme.js";
+import { ERRED_SLOT, FIRST_PREFIX_SLOT, OVERLAY_ALPHA, SLOT_COLORS, SLOT_MARKS, isOverlay } from "../actions.js";
+import { Coverage } from "../../drawing/coverage.js";
+import { visitBusy, visitSpans } from "./index.js";
+import { Pixels } from "../../drawing/pixels.js";
+import { rgb } from "../../drawing/theme.js";
 
-/** @typedef {import("../../types.js").Tile} Tile */
-/** @typedef {import("../../types.js").Block} Block */
-/** @typedef {import("../../timeline/model.js").Model} Model */
+/** @typedef {import("../../../types.js").Tile} Tile */
+/** @typedef {import("../../../types.js").Block} Block */
+/** @typedef {import("../../../timeline/model.js").Model} Model */
 /**
  * What decides how spans look.
- * @typedef {Pick<import("../../types.js").Context, "model"|"selection"|"stragglers"|"attempts"> &
- *   {stolen: Pick<import("../../timeline/stolen.js").Stolen, "of">,
- *    lineage: Pick<import("../../timeline/lineage.js").Lineage, "relations">}} Marked
+ * @typedef {Pick<import("../../../types.js").Context, "model"|"selection"|"stragglers"|"attempts"> &
+ *   {stolen: Pick<import("../../../timeline/tasks/stolen.js").Stolen, "of">,
+ *    lineage: Pick<import("../../../timeline/tasks/lineage.js").Lineage, "relations">}} Marked
  */
 
 /**

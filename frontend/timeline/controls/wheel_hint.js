@@ -1,7 +1,7 @@
 // The hint that Ctrl + wheel zooms, beside the mouse. It is shown once, to a person whose wheel scrolls the page where it
 // may have been meant to zoom: it begins to turn over a chart, and they have not zoomed with it before.
 
-import { element } from "../element.js";
+import { element } from "../../element.js";
 
 /** @typedef {import("./wheel.js").WheelMove} WheelMove */
 

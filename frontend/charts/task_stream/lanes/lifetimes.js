@@ -1,13 +1,13 @@
 // The lifetimes of the workers in a row: hatched where there is none, with a mark where one ended.
 
-import { CLUSTER_ENDED } from "../../timeline/events.js";
-import { pausesOf, workerLabel } from "../../timeline/slots.js";
-import { formatTime } from "../../timeline/times.js";
-import { markOf } from "../events/marks.js";
-import { hatching } from "../drawing/surface.js";
-import { theme } from "../drawing/theme.js";
+import { CLUSTER_ENDED } from "../../../timeline/marks/events.js";
+import { pausesOf, workerLabel } from "../../../timeline/slots.js";
+import { formatTime } from "../../../timeline/times.js";
+import { markOf } from "../../events/marks.js";
+import { hatching } from "../../drawing/surface.js";
+import { theme } from "../../drawing/theme.js";
 
-/** @typedef {import("../../types.js").Worker} Worker */
+/** @typedef {import("../../../types.js").Worker} Worker */
 /** @typedef {[string, string, string?]} Line name, value and the colour of a swatch */
 
 const MARK = 4; // px: half the width of a mark

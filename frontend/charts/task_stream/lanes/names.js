@@ -1,10 +1,10 @@
 // The names of workers and hosts beside their rows.
 
-import { newest } from "../../timeline/slots.js";
-import { fitText } from "../drawing/surface.js";
-import { theme } from "../drawing/theme.js";
+import { newest } from "../../../timeline/slots.js";
+import { fitText } from "../../drawing/surface.js";
+import { theme } from "../../drawing/theme.js";
 
-/** @typedef {import("./lane_rows.js").Group} Group */
+/** @typedef {import("./rows.js").Group} Group */
 
 export const INDENT = 10; // px a depth
 export const CARET = 16; // px of the names' left edge that fold and unfold

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from observatory.store.queries.activity import SUBMITTED_BEFORE
+from observatory.store.queries.windows.activity import SUBMITTED_BEFORE
 from observatory.wire.records import Action
 
 MOST_SUBMITTED = 2_000

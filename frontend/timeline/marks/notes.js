@@ -1,8 +1,8 @@
 // The notes on the timeline, refreshed regularly.
 
-import { send } from "../sending.js";
+import { send } from "../../sending.js";
 
-/** @typedef {import("../types.js").Note} Note */
+/** @typedef {import("../../types.js").Note} Note */
 
 const REFRESH = 15_000; // ms
 
@@ -15,8 +15,8 @@ export class Notes extends EventTarget {
   #shown = "[]";
 
   /**
-   * @param {import("./sources/source.js").Source} source
-   * @param {import("./timeline.js").Timeline} timeline of a cluster or of a run, which has those of its window
+   * @param {import("../sources/source.js").Source} source
+   * @param {import("../timeline.js").Timeline} timeline of a cluster or of a run, which has those of its window
    */
   constructor(source, timeline) {
     super();

@@ -1,11 +1,11 @@
 // The lineage of the selected task: what it was made of and what was made of it, from /lineage.
 
-/** @typedef {import("../types.js").Schemas} Schemas */
+/** @typedef {import("../../types.js").Schemas} Schemas */
 /** @typedef {Schemas["Lineage"]} Answer */
 /** @typedef {Schemas["LineageSpan"]} Span */
 /** @typedef {Schemas["LineageTask"]} Task */
 /** @typedef {"dependency"|"dependent"} Relation */
-/** @typedef {Pick<import("./model.js").Model, "lanesOf">} Lanes */
+/** @typedef {Pick<import("../model.js").Model, "lanesOf">} Lanes */
 /** @typedef {"none"|"loading"|"loaded"|"absent"|"failed"} Status none: no task is selected; absent: the source has no lineages */
 
 /**
@@ -37,8 +37,8 @@ export class Lineage extends EventTarget {
   #shown = "";
 
   /**
-   * @param {import("./sources/source.js").Source} source
-   * @param {import("./selection.js").Selection} selection
+   * @param {import("../sources/source.js").Source} source
+   * @param {import("../selection.js").Selection} selection
    * @param {Lanes} model
    */
   constructor(source, selection, model) {
@@ -51,7 +51,7 @@ export class Lineage extends EventTarget {
 
   /**
    * Loads it again every few seconds, as dependents can follow.
-   * @param {import("./timeline.js").Timeline} timeline
+   * @param {import("../timeline.js").Timeline} timeline
    */
   follow(timeline) {
     window.setInterval(() => {
@@ -94,7 +94,7 @@ export class Lineage extends EventTarget {
 }
 
 /**
- * @param {import("./sources/source.js").Source} source
+ * @param {import("../sources/source.js").Source} source
  * @param {string} key
  * @returns {Promise<[Status, Answer|null]>}
  */
