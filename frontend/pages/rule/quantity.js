@@ -4,7 +4,16 @@
 /** @typedef {Record<string, string>} Fields the texts of a condition's fields, and hold_seconds of the rule */
 
 // the same as LIMITS in observatory/alerts/admin/quantity_choice.py
-const LIMITS = ["comparison", "threshold", "clear_threshold", "count", "window_seconds"];
+const LIMITS = [
+  "comparison",
+  "threshold",
+  "clear_threshold",
+  "count",
+  "window_seconds",
+  "run_name",
+  "earlier_runs",
+  "fewest_runs",
+];
 
 /** @returns {Record<string, Fields>} by key, as the page has them */
 export function quantityFields() {

@@ -59,6 +59,7 @@ class RulePage {
 
   #runBackTest() {
     const written = this.#written();
+    this.#backTest.lookBack(written[0]?.isRun ? "month" : "hour");
     if (written.length && written.every((condition) => condition.isComplete)) this.#backTest.soon();
   }
 

@@ -19,6 +19,7 @@ const QUIET = {
   too_short: { count: 0, longest: 0 },
   hold: 30,
   clear_offer: null,
+  runs: null,
 };
 
 test("a rule that would not have fired says so", () => {
