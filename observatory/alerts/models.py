@@ -109,7 +109,7 @@ class Condition(models.Model):
         EVENT = "event", "an event"
         RUN = "run", "a run against earlier ones"
 
-    class Divisor(models.TextChoices):
+    class Other(models.TextChoices):
         NONE = "", "nothing"
         METRIC = "metric", "another metric"
         ATTRIBUTE = "attribute", "a worker's"
@@ -133,12 +133,17 @@ class Condition(models.Model):
     operation = models.CharField(
         "combined with", max_length=1, choices=Operation.choices, default=Operation.DIVIDE
     )
-    divisor = models.CharField(
-        "divided by", max_length=10, choices=Divisor.choices, default=Divisor.NONE, blank=True
+    other = models.CharField(
+        "other value",
+        max_length=10,
+        choices=Other.choices,
+        default=Other.NONE,
+        blank=True,
+        help_text="What the metric is divided by, or what is subtracted from it.",
     )
-    divisor_metric = models.CharField(max_length=200, blank=True)
-    divisor_labels = models.CharField(max_length=1000, blank=True)
-    divisor_attribute = models.CharField(max_length=20, choices=Attribute.choices, blank=True)
+    other_metric = models.CharField(max_length=200, blank=True)
+    other_labels = models.CharField(max_length=1000, blank=True)
+    other_attribute = models.CharField(max_length=20, choices=Attribute.choices, blank=True)
     comparison = models.CharField(max_length=6, choices=Comparison.choices, default=Comparison.ABOVE)
     threshold = models.FloatField(default=0)
     clear_threshold = models.FloatField(

@@ -35,7 +35,7 @@ export class ConditionFields {
     this.prefix = fieldset.dataset.prefix ?? "";
     const info = /** @type {HTMLElement} */ (fieldset.querySelector(".metric-info"));
     this.#info = new MetricInfo(info, this, () => recent(this.prefix));
-    for (const name of ["metric", "divisor_metric"]) this.#offerMetrics(name);
+    for (const name of ["metric", "other_metric"]) this.#offerMetrics(name);
     this.field("run_name").setAttribute("placeholder", "any, or etl-*");
     this.field("kind").addEventListener("input", () => this.#kindChosen());
     this.field("quantity").addEventListener("input", () => this.#fillIn(chosen));
@@ -180,8 +180,8 @@ export class ConditionFields {
       windowed: this.value("function") !== "value",
       threshold: !this.isAbsent,
       clears: this.isMetric && ORDERED.includes(this.value("comparison")),
-      "divisor-metric": this.value("divisor") === "metric",
-      "divisor-attribute": this.value("divisor") === "attribute",
+      "other-metric": this.value("other") === "metric",
+      "other-attribute": this.value("other") === "attribute",
       message: event !== "" && !isLasting,
       log: event === "log",
       counted: this.isEvent && event !== "" && !isLasting && !namesOf(ofCluster).includes(event),

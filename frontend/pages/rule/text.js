@@ -46,10 +46,10 @@ function metric(condition) {
     const quantile = condition.value("aggregate") === "quantile" ? ` (${condition.value("quantile")})` : "";
     text = `the ${condition.words("aggregate")}${quantile} of ${text}`;
   }
-  const divisor = condition.value("divisor");
+  const other = condition.value("other");
   const operation = condition.words("operation");
-  if (divisor === "attribute") text += `, ${operation} the worker's ${condition.words("divisor_attribute")}`;
-  if (divisor === "metric") text += `, ${operation} ${condition.value("divisor_metric")}`;
+  if (other === "attribute") text += `, ${operation} the worker's ${condition.words("other_attribute")}`;
+  if (other === "metric") text += `, ${operation} ${condition.value("other_metric")}`;
   return `${text} is ${limits(condition)}`;
 }
 

@@ -35,7 +35,7 @@ from observatory.alerts.rules.conditions import (
 from observatory.alerts.rules.events import DERIVED_EVENTS, RECORDED_EVENTS
 from observatory.alerts.rules.quantities import QUANTITIES
 from observatory.alerts.rules.units import unit_of
-from observatory.alerts.rules.validation import DIVISOR_MISSING, MAX_CONDITIONS, problems
+from observatory.alerts.rules.validation import ATTRIBUTE_MISSING, MAX_CONDITIONS, problems
 
 if TYPE_CHECKING:
     ConditionFormBase = forms.ModelForm[Condition]
@@ -57,17 +57,17 @@ EVENT_ATTRIBUTES = {
 }
 """read by frontend/pages/rule/condition.js"""
 LEVELS = [(0, "any level"), (20, "INFO"), (30, "WARNING"), (40, "ERROR"), (50, "CRITICAL")]
-TYPED = ("metric", "labels", "divisor_metric", "divisor_labels", "pattern", "quantile", "count", "run_name")
-CHOSEN = ("kind", "by", "aggregate", "operation", "divisor", "divisor_attribute", "comparison")
+TYPED = ("metric", "labels", "other_metric", "other_labels", "pattern", "quantile", "count", "run_name")
+CHOSEN = ("kind", "by", "aggregate", "operation", "other", "other_attribute", "comparison")
 FIELD_NAMES = {
     "kind": "kind of condition",
     "labels": "labels",
     "window_seconds": "window",
     "by": "one alert for",
     "operation": "divided by or minus",
-    "divisor_metric": "other metric",
-    "divisor_labels": "labels of that metric",
-    "divisor_attribute": "the worker's attribute",
+    "other_metric": "other metric",
+    "other_labels": "labels of that metric",
+    "other_attribute": "the worker's attribute",
     "comparison": "comparison",
     "clear_threshold": "threshold to clear at",
     "count": "how many times",
@@ -83,11 +83,11 @@ def value_unit(condition: Condition) -> str:
     """The unit of a condition's thresholds, even if other parts of the condition are invalid."""
     if condition.kind == Condition.Kind.RUN:
         return unit_of(RunCondition(Measure(condition.measure)))
-    divisor: Selector | Attribute | None = None
-    if condition.divisor == Condition.Divisor.METRIC:
-        divisor = Selector(condition.divisor_metric, function=Function(condition.function))
-    elif condition.divisor and condition.divisor_attribute:
-        divisor = Attribute(condition.divisor_attribute)
+    other: Selector | Attribute | None = None
+    if condition.other == Condition.Other.METRIC:
+        other = Selector(condition.other_metric, function=Function(condition.function))
+    elif condition.other and condition.other_attribute:
+        other = Attribute(condition.other_attribute)
     selector = Selector(condition.metric, function=Function(condition.function))
     return unit_of(
         MetricCondition(
@@ -96,7 +96,7 @@ def value_unit(condition: Condition) -> str:
             Aggregate.SUM,
             Comparison.ABOVE,
             0.0,
-            divisor=divisor,
+            other=other,
             operation=Operation(condition.operation),
         )
     )
@@ -132,10 +132,10 @@ class ConditionForm(ConditionFormBase):
             "aggregate",
             "quantile",
             "operation",
-            "divisor",
-            "divisor_metric",
-            "divisor_labels",
-            "divisor_attribute",
+            "other",
+            "other_metric",
+            "other_labels",
+            "other_attribute",
             "comparison",
             "threshold",
             "clear_threshold",
@@ -207,14 +207,14 @@ class ConditionForm(ConditionFormBase):
 
     def _read_thresholds(self, texts: Mapping[str, str]) -> None:
         cleaned = self.cleaned_data
-        names = ("metric", "function", "operation", "divisor", "divisor_metric", "divisor_attribute")
+        names = ("metric", "function", "operation", "other", "other_metric", "other_attribute")
         unit = value_unit(Condition(**{name: cleaned[name] for name in names if name in cleaned}))
         if cleaned.get("comparison") == Comparison.ABSENT:
             return
         if not texts["threshold"]:
             self.add_error("threshold", "Enter a threshold.")
-        if cleaned.get("divisor") == Condition.Divisor.ATTRIBUTE and not cleaned.get("divisor_attribute"):
-            self.add_error("divisor_attribute", DIVISOR_MISSING)
+        if cleaned.get("other") == Condition.Other.ATTRIBUTE and not cleaned.get("other_attribute"):
+            self.add_error("other_attribute", ATTRIBUTE_MISSING)
             return  # the unit of the thresholds isn't known
         for name, text in texts.items():
             try:

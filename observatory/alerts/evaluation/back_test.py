@@ -146,7 +146,7 @@ def _length(
 ) -> float:
     """The seconds of one piece. Raises BackTestError if the whole window has too much data."""
     conditions = [each for each in spec.conditions if isinstance(each, MetricCondition)]
-    sides = [side for each in conditions for side in (each.selector, each.divisor)]
+    sides = [side for each in conditions for side in (each.selector, each.other)]
     selectors = [side for side in sides if isinstance(side, Selector)]
     past = max((selector.window for selector in selectors), default=0.0)
     window = round((start - past) * SECOND), round(stop * SECOND)

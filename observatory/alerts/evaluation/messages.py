@@ -120,10 +120,10 @@ def _metric(condition: MetricCondition) -> str:
     sentence = _selector(condition.selector)
     if condition.by is By.CLUSTER:
         sentence = f"the {condition.aggregate.label} of {sentence}"
-    if isinstance(condition.divisor, Attribute):
-        sentence += f" {condition.operation} {condition.divisor.label.split(' (')[0]}"
-    elif condition.divisor is not None:
-        sentence += f" {condition.operation} {_selector(condition.divisor)}"
+    if isinstance(condition.other, Attribute):
+        sentence += f" {condition.operation} {condition.other.label.split(' (')[0]}"
+    elif condition.other is not None:
+        sentence += f" {condition.operation} {_selector(condition.other)}"
     return sentence
 
 

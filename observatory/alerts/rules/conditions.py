@@ -92,7 +92,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class MetricCondition:
-    """`aggregate by (by) (selector) / divisor  comparison  threshold`; `operation` can be another one."""
+    """`aggregate by (by) (selector)  operation  other  comparison  threshold`."""
 
     selector: Selector
     by: By
@@ -102,10 +102,10 @@ class MetricCondition:
     clear_threshold: float | None = None
     """hysteresis: a firing alert is resolved when the value crosses this; None: the threshold"""
     quantile: float = 0.5
-    divisor: Selector | Attribute | None = None
+    other: Selector | Attribute | None = None
     """aggregated like the selector; a division by 0 gives no data"""
     operation: Operation = Operation.DIVIDE
-    """with the divisor, which is subtracted if it says so"""
+    """with the other metric or attribute, which divides or is subtracted"""
 
 
 @dataclass(frozen=True, slots=True)

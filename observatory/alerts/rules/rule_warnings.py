@@ -55,8 +55,8 @@ def _metrics(condition: Condition) -> Iterator[tuple[str, str]]:
     """(field of the metric, field of its labels) of the metrics that a condition uses."""
     if condition.kind == Condition.Kind.METRIC:
         yield "metric", "labels"
-        if condition.divisor == Condition.Divisor.METRIC:
-            yield "divisor_metric", "divisor_labels"
+        if condition.other == Condition.Other.METRIC:
+            yield "other_metric", "other_labels"
 
 
 def _of_mixed_kinds(index: int, condition: Condition) -> Iterator[RuleWarning]:
@@ -108,7 +108,7 @@ def _of_added_shares(index: int, condition: Condition) -> Iterator[RuleWarning]:
         metric is not None
         and (metric.unit, metric.of_workers) == ("ratio", True)
         and (condition.by, condition.aggregate) == (By.CLUSTER, Aggregate.SUM)
-        and not condition.divisor
+        and not condition.other
     ):
         message = (
             f"The sum over the cluster adds up the shares of all workers in {metric.name}: two workers at "
@@ -123,7 +123,7 @@ def _of_whole_numbers(index: int, condition: Condition) -> Iterator[RuleWarning]
     is_whole = condition.by == By.SERIES or condition.aggregate in WHOLE
     if metric is None or not metric.is_count or not is_whole:
         return
-    if condition.divisor or condition.function != Function.VALUE:
+    if condition.other or condition.function != Function.VALUE:
         return
     threshold = f"{condition.threshold:g}"
     if condition.comparison == Comparison.ABOVE:

@@ -33,16 +33,16 @@ def unit_of(condition: AnyCondition) -> str:
     if isinstance(condition, EventCondition):
         return ""
     unit = _unit(condition.selector)
-    if condition.divisor is None:
+    if condition.other is None:
         return unit
-    divisor = condition.divisor
-    if divisor is Attribute.MEMORY_LIMIT:
+    other = condition.other
+    if other is Attribute.MEMORY_LIMIT:
         below = "bytes"
-    elif divisor is Attribute.NTHREADS and condition.operation is Operation.DIVIDE:
+    elif other is Attribute.NTHREADS and condition.operation is Operation.DIVIDE:
         # seconds of work per second, or percent of cores, become a share of the threads
         return unit if unit in ("ratio", "percent") else ""
     else:
-        below = "" if isinstance(divisor, Attribute) else _unit(divisor)
+        below = "" if isinstance(other, Attribute) else _unit(other)
     if condition.operation is Operation.SUBTRACT:
         return unit if unit == below else ""
     return "ratio" if unit == below else ""

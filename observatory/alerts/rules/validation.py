@@ -14,7 +14,7 @@ from observatory.alerts.rules.placeholders import NAMES, unknown_placeholders
 from observatory.alerts.silences.matchers import Matcher, MatcherError, check_pattern, parse_matchers
 
 MAX_CONDITIONS = 4
-DIVISOR_MISSING = "Choose the attribute to divide by."
+ATTRIBUTE_MISSING = "Choose the attribute."
 MAX_EARLIER = 100
 """runs that a run is compared with"""
 MAX_LISTED = 8
@@ -67,15 +67,15 @@ def _of_metric(condition: Condition) -> Found:
     else:
         yield from _of_labels("labels", condition.labels, metric)
         yield from _of_subjects(condition, metric)
-        yield from _of_divisor(condition, metric)
+        yield from _of_other(condition, metric)
     if condition.function != Function.VALUE:
         yield from _of_window(condition)
     if condition.aggregate == Aggregate.QUANTILE and not 0 <= condition.quantile <= 1:
         yield "quantile", "A quantile is between 0 and 1: 0.95."
     if condition.comparison != Comparison.ABSENT:
         yield from _of_threshold(condition)
-    elif condition.divisor:
-        yield "divisor", "A metric that is missing can't be combined with another: choose nothing."
+    elif condition.other:
+        yield "other", "A metric that is missing can't be combined with another: choose nothing."
 
 
 def _unknown(name: str) -> str:
@@ -112,26 +112,26 @@ def _of_subjects(condition: Condition, metric: KnownMetric) -> Found:
         yield "by", f"{metric.name} isn't reported by workers: choose the whole cluster or each series."
 
 
-def _of_divisor(condition: Condition, metric: KnownMetric) -> Found:
-    match condition.divisor:
-        case Condition.Divisor.ATTRIBUTE:
-            if not condition.divisor_attribute:
-                yield "divisor_attribute", DIVISOR_MISSING
+def _of_other(condition: Condition, metric: KnownMetric) -> Found:
+    match condition.other:
+        case Condition.Other.ATTRIBUTE:
+            if not condition.other_attribute:
+                yield "other_attribute", ATTRIBUTE_MISSING
             elif condition.by == By.SERIES and not metric.of_workers:
                 yield (
-                    "divisor_attribute",
+                    "other_attribute",
                     f"{metric.name} isn't reported by workers: choose the whole cluster.",
                 )
-        case Condition.Divisor.METRIC:
-            name = condition.divisor_metric
-            divisor = known_metric(name) if name else None
-            if divisor is None:
-                yield "divisor_metric", _unknown(name)
+        case Condition.Other.METRIC:
+            name = condition.other_metric
+            other = known_metric(name) if name else None
+            if other is None:
+                yield "other_metric", _unknown(name)
                 return
-            yield from _of_labels("divisor_labels", condition.divisor_labels, divisor)
-            if condition.by == By.SERIES and not _is_of_all(divisor):
-                labels = (condition.labels, condition.divisor_labels)
-                yield from _of_same_labels("divisor_metric", metric, divisor, labels)
+            yield from _of_labels("other_labels", condition.other_labels, other)
+            if condition.by == By.SERIES and not _is_of_all(other):
+                labels = (condition.labels, condition.other_labels)
+                yield from _of_same_labels("other_metric", metric, other, labels)
 
 
 def _is_of_all(metric: KnownMetric) -> bool:

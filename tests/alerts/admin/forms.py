@@ -14,8 +14,8 @@ MEMORY = {
     "aggregate": "sum",
     "quantile": "0.95",
     "operation": "/",
-    "divisor": "attribute",
-    "divisor_attribute": "memory_limit",
+    "other": "attribute",
+    "other_attribute": "memory_limit",
     "comparison": ">",
     "threshold": "80 %",
     "clear_threshold": "70 %",
@@ -28,8 +28,8 @@ MEMORY = {
 BLANK = MEMORY | {
     "metric": "",
     "labels": "",
-    "divisor": "",
-    "divisor_attribute": "",
+    "other": "",
+    "other_attribute": "",
     "threshold": "",
     "clear_threshold": "",
 }
@@ -41,7 +41,7 @@ LOST = MEMORY | {
     "metric": "",
     "threshold": "",
     "clear_threshold": "",
-    "divisor": "",
+    "other": "",
 }
 
 

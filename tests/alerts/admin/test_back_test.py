@@ -72,7 +72,7 @@ def test_no_firings_and_no_data_are_distinguished(memory: Recorded, world: World
     quiet = tried(world, MEMORY | {"threshold": "99 %"}).json()
     assert quiet["lines"]
     assert quiet["firings"] == []
-    other = MEMORY | {"metric": "observatory_worker_cpu_percent", "labels": "", "divisor": ""}
+    other = MEMORY | {"metric": "observatory_worker_cpu_percent", "labels": "", "other": ""}
     assert tried(world, other).json()["lines"] == []
 
 
@@ -160,7 +160,7 @@ def test_a_back_test_returns_warnings_with_the_fields_that_they_are_about(
     memory: Recorded, world: World
 ) -> None:
     assert tried(world, MEMORY, cluster_names="evening").json()["warnings"] == []
-    other = MEMORY | {"metric": "dask_worker_threads", "labels": "", "divisor": "", "comparison": ">="}
+    other = MEMORY | {"metric": "dask_worker_threads", "labels": "", "other": "", "comparison": ">="}
     other |= {"threshold": "4", "clear_threshold": ""}
     doubtful = tried(world, MEMORY | {"labels": ""}, other, cluster_names="evening").json()["warnings"]
     assert [(each["prefix"], each["field"]) for each in doubtful] == [
@@ -170,7 +170,7 @@ def test_a_back_test_returns_warnings_with_the_fields_that_they_are_about(
     assert "evening" in doubtful[1]["message"]
 
 
-FLAPPING = MEMORY | {"divisor": "", "labels": 'type="process", worker="unsteady"', "clear_threshold": ""}
+FLAPPING = MEMORY | {"other": "", "labels": 'type="process", worker="unsteady"', "clear_threshold": ""}
 
 
 def test_a_back_test_says_how_long_firings_lasted_and_offers_a_threshold_to_clear_at(

@@ -101,7 +101,7 @@ def test_only_the_fields_that_apply_are_shown(patient: Page, complaints: list[st
     expect(window).to_be_hidden()
     page.get_by_label("function").first.select_option("rate")
     expect(window).to_be_visible()
-    expect(page.locator(".rule-divisor-metric").first).to_be_hidden()
+    expect(page.locator(".rule-other-metric").first).to_be_hidden()
     kind.select_option("event")
     expect(threshold).to_be_hidden()
     event.select_option("log")

@@ -60,7 +60,7 @@ def test_without_a_template_the_message_describes_the_conditions() -> None:
 
 
 def test_a_ratio_is_written_in_percent() -> None:
-    share = metric(threshold=0.9, divisor=Attribute.MEMORY_LIMIT)
+    share = metric(threshold=0.9, other=Attribute.MEMORY_LIMIT)
     notified = said(share, value=0.953, labels={"worker": "w3"})
     assert notified.endswith("/ memory limit of w3 is 95.3 %, above 90 %")
     gil = Selector("dask_worker_gil_contention_seconds_total", (), Function.RATE, 60.0)
@@ -71,7 +71,7 @@ def test_a_ratio_is_written_in_percent() -> None:
 
 
 def test_a_difference_and_a_missing_metric_are_described() -> None:
-    desired = metric(Selector("desired"), 0, by=By.CLUSTER, divisor=Selector("workers"))
+    desired = metric(Selector("desired"), 0, by=By.CLUSTER, other=Selector("workers"))
     desired = replace(desired, operation=Operation.SUBTRACT, comparison=Comparison.NOT_EQUAL)
     assert said(desired, value=2) == "etl: the sum of desired - workers is 2, not equal to 0"
     absent = metric(Selector("desired"), 0, by=By.CLUSTER, comparison=Comparison.ABSENT)

@@ -138,7 +138,7 @@ class WindowData:
         for condition in conditions:
             if not isinstance(condition, MetricCondition):
                 continue
-            for selector in (condition.selector, condition.divisor):
+            for selector in (condition.selector, condition.other):
                 if isinstance(selector, Selector):
                     yield selector.metric, self._since_of(selector)
                     if selector.metric in SENT_ON_CHANGE:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("alerts", "0005_comparisons"),
+        ("alerts", "0006_other_value"),
     ]
 
     operations = [
