@@ -125,7 +125,7 @@ class Condition(models.Model):
         "window",
         default=60,
         validators=[MinValueValidator(1), MaxValueValidator(DAY)],
-        help_text="Seconds of a rate, of a change or of a number of events, or after the end of a run.",
+        help_text="Seconds of a rate, a change or a number of events, or after the end of a run.",
     )
     by = models.CharField("of", max_length=10, choices=By.choices, default=By.WORKER)
     aggregate = models.CharField(max_length=10, choices=Aggregate.choices, default=Aggregate.SUM)

@@ -66,7 +66,7 @@ class Migration(migrations.Migration):
             name="window_seconds",
             field=models.FloatField(
                 default=60,
-                help_text="Seconds of a rate, of a change or of a number of events, or after the end of a run.",
+                help_text="Seconds of a rate, a change or a number of events, or after the end of a run.",
                 validators=[
                     django.core.validators.MinValueValidator(1),
                     django.core.validators.MaxValueValidator(86400),

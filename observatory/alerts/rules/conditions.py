@@ -136,7 +136,7 @@ class RunCondition:
     comparison: Comparison = Comparison.ABOVE
     """ABOVE or BELOW; without meaning for NEW_ERRORS"""
     threshold: float = 0.2
-    """share of the median; without meaning for NEW_ERRORS"""
+    """share of the median; 0 for NEW_ERRORS, whose value is their number"""
     earlier: int = 10
     """number of earlier runs"""
     fewest: int = 3

@@ -104,7 +104,7 @@ _QUANTITIES = (
     Quantity("worker-lost", "Workers", "Lost workers", EventCondition("worker-lost", By.WORKER, window=5 * MINUTE)),
     Quantity("worker-paused", "Workers", "Paused workers", EventCondition(WORKER_PAUSED.name, By.WORKER), 10.0),
     Quantity("run-duration", "Runs, against earlier runs of the same name", "Duration of a run: slower than usual", RunCondition(Measure.DURATION)),
-    Quantity("run-new-errors", "Runs, against earlier runs of the same name", "New errors of a run: earlier ones didn't have them", RunCondition(Measure.NEW_ERRORS)),
+    Quantity("run-new-errors", "Runs, against earlier runs of the same name", "New errors of a run: earlier ones didn't have them", RunCondition(Measure.NEW_ERRORS, threshold=0)),
     Quantity("run-errors", "Runs, against earlier runs of the same name", "Number of errors of a run: more than usual", RunCondition(Measure.ERRORS)),
     Quantity("run-memory", "Runs, against earlier runs of the same name", "Peak memory of a run: more than usual", RunCondition(Measure.MEMORY)),
     Quantity("run-compute", "Runs, against earlier runs of the same name", "Computing time of a run: more than usual", RunCondition(Measure.COMPUTE)),

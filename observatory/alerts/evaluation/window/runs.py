@@ -74,8 +74,7 @@ def evaluate_runs(data: WindowData, condition: RunCondition) -> RunValues:
         values += [value for value, _ in steps.values()]
         texts += [text for _, text in steps.values()]
     every, numbers = np.concatenate(keys), np.array(values, np.float64)
-    limit = 0.0 if condition.measure is Measure.NEW_ERRORS else condition.threshold
-    truths = np.where(numbers > limit, Truth.TRUE, Truth.FALSE).astype(np.int8)
+    truths = np.where(numbers > condition.threshold, Truth.TRUE, Truth.FALSE).astype(np.int8)
     return RunValues(
         tuple(Subject(None, {LABEL: name}) for name in by_name),
         Steps(every, numbers),

@@ -65,7 +65,7 @@ def test_each_firing_is_that_of_an_independent_computation(stored: Stored) -> No
     for measure, index in ((Measure.DURATION, 2), (Measure.MEMORY, 4)):
         for threshold in (0.0, 0.2, 0.5):
             expected = []
-            for place, (name, start, stop, run, peak) in enumerate(made):
+            for place, (name, start, stop, _, peak) in enumerate(made):
                 before = [
                     each[index] - (each[1] if index == 2 else 0)
                     for each in made[:place]
@@ -119,15 +119,12 @@ def test_too_little_history_does_not_fire_and_says_so(stored: Stored) -> None:
 
 
 def test_only_finished_runs_of_the_name_and_project_that_ended_before_count(
-    stored: Stored, world_project: Project
+    stored: Stored, another: Project
 ) -> None:
     cluster = stored.cluster
-    elsewhere = Cluster.objects.create(
-        project=world_project, name="elsewhere", scheduler_id="elsewhere", started=cluster.started
-    )
-    same_project = Cluster.objects.create(
-        project=cluster.project, name="last night", scheduler_id="last-night", started=cluster.started
-    )
+    times = {"started": cluster.started, "last_seen": cluster.started}
+    elsewhere = Cluster.objects.create(project=another, scheduler_id="Scheduler-2", **times)
+    same_project = Cluster.objects.create(project=cluster.project, scheduler_id="Scheduler-3", **times)
     for other in (elsewhere, same_project):
         nights(other, [10, 10, 10])
     for place, outcome in enumerate((Run.Outcome.ERRED, Run.Outcome.LOST)):
@@ -136,14 +133,14 @@ def test_only_finished_runs_of_the_name_and_project_that_ended_before_count(
     make_run(same_project, "nightly", 251, 2000)
     make_run(cluster, "other", 260, 1)
     make_run(cluster, "nightly", 300, 15)
-    [_, judged] = judged_runs(stored.data(299 * 60, DAY), usual())[-2:]
+    [judged] = judged_runs(stored.data(299 * 60, DAY), usual())
     assert (judged.run.name, judged.value, judged.text) == (
         "nightly",
         pytest.approx(0.5),
         "nightly took 15 min, usually 10 min",
     )
     Run.objects.filter(cluster=same_project).delete()
-    [_, alone] = judged_runs(stored.data(299 * 60, DAY), usual())[-2:]
+    [alone] = judged_runs(stored.data(299 * 60, DAY), usual())
     assert alone.text == "nightly: 0 earlier runs are known, 3 are needed"
 
 
@@ -208,7 +205,7 @@ def test_errors_that_earlier_runs_did_not_have_fire(stored: Stored, recorded: Re
     for night in range(4):
         error(recorded, stored.cluster, 60 * night + 5, "ValueError", "load-1")
     error(recorded, stored.cluster, 185, "KeyError", "load-2")
-    error(recorded, stored.cluster, 186, "ValueError", "store-1")
+    error(recorded, stored.cluster, 186, "ValueError", "store-1", prefix="store")
     error(recorded, stored.cluster, 187, "OSError", "load-3", outcome="retried")
     error(recorded, stored.cluster, 191, "OSError", "load-3")
     new = rule(usual(Measure.NEW_ERRORS))
@@ -229,7 +226,7 @@ def test_runs_whose_errors_are_no_longer_stored_are_not_known(stored: Stored, re
 
 
 @pytest.fixture
-def world_project(stored: Stored) -> Project:
+def another(stored: Stored) -> Project:
     return Project.objects.create(name="another", slug="another")
 
 
