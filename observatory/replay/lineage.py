@@ -128,6 +128,6 @@ def _transfer(scope: Scope, transfer: TransferOfTask) -> Item:
     }
 
 
-def _span(scope: Scope, span: ComputedSpan | NeighbourSpan | TransferOfTask) -> Item:
+def _span(scope: Scope, span: ComputedSpan | TransferOfTask) -> Item:
     start, stop = scope.clip_seconds(span.start, span.stop)
     return {"lane": span.lane, "start": start, "stop": stop}

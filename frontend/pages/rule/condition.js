@@ -4,7 +4,7 @@
 import { element } from "../../element.js";
 import { Choices } from "./choices.js";
 import { MetricInfo } from "./metric.js";
-import { measures, quantityFields } from "./quantity.js";
+import { measures, readQuantities } from "./quantity.js";
 
 /**
  * KnownMetric in observatory/alerts/rules/known_metrics.py.
@@ -21,7 +21,7 @@ const OF_RUNS = [">", "<"];
 
 export class ConditionFields {
   #info;
-  #quantities = quantityFields();
+  #quantities = readQuantities();
   /** @type {Metric[]} */
   #metrics = [];
 
@@ -123,10 +123,10 @@ export class ConditionFields {
 
   /** Fills in the fields of the chosen quantity. @param {(name: string, hold: string) => void} chosen */
   #fillIn(chosen) {
-    const { hold_seconds, ...fields } = this.#quantities[this.value("quantity")] ?? {};
-    if (hold_seconds === undefined) return;
-    for (const [name, text] of Object.entries(fields)) this.field(name).value = text;
-    chosen(this.words("quantity"), hold_seconds);
+    const quantity = this.#quantities[this.value("quantity")];
+    if (!quantity) return;
+    for (const [name, text] of Object.entries({ ...quantity.measured, ...quantity.limits })) this.field(name).value = text;
+    chosen(this.words("quantity"), quantity.hold);
   }
 
   /** A condition on runs stays true for longer than events are counted. */

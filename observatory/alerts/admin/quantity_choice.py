@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, TypedDict
 
 from observatory.alerts.models import Condition
 from observatory.alerts.rules.amounts import format_amount
@@ -35,7 +35,7 @@ MEASURED = (
     "level",
     "measure",
 )
-"""the fields that say what is measured"""
+"""the fields of a condition that say what is measured"""
 LIMITS = (
     "comparison",
     "threshold",
@@ -55,18 +55,29 @@ def quantity_choices() -> list[tuple[str, Any]]:
     return [BY_HAND, *((group, [(each.key, each.name) for each in members]) for group, members in groups)]
 
 
+class QuantityFields(TypedDict):
+    """The texts of the form's fields for a quantity. The browser gets them as they are."""
+
+    measured: dict[str, str]
+    limits: dict[str, str]
+    hold: str
+
+
 @cache
-def quantity_fields() -> dict[str, dict[str, str]]:
-    """For each quantity the texts of the form's fields, and `hold_seconds` of the rule."""
+def quantity_fields() -> dict[str, QuantityFields]:
+    """By the quantities' keys."""
     return {key: _fields(quantity) for key, quantity in QUANTITIES.items()}
 
 
-def _fields(quantity: Quantity) -> dict[str, str]:
+def _fields(quantity: Quantity) -> QuantityFields:
     [row] = rows_of([quantity.condition])
-    texts = {name: str(getattr(row, name)) for name in (*MEASURED, *LIMITS)}
-    texts["window_seconds"] = format_amount(row.window_seconds, "seconds")
-    texts["hold_seconds"] = format_amount(quantity.hold, "seconds")
-    return texts | _thresholds(quantity.condition)
+    limits = {name: str(getattr(row, name)) for name in LIMITS}
+    limits["window_seconds"] = format_amount(row.window_seconds, "seconds")
+    return {
+        "measured": {name: str(getattr(row, name)) for name in MEASURED},
+        "limits": limits | _thresholds(quantity.condition),
+        "hold": format_amount(quantity.hold, "seconds"),
+    }
 
 
 def _thresholds(condition: AnyCondition) -> dict[str, str]:

@@ -122,32 +122,7 @@ class ConditionForm(ConditionFormBase):
 
     class Meta:
         model = Condition
-        fields = (
-            "kind",
-            "metric",
-            "labels",
-            "function",
-            "window_seconds",
-            "by",
-            "aggregate",
-            "quantile",
-            "operation",
-            "other",
-            "other_metric",
-            "other_labels",
-            "other_attribute",
-            "comparison",
-            "threshold",
-            "clear_threshold",
-            "event",
-            "pattern",
-            "level",
-            "count",
-            "measure",
-            "run_name",
-            "earlier_runs",
-            "fewest_runs",
-        )
+        fields = (*MEASURED, *LIMITS)
         widgets = dict.fromkeys(TYPED, forms.TextInput) | dict.fromkeys(CHOSEN, forms.Select)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -180,11 +155,10 @@ class ConditionForm(ConditionFormBase):
         entered = self._changed(LIMITS)
         if "threshold" in entered:
             entered.add("clear_threshold")
-        data = dict(self.data.items())
-        for name, text in quantity_fields()[key].items():
-            if name not in entered:
-                data[self.add_prefix(name)] = text
-        self.data = data
+        fields = quantity_fields()[key]
+        texts = {**fields["measured"], **fields["limits"]}
+        filled = {self.add_prefix(name): text for name, text in texts.items() if name not in entered}
+        self.data = dict(self.data.items()) | filled
         self.suggested_hold = QUANTITIES[key].hold
 
     def clean(self) -> dict[str, Any]:

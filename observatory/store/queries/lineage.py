@@ -59,14 +59,9 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class NeighbourSpan:
-    """A computing span of a neighbour; times in seconds."""
+class NeighbourSpan(ComputedSpan):
+    """A computing span of a neighbour."""
 
-    key: str
-    prefix: int
-    lane: int
-    start: float
-    stop: float
     tasks: int
     """number of all neighbours that computed in the window"""
 

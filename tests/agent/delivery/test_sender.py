@@ -19,7 +19,8 @@ from observatory.agent.delivery.spool import Spool, owner_of
 from observatory.wire.batches import STEP
 from observatory.wire.kind import Importance
 from tests.agent.batches import AGENT, CLUSTER, configuration, head, real, sample, transition
-from tests.agent.delivery.senders import _hurried, eventually, keys, sender_to, server
+from tests.agent.delivery.senders import _hurried, keys, sender_to, server
+from tests.agent.eventually import eventually
 from tests.agent.faulty_server import FaultyServer
 
 __all__ = ["_hurried", "server"]
