@@ -178,6 +178,30 @@ def first_error(
     return found[0] if found else None
 
 
+def error_kinds(
+    connection: psycopg.Connection, windows: Mapping[int, tuple[int, datetime, datetime]]
+) -> dict[int, dict[tuple[str, str], datetime]]:
+    """For each window (cluster, start, stop) the exception types and prefixes of tasks that failed for good
+    in it, with the time of the first error of each."""
+    found: dict[int, dict[tuple[str, str], datetime]] = {key: {} for key in windows}
+    rows = connection.execute(
+        """SELECT place, exception_type, prefix.name, min(error.time)
+           FROM unnest(%s::bigint[], %s::int[], %s::timestamptz[], %s::timestamptz[])
+                AS windows (place, cluster, start, stop)
+           JOIN error ON error.cluster_id = windows.cluster
+                     AND error.time >= windows.start AND error.time < windows.stop
+           JOIN prefix ON prefix.id = error.prefix_id
+           WHERE outcome <> 'retried'
+           GROUP BY place, exception_type, prefix.name""",
+        [list(windows), *(list(column) for column in zip(*windows.values(), strict=True))]
+        if windows
+        else [[], [], [], []],
+    )
+    for place, exception_type, prefix, first in rows:
+        found[place][exception_type, prefix] = first
+    return found
+
+
 def errors_of_key(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[TaskError]:
     """Return the first errors of a task, sorted by time."""
     return _errors(
