@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from observatory.alerts.models import Condition
 from observatory.alerts.rules.amounts import format_amount
 from observatory.alerts.rules.condition_rows import condition_of, rows_of
-from observatory.alerts.rules.conditions import AnyCondition, EventCondition
+from observatory.alerts.rules.conditions import AnyCondition, Measure, MetricCondition, RunCondition
 from observatory.alerts.rules.quantities import QUANTITIES, Quantity, quantity_of
 from observatory.alerts.rules.units import unit_of
 
@@ -33,9 +33,19 @@ MEASURED = (
     "event",
     "pattern",
     "level",
+    "measure",
 )
 """the fields of a condition that say what is measured"""
-LIMITS = ("comparison", "threshold", "clear_threshold", "count", "window_seconds")
+LIMITS = (
+    "comparison",
+    "threshold",
+    "clear_threshold",
+    "count",
+    "window_seconds",
+    "run_name",
+    "earlier_runs",
+    "fewest_runs",
+)
 """the fields that say from where on a rule fires; they can be changed without leaving the quantity"""
 
 
@@ -71,9 +81,11 @@ def _fields(quantity: Quantity) -> QuantityFields:
 
 
 def _thresholds(condition: AnyCondition) -> dict[str, str]:
-    if isinstance(condition, EventCondition):
-        return {"threshold": "", "clear_threshold": ""}
-    values = {"threshold": condition.threshold, "clear_threshold": condition.clear_threshold}
+    values: dict[str, float | None] = {"threshold": None, "clear_threshold": None}
+    if isinstance(condition, MetricCondition):
+        values = {"threshold": condition.threshold, "clear_threshold": condition.clear_threshold}
+    elif isinstance(condition, RunCondition) and condition.measure is not Measure.NEW_ERRORS:
+        values["threshold"] = condition.threshold
     unit = unit_of(condition)
     return {name: "" if value is None else format_amount(value, unit) for name, value in values.items()}
 
