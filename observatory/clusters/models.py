@@ -198,6 +198,12 @@ class Cluster(models.Model):
     agent_heard = models.DateTimeField(
         null=True, blank=True, help_text="When its agent last reported, by our clock."
     )
+    agent_silent = models.DateTimeField(
+        null=True, editable=False, help_text="When its agent was noticed to be silent, by our clock."
+    )
+    collector_behind = models.DateTimeField(
+        null=True, editable=False, help_text="When its collector was noticed to be behind, by our clock."
+    )
     ended = models.DateTimeField(null=True, blank=True)
     end_reason = models.CharField(max_length=200, blank=True)
     identity_interval = models.FloatField(default=1.0)

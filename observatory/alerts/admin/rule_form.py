@@ -26,8 +26,10 @@ from observatory.alerts.rules.conditions import (
     By,
     Comparison,
     Function,
+    Measure,
     MetricCondition,
     Operation,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.events import DERIVED_EVENTS, RECORDED_EVENTS
@@ -55,7 +57,7 @@ EVENT_ATTRIBUTES = {
 }
 """read by frontend/pages/rule/condition.js"""
 LEVELS = [(0, "any level"), (20, "INFO"), (30, "WARNING"), (40, "ERROR"), (50, "CRITICAL")]
-TYPED = ("metric", "labels", "other_metric", "other_labels", "pattern", "quantile", "count")
+TYPED = ("metric", "labels", "other_metric", "other_labels", "pattern", "quantile", "count", "run_name")
 CHOSEN = ("kind", "by", "aggregate", "operation", "other", "other_attribute", "comparison")
 FIELD_NAMES = {
     "kind": "kind of condition",
@@ -69,12 +71,18 @@ FIELD_NAMES = {
     "comparison": "comparison",
     "clear_threshold": "threshold to clear at",
     "count": "how many times",
+    "measure": "what of a run",
+    "run_name": "names of runs",
+    "earlier_runs": "number of earlier runs",
+    "fewest_runs": "fewest earlier runs",
 }
 """accessible names of fields, whose visible context is the sentence around them"""
 
 
 def value_unit(condition: Condition) -> str:
-    """The unit of a condition on a metric, even if other parts of the condition are invalid."""
+    """The unit of a condition's thresholds, even if other parts of the condition are invalid."""
+    if condition.kind == Condition.Kind.RUN:
+        return unit_of(RunCondition(Measure(condition.measure)))
     other: Selector | Attribute | None = None
     if condition.other == Condition.Other.METRIC:
         other = Selector(condition.other_metric, function=Function(condition.function))
@@ -108,31 +116,13 @@ class ConditionForm(ConditionFormBase):
     function = forms.ChoiceField(choices=FUNCTIONS, initial="value")
     event = forms.ChoiceField(required=False, choices=EVENTS)
     level = forms.TypedChoiceField(coerce=int, choices=LEVELS, initial=0)
+    measure = forms.ChoiceField(required=False, choices=Measure.choices, initial=Measure.DURATION)
+    earlier_runs = forms.IntegerField(required=False, initial=10, widget=forms.TextInput)
+    fewest_runs = forms.IntegerField(required=False, initial=3, widget=forms.TextInput)
 
     class Meta:
         model = Condition
-        fields = (
-            "kind",
-            "metric",
-            "labels",
-            "function",
-            "window_seconds",
-            "by",
-            "aggregate",
-            "quantile",
-            "operation",
-            "other",
-            "other_metric",
-            "other_labels",
-            "other_attribute",
-            "comparison",
-            "threshold",
-            "clear_threshold",
-            "event",
-            "pattern",
-            "level",
-            "count",
-        )
+        fields = (*MEASURED, *LIMITS)
         widgets = dict.fromkeys(TYPED, forms.TextInput) | dict.fromkeys(CHOSEN, forms.Select)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -165,11 +155,10 @@ class ConditionForm(ConditionFormBase):
         entered = self._changed(LIMITS)
         if "threshold" in entered:
             entered.add("clear_threshold")
-        data = dict(self.data.items())
-        for name, text in quantity_fields()[key].items():
-            if name not in entered:
-                data[self.add_prefix(name)] = text
-        self.data = data
+        fields = quantity_fields()[key]
+        texts = {**fields["measured"], **fields["limits"]}
+        filled = {self.add_prefix(name): text for name, text in texts.items() if name not in entered}
+        self.data = dict(self.data.items()) | filled
         self.suggested_hold = QUANTITIES[key].hold
 
     def clean(self) -> dict[str, Any]:
@@ -177,9 +166,18 @@ class ConditionForm(ConditionFormBase):
         cleaned["window_seconds"] = cleaned.get("window_seconds") or 60.0
         texts = {name: cleaned.pop(name, "") for name in ("threshold", "clear_threshold")}
         cleaned["threshold"], cleaned["clear_threshold"] = 0.0, None
-        if cleaned.get("kind") == Condition.Kind.METRIC:
-            self._read_thresholds(texts)
+        match cleaned.get("kind"):
+            case Condition.Kind.METRIC:
+                self._read_thresholds(texts)
+            case Condition.Kind.RUN if cleaned.get("measure") != Measure.NEW_ERRORS:
+                self._read_share(texts["threshold"])
         return cleaned
+
+    def _read_share(self, text: str) -> None:
+        try:
+            self.cleaned_data["threshold"] = amount_of(text, "ratio")
+        except ValidationError as error:
+            self.add_error("threshold", error)
 
     def _read_thresholds(self, texts: Mapping[str, str]) -> None:
         cleaned = self.cleaned_data

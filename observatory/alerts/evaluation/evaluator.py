@@ -25,13 +25,14 @@ from observatory.alerts.evaluation.open_alerts import (
     active_alert_of,
     subject_of,
 )
-from observatory.alerts.evaluation.watermark import GRACE, scheduler_time, settled, watermark
+from observatory.alerts.evaluation.watermark import GRACE, settled, watermark
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.evaluate import evaluate_rule
 from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
 from observatory.alerts.evaluation.window.state_machine import advance
 from observatory.alerts.models import Alert, Progress
 from observatory.clusters.models import Cluster
+from observatory.clusters.scheduler_clock import scheduler_time
 from observatory.store.ingest.late import take_late, with_late
 from observatory.store.queries.extents import Extent, extents
 from observatory.store.times import from_seconds

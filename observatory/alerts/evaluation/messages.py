@@ -15,8 +15,10 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
+    Measure,
     MetricCondition,
     RuleSpec,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.events import RULE_EVENTS
@@ -106,7 +108,12 @@ def _sentence(alert: Alert, spec: RuleSpec, text: str) -> str:
 
 
 def _clause(condition: AnyCondition) -> str:
-    return _metric(condition) if isinstance(condition, MetricCondition) else _event(condition)
+    match condition:
+        case MetricCondition():
+            return _metric(condition)
+        case RunCondition():
+            return _run(condition)
+    return _event(condition)
 
 
 def _metric(condition: MetricCondition) -> str:
@@ -138,6 +145,13 @@ def _event(condition: EventCondition) -> str:
     return words
 
 
+def _run(condition: RunCondition) -> str:
+    if condition.measure is Measure.NEW_ERRORS:
+        return f"a run had {condition.measure.label}"
+    by = f"{condition.comparison.label} the usual by {_threshold(condition)}"
+    return f"the {condition.measure.label} of a run is {by}"
+
+
 def _of(labels: Mapping[str, str]) -> str:
     others = {name: value for name, value in labels.items() if name != "worker"}
     of = f" of {_bounded(str(labels['worker']), MAX_PART)}" if labels.get("worker") else ""
@@ -150,7 +164,7 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def _value(condition: AnyCondition, value: float | None) -> str:
-    return format_value(value, unit_of(condition) if isinstance(condition, MetricCondition) else "")
+    return format_value(value, unit_of(condition))
 
 
 def _limit(condition: MetricCondition) -> str:

@@ -22,6 +22,7 @@ from observatory.alerts.rules.conditions import (
     MetricCondition,
     NoData,
     RuleSpec,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.units import format_value, unit_of
@@ -124,6 +125,8 @@ def _selector_notes(selector: Selector) -> Iterator[str]:
 def _metric(condition: Any) -> MetricCondition:
     if isinstance(condition, EventCondition):
         raise NotExpressible(f"it has a condition on an event ({condition.event})")
+    if isinstance(condition, RunCondition):
+        raise NotExpressible(f"it compares runs with earlier ones ({condition.measure.label})")
     assert isinstance(condition, MetricCondition)
     return condition
 

@@ -14,10 +14,12 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
+    Measure,
     MetricCondition,
     NoData,
     Operation,
     RuleSpec,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.silences.matchers import parse_matchers
@@ -47,6 +49,16 @@ def condition_of(condition: Condition) -> AnyCondition:
             window=float(condition.window_seconds),
             pattern=condition.pattern,
             level=condition.level,
+        )
+    if condition.kind == Condition.Kind.RUN:
+        return RunCondition(
+            measure=Measure(condition.measure),
+            comparison=Comparison(condition.comparison),
+            threshold=float(condition.threshold),
+            earlier=condition.earlier_runs,
+            fewest=condition.fewest_runs,
+            name=condition.run_name,
+            window=float(condition.window_seconds),
         )
     return MetricCondition(
         selector=_selector_of(condition, condition.metric, condition.labels, Function(condition.function)),
@@ -95,6 +107,19 @@ def _row(position: int, condition: AnyCondition) -> Condition:
             window_seconds=condition.window,
             pattern=condition.pattern,
             level=condition.level,
+        )
+    if isinstance(condition, RunCondition):
+        return Condition(
+            position=position,
+            kind=Condition.Kind.RUN,
+            measure=condition.measure,
+            by=condition.by,
+            comparison=condition.comparison,
+            threshold=condition.threshold,
+            earlier_runs=condition.earlier,
+            fewest_runs=condition.fewest,
+            run_name=condition.name,
+            window_seconds=condition.window,
         )
     fields: dict[str, Any] = {}
     if condition.selector.function is not Function.VALUE:

@@ -17,7 +17,9 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
+    Measure,
     MetricCondition,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.events import TASK_ERRED, WORKER_PAUSED
@@ -101,6 +103,13 @@ _QUANTITIES = (
     Quantity("workers", "Workers", "Workers of the cluster: some are missing", cluster(of(CLUSTER_WORKERS, state="total"), 1, comparison=BELOW), MINUTE),
     Quantity("worker-lost", "Workers", "Lost workers", EventCondition("worker-lost", By.WORKER, window=5 * MINUTE)),
     Quantity("worker-paused", "Workers", "Paused workers", EventCondition(WORKER_PAUSED.name, By.WORKER), 10.0),
+    Quantity("run-duration", "Runs, against earlier runs of the same name", "Duration of a run: slower than usual", RunCondition(Measure.DURATION)),
+    Quantity("run-new-errors", "Runs, against earlier runs of the same name", "New errors of a run: earlier ones didn't have them", RunCondition(Measure.NEW_ERRORS, threshold=0)),
+    Quantity("run-errors", "Runs, against earlier runs of the same name", "Number of errors of a run: more than usual", RunCondition(Measure.ERRORS)),
+    Quantity("run-memory", "Runs, against earlier runs of the same name", "Peak memory of a run: more than usual", RunCondition(Measure.MEMORY)),
+    Quantity("run-compute", "Runs, against earlier runs of the same name", "Computing time of a run: more than usual", RunCondition(Measure.COMPUTE)),
+    Quantity("run-transfer", "Runs, against earlier runs of the same name", "Time of transfers in a run: more than usual", RunCondition(Measure.TRANSFER, threshold=0.5)),
+    Quantity("run-tasks", "Runs, against earlier runs of the same name", "Number of tasks of a run: fewer than usual", RunCondition(Measure.TASKS, BELOW, 0.2)),
 )
 # fmt: on
 
@@ -117,6 +126,8 @@ def _measured(condition: AnyCondition) -> AnyCondition:
     """The condition without its thresholds."""
     if isinstance(condition, EventCondition):
         return replace(condition, count=1, window=0.0)
+    if isinstance(condition, RunCondition):
+        return RunCondition(condition.measure)
     quantile = condition.quantile if condition.aggregate is Aggregate.QUANTILE else 0.0
     return replace(
         condition, comparison=Comparison.ABOVE, threshold=0.0, clear_threshold=None, quantile=quantile

@@ -14,7 +14,7 @@ from django.utils.timezone import now
 from observatory.alerts.models import Rule, RuleMade, Severity
 from observatory.alerts.rules.condition_rows import rows_of
 from observatory.alerts.rules.conditions import AnyCondition, By, Comparison, EventCondition, Function, NoData
-from observatory.alerts.rules.events import KILLED_WORKER, UNREACHABLE
+from observatory.alerts.rules.events import AGENT_SILENCE, COLLECTOR_LAG, KILLED_WORKER, UNREACHABLE
 from observatory.alerts.rules.quantities import (
     CLUSTER_TASKS,
     CLUSTER_WORKERS,
@@ -25,6 +25,7 @@ from observatory.alerts.rules.quantities import (
     cluster,
     of,
 )
+from observatory.wire.event_kinds import RECORDS_DROPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,42 @@ RULES = (
         "{cluster}: the scheduler doesn't answer",
         (EventCondition(UNREACHABLE.name, By.CLUSTER),),
         30.0,
+    ),
+    ReadyMade(
+        "agent-silent",
+        "Agent silent",
+        Severity.WARNING,
+        "Nothing was heard from a cluster's agent for over a minute: it cannot reach Observatory, its "
+        "batches are refused, or its scheduler hangs or is gone. Without a target the cluster ends after "
+        "two minutes, and the alert with it.",
+        "Look at the scheduler's log, where the agent says why it cannot send, and at the project's page, "
+        "which lists refused batches. The agent keeps its records and sends them later.",
+        "{cluster}: {text}",
+        (EventCondition(AGENT_SILENCE.name, By.CLUSTER),),
+        15.0,
+    ),
+    ReadyMade(
+        "collector-behind",
+        "Collector behind",
+        Severity.WARNING,
+        "What the collector reads of a cluster is stored over a minute late, so that pages and other alerts "
+        "are late, too.",
+        "Look at the collector's log: too many targets for one collector, or a slow database. Run another "
+        "collector, or increase the target's intervals.",
+        "{cluster}: {text}",
+        (EventCondition(COLLECTOR_LAG.name, By.CLUSTER),),
+        15.0,
+    ),
+    ReadyMade(
+        "records-dropped",
+        "Records dropped",
+        Severity.WARNING,
+        "Records of a cluster were dropped before they were stored: a buffer was full, or they were refused. "
+        "The time is hatched on the timeline.",
+        "The message names the reason. Give the agent a larger buffer or spool (see agent.md), or the "
+        "database and the collectors more capacity.",
+        "{cluster}: {text}",
+        (EventCondition(RECORDS_DROPPED, By.CLUSTER, window=10 * MINUTE),),
     ),
     ReadyMade(
         "transfers",

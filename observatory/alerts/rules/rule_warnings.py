@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from observatory.alerts.models import Condition
-from observatory.alerts.rules.conditions import Aggregate, By, Comparison, Function
+from observatory.alerts.rules.conditions import Aggregate, By, Comparison, Function, Measure
 from observatory.alerts.rules.events import RULE_EVENTS
 from observatory.alerts.silences.matchers import Matcher, MatcherError, parse_matchers
 from observatory.clusters.models import Cluster
 from observatory.store.connection import read_connection
-from observatory.store.queries.known_metrics import clusters_with
+from observatory.store.queries.alerts.known_metrics import clusters_with
 from observatory.wire.metrics import METRICS, Metric
 
 MAX_NAMED = 3
 """clusters that a warning names"""
+DOUBTFUL_SHARE = 5.0
+"""of a run's usual value: more is rarely meant"""
 WHOLE = (Aggregate.SUM, Aggregate.MIN, Aggregate.MAX)
 """aggregates of whole numbers that are whole"""
 
@@ -40,6 +42,7 @@ def warnings_of(conditions: Sequence[Condition], clusters: Sequence[Cluster]) ->
         for index, condition in enumerate(conditions)
         for warning in (
             *_of_event(index, condition),
+            *_of_share(index, condition),
             *_of_mixed_kinds(index, condition),
             *_of_added_shares(index, condition),
             *_of_whole_numbers(index, condition),
@@ -146,6 +149,16 @@ def _of_event(index: int, condition: Condition) -> Iterator[RuleWarning]:
         count = condition.count
         message = f"The rule fires from {count:,} events on. For “more than {count:,}” enter {count + 1:,}."
         yield RuleWarning(index, "count", message, is_note=True)
+
+
+def _of_share(index: int, condition: Condition) -> Iterator[RuleWarning]:
+    """A share of a run's usual value that was probably meant in percent."""
+    if condition.kind != Condition.Kind.RUN or condition.measure == Measure.NEW_ERRORS:
+        return
+    if condition.threshold >= DOUBTFUL_SHARE:
+        share = condition.threshold
+        message = f"The rule fires above {share + 1:g} times the usual value. For {share:g} % enter the sign."
+        yield RuleWarning(index, "threshold", message, (f"{share:g} %",))
 
 
 def _of_unreported(index: int, condition: Condition, clusters: Sequence[Cluster]) -> Iterator[RuleWarning]:

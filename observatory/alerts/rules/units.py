@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import math
 
-from observatory.alerts.rules.conditions import Attribute, Function, MetricCondition, Operation, Selector
+from observatory.alerts.rules.conditions import (
+    AnyCondition,
+    Attribute,
+    EventCondition,
+    Function,
+    Measure,
+    Operation,
+    RunCondition,
+    Selector,
+)
 from observatory.clusters.formatting import format_duration
 from observatory.wire.metrics import METRICS
 
@@ -17,8 +26,12 @@ MAX_DURATION = 1e12
 SUFFIXES = ("bytes", "seconds", "ratio", "percent")
 
 
-def unit_of(condition: MetricCondition) -> str:
+def unit_of(condition: AnyCondition) -> str:
     """bytes, seconds, ratio, percent, one of these with "/s", or "" for plain numbers."""
+    if isinstance(condition, RunCondition):
+        return "" if condition.measure is Measure.NEW_ERRORS else "ratio"
+    if isinstance(condition, EventCondition):
+        return ""
     unit = _unit(condition.selector)
     if condition.other is None:
         return unit

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from observatory.alerts.models import DAY, Condition, Rule
-from observatory.alerts.rules.conditions import ORDERED, Aggregate, By, Comparison, Function
+from observatory.alerts.rules.conditions import ORDERED, Aggregate, By, Comparison, Function, Measure
 from observatory.alerts.rules.events import LOG, RULE_EVENTS, WORKER_PAUSED, RuleEvent
 from observatory.alerts.rules.known_metrics import MAX_VALUES, KnownMetric, known_metric
 from observatory.alerts.rules.placeholders import NAMES, unknown_placeholders
@@ -15,6 +15,8 @@ from observatory.alerts.silences.matchers import Matcher, MatcherError, check_pa
 
 MAX_CONDITIONS = 4
 ATTRIBUTE_MISSING = "Choose the attribute."
+MAX_EARLIER = 100
+"""runs that a run is compared with"""
 MAX_LISTED = 8
 """values that an error message lists"""
 
@@ -38,7 +40,7 @@ def problems(rule: Rule, conditions: Sequence[Condition]) -> list[Problem]:
     """
     found = [Problem(None, *each) for each in _of_rule(rule, conditions)]
     for index, condition in enumerate(conditions):
-        check = _of_event if condition.kind == Condition.Kind.EVENT else _of_metric
+        check = CHECKS[Condition.Kind(condition.kind)]
         of_condition = [Problem(index, *each) for each in check(condition)]
         if index and not of_condition:
             of_condition = [Problem(index, *each) for each in _of_join(conditions[0], condition)]
@@ -226,8 +228,34 @@ def _of_count(condition: Condition, event: RuleEvent) -> Found:
         yield "count", "A worker is paused once at a time. Count paused workers over the whole cluster."
 
 
+def _of_run(condition: Condition) -> Found:
+    if condition.measure != Measure.NEW_ERRORS:
+        if condition.comparison not in (Comparison.ABOVE, Comparison.BELOW):
+            yield "comparison", "A run is above or below what is usual."
+        yield from _of_share(condition)
+    if not 1 <= (condition.earlier_runs or 0) <= MAX_EARLIER:
+        yield "earlier_runs", f"Enter 1 to {MAX_EARLIER} runs."
+    elif not 1 <= (condition.fewest_runs or 0) <= condition.earlier_runs:
+        yield "fewest_runs", f"Enter 1 to {condition.earlier_runs}, the number of earlier runs."
+    yield from _of_window(condition)
+
+
+def _of_share(condition: Condition) -> Found:
+    threshold = condition.threshold
+    if threshold is None or not math.isfinite(threshold) or threshold < 0:
+        yield "threshold", "Enter a share of the usual value, such as 20 %."
+    elif condition.comparison == Comparison.BELOW and threshold >= 1:
+        yield "threshold", "Nothing is below the usual value by 100 % or more: enter less."
+
+
 def _of_join(first: Condition, other: Condition) -> Found:
+    if _is_of_runs(other) and not _is_of_runs(first):
+        yield "kind", "A condition on runs has to be the first one, or follow another on runs."
+        return
     these, others = _by(first), _by(other)
+    if _is_of_runs(first) and not _is_of_runs(other) and others != By.CLUSTER:
+        yield "by", "The first condition is on runs, so this one has to be for the whole cluster."
+        return
     if others == By.CLUSTER or (these, others) == (By.SERIES, By.WORKER):
         return
     if these == By.CLUSTER:
@@ -237,7 +265,7 @@ def _of_join(first: Condition, other: Condition) -> Found:
         )
     elif these != others:
         yield "by", "The first condition is for each worker: choose that or the whole cluster."
-    elif these == By.SERIES:
+    elif these == By.SERIES and not _is_of_runs(first):
         metrics = known_metric(first.metric), known_metric(other.metric)
         if metrics[0] is not None and metrics[1] is not None and not _is_of_all(metrics[1]):
             yield from _of_same_labels("metric", metrics[0], metrics[1], (first.labels, other.labels))
@@ -246,4 +274,15 @@ def _of_join(first: Condition, other: Condition) -> Found:
 def _by(condition: Condition) -> str:
     if condition.kind == Condition.Kind.EVENT and RULE_EVENTS[condition.event].is_of_cluster:
         return By.CLUSTER
-    return condition.by
+    return By.SERIES if _is_of_runs(condition) else condition.by
+
+
+def _is_of_runs(condition: Condition) -> bool:
+    return condition.kind == Condition.Kind.RUN
+
+
+CHECKS: dict[Condition.Kind, Callable[[Condition], Found]] = {
+    Condition.Kind.METRIC: _of_metric,
+    Condition.Kind.EVENT: _of_event,
+    Condition.Kind.RUN: _of_run,
+}

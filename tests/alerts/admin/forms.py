@@ -22,6 +22,10 @@ MEMORY = {
     "event": "",
     "level": "0",
     "count": "1",
+    "measure": "duration",
+    "run_name": "",
+    "earlier_runs": "10",
+    "fewest_runs": "3",
 }
 """a worker's memory is above 80 % of its limit"""
 
@@ -43,6 +47,10 @@ LOST = MEMORY | {
     "clear_threshold": "",
     "other": "",
 }
+
+
+RUN = LOST | {"kind": "run", "event": "", "run_name": "night*", "threshold": "20 %", "window_seconds": "1 h"}
+"""a run is slower than usual"""
 
 
 def rule_form(*conditions: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -16,9 +16,11 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
+    Measure,
     MetricCondition,
     Operation,
     RuleSpec,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.units import format_value
@@ -87,6 +89,24 @@ def test_the_message_has_further_conditions_and_the_text_of_the_event() -> None:
     assert said(EventCondition("worker-lost", By.WORKER), labels={"worker": "w1"}) == (
         "etl, w1: a worker was lost"
     )
+
+
+def test_a_run_is_described_with_what_is_usual() -> None:
+    labels, text = {"run": "nightly"}, "nightly took 15 min, usually 10 min"
+    slower = RunCondition(Measure.DURATION)
+    assert said(slower, value=0.5, labels=labels, text=text) == (
+        "etl: the duration of a run is above the usual by 20 %: nightly took 15 min, usually 10 min"
+    )
+    filled = said(
+        slower,
+        template="{labels.run} is {value} over {threshold}: {text}",
+        value=0.5,
+        labels=labels,
+        text=text,
+    )
+    assert filled == "nightly is 50 % over 20 %: nightly took 15 min, usually 10 min"
+    new = said(RunCondition(Measure.NEW_ERRORS), value=2.0, labels=labels, text="KeyError in load")
+    assert new == "etl: a run had errors that earlier runs didn't have: KeyError in load"
 
 
 def test_placeholders_are_filled_with_values_and_units() -> None:

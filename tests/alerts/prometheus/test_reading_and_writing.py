@@ -21,10 +21,12 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
+    Measure,
     MetricCondition,
     NoData,
     Operation,
     RuleSpec,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.events import WORKER_PAUSED
@@ -187,15 +189,17 @@ def test_comments_list_what_promql_cannot_express() -> None:
         [
             (Rule(name="Memory\n- bad: yaml"), RuleSpec((limit,))),
             (Rule(name="Lost"), RuleSpec((bytes_, lost))),
+            (Rule(name="Slower"), RuleSpec((RunCondition(Measure.DURATION),))),
             (Rule(name="Bytes"), RuleSpec((bytes_,), no_data=NoData.KEEP)),
         ]
     )
     comments = [line for line in text.splitlines() if line.startswith("#")]
     assert [rule["alert"] for rule in yaml.safe_load(text)["groups"][0]["rules"]] == ["Bytes"]
-    assert comments[-5:] == [
+    assert comments[-6:] == [
         "# Left out: Memory - bad: yaml: it uses a worker's memory limit, "
         "which Dask doesn't report to Prometheus.",
         "# Left out: Lost: it has a condition on an event (worker-lost).",
+        "# Left out: Slower: it compares runs with earlier ones (duration).",
         "# Bytes: without data the alert stays as it is, which PromQL can't express.",
         "# Bytes: it has the clear threshold 8, which PromQL can't express.",
         "# Bytes: the label worker is a worker's name, which Prometheus has only with relabelling.",

@@ -114,6 +114,16 @@ def test_values_that_are_not_whole_have_no_note(fields: dict[str, Any]) -> None:
     assert warned(TASKS, labels='state="erred"', by=By.CLUSTER, **fields) == []
 
 
+def test_a_share_of_the_usual_value_without_a_sign_is_warned_about() -> None:
+    run = Condition(kind=Condition.Kind.RUN, threshold=20.0)
+    [warning] = warnings_of([run], [])
+    assert (warning.field, warning.fixes, warning.is_note) == ("threshold", ("20 %",), False)
+    assert "above 21 times the usual value" in warning.message
+    run.threshold = 0.2
+    assert warnings_of([run], []) == []
+    assert warnings_of([Condition(kind=Condition.Kind.RUN, measure="new-errors", threshold=20.0)], []) == []
+
+
 def test_more_than_three_events_must_be_entered_as_four() -> None:
     [note] = warned("", event="worker-lost", count=3)
     assert (note.field, note.is_note) == ("count", True)

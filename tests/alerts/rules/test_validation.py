@@ -186,6 +186,35 @@ def test_conditions_that_cannot_be_joined_are_rejected() -> None:
     assert said(metric(), event(UNREACHABLE.name)) == []
 
 
+def run(**fields: Any) -> Condition:
+    return Condition(kind=Condition.Kind.RUN, **{"threshold": 0.2, "window_seconds": 3600} | fields)
+
+
+@pytest.mark.django_db
+def test_invalid_settings_of_runs_are_rejected() -> None:
+    assert said(run()) == []
+    assert said(run(measure="new-errors", comparison="==", threshold=-1)) == []
+    assert refused(run(comparison="==")) == (0, "comparison")
+    assert refused(run(threshold=-0.1)) == (0, "threshold")
+    assert refused(run(threshold=float("nan"))) == (0, "threshold")
+    assert refused(run(comparison="<", threshold=1)) == (0, "threshold")
+    assert refused(run(earlier_runs=0)) == (0, "earlier_runs")
+    assert refused(run(earlier_runs=1000)) == (0, "earlier_runs")
+    assert refused(run(earlier_runs=5, fewest_runs=6)) == (0, "fewest_runs")
+    assert refused(run(fewest_runs=0)) == (0, "fewest_runs")
+    assert refused(run(window_seconds=0)) == (0, "window_seconds")
+
+
+@pytest.mark.django_db
+def test_conditions_on_runs_come_first() -> None:
+    cluster = metric(TASKS, by=By.CLUSTER)
+    assert said(run(), run(measure="tasks"), cluster, event(UNREACHABLE.name)) == []
+    assert refused(run(), metric()) == (1, "by")
+    assert refused(run(), metric(by=By.SERIES)) == (1, "by")
+    assert refused(cluster, run()) == (1, "kind")
+    assert refused(metric(), run()) == (1, "kind")
+
+
 @pytest.mark.django_db
 def test_unknown_placeholders_are_rejected() -> None:
     assert refused(metric(), message="{wroker} is full") == (None, "message")

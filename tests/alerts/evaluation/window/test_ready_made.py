@@ -99,6 +99,16 @@ def unreachable(stored: Stored, seconds: float) -> None:
     stored.event(10 + seconds, "scheduler-reachable", message="the scheduler answers again")
 
 
+def interrupted(stored: Stored, opens: str, closes: str, seconds: float) -> None:
+    stored.event(10, opens, message="nothing was heard")
+    stored.event(10 + seconds, closes, message="it goes on")
+
+
+def dropped(stored: Stored) -> None:
+    for kind in ("span", "sample"):
+        stored.event(10, "records-dropped", count=499, message=f"499 of {kind} were dropped")
+
+
 def transferring(stored: Stored, transfer: float, compute: float) -> None:
     growing(stored, "observatory_cluster_task_seconds_total", transfer, action="transfer")
     growing(stored, "observatory_cluster_task_seconds_total", compute, action="compute")
@@ -121,6 +131,11 @@ FIRES: dict[str, Occurrence] = {
     "no-progress": partial(waiting, growth=0),
     "unreachable": partial(unreachable, seconds=60),
     "transfers": partial(transferring, transfer=3, compute=1),
+    "agent-silent": partial(interrupted, opens="agent-silent", closes="agent-heard", seconds=60),
+    "collector-behind": partial(
+        interrupted, opens="collector-behind", closes="collector-caught-up", seconds=60
+    ),
+    "records-dropped": dropped,
 }
 OF_WORKERS = {
     "worker-memory",
@@ -143,6 +158,8 @@ QUIET: list[tuple[str, Occurrence]] = [
     ("idle-cluster", partial(idle, seconds=HOUR - 300)),
     ("no-progress", partial(waiting, growth=0.1)),
     ("unreachable", partial(unreachable, seconds=20)),
+    ("agent-silent", partial(interrupted, opens="agent-silent", closes="agent-heard", seconds=10)),
+    ("agent-silent", partial(interrupted, opens="collector-behind", closes="agent-heard", seconds=60)),
     ("transfers", partial(transferring, transfer=0.5, compute=1)),
     ("transfers", partial(transferring, transfer=0.2, compute=0.1)),
     ("scheduler-saturated", lambda stored: steady(stored, "observatory_scheduler_cpu_percent", 99)),
