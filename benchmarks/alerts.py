@@ -95,7 +95,7 @@ def event(name: str, **fields: Any) -> dict[str, Any]:
 def conditions(at: float) -> list[dict[str, Any]]:
     """Conditions like those of the ready-made rules; `at` (0 to 1) is the height of their thresholds."""
     memory, process = "observatory_worker_memory_bytes", 'type="process"'
-    limited = {"divisor": "attribute", "divisor_attribute": "memory_limit"}
+    limited = {"other": "attribute", "other_attribute": "memory_limit"}
     return [
         metric(memory, at, labels=process, by="worker", clear_threshold=0.9 * at, **limited),
         metric(memory, at * GIB, labels='type="spilled"', by="worker"),

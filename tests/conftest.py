@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Iterator
 from types import FrameType
@@ -14,6 +15,9 @@ hypothesis.settings.register_profile(
     "observatory", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("observatory")
+
+# by default a LocalCluster gives up a worker whose nanny takes more than 15 seconds to restart it
+os.environ.setdefault("DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT", "10 minutes")
 
 pytest_plugins = ["tests.chromium", "tests.database"]
 

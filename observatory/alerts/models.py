@@ -16,10 +16,12 @@ from observatory.alerts.rules.conditions import (
     By,
     Comparison,
     Function,
+    Measure,
     NoData,
     Operation,
 )
 from observatory.clusters.models import Cluster, Project, Target
+from observatory.wire.runs import LONGEST_NAME
 
 DAY = 86_400
 
@@ -100,13 +102,14 @@ class RuleMade(models.Model):
 
 
 class Condition(models.Model):
-    """A condition of a rule, on a metric or on an event (see conditions.py)."""
+    """A condition of a rule, on a metric, an event or a run (see conditions.py)."""
 
     class Kind(models.TextChoices):
         METRIC = "metric", "a metric"
         EVENT = "event", "an event"
+        RUN = "run", "a run against earlier ones"
 
-    class Divisor(models.TextChoices):
+    class Other(models.TextChoices):
         NONE = "", "nothing"
         METRIC = "metric", "another metric"
         ATTRIBUTE = "attribute", "a worker's"
@@ -122,7 +125,7 @@ class Condition(models.Model):
         "window",
         default=60,
         validators=[MinValueValidator(1), MaxValueValidator(DAY)],
-        help_text="Seconds over which a rate, a change or the number of events is computed.",
+        help_text="Seconds of a rate, a change or a number of events, or after the end of a run.",
     )
     by = models.CharField("of", max_length=10, choices=By.choices, default=By.WORKER)
     aggregate = models.CharField(max_length=10, choices=Aggregate.choices, default=Aggregate.SUM)
@@ -130,12 +133,17 @@ class Condition(models.Model):
     operation = models.CharField(
         "combined with", max_length=1, choices=Operation.choices, default=Operation.DIVIDE
     )
-    divisor = models.CharField(
-        "divided by", max_length=10, choices=Divisor.choices, default=Divisor.NONE, blank=True
+    other = models.CharField(
+        "other value",
+        max_length=10,
+        choices=Other.choices,
+        default=Other.NONE,
+        blank=True,
+        help_text="What the metric is divided by, or what is subtracted from it.",
     )
-    divisor_metric = models.CharField(max_length=200, blank=True)
-    divisor_labels = models.CharField(max_length=1000, blank=True)
-    divisor_attribute = models.CharField(max_length=20, choices=Attribute.choices, blank=True)
+    other_metric = models.CharField(max_length=200, blank=True)
+    other_labels = models.CharField(max_length=1000, blank=True)
+    other_attribute = models.CharField(max_length=20, choices=Attribute.choices, blank=True)
     comparison = models.CharField(max_length=6, choices=Comparison.choices, default=Comparison.ABOVE)
     threshold = models.FloatField(default=0)
     clear_threshold = models.FloatField(
@@ -153,11 +161,25 @@ class Condition(models.Model):
     )
     count = models.PositiveIntegerField("at least", default=1, validators=[MinValueValidator(1)])
 
+    measure = models.CharField(
+        max_length=10,
+        choices=Measure.choices,
+        default=Measure.DURATION,
+        help_text="What of a run is compared, for conditions on runs.",
+    )
+    run_name = models.CharField(max_length=LONGEST_NAME, blank=True, help_text="A pattern, such as etl-*.")
+    earlier_runs = models.PositiveSmallIntegerField(
+        default=10, help_text="Number of earlier runs that a run is compared with."
+    )
+    fewest_runs = models.PositiveSmallIntegerField(
+        default=3, help_text="A run with fewer earlier runs isn't judged."
+    )
+
     class Meta:
         ordering = ["position", "pk"]
 
     def __str__(self) -> str:
-        return self.metric or self.event
+        return self.metric or self.event or self.measure
 
 
 class Alert(models.Model):

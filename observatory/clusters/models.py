@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.timezone import now
 
@@ -29,10 +30,18 @@ class Project(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(86_400)],
         help_text="A pause of this length in a cluster's activity ends a run.",
     )
+    is_own = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="It is of Observatory itself: only superusers see its alerts.",
+    )
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["is_own"], condition=Q(is_own=True), name="one_own_project")
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -197,6 +206,12 @@ class Cluster(models.Model):
     last_seen = models.DateTimeField(help_text="When the scheduler last answered, by its own clock.")
     agent_heard = models.DateTimeField(
         null=True, blank=True, help_text="When its agent last reported, by our clock."
+    )
+    agent_silent = models.DateTimeField(
+        null=True, editable=False, help_text="When its agent was noticed to be silent, by our clock."
+    )
+    collector_behind = models.DateTimeField(
+        null=True, editable=False, help_text="When its collector was noticed to be behind, by our clock."
     )
     ended = models.DateTimeField(null=True, blank=True)
     end_reason = models.CharField(max_length=200, blank=True)

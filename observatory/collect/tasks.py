@@ -1,10 +1,15 @@
-"""The Celery task that ends the clusters of silent agents."""
+"""Celery tasks about clusters whose recording stopped: they are noticed, and ended in the end."""
 
 from __future__ import annotations
 
+import time
+
+import redis
 from celery import shared_task
+from django.conf import settings
 
 from observatory.collect.collector import registry
+from observatory.collect.interruptions import listening_for, note_interruptions
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.writer import Writer
@@ -26,3 +31,9 @@ def end_silent_clusters() -> None:
             committed = writer.write(Batch.of(cluster.pk, events=[event]))
             end = registry.end_cluster(cluster.pk, ended, REASON)
             publish_sync(committed, {**end, "stream": "agent"})
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def watch_recording() -> None:
+    client = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
+    note_interruptions(listening_for(client, time.time()))

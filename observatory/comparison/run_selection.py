@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 from django.http import Http404
 
 from observatory.clusters.access import Person
@@ -13,6 +13,8 @@ from observatory.runs.models import Run
 
 MOST_EARLIER = 20
 """earlier runs whose median a run is compared with"""
+RUNS_OF_QUERY = 50
+"""runs whose earlier runs are read by one query"""
 
 
 def runs_of_name(user: Person, name: str, project: str) -> QuerySet[Run]:
@@ -29,6 +31,31 @@ def last_runs_before(run: Run) -> QuerySet[Run]:
     """The last MOST_EARLIER finished runs of the same name and project before `run`, newest first."""
     runs = Run.objects.filter(name=run.name, cluster__project=run.cluster.project_id)
     return finished_before(runs.order_by("-start", "-pk"), run)[:MOST_EARLIER]
+
+
+def earlier_by_run(
+    runs: Sequence[Run], most: int, outcomes: Sequence[Run.Outcome] = (Run.Outcome.FINISHED,)
+) -> dict[int, list[Run]]:
+    """For each run the last `most` runs of its name and project that began before it and had ended by its
+    end, oldest first. `runs` have ended."""
+    found: dict[int, list[Run]] = {run.pk: [] for run in runs}
+    for place in range(0, len(runs), RUNS_OF_QUERY):
+        queries = [_earlier(run, most, outcomes) for run in runs[place : place + RUNS_OF_QUERY]]
+        for earlier in queries[0].union(*queries[1:], all=True):
+            found[earlier.later].append(earlier)  # type: ignore[attr-defined]
+    return {run: sorted(earlier, key=lambda each: (each.start, each.pk)) for run, earlier in found.items()}
+
+
+def _earlier(run: Run, most: int, outcomes: Sequence[Run.Outcome]) -> QuerySet[Run]:
+    runs = Run.objects.filter(
+        name=run.name,
+        cluster__project=run.cluster.project_id,
+        outcome__in=outcomes,
+        start__lt=run.start,
+        stop__lte=run.stop,
+    )
+    newest = runs.exclude(pk=run.pk).order_by("-start", "-pk")[:most]
+    return newest.defer("contents", "code").annotate(later=Value(run.pk))
 
 
 def finished_before(runs: QuerySet[Run], run: Run) -> QuerySet[Run]:

@@ -115,7 +115,11 @@ CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
 # `up` and Compose run a worker for alerts only, so that exports and tiles do not delay them
 CELERY_TASK_QUEUES: dict[str, dict[str, Any]] = {"celery": {}, "alerts": {}}
-CELERY_TASK_ROUTES = {"observatory.alerts.*": {"queue": "alerts"}}
+CELERY_TASK_ROUTES = {
+    "observatory.alerts.*": {"queue": "alerts"},
+    "observatory.collect.tasks.watch_recording": {"queue": "alerts"},
+    "observatory.runtime.tasks.record_own_metrics": {"queue": "alerts"},
+}
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "beat": {"task": "observatory.runtime.tasks.beat", "schedule": 10},
     "build-tiles": {
@@ -124,6 +128,16 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "options": {"expires": 15},
     },
     "end-silent-clusters": {"task": "observatory.collect.tasks.end_silent_clusters", "schedule": 30},
+    "watch-recording": {
+        "task": "observatory.collect.tasks.watch_recording",
+        "schedule": 10,
+        "options": {"expires": 10},
+    },
+    "record-own-metrics": {
+        "task": "observatory.runtime.tasks.record_own_metrics",
+        "schedule": 10,
+        "options": {"expires": 10},
+    },
     "sweep-jobs": {
         "task": "observatory.exchange.tasks.sweep_jobs",
         "schedule": 60,

@@ -134,11 +134,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
             return Response(list_events(connection, scope_of(request), *window, limit))
 
     @router.get("/outliers", operation_id=f"{word}_outliers", response=Outliers)
-    def outliers(
-        request: HttpRequest,
-        after: Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)] = 0,
-        before: Seconds = MAXIMUM_TIME / 1e6 - 1,
-    ) -> HttpResponse:
+    def outliers(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
         """What stands out with after ≤ time < before: of each figure the ten with the greatest value."""
         window = round(after * 1e6), round(before * 1e6)
         with read_connection() as connection:

@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.store.queries import lineage as store
-from observatory.store.queries import moves
-from observatory.store.queries.lineage import ComputedSpan, Direction, Neighbour, NeighbourSpan, Window
-from observatory.store.queries.moves import TransferOfTask
+from observatory.store.queries.tasks import lineage as store
+from observatory.store.queries.tasks import moves
+from observatory.store.queries.tasks.lineage import ComputedSpan, Direction, Neighbour, NeighbourSpan, Window
+from observatory.store.queries.tasks.moves import TransferOfTask
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import clean_key
 
@@ -128,6 +128,6 @@ def _transfer(scope: Scope, transfer: TransferOfTask) -> Item:
     }
 
 
-def _span(scope: Scope, span: ComputedSpan | NeighbourSpan | TransferOfTask) -> Item:
+def _span(scope: Scope, span: ComputedSpan | TransferOfTask) -> Item:
     start, stop = scope.clip_seconds(span.start, span.stop)
     return {"lane": span.lane, "start": start, "stop": stop}

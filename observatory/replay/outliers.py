@@ -12,10 +12,10 @@ import psycopg
 
 from observatory.replay.scope import Scope
 from observatory.replay.work import Work, work_of_tiles
-from observatory.store.queries import outliers as store
-from observatory.store.queries import row_counts
 from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.queries.timeline import snapshot
+from observatory.store.queries.windows import outliers as store
+from observatory.store.queries.windows import row_counts
 
 MOST = 10
 """that are named for each figure"""

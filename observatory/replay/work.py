@@ -13,7 +13,7 @@ from observatory.replay.scope import Scope
 from observatory.replay.tiles.builder import covering_tile_ids, get_tile
 from observatory.replay.tiles.each_worker import SHIFT
 from observatory.replay.tiles.layers import Layer
-from observatory.store.queries.outliers import Computing
+from observatory.store.queries.windows.outliers import Computing
 from observatory.store.timeline_blocks import decode_array
 from observatory.wire.blocks import decode
 from observatory.wire.layers import SPANS

@@ -12,13 +12,19 @@ class StoreConfig(AppConfig):
     label = "store"
 
     def ready(self) -> None:
-        post_migrate.connect(create_missing_tables, sender=self, dispatch_uid="tables of kinds of records")
+        post_migrate.connect(migrate_new_kinds, sender=self, dispatch_uid="tables of kinds of records")
 
 
-def create_missing_tables(using: str, **_: Any) -> None:
-    """After `migrate`: a kind of record that was declared since the last migration gets its table."""
-    from observatory.store.schema.create import create_missing
+def migrate_new_kinds(using: str, **_: Any) -> None:
+    """After `migrate`: a kind of record that was declared since the last migration gets its table.
 
-    connection = connections[using]
-    connection.ensure_connection()
-    create_missing(connection.connection)
+    When all migrations were reversed, its table goes as well.
+    """
+    from observatory.store.schema import new_kinds
+
+    connections[using].ensure_connection()
+    connection = connections[using].connection
+    if new_kinds.has_tables(connection):
+        new_kinds.create_missing(connection)
+    else:
+        new_kinds.drop_remaining(connection)

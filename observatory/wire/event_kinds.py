@@ -29,7 +29,7 @@ class EventKind:
     is_failure: bool = False
     """every one has to be found on the timeline: tiles never bin it"""
     from_collector: bool = False
-    """only the collector reports it; an agent that takes over a cluster doesn't replace it"""
+    """only the server reports it, mostly its collectors; an agent that takes over doesn't replace it"""
 
     @property
     def label(self) -> str:
@@ -40,6 +40,8 @@ class EventKind:
 CLUSTER_ENDED = "cluster-ended"
 """also the reason of the end of workers that nobody saw end"""
 RECORDS_DROPPED = "records-dropped"
+AGENT_SILENT, AGENT_HEARD = "agent-silent", "agent-heard"
+COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP = "collector-behind", "collector-caught-up"
 
 _KINDS = (
     EventKind("worker-added", "a worker joined"),
@@ -90,6 +92,12 @@ _KINDS = (
         Gap.SAMPLES,
         from_collector=True,
     ),
+    EventKind(AGENT_SILENT, "nothing was heard from the agent for a minute", from_collector=True),
+    EventKind(AGENT_HEARD, "the agent was heard again (or the cluster ended)", from_collector=True),
+    EventKind(
+        COLLECTOR_BEHIND, "the collector's records were stored over a minute late", from_collector=True
+    ),
+    EventKind(COLLECTOR_CAUGHT_UP, "the collector's records are stored in time again", from_collector=True),
 )
 
 EVENT_KINDS = {kind.name: kind for kind in _KINDS}

@@ -31,6 +31,9 @@ class FakeServer:
         self._last: dict[str, int] = {}
         self._lock = threading.Lock()
 
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        return [row for row in self.rows["event"] if row["kind"] == kind]
+
     def take(self, body: bytes) -> int:
         head, blocks = decode_batch(body)
         with self._lock:

@@ -15,7 +15,7 @@ from observatory.replay.schemas import Outliers
 from observatory.replay.scope import Scope
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries import outliers as store
+from observatory.store.queries.windows import outliers as store
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import Action, Span, WorkerSeen
 from tests.documented import assert_documented

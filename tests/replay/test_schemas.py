@@ -9,7 +9,7 @@ from observatory.clusters.models import Cluster
 from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, SpanDetail, State
 from observatory.store.ingest.writer import Writer
 from tests.documented import assert_documented
-from tests.replay.test_api import _fill
+from tests.replay.records import fill
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,7 +19,7 @@ def test_every_document_of_a_cluster_is_as_documented(
 ) -> None:
     url = f"/api/v1/clusters/{cluster.pk}"
     assert_documented(ClusterInfo, member.get(url).json())
-    _fill(writer, cluster, now)
+    fill(writer, cluster, now)
     lanes = member.get(f"{url}/lanes").json()
     state = member.get(f"{url}/state?at={now + 5}").json()
     span = member.get(f"{url}/span?lane={lanes['lanes'][0]['id']}&at={now + 1.1}").json()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from random import Random
 
@@ -12,7 +13,7 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.tiles import builder
 from observatory.replay.tiles.builder import BASE_LEVEL, FEW_ROWS, KEPT_LEVEL, get_tile
-from observatory.replay.tiles.from_rows import tile_from_rows
+from observatory.replay.tiles.from_rows import has_few_rows, tile_from_rows
 from observatory.replay.tiles.layers import LAYER_NAMES, Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.store.connection import connect
@@ -114,6 +115,23 @@ def test_building_again_reads_no_rows(
 ) -> None:
     monkeypatch.setattr(builder, "tile_from_rows", lambda *arguments: pytest.fail("rows were read"))
     assert build(built, direct) == 0
+
+
+def test_the_rows_of_a_tile_that_is_cached_are_counted_once(
+    built: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: Counter[tuple[str, int, int]] = Counter()
+
+    def count(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, most: int) -> bool:
+        counted[str(layer), tile_id.level, tile_id.index] += 1
+        return has_few_rows(connection, scope, layer, tile_id, most)
+
+    monkeypatch.setattr(builder, "has_few_rows", count)
+    direct.execute("DELETE FROM tile WHERE cluster_id = %s", [built.pk])
+    assert build(built, direct) > 0
+    query = "SELECT layer, level, index FROM tile WHERE cluster_id = %s AND level <= %s"
+    cached = direct.execute(query, [built.pk, KEPT_LEVEL]).fetchall()
+    assert {counted[tile] for tile in cached} == {1}
 
 
 def test_a_tile_to_which_many_late_records_come_is_cached_then(

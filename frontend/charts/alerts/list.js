@@ -1,14 +1,15 @@
 // The alerts of the window as a list, for screen readers and the keyboard.
 
 import { element } from "../../element.js";
-import { stateOf, subjectOf } from "../../timeline/alerts.js";
+import { stateOf, subjectOf } from "../../timeline/marks/alerts.js";
 import { isoTime } from "../chart_menu/table.js";
+import { listItem } from "../side_list/items.js";
 import { openAlert, timesOf } from "./card.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/alerts.js").Alert} Alert */
+/** @typedef {import("../../timeline/marks/alerts.js").Alert} Alert */
 
 const MOST = 100;
 
@@ -25,7 +26,7 @@ export const alertsList = {
 class AlertsList {
   #element;
   #context;
-  #list = element("ul", "alerts-list");
+  #list = element("ul", "side-list");
   #note = element("p", "notes-empty muted");
   /** @type {Alert[]|null} */
   #shown = null;
@@ -75,12 +76,9 @@ class AlertsList {
 
   /** @param {Alert} alert */
   #item(alert) {
-    const name = element("button", `alerts-list-name severity ${alert.severity}`, alert.rule);
-    name.type = "button";
-    name.title = `${alert.severity}, ${stateOf(alert)}`;
-    name.addEventListener("click", () => openAlert(this.#context, alert));
-    const state = stateOf(alert) === "firing" ? "firing" : "";
-    const words = [state, subjectOf(alert), timesOf(alert)].filter(Boolean).join(" · ");
-    return element("li", "", name, element("span", "muted", words));
+    const state = stateOf(alert);
+    const text = [state === "firing" ? state : "", subjectOf(alert), timesOf(alert)].filter(Boolean).join(" · ");
+    const open = () => openAlert(this.#context, alert);
+    return listItem(alert.rule, `${alert.severity}, ${state}`, text, open, `severity ${alert.severity}`);
   }
 }

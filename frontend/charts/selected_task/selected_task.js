@@ -3,19 +3,20 @@
 
 import { element } from "../../element.js";
 import { formatCount, formatCountOf, formatDuration } from "../../formatting.js";
-import { MOST_LINES } from "../../timeline/lineage.js";
+import { MOST_LINES } from "../../timeline/tasks/lineage.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { formatTime } from "../../timeline/times.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
+import { goToTask, listItem } from "../side_list/items.js";
 import { describeSteal, describeTransfer } from "./moves.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").Schemas} Schemas */
-/** @typedef {import("../../timeline/lineage.js").Answer} Answer */
-/** @typedef {import("../../timeline/lineage.js").Span} Span */
-/** @typedef {import("../../timeline/lineage.js").Status} Status */
-/** @typedef {import("../../timeline/lineage.js").Task} Task */
+/** @typedef {import("../../timeline/tasks/lineage.js").Answer} Answer */
+/** @typedef {import("../../timeline/tasks/lineage.js").Span} Span */
+/** @typedef {import("../../timeline/tasks/lineage.js").Status} Status */
+/** @typedef {import("../../timeline/tasks/lineage.js").Task} Task */
 
 /** @type {Record<Status, string>} */
 const NOTES = {
@@ -113,28 +114,27 @@ class SelectedTask {
    * @param {Task} task
    */
   #item(name, task) {
-    return item(name, task.key, this.#describe(task.spans), () => this.#open(task));
+    return listItem(name, task.key, this.#describe(task.spans), () => this.#open(task));
   }
 
   /** @param {Schemas["LineageTransfer"]} transfer */
   #transfer(transfer) {
     const { timeline } = this.#context;
     const keys = transfer.keys.map(({ key }) => key).join("\n");
-    return item(`from ${this.#nameOf(transfer.peer)}`, keys, describeTransfer(transfer), () => timeline.jump(transfer.start));
+    return listItem(`from ${this.#nameOf(transfer.peer)}`, keys, describeTransfer(transfer), () => timeline.jump(transfer.start));
   }
 
   /** @param {Schemas["LineageSteal"]} steal */
   #steal(steal) {
     const name = (/** @type {number|null} */ worker) => this.#nameOf(worker);
     const text = `${formatTime(steal.time, 1)} · ${describeSteal(steal, name)}`;
-    return item(`from ${name(steal.victim)} to ${name(steal.thief)}`, "", text, () => this.#context.timeline.jump(steal.time));
+    return listItem(`from ${name(steal.victim)} to ${name(steal.thief)}`, "", text, () => this.#context.timeline.jump(steal.time));
   }
 
   /** @param {Task} task */
   #open({ key, prefix, spans: [span] }) {
-    const { selection, timeline } = this.#context;
-    selection.set({ worker: null, prefix: prefix < 0 ? selection.prefix : prefix, key });
-    if (span) timeline.jump(span.start);
+    const shown = prefix < 0 ? this.#context.selection.prefix : prefix;
+    goToTask(this.#context, { key, prefix: shown }, span?.start);
   }
 
   /** @param {Span[]} spans */
@@ -158,20 +158,6 @@ class SelectedTask {
 }
 
 /**
- * @param {string} name
- * @param {string} title
- * @param {string} text
- * @param {() => void} open
- */
-function item(name, title, text, open) {
-  const button = element("button", "alerts-list-name", name);
-  button.type = "button";
-  button.title = title;
-  button.addEventListener("click", open);
-  return element("li", "", button, element("span", "muted", text));
-}
-
-/**
  * @param {string} title
  * @param {HTMLElement[]} items
  * @param {number} total
@@ -179,7 +165,7 @@ function item(name, title, text, open) {
  */
 function section(title, items, total) {
   if (!total) return [];
-  const list = element("ul", "alerts-list", ...items);
+  const list = element("ul", "side-list", ...items);
   const more = items.length < total ? [element("p", "notes-empty muted", `the nearest ${items.length} of ${formatCount(total)}`)] : [];
   return [element("h3", "", `${title} (${formatCount(total)})`), list, ...more];
 }

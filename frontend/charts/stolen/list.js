@@ -5,11 +5,12 @@ import { formatCount } from "../../formatting.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { formatTime } from "../../timeline/times.js";
 import { isoTime } from "../chart_menu/table.js";
+import { goToTask, listItem } from "../side_list/items.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/stolen.js").Steal} Steal */
+/** @typedef {import("../../timeline/tasks/stolen.js").Steal} Steal */
 
 const MOST = 8;
 
@@ -28,7 +29,7 @@ export const stolenList = {
 class StolenList {
   #element;
   #context;
-  #list = element("ul", "alerts-list");
+  #list = element("ul", "side-list");
   #note = element("p", "notes-empty muted");
   /** @type {Steal[]} */
   #found = [];
@@ -82,16 +83,8 @@ class StolenList {
 
   /** @param {Steal} steal */
   #item({ key, prefix, time, victim, thief }) {
-    const { selection, timeline } = this.#context;
-    const name = element("button", "alerts-list-name", key);
-    name.type = "button";
-    name.title = key;
-    name.addEventListener("click", () => {
-      selection.set({ worker: null, prefix, key });
-      timeline.jump(time);
-    });
     const where = `${formatTime(time, 1)} · from ${this.#worker(victim)} to ${this.#worker(thief)}`;
-    return element("li", "", name, element("span", "muted", where));
+    return listItem(key, key, where, () => goToTask(this.#context, { key, prefix }, time));
   }
 
   /** @param {number|null} id */

@@ -2,13 +2,14 @@
 
 import { element } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
-import { FACTOR, factorText } from "../../timeline/stragglers.js";
+import { FACTOR, factorText } from "../../timeline/tasks/stragglers.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
+import { goToTask, listItem } from "../side_list/items.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
-/** @typedef {import("../../timeline/stragglers.js").Straggler} Straggler */
+/** @typedef {import("../../timeline/tasks/stragglers.js").Straggler} Straggler */
 
 const MOST = 8;
 
@@ -27,7 +28,7 @@ export const stragglersList = {
 class StragglersList {
   #element;
   #context;
-  #list = element("ul", "alerts-list stragglers-list");
+  #list = element("ul", "side-list");
   #note = element("p", "notes-empty muted");
   /** @type {Straggler[]|null} */
   #shown = null;
@@ -65,16 +66,10 @@ class StragglersList {
 
   /** @param {Straggler} straggler */
   #item({ key, prefix, lane, start, stop, factor }) {
-    const { model, selection, timeline } = this.#context;
-    const name = element("button", "alerts-list-name", key || model.prefixName(prefix));
-    name.type = "button";
-    name.title = key;
-    name.addEventListener("click", () => {
-      selection.set({ worker: null, prefix, key });
-      timeline.jump(start);
-    });
+    const { model } = this.#context;
     const worker = model.workerOf(lane);
     const where = worker ? ` · ${workerLabel(worker)}` : "";
-    return element("li", "", name, element("span", "muted", `${formatDuration(stop - start)} · ${factorText(factor)}${where}`));
+    const text = `${formatDuration(stop - start)} · ${factorText(factor)}${where}`;
+    return listItem(key || model.prefixName(prefix), key, text, () => goToTask(this.#context, { key, prefix }, start));
   }
 }

@@ -21,6 +21,7 @@ export class BackTest {
   #warn;
   #chart;
   #timer = 0;
+  #isWindowChosen = false;
   /** @type {AbortController|null} */
   #request = null;
 
@@ -39,10 +40,19 @@ export class BackTest {
     this.#warn = warn;
     this.#chart = new BackTestChart(this.#part(".back-test-chart"), moved);
     const places = new PlaceChoice(section, () => this.soon());
-    this.#part("[name=back-test-window]").addEventListener("change", () => places.showBounds());
+    this.#part("[name=back-test-window]").addEventListener("change", () => {
+      this.#isWindowChosen = true;
+      places.showBounds();
+    });
     section.addEventListener("change", () => this.soon());
     this.#part(".back-test-go").addEventListener("click", () => void this.#run());
     section.hidden = false;
+  }
+
+  /** Sets the window, unless somebody has chosen one. @param {string} name */
+  lookBack(name) {
+    const choice = /** @type {HTMLSelectElement} */ (this.#part("[name=back-test-window]"));
+    if (!this.#isWindowChosen && choice.value !== "custom") choice.value = name;
   }
 
   /** Runs the back-test when nothing has changed for a moment. */

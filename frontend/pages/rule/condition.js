@@ -4,7 +4,7 @@
 import { element } from "../../element.js";
 import { Choices } from "./choices.js";
 import { MetricInfo } from "./metric.js";
-import { measures, quantityFields } from "./quantity.js";
+import { measures, readQuantities } from "./quantity.js";
 
 /**
  * KnownMetric in observatory/alerts/rules/known_metrics.py.
@@ -15,10 +15,13 @@ import { measures, quantityFields } from "./quantity.js";
 const MAX_SUGGESTIONS = 60;
 // the same as in observatory/alerts/rules/conditions.py
 const ORDERED = [">", ">=", "<", "<="];
+const RUN_WINDOW = "1 h";
+// comparisons with what is usual
+const OF_RUNS = [">", "<"];
 
 export class ConditionFields {
   #info;
-  #quantities = quantityFields();
+  #quantities = readQuantities();
   /** @type {Metric[]} */
   #metrics = [];
 
@@ -32,7 +35,9 @@ export class ConditionFields {
     this.prefix = fieldset.dataset.prefix ?? "";
     const info = /** @type {HTMLElement} */ (fieldset.querySelector(".metric-info"));
     this.#info = new MetricInfo(info, this, () => recent(this.prefix));
-    for (const name of ["metric", "divisor_metric"]) this.#offerMetrics(name);
+    for (const name of ["metric", "other_metric"]) this.#offerMetrics(name);
+    this.field("run_name").setAttribute("placeholder", "any, or etl-*");
+    this.field("kind").addEventListener("input", () => this.#kindChosen());
     this.field("quantity").addEventListener("input", () => this.#fillIn(chosen));
     fieldset.addEventListener("input", () => this.update());
     fieldset.addEventListener("change", () => this.update());
@@ -74,9 +79,23 @@ export class ConditionFields {
     return this.value("kind") === "event";
   }
 
+  /** It compares runs with earlier ones. */
+  get isRun() {
+    return this.value("kind") === "run";
+  }
+
+  get isMetric() {
+    return this.value("kind") === "metric";
+  }
+
   /** The condition is that the metric has no data. */
   get isAbsent() {
-    return this.value("comparison") === "absent";
+    return this.isMetric && this.value("comparison") === "absent";
+  }
+
+  /** A value is compared with a threshold, or is missing. */
+  get isCompared() {
+    return this.isMetric || (this.isRun && this.value("measure") !== "new-errors");
   }
 
   get isRemoved() {
@@ -88,14 +107,14 @@ export class ConditionFields {
     return !this.fieldset.hidden && !this.isRemoved;
   }
 
-  /** An event or a metric is chosen. */
+  /** What it is on is chosen. */
   get isWritten() {
-    return this.isShown && (this.isEvent ? this.value("event") !== "" : this.value("metric") !== "");
+    return this.isShown && (this.isRun || this.value(this.isEvent ? "event" : "metric") !== "");
   }
 
   /** Nothing is missing. */
   get isComplete() {
-    return this.isEvent || this.isAbsent || this.value("threshold") !== "";
+    return !this.isCompared || this.isAbsent || this.value("threshold") !== "";
   }
 
   get metric() {
@@ -104,10 +123,17 @@ export class ConditionFields {
 
   /** Fills in the fields of the chosen quantity. @param {(name: string, hold: string) => void} chosen */
   #fillIn(chosen) {
-    const { hold_seconds, ...fields } = this.#quantities[this.value("quantity")] ?? {};
-    if (hold_seconds === undefined) return;
-    for (const [name, text] of Object.entries(fields)) this.field(name).value = text;
-    chosen(this.words("quantity"), hold_seconds);
+    const quantity = this.#quantities[this.value("quantity")];
+    if (!quantity) return;
+    for (const [name, text] of Object.entries({ ...quantity.measured, ...quantity.limits })) this.field(name).value = text;
+    chosen(this.words("quantity"), quantity.hold);
+  }
+
+  /** A condition on runs stays true for longer than events are counted. */
+  #kindChosen() {
+    if (!this.isRun) return;
+    this.field("window_seconds").value = RUN_WINDOW;
+    if (!OF_RUNS.includes(this.value("comparison"))) this.field("comparison").value = OF_RUNS[0];
   }
 
   update() {
@@ -120,11 +146,20 @@ export class ConditionFields {
     }
     const series = this.field("by").querySelector('option[value="series"]');
     if (series instanceof HTMLOptionElement) series.hidden = series.disabled = this.isEvent;
-    const place = this.fieldset.querySelector(this.isEvent ? "[data-window]" : '[data-for="windowed"]');
+    for (const option of this.field("comparison").querySelectorAll("option")) {
+      option.hidden = option.disabled = this.isRun && !OF_RUNS.includes(option.value);
+    }
+    const place = this.fieldset.querySelector(this.#placeOfWindow);
     const length = this.field("window_seconds").closest(".rule-word");
     if (place && length && length.parentElement !== place) place.append(length);
     this.fieldset.classList.toggle("condition-removed", this.isRemoved);
-    this.#info.show(this.isEvent ? undefined : this.metric);
+    this.#info.show(this.isMetric ? this.metric : undefined);
+  }
+
+  /** The field is in the sentence once. */
+  get #placeOfWindow() {
+    if (this.isRun) return "[data-run-window]";
+    return this.isEvent ? "[data-window]" : '[data-for="windowed"]';
   }
 
   /** The parts of the sentence that apply. */
@@ -133,20 +168,23 @@ export class ConditionFields {
     const { lasting, ofCluster } = this.field("event").dataset;
     const isLasting = namesOf(lasting).includes(event);
     const parts = {
-      metric: !this.isEvent,
+      metric: this.isMetric,
       event: this.isEvent,
+      run: this.isRun,
+      compared: this.isCompared,
       aggregated: this.value("by") !== "series",
       single: this.value("by") === "series",
       "by-hand": this.value("quantity") === "",
+      by: this.value("quantity") === "" && !this.isRun,
       quantile: this.value("aggregate") === "quantile",
       windowed: this.value("function") !== "value",
       threshold: !this.isAbsent,
-      clears: ORDERED.includes(this.value("comparison")),
-      "divisor-metric": this.value("divisor") === "metric",
-      "divisor-attribute": this.value("divisor") === "attribute",
+      clears: this.isMetric && ORDERED.includes(this.value("comparison")),
+      "other-metric": this.value("other") === "metric",
+      "other-attribute": this.value("other") === "attribute",
       message: event !== "" && !isLasting,
       log: event === "log",
-      counted: event !== "" && !isLasting && !namesOf(ofCluster).includes(event),
+      counted: this.isEvent && event !== "" && !isLasting && !namesOf(ofCluster).includes(event),
     };
     return new Set(Object.entries(parts).flatMap(([name, is]) => (is ? [name] : [])));
   }

@@ -92,7 +92,7 @@ export class MetricInfo {
     const words = `${write(least)} to ${write(most)}, now ${write(now)}`;
     const of = `${is_rate ? "per second, " : ""}of ${series} series in the last hour of data`;
     this.#values.replaceChildren(sparkline(bins, words), element("p", "muted", element("b", "", words), ` ${of}`));
-    if (!is_rate && this.#condition.value("threshold") === "" && this.#condition.value("divisor") === "") {
+    if (!is_rate && this.#condition.value("threshold") === "" && this.#condition.value("other") === "") {
       // a first threshold: its line in the chart can be dragged
       this.#condition.set("threshold", formatAmount(most, unit));
     }

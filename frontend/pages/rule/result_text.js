@@ -9,17 +9,21 @@ import { formatDuration } from "../../formatting.js";
  * @typedef {{text: string, lasted: Lasted|null}} ClearOffer
  * @typedef {import("../../charts/alerts/back_test_chart.js").Drawn & {more_lines: number, more_firings: number,
  *   clusters: string[], more_clusters: number, lasted: Lasted|null, too_short: {count: number, longest: number},
- *   hold: number, clear_offer: ClearOffer|null}} Result
+ *   hold: number, clear_offer: ClearOffer|null, runs: RunCounts|null}} Result
+ * Of a rule on runs: how many ended in the window, and how many of them have too few earlier ones.
+ * @typedef {{ended: number, unjudged: number, fewest: number}} RunCounts
  */
 
 /** @param {Result} result */
 export function resultInWords(result) {
-  const { lines, more_lines, clusters, more_clusters, lasted } = result;
+  const { lines, more_lines, clusters, more_clusters, lasted, runs } = result;
   const sentences = [];
   if (!clusters.length) sentences.push("No cluster of this rule existed in the window.");
-  else if (!lines.length && !result.is_event) sentences.push("No data of this metric in the window.");
+  else if (runs && !runs.ended) sentences.push("No run with such a name ended in the window.");
+  else if (!lines.length && !result.is_event && !runs) sentences.push("No data of this metric in the window.");
   else if (!lasted) sentences.push("The rule would not have fired.");
   else sentences.push(`The rule would have fired ${times(lasted.count)}.`, `${howLong(lasted)}.`);
+  if (runs?.unjudged) sentences.push(tooFew(runs));
   sentences.push(...tooShort(result));
   if (clusters.length) sentences.push(`Evaluated on ${named(clusters)}${more_clusters ? `, not on ${more_clusters} more` : ""}.`);
   if (more_lines) sentences.push(`${lines.length} of ${lines.length + more_lines} lines are drawn.`);
@@ -39,6 +43,12 @@ export function offered({ text, lasted }) {
 function howLong({ count, median, shortest }) {
   if (count === 1) return `It lasted ${formatDuration(median)}`;
   return `Firings lasted ${formatDuration(median)} in the median, the shortest ${formatDuration(shortest)}`;
+}
+
+/** @param {RunCounts} runs */
+function tooFew({ ended, unjudged, fewest }) {
+  const those = unjudged === ended ? (ended === 1 ? "The run that ended was" : `All ${ended} runs were`) : `${unjudged} of ${ended} runs were`;
+  return `${those} not judged: fewer than ${fewest} earlier runs of the name are known.`;
 }
 
 /** @param {Result} result */

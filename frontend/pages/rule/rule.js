@@ -36,6 +36,8 @@ class RulePage {
     this.#add();
     for (const kind of ["input", "change"]) this.#form.addEventListener(kind, (event) => this.#changed(event));
     this.#update();
+    // it fills in the name, too
+    if (!this.#written().length && !find("#id_name")?.value) this.#conditions[0].field("quantity").focus();
     this.#choose(new URLSearchParams(location.search).get("quantity") ?? "");
     void this.#load();
     this.#runBackTest();
@@ -59,6 +61,7 @@ class RulePage {
 
   #runBackTest() {
     const written = this.#written();
+    this.#backTest.lookBack(written[0]?.isRun ? "month" : "hour");
     if (written.length && written.every((condition) => condition.isComplete)) this.#backTest.soon();
   }
 

@@ -10,12 +10,28 @@
  */
 export function ruleInWords(conditions, severity, hold) {
   if (!conditions.length) return "";
-  const [first, ...others] = conditions.map((condition) => (condition.isEvent ? event(condition) : metric(condition)));
-  const each = { worker: "each worker", cluster: "the cluster", series: "each series" };
-  const of = each[/** @type {keyof typeof each} */ (conditions[0].value("by"))] ?? "";
+  const [first, ...others] = conditions.map(inWords);
+  const each = { run: "each name of runs", worker: "each worker", cluster: "the cluster", series: "each series" };
+  const by = conditions[0].isRun ? "run" : conditions[0].value("by");
+  const of = each[/** @type {keyof typeof each} */ (by)] ?? "";
   const more = others.map((other) => `, and ${other}`).join("");
   const duration = hold && hold !== "0" ? ` for ${hold}` : "";
   return `An alert (${severity}) for ${of} when ${first}${more}${duration}.`;
+}
+
+/** @param {ConditionFields} condition */
+function inWords(condition) {
+  if (condition.isRun) return run(condition);
+  return condition.isEvent ? event(condition) : metric(condition);
+}
+
+/** @param {ConditionFields} condition */
+function run(condition) {
+  const name = condition.value("run_name");
+  const [what, earlier] = [condition.words("measure"), condition.value("earlier_runs")];
+  const runs = name ? `a run named “${name}”` : "a run";
+  if (!condition.isCompared) return `${runs} had errors that the last ${earlier} runs of its name didn't have`;
+  return `the ${what} of ${runs} is ${condition.words("comparison")} the median of the last ${earlier} of its name by ${condition.value("threshold") || "…"}`;
 }
 
 /** @param {ConditionFields} condition */
@@ -30,10 +46,10 @@ function metric(condition) {
     const quantile = condition.value("aggregate") === "quantile" ? ` (${condition.value("quantile")})` : "";
     text = `the ${condition.words("aggregate")}${quantile} of ${text}`;
   }
-  const divisor = condition.value("divisor");
+  const other = condition.value("other");
   const operation = condition.words("operation");
-  if (divisor === "attribute") text += `, ${operation} the worker's ${condition.words("divisor_attribute")}`;
-  if (divisor === "metric") text += `, ${operation} ${condition.value("divisor_metric")}`;
+  if (other === "attribute") text += `, ${operation} the worker's ${condition.words("other_attribute")}`;
+  if (other === "metric") text += `, ${operation} ${condition.value("other_metric")}`;
   return `${text} is ${limits(condition)}`;
 }
 

@@ -6,7 +6,7 @@ A counter has no span as label: each submission has its own, so there would be e
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from distributed import Scheduler
@@ -15,6 +15,7 @@ from observatory.agent.delivery.buffer import Buffer
 
 MAXIMUM_SPANS = 100
 """Newest Dask spans whose metrics are recorded."""
+LABELS = ("context", "prefix", "activity", "unit")
 
 
 class FinePerformance:
@@ -30,8 +31,9 @@ class FinePerformance:
 
     def sample(self, now: float) -> None:
         """Reads Scheduler.cumulative_worker_metrics and those of the newest spans."""
-        for labels, value in _sums(self.scheduler.cumulative_worker_metrics).items():
-            self._add_counter(now, "observatory_fine_performance_total", value, dict(labels))
+        for names, value in _sums(self.scheduler.cumulative_worker_metrics).items():
+            labels = dict(zip(LABELS, names, strict=True))
+            self._add_counter(now, "observatory_fine_performance_total", value, labels)
         before, self._before = self._before, {}
         for span in self._newest_spans():
             sums = _sums(span._cumulative_worker_metrics)
@@ -49,26 +51,19 @@ class FinePerformance:
             added = value - before.get(labels, 0)
             if added:
                 names = names or json.dumps([str(name) for name in span.name])
-                self._append((now, span.id, names, *(label for _, label in labels), float(added)))
+                self._append((now, span.id, names, *labels, float(added)))
 
 
-def _sums(metrics: Mapping[Any, float]) -> dict[tuple[tuple[str, str], ...], float]:
-    """Values by labels: context, prefix, activity, unit.
+def _sums(metrics: Mapping[Any, float]) -> dict[tuple[str, ...], float]:
+    """Values by LABELS.
 
     Dask's names are (context, …, prefix, activity, unit). Only "execute" has a prefix.
     """
-    sums: dict[tuple[tuple[str, str], ...], float] = {}
-    for context, prefix, activity, unit, value in _parts(metrics):
-        labels = (("context", context), ("prefix", prefix), ("activity", activity), ("unit", unit))
+    sums: dict[tuple[str, ...], float] = {}
+    for name, value in list(metrics.items()):
+        if not isinstance(name, tuple) or len(name) < 3:
+            continue
+        context, *others, activity, unit = (str(part) for part in name)
+        labels = (context, others[-1] if context == "execute" and others else "", activity, unit)
         sums[labels] = sums.get(labels, 0) + value
     return sums
-
-
-def _parts(metrics: Mapping[Any, float]) -> Iterator[tuple[str, str, str, str, float]]:
-    for name, value in list(metrics.items()):
-        parts = [str(part) for part in name] if isinstance(name, tuple) else [str(name)]
-        if len(parts) < 3:
-            continue
-        context, activity, unit = parts[0], parts[-2], parts[-1]
-        prefix = parts[-3] if context == "execute" and len(parts) > 3 else ""
-        yield context, prefix, activity, unit, value

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from observatory.alerts.admin.rule_form import value_unit
-from observatory.alerts.evaluation.back_test import back_test, firings_of_variants
+from observatory.alerts.evaluation.back_test import BackTest, back_test, firings_of_variants
 from observatory.alerts.evaluation.flapping import (
     Lasted,
     best,
@@ -20,14 +19,18 @@ from observatory.alerts.evaluation.flapping import (
     is_flapping,
     lasted,
 )
+from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
+from observatory.alerts.evaluation.window.runs import JudgedRun, judged_runs
 from observatory.alerts.evaluation.window.state_machine import Firing
 from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules.amounts import format_amount
 from observatory.alerts.rules.condition_rows import spec_of
-from observatory.alerts.rules.conditions import RuleSpec
+from observatory.alerts.rules.conditions import AnyCondition, EventCondition, Measure, RuleSpec, RunCondition
+from observatory.alerts.rules.units import unit_of
 from observatory.alerts.web.links import timeline_path
 from observatory.clusters.models import Cluster
+from observatory.store.connection import read_connection
 
 MAX_LINES = 40
 MAX_FIRINGS = 200
@@ -51,6 +54,8 @@ class ClusterBackTests:
     too_short: list[float] = field(default_factory=list)
     """seconds of each stretch of all lines in which the rule was true for less than its hold time"""
     is_flapping: bool = False
+    runs: list[JudgedRun] = field(default_factory=list)
+    """those that the first condition is on"""
     windows: list[tuple[float, float]] = field(default_factory=list)
     clusters: list[str] = field(default_factory=list)
 
@@ -58,6 +63,7 @@ class ClusterBackTests:
         """Raises BackTestError."""
         found = back_test(cluster, self.spec, self.start, self.stop)
         self.clusters.append(cluster.name)
+        self._add_runs(cluster, found)
         self.windows.append((found.start, found.stop))
         self.omitted += found.omitted
         self.durations += found.durations
@@ -69,6 +75,21 @@ class ClusterBackTests:
             if np.isfinite(outcome.values).any() or any(outcome.texts):
                 line = {"cluster": cluster.name, "subject": subject, **_points(outcome)}
                 self.lines.append((bool(result.firings), line))
+
+    def _add_runs(self, cluster: Cluster, found: BackTest) -> None:
+        first = self.spec.conditions[0]
+        if isinstance(first, RunCondition) and found.start < found.stop:
+            with read_connection() as connection:
+                data = WindowData(connection, cluster, found.start, found.stop)
+                self.runs += judged_runs(data, first)
+
+    def run_counts(self) -> dict[str, int] | None:
+        """How many runs ended, and how many of them have too few earlier ones. None for other conditions."""
+        first = self.spec.conditions[0]
+        if not isinstance(first, RunCondition):
+            return None
+        unjudged = sum(math.isnan(run.value) for run in self.runs)
+        return {"ended": len(self.runs), "unjudged": unjudged, "fewest": first.fewest}
 
     def answer(self) -> dict[str, Any]:
         """Lines that fired come first, then those closest to the threshold. The window is that of the
@@ -86,6 +107,7 @@ class ClusterBackTests:
             "lasted": _dict_of(lasted(self.durations)),
             "too_short": {"count": len(self.too_short), "longest": max(self.too_short, default=0.0)},
             "hold": self.spec.hold,
+            "runs": self.run_counts(),
         }
 
     def clear_offer(self, clusters: Sequence[Cluster], unit: str) -> dict[str, Any] | None:
@@ -126,16 +148,21 @@ def back_test_clusters(
     tests = ClusterBackTests(spec_of(rule, conditions), start, stop)
     for cluster in clusters:
         tests.add(cluster)
-    first = conditions[0]
-    is_event = first.kind == Condition.Kind.EVENT
-    unit = "" if is_event else value_unit(first)
+    first, unit = conditions[0], unit_of(tests.spec.conditions[0])
     return tests.answer() | {
-        "is_event": is_event,
+        "is_event": _is_counted(tests.spec.conditions[0]),
         "unit": unit,
         "clear_offer": tests.clear_offer(clusters, unit),
         "threshold": first.threshold,
         "clear_threshold": first.clear_threshold,
     }
+
+
+def _is_counted(condition: AnyCondition) -> bool:
+    """True if there is no threshold to draw."""
+    if isinstance(condition, RunCondition):
+        return condition.measure is Measure.NEW_ERRORS
+    return isinstance(condition, EventCondition)
 
 
 def _dict_of(times: Lasted | None) -> dict[str, Any] | None:

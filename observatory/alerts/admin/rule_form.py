@@ -26,14 +26,16 @@ from observatory.alerts.rules.conditions import (
     By,
     Comparison,
     Function,
+    Measure,
     MetricCondition,
     Operation,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.events import DERIVED_EVENTS, RECORDED_EVENTS
 from observatory.alerts.rules.quantities import QUANTITIES
 from observatory.alerts.rules.units import unit_of
-from observatory.alerts.rules.validation import DIVISOR_MISSING, MAX_CONDITIONS, problems
+from observatory.alerts.rules.validation import ATTRIBUTE_MISSING, MAX_CONDITIONS, problems
 
 if TYPE_CHECKING:
     ConditionFormBase = forms.ModelForm[Condition]
@@ -55,31 +57,37 @@ EVENT_ATTRIBUTES = {
 }
 """read by frontend/pages/rule/condition.js"""
 LEVELS = [(0, "any level"), (20, "INFO"), (30, "WARNING"), (40, "ERROR"), (50, "CRITICAL")]
-TYPED = ("metric", "labels", "divisor_metric", "divisor_labels", "pattern", "quantile", "count")
-CHOSEN = ("kind", "by", "aggregate", "operation", "divisor", "divisor_attribute", "comparison")
+TYPED = ("metric", "labels", "other_metric", "other_labels", "pattern", "quantile", "count", "run_name")
+CHOSEN = ("kind", "by", "aggregate", "operation", "other", "other_attribute", "comparison")
 FIELD_NAMES = {
     "kind": "kind of condition",
     "labels": "labels",
     "window_seconds": "window",
     "by": "one alert for",
     "operation": "divided by or minus",
-    "divisor_metric": "other metric",
-    "divisor_labels": "labels of that metric",
-    "divisor_attribute": "the worker's attribute",
+    "other_metric": "other metric",
+    "other_labels": "labels of that metric",
+    "other_attribute": "the worker's attribute",
     "comparison": "comparison",
     "clear_threshold": "threshold to clear at",
     "count": "how many times",
+    "measure": "what of a run",
+    "run_name": "names of runs",
+    "earlier_runs": "number of earlier runs",
+    "fewest_runs": "fewest earlier runs",
 }
 """accessible names of fields, whose visible context is the sentence around them"""
 
 
 def value_unit(condition: Condition) -> str:
-    """The unit of a condition on a metric, even if other parts of the condition are invalid."""
-    divisor: Selector | Attribute | None = None
-    if condition.divisor == Condition.Divisor.METRIC:
-        divisor = Selector(condition.divisor_metric, function=Function(condition.function))
-    elif condition.divisor and condition.divisor_attribute:
-        divisor = Attribute(condition.divisor_attribute)
+    """The unit of a condition's thresholds, even if other parts of the condition are invalid."""
+    if condition.kind == Condition.Kind.RUN:
+        return unit_of(RunCondition(Measure(condition.measure)))
+    other: Selector | Attribute | None = None
+    if condition.other == Condition.Other.METRIC:
+        other = Selector(condition.other_metric, function=Function(condition.function))
+    elif condition.other and condition.other_attribute:
+        other = Attribute(condition.other_attribute)
     selector = Selector(condition.metric, function=Function(condition.function))
     return unit_of(
         MetricCondition(
@@ -88,7 +96,7 @@ def value_unit(condition: Condition) -> str:
             Aggregate.SUM,
             Comparison.ABOVE,
             0.0,
-            divisor=divisor,
+            other=other,
             operation=Operation(condition.operation),
         )
     )
@@ -108,31 +116,13 @@ class ConditionForm(ConditionFormBase):
     function = forms.ChoiceField(choices=FUNCTIONS, initial="value")
     event = forms.ChoiceField(required=False, choices=EVENTS)
     level = forms.TypedChoiceField(coerce=int, choices=LEVELS, initial=0)
+    measure = forms.ChoiceField(required=False, choices=Measure.choices, initial=Measure.DURATION)
+    earlier_runs = forms.IntegerField(required=False, initial=10, widget=forms.TextInput)
+    fewest_runs = forms.IntegerField(required=False, initial=3, widget=forms.TextInput)
 
     class Meta:
         model = Condition
-        fields = (
-            "kind",
-            "metric",
-            "labels",
-            "function",
-            "window_seconds",
-            "by",
-            "aggregate",
-            "quantile",
-            "operation",
-            "divisor",
-            "divisor_metric",
-            "divisor_labels",
-            "divisor_attribute",
-            "comparison",
-            "threshold",
-            "clear_threshold",
-            "event",
-            "pattern",
-            "level",
-            "count",
-        )
+        fields = (*MEASURED, *LIMITS)
         widgets = dict.fromkeys(TYPED, forms.TextInput) | dict.fromkeys(CHOSEN, forms.Select)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -165,11 +155,10 @@ class ConditionForm(ConditionFormBase):
         entered = self._changed(LIMITS)
         if "threshold" in entered:
             entered.add("clear_threshold")
-        data = dict(self.data.items())
-        for name, text in quantity_fields()[key].items():
-            if name not in entered:
-                data[self.add_prefix(name)] = text
-        self.data = data
+        fields = quantity_fields()[key]
+        texts = {**fields["measured"], **fields["limits"]}
+        filled = {self.add_prefix(name): text for name, text in texts.items() if name not in entered}
+        self.data = dict(self.data.items()) | filled
         self.suggested_hold = QUANTITIES[key].hold
 
     def clean(self) -> dict[str, Any]:
@@ -177,20 +166,29 @@ class ConditionForm(ConditionFormBase):
         cleaned["window_seconds"] = cleaned.get("window_seconds") or 60.0
         texts = {name: cleaned.pop(name, "") for name in ("threshold", "clear_threshold")}
         cleaned["threshold"], cleaned["clear_threshold"] = 0.0, None
-        if cleaned.get("kind") == Condition.Kind.METRIC:
-            self._read_thresholds(texts)
+        match cleaned.get("kind"):
+            case Condition.Kind.METRIC:
+                self._read_thresholds(texts)
+            case Condition.Kind.RUN if cleaned.get("measure") != Measure.NEW_ERRORS:
+                self._read_share(texts["threshold"])
         return cleaned
+
+    def _read_share(self, text: str) -> None:
+        try:
+            self.cleaned_data["threshold"] = amount_of(text, "ratio")
+        except ValidationError as error:
+            self.add_error("threshold", error)
 
     def _read_thresholds(self, texts: Mapping[str, str]) -> None:
         cleaned = self.cleaned_data
-        names = ("metric", "function", "operation", "divisor", "divisor_metric", "divisor_attribute")
+        names = ("metric", "function", "operation", "other", "other_metric", "other_attribute")
         unit = value_unit(Condition(**{name: cleaned[name] for name in names if name in cleaned}))
         if cleaned.get("comparison") == Comparison.ABSENT:
             return
         if not texts["threshold"]:
             self.add_error("threshold", "Enter a threshold.")
-        if cleaned.get("divisor") == Condition.Divisor.ATTRIBUTE and not cleaned.get("divisor_attribute"):
-            self.add_error("divisor_attribute", DIVISOR_MISSING)
+        if cleaned.get("other") == Condition.Other.ATTRIBUTE and not cleaned.get("other_attribute"):
+            self.add_error("other_attribute", ATTRIBUTE_MISSING)
             return  # the unit of the thresholds isn't known
         for name, text in texts.items():
             try:

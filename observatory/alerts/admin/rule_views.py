@@ -16,20 +16,22 @@ from django.views.decorators.http import require_GET, require_POST
 from observatory.alerts.admin.back_test import back_test_clusters
 from observatory.alerts.admin.rule_form import EvaluationForm
 from observatory.alerts.evaluation.back_test import BackTestError
-from observatory.alerts.models import Rule
+from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules import known_metrics as seen
 from observatory.alerts.rules.rule_warnings import RuleWarning, warnings_of
-from observatory.alerts.rules.scope import Scope
+from observatory.alerts.rules.scope import Scope, is_on_observatory
 from observatory.alerts.silences.matchers import MatcherError, parse_matchers
 from observatory.clusters import access
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 from observatory.store.times import from_seconds
 
-SECONDS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400}
+SECONDS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "month": 30 * 86_400}
 MAX_WINDOW = 32 * 86_400
 """seconds of a window"""
 MAX_CLUSTERS = 8
+MAX_CLUSTERS_OF_RUNS = 40
+"""clusters of a back-test of a rule on runs: often each run has a cluster of its own"""
 MAX_SUGGESTIONS = 12
 """suggestions of each kind"""
 
@@ -44,7 +46,7 @@ class WindowForm(forms.Form):
     def __init__(self, user: User, data: Any) -> None:
         super().__init__(data, prefix="back-test")
         self.fields["clusters"] = forms.ModelMultipleChoiceField(
-            access.visible_clusters(user), required=False
+            access.alerted_clusters(user), required=False
         )
 
     def clean(self) -> dict[str, Any]:
@@ -87,7 +89,7 @@ def recent_values(request: HttpRequest) -> JsonResponse:
 @require_GET
 def places(request: HttpRequest) -> JsonResponse:
     """Clusters and runs whose names have all words of `q`, the newest first."""
-    clusters = access.visible_clusters(cast(User, request.user))
+    clusters = access.alerted_clusters(cast(User, request.user))
     words = request.GET.get("q", "")[:100].split()
     runs = Run.objects.filter(cluster__in=clusters).select_related("cluster").order_by("-start")
     named = [_named(found, words)[:MAX_SUGGESTIONS] for found in (runs, clusters.order_by("-started"))]
@@ -106,14 +108,16 @@ def back_test_rule(request: HttpRequest) -> JsonResponse:
     if not rule_form.submitted:
         return JsonResponse({"errors": {"": ["Enter a condition first."]}}, status=422)
     start, stop = window.cleaned_data["start"], window.cleaned_data["stop"]
-    clusters = list(window.cleaned_data["clusters"][:MAX_CLUSTERS])
+    conditions = [form.instance for form in rule_form.submitted]
+    are_runs = all(condition.kind == Condition.Kind.RUN for condition in conditions)
+    most = MAX_CLUSTERS_OF_RUNS if are_runs else MAX_CLUSTERS
+    clusters = list(window.cleaned_data["clusters"][:most])
     more = 0
     if not clusters:
         there = _in_scope(user, request).filter(
             Q(ended=None) | Q(ended__gte=from_seconds(start)), started__lt=from_seconds(stop)
         )
-        clusters, more = list(there[:MAX_CLUSTERS]), max(0, there.count() - MAX_CLUSTERS)
-    conditions = [form.instance for form in rule_form.submitted]
+        clusters, more = list(there[:most]), max(0, there.count() - most)
     try:
         answer = back_test_clusters(clusters, rule_form.instance, conditions, start, stop)
     except BackTestError as error:
@@ -131,12 +135,14 @@ def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
     form = EvaluationForm(request.POST)
     form.is_valid()
     projects, targets = (form.cleaned_data.get(name, ()) for name in ("projects", "targets"))
-    return clusters_of(user, Scope.over(projects, targets, form.cleaned_data.get("cluster_names", "")))
+    is_own = is_on_observatory(each.instance for each in form.submitted)
+    names = form.cleaned_data.get("cluster_names", "")
+    return clusters_of(user, Scope.over(projects, targets, names, is_own))
 
 
 def clusters_of(user: User, scope: Scope) -> QuerySet[Cluster]:
     """The clusters in the scope that the user may see, the newest first."""
-    return scope.clusters().filter(pk__in=access.visible_clusters(user)).order_by("-last_seen")
+    return scope.clusters().filter(pk__in=access.alerted_clusters(user)).order_by("-last_seen")
 
 
 def warnings_of_rule(user: User, rule: Rule) -> list[RuleWarning]:

@@ -85,6 +85,6 @@ def lookback(spec: RuleSpec) -> float:
             windows.append(condition.window)
             continue
         windows.append(condition.selector.window)
-        if condition.divisor is not None and not isinstance(condition.divisor, Attribute):
-            windows.append(condition.divisor.window)
+        if condition.other is not None and not isinstance(condition.other, Attribute):
+            windows.append(condition.other.window)
     return spec.hold + max(windows)

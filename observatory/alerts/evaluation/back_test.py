@@ -18,7 +18,6 @@ from observatory.alerts.evaluation.window.state_machine import ActiveAlert, Firi
 from observatory.alerts.evaluation.window.steps import SECOND, Integers
 from observatory.alerts.rules.conditions import (
     Comparison,
-    EventCondition,
     MetricCondition,
     RuleSpec,
     Selector,
@@ -26,7 +25,7 @@ from observatory.alerts.rules.conditions import (
 from observatory.clusters.models import Cluster
 from observatory.store.connection import read_connection
 from observatory.store.ingest.intervals import SENT_ON_CHANGE
-from observatory.store.queries.alert_series import count_samples, series_within
+from observatory.store.queries.alerts.series import count_samples, series_within
 from observatory.store.queries.timeline import snapshot
 
 MAX_SAMPLES = 3_000_000
@@ -127,7 +126,7 @@ def _end(cluster: Cluster, spec: RuleSpec) -> float:
     """The end of the cluster and of the event windows that follow it."""
     if cluster.ended is None:
         return time.time()
-    windows = [each.window for each in spec.conditions if isinstance(each, EventCondition)]
+    windows = [each.window for each in spec.conditions if not isinstance(each, MetricCondition)]
     return cluster.ended.timestamp() + max(windows, default=0.0) + 1.0
 
 
@@ -147,7 +146,7 @@ def _length(
 ) -> float:
     """The seconds of one piece. Raises BackTestError if the whole window has too much data."""
     conditions = [each for each in spec.conditions if isinstance(each, MetricCondition)]
-    sides = [side for each in conditions for side in (each.selector, each.divisor)]
+    sides = [side for each in conditions for side in (each.selector, each.other)]
     selectors = [side for side in sides if isinstance(side, Selector)]
     past = max((selector.window for selector in selectors), default=0.0)
     window = round((start - past) * SECOND), round(stop * SECOND)

@@ -25,13 +25,14 @@ from observatory.alerts.evaluation.open_alerts import (
     active_alert_of,
     subject_of,
 )
-from observatory.alerts.evaluation.watermark import GRACE, scheduler_time, settled, watermark
+from observatory.alerts.evaluation.watermark import GRACE, settled, watermark
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.evaluate import evaluate_rule
 from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
 from observatory.alerts.evaluation.window.state_machine import advance
 from observatory.alerts.models import Alert, Progress
 from observatory.clusters.models import Cluster
+from observatory.clusters.scheduler_clock import scheduler_time
 from observatory.store.ingest.late import take_late, with_late
 from observatory.store.queries.extents import Extent, extents
 from observatory.store.times import from_seconds
@@ -56,7 +57,7 @@ def clusters_to_evaluate(now: float) -> QuerySet[Cluster]:
     observed = Q(target__isnull=False) | Q(agent_heard__isnull=False)
     late = Q(pk__in=with_late(), progress__isnull=False)
     found = Q(ended=None) | Q(progress__is_over=False) | (just_ended & observed) | late
-    return Cluster.objects.filter(found).select_related("target")
+    return Cluster.objects.filter(found).select_related("project", "target")
 
 
 def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: float) -> None:

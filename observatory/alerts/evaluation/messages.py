@@ -15,8 +15,10 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
+    Measure,
     MetricCondition,
     RuleSpec,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.events import RULE_EVENTS
@@ -106,17 +108,22 @@ def _sentence(alert: Alert, spec: RuleSpec, text: str) -> str:
 
 
 def _clause(condition: AnyCondition) -> str:
-    return _metric(condition) if isinstance(condition, MetricCondition) else _event(condition)
+    match condition:
+        case MetricCondition():
+            return _metric(condition)
+        case RunCondition():
+            return _run(condition)
+    return _event(condition)
 
 
 def _metric(condition: MetricCondition) -> str:
     sentence = _selector(condition.selector)
     if condition.by is By.CLUSTER:
         sentence = f"the {condition.aggregate.label} of {sentence}"
-    if isinstance(condition.divisor, Attribute):
-        sentence += f" {condition.operation} {condition.divisor.label.split(' (')[0]}"
-    elif condition.divisor is not None:
-        sentence += f" {condition.operation} {_selector(condition.divisor)}"
+    if isinstance(condition.other, Attribute):
+        sentence += f" {condition.operation} {condition.other.label.split(' (')[0]}"
+    elif condition.other is not None:
+        sentence += f" {condition.operation} {_selector(condition.other)}"
     return sentence
 
 
@@ -138,6 +145,13 @@ def _event(condition: EventCondition) -> str:
     return words
 
 
+def _run(condition: RunCondition) -> str:
+    if condition.measure is Measure.NEW_ERRORS:
+        return f"a run had {condition.measure.label}"
+    by = f"{condition.comparison.label} the usual by {_threshold(condition)}"
+    return f"the {condition.measure.label} of a run is {by}"
+
+
 def _of(labels: Mapping[str, str]) -> str:
     others = {name: value for name, value in labels.items() if name != "worker"}
     of = f" of {_bounded(str(labels['worker']), MAX_PART)}" if labels.get("worker") else ""
@@ -150,7 +164,7 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def _value(condition: AnyCondition, value: float | None) -> str:
-    return format_value(value, unit_of(condition) if isinstance(condition, MetricCondition) else "")
+    return format_value(value, unit_of(condition))
 
 
 def _limit(condition: MetricCondition) -> str:

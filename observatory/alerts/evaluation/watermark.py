@@ -7,6 +7,7 @@ seconds on the scheduler's clock; `now` is on ours.
 from __future__ import annotations
 
 from observatory.clusters.models import Cluster
+from observatory.clusters.scheduler_clock import scheduler_time
 from observatory.store.ingest.late import LATENESS
 from observatory.store.queries.extents import Extent
 
@@ -26,19 +27,6 @@ def watermark(cluster: Cluster, extent: Extent, now: float) -> float:
     """The time up to which the cluster can be evaluated. An ended cluster has no grace period."""
     grace = (LATENESS if cluster.ended else GRACE) + _extra_interval(cluster)
     return max(settled(cluster, extent), scheduler_time(cluster, extent, now) - grace)
-
-
-def scheduler_time(cluster: Cluster, extent: Extent, now: float) -> float:
-    """The current time on the scheduler's clock, as far as it is known.
-
-    The clock of a cluster with an agent is derived from the agent's last report. So a cluster isn't
-    considered silent while its agent sends the backlog of an outage.
-    """
-    if cluster.target is not None:
-        return now + cluster.target.clock_offset
-    if cluster.agent_heard is not None and extent.committed:
-        return extent.committed + now - cluster.agent_heard.timestamp()
-    return now
 
 
 def _extra_interval(cluster: Cluster) -> float:

@@ -10,7 +10,7 @@ from observatory.alerts.models import DAY
 from observatory.alerts.prometheus.arithmetic import bare, number
 from observatory.alerts.prometheus.labels import OF_CLUSTERS, OF_WORKERS, THREADS, WORKER
 from observatory.alerts.prometheus.metric_types import is_counter, may_be_counter
-from observatory.alerts.prometheus.refusals import Unsupported, of_aggregation, of_function
+from observatory.alerts.prometheus.refusals import Unsupported, of_aggregation, of_changing_gauge, of_function
 from observatory.alerts.rules.condition_rows import COUNTERS
 from observatory.alerts.rules.conditions import (
     Aggregate,
@@ -55,7 +55,7 @@ class Operand:
     by: By
     aggregate: Aggregate = Aggregate.SUM
     quantile: float = 0.5
-    divisor: Selector | Attribute | None = None
+    other: Selector | Attribute | None = None
     operation: Operation = Operation.DIVIDE
     factor: float = 1.0
     offset: float = 0.0
@@ -68,7 +68,7 @@ class Operand:
             comparison=comparison,
             threshold=threshold,
             quantile=self.quantile,
-            divisor=self.divisor,
+            other=self.other,
             operation=self.operation,
         )
 
@@ -227,26 +227,23 @@ def of_cluster(operand: Operand, like: Operand) -> Operand:
     return replace(operand, by=By.CLUSTER, aggregate=like.aggregate, quantile=like.quantile)
 
 
-def combined(expression: promql.BinaryExpr, first: Operand, other: Operand, operation: Operation) -> Operand:
-    """`first` and `other` with the same subjects; factor and offset are those of `first`."""
-    if first.divisor is not None or other.divisor is not None:
+def combined(expression: promql.BinaryExpr, first: Operand, second: Operand, operation: Operation) -> Operand:
+    """`first` and `second` with the same subjects; factor and offset are those of `first`."""
+    if first.other is not None or second.other is not None:
         raise Unsupported(expression, "combines more than two metrics: make a second condition with “and”")
-    first, other = _aligned(expression, first, other)
-    if first.by is not other.by:
+    first, second = _aligned(expression, first, second)
+    if first.by is not second.by:
         raise Unsupported(
             expression, "combines values of different subjects; aggregate both by the same labels"
         )
-    if other.selector == Selector(THREADS) and first.by is not By.SERIES:
-        if Aggregate.SUM not in (other.aggregate, first.aggregate):
+    if second.selector == Selector(THREADS) and first.by is not By.SERIES:
+        if Aggregate.SUM not in (second.aggregate, first.aggregate):
             raise Unsupported(expression, "combines with threads that aren't summed")
-        return replace(first, divisor=Attribute.NTHREADS, operation=operation)
-    if (first.aggregate, first.quantile) != (other.aggregate, other.quantile):
+        return replace(first, other=Attribute.NTHREADS, operation=operation)
+    if (first.aggregate, first.quantile) != (second.aggregate, second.quantile):
         raise Unsupported(expression, "combines values that are aggregated differently")
-    if not _fits(first.selector, other.selector):
-        raise Unsupported(
-            expression, "combines a rate or change with a counter without the same function and window"
-        )
-    return replace(first, divisor=other.selector, operation=operation)
+    _check_functions(expression, first.selector, second.selector)
+    return replace(first, other=second.selector, operation=operation)
 
 
 def _aligned(expression: promql.BinaryExpr, first: Operand, other: Operand) -> tuple[Operand, Operand]:
@@ -261,10 +258,15 @@ def _aligned(expression: promql.BinaryExpr, first: Operand, other: Operand) -> t
     return first, other
 
 
-def _fits(selector: Selector, divisor: Selector) -> bool:
-    same = (selector.function, selector.window) == (divisor.function, divisor.window)
-    # a rule combines with a gauge's value, and with a counter's rate or change
-    return same or (divisor.function is Function.VALUE and not divisor.metric.endswith(COUNTERS))
+def _check_functions(expression: promql.BinaryExpr, first: Selector, second: Selector) -> None:
+    """A rule combines with a gauge's value, and with a counter's rate or change."""
+    if second.metric.endswith(COUNTERS):
+        if (first.function, first.window) != (second.function, second.window):
+            raise Unsupported(
+                expression, "combines a rate or change with a counter without the same function and window"
+            )
+    elif second.function is not Function.VALUE:
+        raise Unsupported(expression, of_changing_gauge(second.metric))
 
 
 def matched(expression: promql.BinaryExpr) -> frozenset[str] | None:

@@ -70,6 +70,13 @@ def of_operator(expression: promql.Expr, name: str) -> Unsupported:
     return Unsupported(expression, _with(f"“{name}” isn't supported here", OPERATORS.get(name, "")))
 
 
+def of_changing_gauge(metric: str) -> str:
+    return (
+        f"combines with the rate or change of {metric}, a gauge by its name: a rule combines with the value "
+        "of a gauge. Compare the values, such as a / b > 2, or use a counter, whose name ends in _total"
+    )
+
+
 def ready_made_for(expression: str) -> str:
     """The key of the ready-made rule that does what an unsupported expression is for; "" if none does."""
     return next((key for pattern, key in READY_MADE if pattern.search(expression)), "")

@@ -22,6 +22,7 @@ from observatory.alerts.rules.conditions import (
     MetricCondition,
     NoData,
     RuleSpec,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.units import format_value, unit_of
@@ -104,7 +105,7 @@ def _notes(rule: Rule, spec: RuleSpec) -> Iterator[str]:
                 yield f"it has the clear threshold {condition.clear_threshold:g}, which PromQL can't express"
             if any(matcher.label == "worker" for matcher in condition.selector.matchers):
                 yield "the label worker is a worker's name, which Prometheus has only with relabelling"
-            for selector in (condition.selector, condition.divisor):
+            for selector in (condition.selector, condition.other):
                 if isinstance(selector, Selector):
                     yield from _selector_notes(selector)
     if "{text}" in rule.message:
@@ -124,6 +125,8 @@ def _selector_notes(selector: Selector) -> Iterator[str]:
 def _metric(condition: Any) -> MetricCondition:
     if isinstance(condition, EventCondition):
         raise NotExpressible(f"it has a condition on an event ({condition.event})")
+    if isinstance(condition, RunCondition):
+        raise NotExpressible(f"it compares runs with earlier ones ({condition.measure.label})")
     assert isinstance(condition, MetricCondition)
     return condition
 
@@ -134,18 +137,18 @@ def _comparison(condition: MetricCondition) -> str:
             raise NotExpressible(f"it fires for {condition.by.label} whose data is missing")
         return f"absent({_function(condition.selector)})"
     side = _aggregated(condition, condition.selector)
-    if condition.divisor is Attribute.NTHREADS:
+    if condition.other is Attribute.NTHREADS:
         if condition.by is By.SERIES or condition.aggregate is not Aggregate.SUM:
             raise NotExpressible(
                 "it combines a worker's threads with a value that isn't a sum for each worker or the cluster"
             )
         side += f" {condition.operation} {_aggregated(condition, Selector(THREADS))}"
-    elif isinstance(condition.divisor, Attribute):
+    elif isinstance(condition.other, Attribute):
         raise NotExpressible("it uses a worker's memory limit, which Dask doesn't report to Prometheus")
-    elif condition.divisor is not None:
-        if condition.by is not By.CLUSTER and not _is_of_workers(condition.divisor.metric):
+    elif condition.other is not None:
+        if condition.by is not By.CLUSTER and not _is_of_workers(condition.other.metric):
             raise NotExpressible("it combines a value of each worker with one of the cluster")
-        side += f" {condition.operation} {_aggregated(condition, condition.divisor)}"
+        side += f" {condition.operation} {_aggregated(condition, condition.other)}"
     return f"{side} {condition.comparison.value} {condition.threshold!r}"
 
 

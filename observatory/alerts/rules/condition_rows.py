@@ -14,10 +14,12 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
+    Measure,
     MetricCondition,
     NoData,
     Operation,
     RuleSpec,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.silences.matchers import parse_matchers
@@ -48,6 +50,16 @@ def condition_of(condition: Condition) -> AnyCondition:
             pattern=condition.pattern,
             level=condition.level,
         )
+    if condition.kind == Condition.Kind.RUN:
+        return RunCondition(
+            measure=Measure(condition.measure),
+            comparison=Comparison(condition.comparison),
+            threshold=float(condition.threshold),
+            earlier=condition.earlier_runs,
+            fewest=condition.fewest_runs,
+            name=condition.run_name,
+            window=float(condition.window_seconds),
+        )
     return MetricCondition(
         selector=_selector_of(condition, condition.metric, condition.labels, Function(condition.function)),
         by=By(condition.by),
@@ -56,20 +68,20 @@ def condition_of(condition: Condition) -> AnyCondition:
         threshold=float(condition.threshold),
         clear_threshold=None if condition.clear_threshold is None else float(condition.clear_threshold),
         quantile=float(condition.quantile),
-        divisor=_divisor_of(condition),
+        other=_other_of(condition),
         operation=Operation(condition.operation),
     )
 
 
-def _divisor_of(condition: Condition) -> Selector | Attribute | None:
-    match condition.divisor:
-        case Condition.Divisor.METRIC:
-            metric = condition.divisor_metric
+def _other_of(condition: Condition) -> Selector | Attribute | None:
+    match condition.other:
+        case Condition.Other.METRIC:
+            metric = condition.other_metric
             # a counter is divided by with the same function as the dividend, a gauge by its value
             function = Function(condition.function) if metric.endswith(COUNTERS) else Function.VALUE
-            return _selector_of(condition, metric, condition.divisor_labels, function)
-        case Condition.Divisor.ATTRIBUTE:
-            return Attribute(condition.divisor_attribute)
+            return _selector_of(condition, metric, condition.other_labels, function)
+        case Condition.Other.ATTRIBUTE:
+            return Attribute(condition.other_attribute)
         case _:
             return None
 
@@ -96,6 +108,19 @@ def _row(position: int, condition: AnyCondition) -> Condition:
             pattern=condition.pattern,
             level=condition.level,
         )
+    if isinstance(condition, RunCondition):
+        return Condition(
+            position=position,
+            kind=Condition.Kind.RUN,
+            measure=condition.measure,
+            by=condition.by,
+            comparison=condition.comparison,
+            threshold=condition.threshold,
+            earlier_runs=condition.earlier,
+            fewest_runs=condition.fewest,
+            run_name=condition.name,
+            window_seconds=condition.window,
+        )
     fields: dict[str, Any] = {}
     if condition.selector.function is not Function.VALUE:
         fields["window_seconds"] = condition.selector.window
@@ -112,21 +137,21 @@ def _row(position: int, condition: AnyCondition) -> Condition:
         threshold=condition.threshold,
         clear_threshold=condition.clear_threshold,
         operation=condition.operation,
-        **_divisor(condition),
+        **_other(condition),
         **fields,
     )
 
 
-def _divisor(condition: MetricCondition) -> dict[str, Any]:
-    divisor = condition.divisor
-    if divisor is None:
+def _other(condition: MetricCondition) -> dict[str, Any]:
+    other = condition.other
+    if other is None:
         return {}
-    if isinstance(divisor, Attribute):
-        return {"divisor": Condition.Divisor.ATTRIBUTE, "divisor_attribute": divisor}
+    if isinstance(other, Attribute):
+        return {"other": Condition.Other.ATTRIBUTE, "other_attribute": other}
     return {
-        "divisor": Condition.Divisor.METRIC,
-        "divisor_metric": divisor.metric,
-        "divisor_labels": _labels(divisor),
+        "other": Condition.Other.METRIC,
+        "other_metric": other.metric,
+        "other_labels": _labels(other),
     }
 
 

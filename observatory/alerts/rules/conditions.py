@@ -60,6 +60,19 @@ class Operation(TextChoices):
     SUBTRACT = "-", "minus"
 
 
+class Measure(TextChoices):
+    """What of a run is compared with earlier runs of its name."""
+
+    DURATION = "duration", "duration"
+    COMPUTE = "compute", "computing time"
+    TRANSFER = "transfer", "time of transfers"
+    IDLE = "idle", "idle share of the threads"
+    MEMORY = "memory", "peak memory"
+    TASKS = "tasks", "number of tasks"
+    ERRORS = "errors", "number of errors"
+    NEW_ERRORS = "new-errors", "errors that earlier runs didn't have"
+
+
 class NoData(TextChoices):
     RESOLVE = "resolve", "the condition is false"
     KEEP = "keep", "the alert stays as it is"
@@ -79,7 +92,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class MetricCondition:
-    """`aggregate by (by) (selector) / divisor  comparison  threshold`; `operation` can be another one."""
+    """`aggregate by (by) (selector)  operation  other  comparison  threshold`."""
 
     selector: Selector
     by: By
@@ -89,10 +102,10 @@ class MetricCondition:
     clear_threshold: float | None = None
     """hysteresis: a firing alert is resolved when the value crosses this; None: the threshold"""
     quantile: float = 0.5
-    divisor: Selector | Attribute | None = None
+    other: Selector | Attribute | None = None
     """aggregated like the selector; a division by 0 gives no data"""
     operation: Operation = Operation.DIVIDE
-    """with the divisor, which is subtracted if it says so"""
+    """with the other metric or attribute, which divides or is subtracted"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +124,34 @@ class EventCondition:
     """lowest level of log lines (logging.WARNING is 30)"""
 
 
-AnyCondition = MetricCondition | EventCondition
+@dataclass(frozen=True, slots=True)
+class RunCondition:
+    """True after a run ended that differs from the median of earlier runs by more than a share of it.
+
+    The earlier runs are the last finished ones of the same name and project. The subjects are the names of
+    runs, as the label `run`. A newer run of the name takes the place of the one before.
+    """
+
+    measure: Measure
+    comparison: Comparison = Comparison.ABOVE
+    """ABOVE or BELOW; without meaning for NEW_ERRORS"""
+    threshold: float = 0.2
+    """share of the median; 0 for NEW_ERRORS, whose value is their number"""
+    earlier: int = 10
+    """number of earlier runs"""
+    fewest: int = 3
+    """with fewer earlier runs it is false"""
+    name: str = ""
+    """a pattern of the names of runs, such as `etl-*`; "": all"""
+    window: float = 3600.0
+    """seconds after the end of the run for which it is true"""
+
+    @property
+    def by(self) -> By:
+        return By.SERIES
+
+
+AnyCondition = MetricCondition | EventCondition | RunCondition
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from observatory.wire.event_kinds import EVENT_KINDS
+from observatory.wire.event_kinds import (
+    AGENT_HEARD,
+    AGENT_SILENT,
+    COLLECTOR_BEHIND,
+    COLLECTOR_CAUGHT_UP,
+    EVENT_KINDS,
+)
 
 ERRORS, LOGS = "errors", "logs"
 """sources that are tables of their own; any other source is a kind of event"""
@@ -43,6 +49,22 @@ UNREACHABLE = RuleEvent(
     is_single=True,
     has_text=False,
 )
+AGENT_SILENCE = RuleEvent(
+    "agent-silence",
+    "the agent is silent",
+    (AGENT_SILENT, AGENT_HEARD),
+    is_lasting=True,
+    is_of_cluster=True,
+    is_single=True,
+)
+COLLECTOR_LAG = RuleEvent(
+    "collector-lag",
+    "the collector is behind",
+    (COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP),
+    is_lasting=True,
+    is_of_cluster=True,
+    is_single=True,
+)
 ENDED_WITH_ERRORS = RuleEvent(
     "ended-with-errors",
     "the cluster ended with errors, or was lost",
@@ -61,6 +83,8 @@ DERIVED_EVENTS = (
     KILLED_WORKER,
     WORKER_PAUSED,
     UNREACHABLE,
+    AGENT_SILENCE,
+    COLLECTOR_LAG,
     ENDED_WITH_ERRORS,
     LOG,
     RUN_SLOWER,

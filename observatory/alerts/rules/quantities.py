@@ -17,7 +17,9 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
+    Measure,
     MetricCondition,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.events import TASK_ERRED, WORKER_PAUSED
@@ -53,11 +55,11 @@ def of(metric: str, function: Function = Function.VALUE, window: float = 0.0, **
 
 
 def each_worker(
-    selector: Selector, threshold: float, clear: float | None = None, divisor: Attribute | None = None
+    selector: Selector, threshold: float, clear: float | None = None, other: Attribute | None = None
 ) -> MetricCondition:
     """The highest value of each worker is above the threshold."""
     return MetricCondition(
-        selector, By.WORKER, Aggregate.MAX, Comparison.ABOVE, threshold, clear, divisor=divisor
+        selector, By.WORKER, Aggregate.MAX, Comparison.ABOVE, threshold, clear, other=other
     )
 
 
@@ -65,11 +67,11 @@ def cluster(
     selector: Selector,
     threshold: float,
     clear: float | None = None,
-    divisor: Selector | None = None,
+    other: Selector | None = None,
     comparison: Comparison = Comparison.ABOVE,
 ) -> MetricCondition:
     """The sum over the whole cluster is above the threshold, or as `comparison` says."""
-    return MetricCondition(selector, By.CLUSTER, Aggregate.SUM, comparison, threshold, clear, divisor=divisor)
+    return MetricCondition(selector, By.CLUSTER, Aggregate.SUM, comparison, threshold, clear, other=other)
 
 
 def _task_seconds(action: str) -> Selector:
@@ -91,7 +93,7 @@ _QUANTITIES = (
     Quantity("scheduler-event-loop", "CPU, GIL and event loop", "Event loop of the scheduler, time between two ticks", cluster(of("observatory_scheduler_event_loop_interval_seconds"), 0.05, 0.04), MINUTE),
     Quantity("worker-disk", "Disk and network", "How full the disk of a worker is", each_worker(of("observatory_worker_disk_ratio"), 0.95, 0.93), 20.0),
     Quantity("disk-writing", "Disk and network", "Disk writing of a worker's machine", each_worker(of("observatory_worker_host_disk_bytes_per_second", direction="write"), 200 * 2**20, 150 * 2**20), MINUTE),
-    Quantity("transfers", "Disk and network", "Time of transfers, share of the time of computing", cluster(_task_seconds("transfer"), 1, divisor=_task_seconds("compute")), 2 * MINUTE),
+    Quantity("transfers", "Disk and network", "Time of transfers, share of the time of computing", cluster(_task_seconds("transfer"), 1, other=_task_seconds("compute")), 2 * MINUTE),
     Quantity("tasks-erred", "Tasks", "Tasks that erred", EventCondition(TASK_ERRED.name, By.CLUSTER, count=10, window=5 * MINUTE)),
     Quantity("tasks-queued", "Tasks", "Queued tasks", cluster(of(CLUSTER_TASKS, state="queued"), 1000, 800), 10 * MINUTE),
     Quantity("tasks-waiting", "Tasks", "Tasks that are waiting or queued", cluster(of(CLUSTER_TASKS, state="waiting|queued|no-worker"), 10_000, 8000), 10 * MINUTE),
@@ -101,6 +103,13 @@ _QUANTITIES = (
     Quantity("workers", "Workers", "Workers of the cluster: some are missing", cluster(of(CLUSTER_WORKERS, state="total"), 1, comparison=BELOW), MINUTE),
     Quantity("worker-lost", "Workers", "Lost workers", EventCondition("worker-lost", By.WORKER, window=5 * MINUTE)),
     Quantity("worker-paused", "Workers", "Paused workers", EventCondition(WORKER_PAUSED.name, By.WORKER), 10.0),
+    Quantity("run-duration", "Runs, against earlier runs of the same name", "Duration of a run: slower than usual", RunCondition(Measure.DURATION)),
+    Quantity("run-new-errors", "Runs, against earlier runs of the same name", "New errors of a run: earlier ones didn't have them", RunCondition(Measure.NEW_ERRORS, threshold=0)),
+    Quantity("run-errors", "Runs, against earlier runs of the same name", "Number of errors of a run: more than usual", RunCondition(Measure.ERRORS)),
+    Quantity("run-memory", "Runs, against earlier runs of the same name", "Peak memory of a run: more than usual", RunCondition(Measure.MEMORY)),
+    Quantity("run-compute", "Runs, against earlier runs of the same name", "Computing time of a run: more than usual", RunCondition(Measure.COMPUTE)),
+    Quantity("run-transfer", "Runs, against earlier runs of the same name", "Time of transfers in a run: more than usual", RunCondition(Measure.TRANSFER, threshold=0.5)),
+    Quantity("run-tasks", "Runs, against earlier runs of the same name", "Number of tasks of a run: fewer than usual", RunCondition(Measure.TASKS, BELOW, 0.2)),
 )
 # fmt: on
 
@@ -117,6 +126,8 @@ def _measured(condition: AnyCondition) -> AnyCondition:
     """The condition without its thresholds."""
     if isinstance(condition, EventCondition):
         return replace(condition, count=1, window=0.0)
+    if isinstance(condition, RunCondition):
+        return RunCondition(condition.measure)
     quantile = condition.quantile if condition.aggregate is Aggregate.QUANTILE else 0.0
     return replace(
         condition, comparison=Comparison.ABOVE, threshold=0.0, clear_threshold=None, quantile=quantile

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps as all_apps
@@ -13,8 +12,9 @@ from django.utils.timezone import now
 
 from observatory.alerts.models import Rule, RuleMade, Severity
 from observatory.alerts.rules.condition_rows import rows_of
-from observatory.alerts.rules.conditions import AnyCondition, By, Comparison, EventCondition, Function, NoData
+from observatory.alerts.rules.conditions import AnyCondition, By, Comparison, EventCondition, Function
 from observatory.alerts.rules.events import KILLED_WORKER, UNREACHABLE
+from observatory.alerts.rules.own_rules import OWN_RULES
 from observatory.alerts.rules.quantities import (
     CLUSTER_TASKS,
     CLUSTER_WORKERS,
@@ -25,29 +25,7 @@ from observatory.alerts.rules.quantities import (
     cluster,
     of,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyMade:
-    key: str
-    name: str
-    severity: Severity
-    description: str
-    """what it means, and what it needs"""
-    advice: str
-    message: str
-    conditions: tuple[AnyCondition, ...]
-    hold: float = 0.0
-
-    def fields(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "severity": self.severity,
-            "description": self.description,
-            "advice": self.advice,
-            "message": self.message,
-            "hold_seconds": self.hold,
-        }
+from observatory.alerts.rules.ready_made_rule import ReadyMade
 
 
 def _of_quantity(key: str) -> tuple[tuple[AnyCondition], float]:
@@ -243,6 +221,7 @@ RULES = (
         ),
         2 * MINUTE,
     ),
+    *OWN_RULES,
 )
 
 BY_KEY = {rule.key: rule for rule in RULES}
@@ -279,7 +258,6 @@ def reset(rule: Rule) -> None:
         for name, value in ready_made.fields().items():
             setattr(rule, name, value)
         rule.name = _free_name(ready_made.name, besides=rule)
-        rule.no_data = NoData.RESOLVE
         rule.changed = now()
         rule.error, rule.error_time = "", None
         rule.save()

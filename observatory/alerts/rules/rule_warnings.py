@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from observatory.alerts.models import Condition
-from observatory.alerts.rules.conditions import Aggregate, By, Comparison, Function
+from observatory.alerts.rules.conditions import Aggregate, By, Comparison, Function, Measure
 from observatory.alerts.rules.events import RULE_EVENTS
 from observatory.alerts.silences.matchers import Matcher, MatcherError, parse_matchers
 from observatory.clusters.models import Cluster
 from observatory.store.connection import read_connection
-from observatory.store.queries.known_metrics import clusters_with
+from observatory.store.queries.alerts.known_metrics import clusters_with
 from observatory.wire.metrics import METRICS, Metric
 
 MAX_NAMED = 3
 """clusters that a warning names"""
+DOUBTFUL_SHARE = 5.0
+"""of a run's usual value: more is rarely meant"""
 WHOLE = (Aggregate.SUM, Aggregate.MIN, Aggregate.MAX)
 """aggregates of whole numbers that are whole"""
 
@@ -40,6 +42,7 @@ def warnings_of(conditions: Sequence[Condition], clusters: Sequence[Cluster]) ->
         for index, condition in enumerate(conditions)
         for warning in (
             *_of_event(index, condition),
+            *_of_share(index, condition),
             *_of_mixed_kinds(index, condition),
             *_of_added_shares(index, condition),
             *_of_whole_numbers(index, condition),
@@ -52,8 +55,8 @@ def _metrics(condition: Condition) -> Iterator[tuple[str, str]]:
     """(field of the metric, field of its labels) of the metrics that a condition uses."""
     if condition.kind == Condition.Kind.METRIC:
         yield "metric", "labels"
-        if condition.divisor == Condition.Divisor.METRIC:
-            yield "divisor_metric", "divisor_labels"
+        if condition.other == Condition.Other.METRIC:
+            yield "other_metric", "other_labels"
 
 
 def _of_mixed_kinds(index: int, condition: Condition) -> Iterator[RuleWarning]:
@@ -105,7 +108,7 @@ def _of_added_shares(index: int, condition: Condition) -> Iterator[RuleWarning]:
         metric is not None
         and (metric.unit, metric.of_workers) == ("ratio", True)
         and (condition.by, condition.aggregate) == (By.CLUSTER, Aggregate.SUM)
-        and not condition.divisor
+        and not condition.other
     ):
         message = (
             f"The sum over the cluster adds up the shares of all workers in {metric.name}: two workers at "
@@ -120,7 +123,7 @@ def _of_whole_numbers(index: int, condition: Condition) -> Iterator[RuleWarning]
     is_whole = condition.by == By.SERIES or condition.aggregate in WHOLE
     if metric is None or not metric.is_count or not is_whole:
         return
-    if condition.divisor or condition.function != Function.VALUE:
+    if condition.other or condition.function != Function.VALUE:
         return
     threshold = f"{condition.threshold:g}"
     if condition.comparison == Comparison.ABOVE:
@@ -146,6 +149,16 @@ def _of_event(index: int, condition: Condition) -> Iterator[RuleWarning]:
         count = condition.count
         message = f"The rule fires from {count:,} events on. For “more than {count:,}” enter {count + 1:,}."
         yield RuleWarning(index, "count", message, is_note=True)
+
+
+def _of_share(index: int, condition: Condition) -> Iterator[RuleWarning]:
+    """A share of a run's usual value that was probably meant in percent."""
+    if condition.kind != Condition.Kind.RUN or condition.measure == Measure.NEW_ERRORS:
+        return
+    if condition.threshold >= DOUBTFUL_SHARE:
+        share = condition.threshold
+        message = f"The rule fires above {share + 1:g} times the usual value. For {share:g} % enter the sign."
+        yield RuleWarning(index, "threshold", message, (f"{share:g} %",))
 
 
 def _of_unreported(index: int, condition: Condition, clusters: Sequence[Cluster]) -> Iterator[RuleWarning]:

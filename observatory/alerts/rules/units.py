@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import math
 
-from observatory.alerts.rules.conditions import Attribute, Function, MetricCondition, Operation, Selector
+from observatory.alerts.rules.conditions import (
+    AnyCondition,
+    Attribute,
+    EventCondition,
+    Function,
+    Measure,
+    Operation,
+    RunCondition,
+    Selector,
+)
 from observatory.clusters.formatting import format_duration
 from observatory.wire.metrics import METRICS
 
@@ -17,19 +26,23 @@ MAX_DURATION = 1e12
 SUFFIXES = ("bytes", "seconds", "ratio", "percent")
 
 
-def unit_of(condition: MetricCondition) -> str:
+def unit_of(condition: AnyCondition) -> str:
     """bytes, seconds, ratio, percent, one of these with "/s", or "" for plain numbers."""
+    if isinstance(condition, RunCondition):
+        return "" if condition.measure is Measure.NEW_ERRORS else "ratio"
+    if isinstance(condition, EventCondition):
+        return ""
     unit = _unit(condition.selector)
-    if condition.divisor is None:
+    if condition.other is None:
         return unit
-    divisor = condition.divisor
-    if divisor is Attribute.MEMORY_LIMIT:
+    other = condition.other
+    if other is Attribute.MEMORY_LIMIT:
         below = "bytes"
-    elif divisor is Attribute.NTHREADS and condition.operation is Operation.DIVIDE:
+    elif other is Attribute.NTHREADS and condition.operation is Operation.DIVIDE:
         # seconds of work per second, or percent of cores, become a share of the threads
         return unit if unit in ("ratio", "percent") else ""
     else:
-        below = "" if isinstance(divisor, Attribute) else _unit(divisor)
+        below = "" if isinstance(other, Attribute) else _unit(other)
     if condition.operation is Operation.SUBTRACT:
         return unit if unit == below else ""
     return "ratio" if unit == below else ""

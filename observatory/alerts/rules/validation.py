@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from observatory.alerts.models import DAY, Condition, Rule
-from observatory.alerts.rules.conditions import ORDERED, Aggregate, By, Comparison, Function
+from observatory.alerts.rules.conditions import ORDERED, Aggregate, By, Comparison, Function, Measure
 from observatory.alerts.rules.events import LOG, RULE_EVENTS, WORKER_PAUSED, RuleEvent
 from observatory.alerts.rules.known_metrics import MAX_VALUES, KnownMetric, known_metric
 from observatory.alerts.rules.placeholders import NAMES, unknown_placeholders
+from observatory.alerts.rules.scope import is_on_observatory
 from observatory.alerts.silences.matchers import Matcher, MatcherError, check_pattern, parse_matchers
 
 MAX_CONDITIONS = 4
-DIVISOR_MISSING = "Choose the attribute to divide by."
+ATTRIBUTE_MISSING = "Choose the attribute."
+MAX_EARLIER = 100
+"""runs that a run is compared with"""
 MAX_LISTED = 8
 """values that an error message lists"""
 
@@ -38,7 +41,7 @@ def problems(rule: Rule, conditions: Sequence[Condition]) -> list[Problem]:
     """
     found = [Problem(None, *each) for each in _of_rule(rule, conditions)]
     for index, condition in enumerate(conditions):
-        check = _of_event if condition.kind == Condition.Kind.EVENT else _of_metric
+        check = CHECKS[Condition.Kind(condition.kind)]
         of_condition = [Problem(index, *each) for each in check(condition)]
         if index and not of_condition:
             of_condition = [Problem(index, *each) for each in _of_join(conditions[0], condition)]
@@ -65,15 +68,15 @@ def _of_metric(condition: Condition) -> Found:
     else:
         yield from _of_labels("labels", condition.labels, metric)
         yield from _of_subjects(condition, metric)
-        yield from _of_divisor(condition, metric)
+        yield from _of_other(condition, metric)
     if condition.function != Function.VALUE:
         yield from _of_window(condition)
     if condition.aggregate == Aggregate.QUANTILE and not 0 <= condition.quantile <= 1:
         yield "quantile", "A quantile is between 0 and 1: 0.95."
     if condition.comparison != Comparison.ABSENT:
         yield from _of_threshold(condition)
-    elif condition.divisor:
-        yield "divisor", "A metric that is missing can't be combined with another: choose nothing."
+    elif condition.other:
+        yield "other", "A metric that is missing can't be combined with another: choose nothing."
 
 
 def _unknown(name: str) -> str:
@@ -110,26 +113,26 @@ def _of_subjects(condition: Condition, metric: KnownMetric) -> Found:
         yield "by", f"{metric.name} isn't reported by workers: choose the whole cluster or each series."
 
 
-def _of_divisor(condition: Condition, metric: KnownMetric) -> Found:
-    match condition.divisor:
-        case Condition.Divisor.ATTRIBUTE:
-            if not condition.divisor_attribute:
-                yield "divisor_attribute", DIVISOR_MISSING
+def _of_other(condition: Condition, metric: KnownMetric) -> Found:
+    match condition.other:
+        case Condition.Other.ATTRIBUTE:
+            if not condition.other_attribute:
+                yield "other_attribute", ATTRIBUTE_MISSING
             elif condition.by == By.SERIES and not metric.of_workers:
                 yield (
-                    "divisor_attribute",
+                    "other_attribute",
                     f"{metric.name} isn't reported by workers: choose the whole cluster.",
                 )
-        case Condition.Divisor.METRIC:
-            name = condition.divisor_metric
-            divisor = known_metric(name) if name else None
-            if divisor is None:
-                yield "divisor_metric", _unknown(name)
+        case Condition.Other.METRIC:
+            name = condition.other_metric
+            other = known_metric(name) if name else None
+            if other is None:
+                yield "other_metric", _unknown(name)
                 return
-            yield from _of_labels("divisor_labels", condition.divisor_labels, divisor)
-            if condition.by == By.SERIES and not _is_of_all(divisor):
-                labels = (condition.labels, condition.divisor_labels)
-                yield from _of_same_labels("divisor_metric", metric, divisor, labels)
+            yield from _of_labels("other_labels", condition.other_labels, other)
+            if condition.by == By.SERIES and not _is_of_all(other):
+                labels = (condition.labels, condition.other_labels)
+                yield from _of_same_labels("other_metric", metric, other, labels)
 
 
 def _is_of_all(metric: KnownMetric) -> bool:
@@ -226,8 +229,38 @@ def _of_count(condition: Condition, event: RuleEvent) -> Found:
         yield "count", "A worker is paused once at a time. Count paused workers over the whole cluster."
 
 
+def _of_run(condition: Condition) -> Found:
+    if condition.measure != Measure.NEW_ERRORS:
+        if condition.comparison not in (Comparison.ABOVE, Comparison.BELOW):
+            yield "comparison", "A run is above or below what is usual."
+        yield from _of_share(condition)
+    if not 1 <= (condition.earlier_runs or 0) <= MAX_EARLIER:
+        yield "earlier_runs", f"Enter 1 to {MAX_EARLIER} runs."
+    elif not 1 <= (condition.fewest_runs or 0) <= condition.earlier_runs:
+        yield "fewest_runs", f"Enter 1 to {condition.earlier_runs}, the number of earlier runs."
+    yield from _of_window(condition)
+
+
+def _of_share(condition: Condition) -> Found:
+    threshold = condition.threshold
+    if threshold is None or not math.isfinite(threshold) or threshold < 0:
+        yield "threshold", "Enter a share of the usual value, such as 20 %."
+    elif condition.comparison == Comparison.BELOW and threshold >= 1:
+        yield "threshold", "Nothing is below the usual value by 100 % or more: enter less."
+
+
 def _of_join(first: Condition, other: Condition) -> Found:
+    if is_on_observatory([first]) is not is_on_observatory([other]):
+        field = "metric" if other.kind == Condition.Kind.METRIC else "kind"
+        yield field, "A condition on Observatory itself can't be combined with one on clusters."
+        return
+    if _is_of_runs(other) and not _is_of_runs(first):
+        yield "kind", "A condition on runs has to be the first one, or follow another on runs."
+        return
     these, others = _by(first), _by(other)
+    if _is_of_runs(first) and not _is_of_runs(other) and others != By.CLUSTER:
+        yield "by", "The first condition is on runs, so this one has to be for the whole cluster."
+        return
     if others == By.CLUSTER or (these, others) == (By.SERIES, By.WORKER):
         return
     if these == By.CLUSTER:
@@ -237,7 +270,7 @@ def _of_join(first: Condition, other: Condition) -> Found:
         )
     elif these != others:
         yield "by", "The first condition is for each worker: choose that or the whole cluster."
-    elif these == By.SERIES:
+    elif these == By.SERIES and not _is_of_runs(first):
         metrics = known_metric(first.metric), known_metric(other.metric)
         if metrics[0] is not None and metrics[1] is not None and not _is_of_all(metrics[1]):
             yield from _of_same_labels("metric", metrics[0], metrics[1], (first.labels, other.labels))
@@ -246,4 +279,15 @@ def _of_join(first: Condition, other: Condition) -> Found:
 def _by(condition: Condition) -> str:
     if condition.kind == Condition.Kind.EVENT and RULE_EVENTS[condition.event].is_of_cluster:
         return By.CLUSTER
-    return condition.by
+    return By.SERIES if _is_of_runs(condition) else condition.by
+
+
+def _is_of_runs(condition: Condition) -> bool:
+    return condition.kind == Condition.Kind.RUN
+
+
+CHECKS: dict[Condition.Kind, Callable[[Condition], Found]] = {
+    Condition.Kind.METRIC: _of_metric,
+    Condition.Kind.EVENT: _of_event,
+    Condition.Kind.RUN: _of_run,
+}

@@ -14,13 +14,13 @@ from django.contrib.auth.views import LoginView, redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from observatory.clusters.accounts.sign_in_links import sign_in_once, user_of_link
 from observatory.clusters.accounts.sign_in_throttle import remember_device
+from observatory.pages.site.own_urls import own_url
 
 BY_LINK = "signed_in_by_link"
 """in the session: pages remind of a missing password"""
@@ -60,9 +60,7 @@ def one_time_link(request: HttpRequest, number: str, token: str) -> HttpResponse
 
 def _wanted_page(request: HttpRequest) -> str:
     """The page in the link's `next`, if it is one of this site."""
-    wanted = request.GET.get("next", "")
-    is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
-    return wanted if is_ours else settings.LOGIN_REDIRECT_URL
+    return own_url(request.GET.get("next", ""), otherwise=settings.LOGIN_REDIRECT_URL)
 
 
 @sensitive_post_parameters()

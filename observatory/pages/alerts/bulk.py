@@ -15,7 +15,6 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from observatory.alerts.models import Alert
@@ -23,6 +22,7 @@ from observatory.alerts.silences.alert_form import SilenceAlertForm
 from observatory.alerts.web import access
 from observatory.alerts.web.acknowledgement import acknowledge_all
 from observatory.clusters.formatting import format_count
+from observatory.pages.site.own_urls import back_url
 
 MOST_AT_ONCE = 200
 ALERT = re.compile(r"[0-9]{1,9}")
@@ -56,7 +56,7 @@ def answer(request: HttpRequest) -> HttpResponse:
         _silence(request, user, selection)
     else:
         messages.error(request, "Choose an action for the selected alerts.")
-    return redirect(_back(request))
+    return redirect(back_url(request, reverse("alerts")))
 
 
 def _selection(user: User, values: Sequence[str]) -> Selection:
@@ -89,8 +89,3 @@ def _silence(request: HttpRequest, user: User, selection: Selection) -> None:
     until = f"{silences[0].expires:%Y-%m-%d %H:%M} UTC"
     of = "Silenced" if len(silences) == 1 else f"{len(silences)} silences were made,"
     messages.success(request, f"{of} until {until}: no notifications are sent.")
-
-
-def _back(request: HttpRequest) -> str:
-    back = request.POST.get("back", "")
-    return back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else reverse("alerts")

@@ -12,7 +12,6 @@ from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.timezone import now
 from django.views.decorators.http import conditional_page, require_POST, require_safe
 
@@ -30,6 +29,7 @@ from observatory.clusters.access import visible_clusters
 from observatory.pages.alerts.forms import STATES, AlertFilterForm
 from observatory.pages.alerts.history_chart import draw
 from observatory.pages.site.context import firing_flag
+from observatory.pages.site.own_urls import back_url
 
 PAGE_SIZE = 50
 MAX_ID = 2**31 - 1
@@ -136,7 +136,7 @@ def acknowledge_alert(request: HttpRequest, alert_id: int) -> HttpResponse:
     alert = access.get_alert_to_answer(cast(User, request.user), alert_id)
     acknowledge(alert, cast(User, request.user), request.POST.get("note", ""))
     messages.success(request, f"“{alert.rule.name}” is acknowledged.")
-    return redirect(_back(request, alert))
+    return redirect(back_url(request, reverse("alert", args=[alert.pk])))
 
 
 @require_POST
@@ -149,7 +149,7 @@ def silence_alert(request: HttpRequest, alert_id: int) -> HttpResponse:
     messages.success(
         request, f"Silenced until {silence.expires:%Y-%m-%d %H:%M} UTC: no notifications are sent."
     )
-    return redirect(_back(request, alert))
+    return redirect(back_url(request, reverse("alert", args=[alert.pk])))
 
 
 @require_safe
@@ -189,10 +189,3 @@ def _unit(alert: Alert) -> str:
 def _suppression(suppressions: Suppressions, alert: Alert) -> str:
     """What suppresses the alert now; "" for nothing, and for resolved alerts."""
     return suppressions.reason(alert) if alert.resolved is None else ""
-
-
-def _back(request: HttpRequest, alert: Alert) -> str:
-    """The page that the request came from, if it is ours."""
-    back = request.POST.get("back", "")
-    is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
-    return back if is_ours else reverse("alert", args=[alert.pk])

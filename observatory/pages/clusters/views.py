@@ -97,9 +97,8 @@ def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
         "live": f"/ws/clusters/{cluster.pk}/live",
         "pages": reverse("cluster", args=[cluster.pk]),
         "notes": f"/api/v1/clusters/{cluster.pk}/notes",
+        "new_rule": new_rule_url(cast(User, request.user), cluster),
     }
-    if form := new_rule_url(cast(User, request.user), cluster):
-        source["new_rule"] = form
     may_write = may_cut_runs(cast(User, request.user), cluster)
     context = {**frame(cluster, "status"), "source": source, "may_write": may_write}
     return render(request, "pages/clusters/cluster.html", context)

@@ -12,11 +12,11 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 
 from observatory.clusters.formatting import format_count
 from observatory.pages.runs.run_views import run_frame, run_of
+from observatory.pages.site.own_urls import back_url
 from observatory.runs import access
 from observatory.runs.api import ONLY_EDITORS
 from observatory.runs.forms import RunForm
@@ -61,7 +61,7 @@ def change(request: HttpRequest) -> HttpResponse:
         _tag(request, runs, action == "tag")
     else:
         messages.error(request, "Choose an action for the selected runs.")
-    return redirect(_back(request))
+    return redirect(back_url(request, reverse("runs")))
 
 
 @require_POST
@@ -71,7 +71,7 @@ def delete(request: HttpRequest) -> HttpResponse:
     number = len(runs)
     runs.delete()
     messages.success(request, f"{_runs_are(number)} deleted. The records of their clusters stay.")
-    return redirect(_back(request))
+    return redirect(back_url(request, reverse("runs")))
 
 
 def _compare(request: HttpRequest) -> HttpResponse:
@@ -81,14 +81,14 @@ def _compare(request: HttpRequest) -> HttpResponse:
     if len(ids) != 2:
         selected = "None is" if not ids else "One is" if len(ids) == 1 else f"{format_count(len(ids))} are"
         messages.error(request, f"Select two runs to compare them. {selected} selected.")
-        return redirect(_back(request))
+        return redirect(back_url(request, reverse("runs")))
     return redirect(f"{reverse('runs-compare')}?a={ids[0]}&b={ids[1]}")
 
 
 def _confirm_deletion(request: HttpRequest, runs: QuerySet[Run]) -> HttpResponse:
     runs = runs.select_related("cluster").annotate(links=Count("permalinks")).order_by("-links", "-start")
     links = sum(run.links for run in runs)
-    context = {"runs": runs, "links": links, "back": _back(request)}
+    context = {"runs": runs, "links": links, "back": back_url(request, reverse("runs"))}
     return render(request, "pages/runs/delete.html", context)
 
 
@@ -122,12 +122,6 @@ def _selected(request: HttpRequest) -> QuerySet[Run]:
 def _selected_ids(request: HttpRequest) -> list[int]:
     texts = request.POST.getlist("run")[:MOST_AT_ONCE]
     return [int(text) for text in texts if text.isdecimal() and len(text) < 10]
-
-
-def _back(request: HttpRequest) -> str:
-    """The list to return to."""
-    back = request.POST.get("back", "")
-    return back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else reverse("runs")
 
 
 def _runs_are(number: int) -> str:

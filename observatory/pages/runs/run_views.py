@@ -48,9 +48,8 @@ def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
         "url": f"/api/v1/runs/{run.pk}/timeline",
         "pages": reverse("cluster", args=[run.cluster_id]),
         "notes": f"/api/v1/clusters/{run.cluster_id}/notes",
+        "new_rule": new_rule_url(cast(User, request.user), run.cluster),
     }
-    if form := new_rule_url(cast(User, request.user), run.cluster):
-        source["new_rule"] = form
     frame = run_frame(request, run, "timeline")
     context = {
         **frame,

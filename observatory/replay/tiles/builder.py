@@ -103,7 +103,7 @@ def build_closed_tiles(
     if tile_id.level > BASE_LEVEL and not is_small:
         built += _build_children(connection, scope, layer, tile_id, deep)
     if is_closed(tile_id, extent.committed, scope):
-        tile = _build(connection, scope, layer, tile_id)
+        tile = _build(connection, scope, layer, tile_id, is_small)
         built += 1
         can_be_finer = deep and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
         if can_be_finer and count_spans(tile.body) > MANY_SPANS:
@@ -163,11 +163,18 @@ def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
     return min(tile_id.stop, scope.stop) / 1e6 < committed - SETTLING
 
 
-def _build(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile:
+def _build(
+    connection: psycopg.Connection,
+    scope: Scope,
+    layer: Layer,
+    tile_id: TileId,
+    is_small: bool | None = None,
+) -> Tile:
+    """Return a tile, cached or built; None: whether it is small isn't known yet."""
     with timeline.snapshot(connection):
         extent = read_extent(connection, scope.cluster.pk) or empty_extent(scope.cluster)
         builder = _Builder(connection, scope, extent)
-        packed = builder.packed(layer, tile_id)
+        packed = builder.packed(layer, tile_id, is_small)
     for (name, built), body in builder.built.items():
         where = (scope.cluster.pk, name, built.level, built.index)
         tile_cache.store_tile(connection, *where, extent.version, body)
@@ -199,12 +206,13 @@ class _Builder:
         found = tile_cache.read_tile(self.connection, *where, self.extent.version)
         return found if found is not None and self._is_current(found, tile_id) else None
 
-    def packed(self, layer: Layer, tile_id: TileId) -> bytes:
+    def packed(self, layer: Layer, tile_id: TileId, is_small: bool | None = None) -> bytes:
         cached = self.cached(layer, tile_id)
         if cached is not None:
             return cached
         has_records = _exists(layer, self.extent) and self._has_records(tile_id)
-        is_small = has_records and _is_small(self.connection, self.scope, layer, tile_id)
+        if is_small is None:
+            is_small = has_records and _is_small(self.connection, self.scope, layer, tile_id)
         body = self.head + self._blocks(layer, tile_id, is_small)
         is_final = is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live
         if is_final and has_records and (tile_id.level >= KEPT_LEVEL or not is_small):

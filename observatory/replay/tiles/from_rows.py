@@ -23,7 +23,8 @@ from observatory.replay.tiles.events import event_blocks_from_rows
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
-from observatory.store.queries import row_counts, timeline
+from observatory.store.queries import timeline
+from observatory.store.queries.windows import row_counts
 from observatory.store.timeline_blocks import encode_block, encode_rows
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.timeline_blocks import BUSY, SERIES_BIN, SPAN, BlockKind

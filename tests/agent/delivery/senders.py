@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +31,6 @@ def sender_to(server: FaultyServer, folder: Path, buffer: Buffer | None = None, 
     sender = Sender(configuration(server.url, folder, **given), CLUSTER, buffer or Buffer())
     sender.start()
     return sender
-
-
-def eventually(found: Callable[[], Any], seconds: float = 120) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (what := found()):
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.02)
-    return what
 
 
 def keys(server: FaultyServer) -> list[int]:

@@ -12,7 +12,8 @@ import pytest
 
 from observatory.agent.delivery.buffer import Buffer
 from tests.agent.batches import sample, transition
-from tests.agent.delivery.senders import _hurried, eventually, keys, sender_to, server
+from tests.agent.delivery.senders import _hurried, keys, sender_to, server
+from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN
 from tests.agent.faulty_server import FaultyServer
 

@@ -9,7 +9,7 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from distributed import Client, LocalCluster, wait
 
 import observatory.agent
 from observatory.agent.scheduler import samples, worker_messages
+from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 
@@ -36,14 +37,6 @@ def received(client: Client) -> Iterator[FakeServer]:
         observatory.agent.register(client, url=received.url, token=TOKEN, **settings)
         yield received
     assert received.refused == 0
-
-
-def eventually(found: Callable[[], Any], seconds: float = 120) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (result := found()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return result
 
 
 def say(logger: str, level: int, number: int) -> int:
@@ -86,9 +79,7 @@ def test_the_last_logs_of_a_killed_worker_are_recorded_with_how_it_ended(
     address = sorted(client.scheduler_info()["workers"])[0]
     pid = client.run(os.getpid, workers=[address])[address]
     future = client.submit(say_and_die, 1, workers=[address], retries=0)
-    restarted = eventually(
-        lambda: [row for row in received.rows["event"] if row["kind"] == "worker-restarted"]
-    )
+    restarted = eventually(lambda: received.events("worker-restarted"))
     client.cancel(future)
     assert restarted[0]["worker"] == address
     detail = restarted[0]["detail"]
@@ -117,9 +108,7 @@ def test_a_starting_process_is_not_sampled_under_the_address_of_the_dead_one(tmp
         ((address, pid),) = client.run(os.getpid).items()
         eventually(lambda: memory_samples(received, address))
         os.kill(pid, signal.SIGKILL)
-        (exit,) = eventually(
-            lambda: [row for row in received.rows["event"] if row["kind"] == "worker-restarted"]
-        )
+        (exit,) = eventually(lambda: received.events("worker-restarted"))
         replaced = eventually(
             lambda: {row["address"] for row in received.rows["worker"]} - {address}, seconds=60
         )

@@ -14,22 +14,26 @@ MEMORY = {
     "aggregate": "sum",
     "quantile": "0.95",
     "operation": "/",
-    "divisor": "attribute",
-    "divisor_attribute": "memory_limit",
+    "other": "attribute",
+    "other_attribute": "memory_limit",
     "comparison": ">",
     "threshold": "80 %",
     "clear_threshold": "70 %",
     "event": "",
     "level": "0",
     "count": "1",
+    "measure": "duration",
+    "run_name": "",
+    "earlier_runs": "10",
+    "fewest_runs": "3",
 }
 """a worker's memory is above 80 % of its limit"""
 
 BLANK = MEMORY | {
     "metric": "",
     "labels": "",
-    "divisor": "",
-    "divisor_attribute": "",
+    "other": "",
+    "other_attribute": "",
     "threshold": "",
     "clear_threshold": "",
 }
@@ -41,8 +45,12 @@ LOST = MEMORY | {
     "metric": "",
     "threshold": "",
     "clear_threshold": "",
-    "divisor": "",
+    "other": "",
 }
+
+
+RUN = LOST | {"kind": "run", "event": "", "run_name": "night*", "threshold": "20 %", "window_seconds": "1 h"}
+"""a run is slower than usual"""
 
 
 def rule_form(*conditions: dict[str, Any], **fields: Any) -> dict[str, Any]:

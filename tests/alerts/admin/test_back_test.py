@@ -8,9 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.contrib.auth.models import Permission
 
-from tests.alerts.admin.forms import BLANK, LOST, MEMORY, rule_form
+from observatory.clusters.models import Cluster
+from tests.alerts.admin.forms import BLANK, LOST, MEMORY, RUN, rule_form
 from tests.recorded import START, Recorded
-from tests.world import World
+from tests.world import World, make_run
 
 RULE = "/admin/alerts/rule/"
 
@@ -68,11 +69,48 @@ def test_events_are_returned_with_their_times(recorded: Recorded, memory: Record
     assert (firing["subject"], firing["fired"]) == ("gone", START + 100)
 
 
+def test_a_rule_on_runs_is_tried_on_past_runs_and_says_which_had_too_few_before(
+    memory: Recorded, world: World
+) -> None:
+    for place, minutes in enumerate((1.0, 1.0, 1.0, 1.5, 1.1)):
+        make_run(world.ended, "nightly", 1.6 * place, minutes)
+    answer = tried(world, RUN | {"window_seconds": "1 min"}).json()
+    began = START - 100
+    [firing] = answer["firings"]
+    assert (firing["subject"], firing["text"]) == ("run=nightly", "nightly took 1 min 30 s, usually 1 min")
+    assert (firing["fired"], firing["value"]) == (began + 6.3 * 60, pytest.approx(0.5))
+    assert (answer["unit"], answer["threshold"], answer["is_event"]) == ("ratio", 0.2, False)
+    assert answer["runs"] == {"ended": 4, "unjudged": 3, "fewest": 3}
+    [line] = answer["lines"]
+    assert [text for _, text in line["marks"]][-1] == firing["text"]
+    none = tried(world, RUN | {"run_name": "weekly"}).json()
+    assert (none["runs"]["ended"], none["lines"], none["firings"]) == (0, [], [])
+    new_errors = tried(world, RUN | {"measure": "new-errors", "threshold": ""}).json()
+    assert (new_errors["is_event"], new_errors["firings"]) == (True, [])
+
+
+def test_without_clusters_a_rule_on_runs_is_tried_on_more_of_them(memory: Recorded, world: World) -> None:
+    for number in range(12):
+        cluster = Cluster.objects.create(
+            project=world.ended.project,
+            name=f"night {number}",
+            scheduler_id=f"Scheduler-night-{number}",
+            started=world.ended.started,
+            ended=world.ended.ended,
+            last_seen=world.ended.last_seen,
+        )
+        make_run(cluster, "nightly", 0.1 * number, 2 if number == 11 else 1)
+    answer = tried(world, RUN, **{"back-test-clusters": []}).json()
+    assert len(answer["clusters"]) >= 12
+    assert [firing["cluster"] for firing in answer["firings"]] == ["night 11"]
+    assert len(tried(world, MEMORY, **{"back-test-clusters": []}).json()["clusters"]) <= 8
+
+
 def test_no_firings_and_no_data_are_distinguished(memory: Recorded, world: World) -> None:
     quiet = tried(world, MEMORY | {"threshold": "99 %"}).json()
     assert quiet["lines"]
     assert quiet["firings"] == []
-    other = MEMORY | {"metric": "observatory_worker_cpu_percent", "labels": "", "divisor": ""}
+    other = MEMORY | {"metric": "observatory_worker_cpu_percent", "labels": "", "other": ""}
     assert tried(world, other).json()["lines"] == []
 
 
@@ -160,7 +198,7 @@ def test_a_back_test_returns_warnings_with_the_fields_that_they_are_about(
     memory: Recorded, world: World
 ) -> None:
     assert tried(world, MEMORY, cluster_names="evening").json()["warnings"] == []
-    other = MEMORY | {"metric": "dask_worker_threads", "labels": "", "divisor": "", "comparison": ">="}
+    other = MEMORY | {"metric": "dask_worker_threads", "labels": "", "other": "", "comparison": ">="}
     other |= {"threshold": "4", "clear_threshold": ""}
     doubtful = tried(world, MEMORY | {"labels": ""}, other, cluster_names="evening").json()["warnings"]
     assert [(each["prefix"], each["field"]) for each in doubtful] == [
@@ -170,7 +208,7 @@ def test_a_back_test_returns_warnings_with_the_fields_that_they_are_about(
     assert "evening" in doubtful[1]["message"]
 
 
-FLAPPING = MEMORY | {"divisor": "", "labels": 'type="process", worker="unsteady"', "clear_threshold": ""}
+FLAPPING = MEMORY | {"other": "", "labels": 'type="process", worker="unsteady"', "clear_threshold": ""}
 
 
 def test_a_back_test_says_how_long_firings_lasted_and_offers_a_threshold_to_clear_at(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib import admin
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from observatory.alerts.models import Rule
 from observatory.clusters.models import Cluster
 from tests.recorded import Recorded
-from tests.world import HOSTILE, World
+from tests.world import HOSTILE, World, make_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -101,7 +103,7 @@ def test_only_the_fields_that_apply_are_shown(patient: Page, complaints: list[st
     expect(window).to_be_hidden()
     page.get_by_label("function").first.select_option("rate")
     expect(window).to_be_visible()
-    expect(page.locator(".rule-divisor-metric").first).to_be_hidden()
+    expect(page.locator(".rule-other-metric").first).to_be_hidden()
     kind.select_option("event")
     expect(threshold).to_be_hidden()
     event.select_option("log")
@@ -131,6 +133,50 @@ def test_a_chosen_quantity_completes_the_rule(
     page.wait_for_url("**/admin/alerts/rule/")
     condition = Rule.objects.get(name="Process memory of a worker, share of its limit").conditions.get()
     assert (condition.labels, condition.threshold) == ('type="process"', pytest.approx(0.85))
+    assert complaints == []
+
+
+def test_a_rule_on_runs_is_tried_on_the_last_month(
+    patient: Page, memory: Recorded, world: World, complaints: list[str]
+) -> None:
+    world.ended.ended = timezone.now() - timedelta(hours=1)
+    world.ended.started = world.ended.ended - timedelta(hours=5)
+    world.ended.save()
+    for place, minutes in enumerate((10, 11, 10, 14)):
+        make_run(world.ended, "nightly", 60 * place, minutes)
+    make_run(world.ended, HOSTILE, 290, 1)
+    page = patient
+    page.goto(ADD)
+    page.get_by_label("quantity", exact=True).first.select_option("run-duration")
+    expect(page.locator("#id_name")).to_have_value("Duration of a run: slower than usual")
+    expect(page.get_by_label("names of runs").first).to_be_visible()
+    expect(page.get_by_label("number of earlier runs").first).to_have_value("10")
+    expect(page.get_by_label("one alert for").first).to_be_hidden()
+    expect(page.locator(".rule-summary")).to_contain_text(
+        "the duration of a run is above the median of the last 10"
+    )
+    expect(page.get_by_label("in the last")).to_have_value("month")
+    state = page.locator(".back-test-state")
+    expect(state).to_contain_text("The rule would have fired once.")
+    expect(state).to_contain_text(
+        "4 of 5 runs were not judged: fewer than 3 earlier runs of the name are known."
+    )
+    expect(page.locator(".firings tbody tr")).to_contain_text("nightly took 14 min, usually 10 min")
+    page.get_by_label("threshold", exact=True).first.fill("50 %")
+    expect(state).to_contain_text("The rule would not have fired.")
+    quantity = page.get_by_label("quantity", exact=True).first
+    quantity.select_option("run-new-errors")
+    expect(page.locator(".rule-summary")).to_contain_text(
+        "had errors that the last 10 runs of its name didn't have"
+    )
+    expect(page.locator(".rule-threshold").first).to_be_hidden()
+    quantity.select_option("run-duration")
+    page.get_by_label("names of runs").first.fill("night*")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_url("**/admin/alerts/rule/")
+    condition = Rule.objects.get(name="Duration of a run: slower than usual").conditions.get()
+    assert (condition.kind, condition.measure, condition.run_name) == ("run", "duration", "night*")
+    assert (condition.threshold, condition.earlier_runs, condition.window_seconds) == (0.2, 10, 3600)
     assert complaints == []
 
 

@@ -40,7 +40,7 @@ def test_entered_limits_are_kept(admin: Client) -> None:
     chosen = UNTOUCHED | {"quantity": "worker-memory", "threshold": "70 %"}
     rule = made(admin, chosen, hold_seconds="3 min")
     condition = rule.conditions.get()
-    assert (condition.labels, condition.divisor_attribute) == ('type="process"', "memory_limit")
+    assert (condition.labels, condition.other_attribute) == ('type="process"', "memory_limit")
     assert (condition.threshold, condition.clear_threshold) == (pytest.approx(0.7), None)
     assert rule.hold_seconds == 180
 

@@ -53,7 +53,7 @@ def test_a_rule_is_created_from_the_form(admin: Client, world: World) -> None:
 
 
 def test_a_threshold_is_in_the_unit_of_the_compared_value(admin: Client) -> None:
-    rule = made(admin, MEMORY | {"divisor": "", "threshold": "2 GiB", "clear_threshold": ""})
+    rule = made(admin, MEMORY | {"other": "", "threshold": "2 GiB", "clear_threshold": ""})
     assert rule.conditions.get().threshold == 2 * GIB
     shown = admin.get(page_of(rule)).content.decode()
     assert 'value="2 GiB"' in shown
@@ -75,11 +75,11 @@ def test_an_event_needs_no_threshold(admin: Client) -> None:
         ({"threshold": ""}, "threshold", "Enter a threshold"),
         ({"threshold": "a lot"}, "threshold", "a lot"),
         ({"threshold": "4 GiB"}, "threshold", "%"),
-        ({"divisor": "metric", "divisor_metric": ""}, "divisor_metric", "metric"),
-        ({"divisor_attribute": ""}, "divisor_attribute", "Choose the attribute"),
+        ({"other": "metric", "other_metric": ""}, "other_metric", "metric"),
+        ({"other_attribute": ""}, "other_attribute", "Choose the attribute"),
         (
             {"metric": "observatory_cluster_tasks", "labels": "", "by": "series"},
-            "divisor_attribute",
+            "other_attribute",
             "worker",
         ),
         ({"window_seconds": "soon"}, "window_seconds", "soon"),

@@ -75,9 +75,9 @@ def test_repeated_firings_that_are_short_or_close_flap(firings: Sequence[Firing]
 
 
 def test_candidates_to_clear_at_are_beyond_the_threshold_and_the_present_one() -> None:
-    of_limit = above(0.9, divisor=Attribute.MEMORY_LIMIT)
+    of_limit = above(0.9, other=Attribute.MEMORY_LIMIT)
     assert clear_candidates(rule(of_limit)) == [0.855, 0.81, 0.72, 0.63, 0.45]
-    lower = above(0.9, divisor=Attribute.MEMORY_LIMIT, clear_threshold=0.8)
+    lower = above(0.9, other=Attribute.MEMORY_LIMIT, clear_threshold=0.8)
     assert clear_candidates(rule(lower)) == [0.72, 0.63, 0.45]
     below = above(100, comparison=Comparison.BELOW)
     assert clear_candidates(rule(below)) == [105, 110, 120, 130, 150]

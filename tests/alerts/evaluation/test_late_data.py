@@ -126,6 +126,38 @@ def test_a_slower_run_is_reported_when_its_end_is_known(observed: Observed) -> N
     assert run.cluster_id in with_late()
 
 
+def test_a_run_that_is_found_after_its_end_fires_from_its_end(observed: Observed, channel: Channel) -> None:
+    condition = {"kind": "run", "measure": "duration", "threshold": 0.2, "window_seconds": 100}
+    make_rule("slower", condition)
+    observed.load(*CALM, *CALM, *CALM, since=0)
+    observed.evaluate(60)
+    nights = [(-9000, 10), (-6000, 11), (-3000, 10), (20, 15)]
+    for start, seconds in nights:
+        run = Run.objects.create(
+            cluster=observed.cluster,
+            name="nightly",
+            origin=Run.Origin.CODE,
+            outcome=Run.Outcome.FINISHED,
+            start=at(start),
+            stop=at(start + seconds),
+        )
+        if start < 0:
+            Run.objects.filter(pk=run.pk).update(counted=at(start + 60))
+    observed.load(1.0, since=60)
+    observed.evaluate(61)
+    assert alerts() == []
+    find_runs()
+    observed.load(*CALM, since=61)
+    observed.evaluate(81)
+    assert alerts() == [("slower", "firing", 35, 35, None)]
+    assert [alert.labels for alert in Alert.objects.all()] == [{"run": "nightly"}]
+    assert "nightly took 15.0 s, usually 10.0 s" in Alert.objects.get().message
+    observed.load(*CALM, *CALM, *CALM, *CALM, since=81)
+    observed.evaluate(161)
+    assert alerts() == [("slower", "resolved", 35, 35, 135)]
+    assert notified() == [("slower", "firing"), ("slower", "resolved")]
+
+
 def test_a_late_alert_has_one_delivery_per_change(observed: Observed, channel: Channel) -> None:
     event_rule("worker-lost", window=20)
     observed.load(*CALM, *CALM, since=0)

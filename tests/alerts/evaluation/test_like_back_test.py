@@ -31,8 +31,8 @@ def worker_rule(name: str, threshold: float, clear: float | None = None, **field
         "by": "worker",
         "threshold": threshold,
         "clear_threshold": clear,
-        "divisor": "attribute",
-        "divisor_attribute": "memory_limit",
+        "other": "attribute",
+        "other_attribute": "memory_limit",
     }
     return make_rule(name, condition, **fields)
 

@@ -16,9 +16,11 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
+    Measure,
     MetricCondition,
     Operation,
     RuleSpec,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.units import format_value
@@ -60,7 +62,7 @@ def test_without_a_template_the_message_describes_the_conditions() -> None:
 
 
 def test_a_ratio_is_written_in_percent() -> None:
-    share = metric(threshold=0.9, divisor=Attribute.MEMORY_LIMIT)
+    share = metric(threshold=0.9, other=Attribute.MEMORY_LIMIT)
     notified = said(share, value=0.953, labels={"worker": "w3"})
     assert notified.endswith("/ memory limit of w3 is 95.3 %, above 90 %")
     gil = Selector("dask_worker_gil_contention_seconds_total", (), Function.RATE, 60.0)
@@ -71,7 +73,7 @@ def test_a_ratio_is_written_in_percent() -> None:
 
 
 def test_a_difference_and_a_missing_metric_are_described() -> None:
-    desired = metric(Selector("desired"), 0, by=By.CLUSTER, divisor=Selector("workers"))
+    desired = metric(Selector("desired"), 0, by=By.CLUSTER, other=Selector("workers"))
     desired = replace(desired, operation=Operation.SUBTRACT, comparison=Comparison.NOT_EQUAL)
     assert said(desired, value=2) == "etl: the sum of desired - workers is 2, not equal to 0"
     absent = metric(Selector("desired"), 0, by=By.CLUSTER, comparison=Comparison.ABSENT)
@@ -87,6 +89,24 @@ def test_the_message_has_further_conditions_and_the_text_of_the_event() -> None:
     assert said(EventCondition("worker-lost", By.WORKER), labels={"worker": "w1"}) == (
         "etl, w1: a worker was lost"
     )
+
+
+def test_a_run_is_described_with_what_is_usual() -> None:
+    labels, text = {"run": "nightly"}, "nightly took 15 min, usually 10 min"
+    slower = RunCondition(Measure.DURATION)
+    assert said(slower, value=0.5, labels=labels, text=text) == (
+        "etl: the duration of a run is above the usual by 20 %: nightly took 15 min, usually 10 min"
+    )
+    filled = said(
+        slower,
+        template="{labels.run} is {value} over {threshold}: {text}",
+        value=0.5,
+        labels=labels,
+        text=text,
+    )
+    assert filled == "nightly is 50 % over 20 %: nightly took 15 min, usually 10 min"
+    new = said(RunCondition(Measure.NEW_ERRORS), value=2.0, labels=labels, text="KeyError in load")
+    assert new == "etl: a run had errors that earlier runs didn't have: KeyError in load"
 
 
 def test_placeholders_are_filled_with_values_and_units() -> None:

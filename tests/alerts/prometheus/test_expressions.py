@@ -57,16 +57,20 @@ def rate(metric: str, window: float = 300, function: Function = Function.RATE) -
             "sum(increase(a[1h])) > 3",
             MetricCondition(rate("a", 3600, Function.CHANGE), By.CLUSTER, SUM, ABOVE, 3),
         ),
-        ("sum(a) / sum(b) > 0.5", MetricCondition(A, By.CLUSTER, SUM, ABOVE, 0.5, divisor=B)),
-        ("a / b > 0.5", MetricCondition(A, By.SERIES, SUM, ABOVE, 0.5, divisor=B)),
-        ("a / on (instance) b > 0.5", MetricCondition(A, By.WORKER, SUM, ABOVE, 0.5, divisor=B)),
+        ("sum(a) / sum(b) > 0.5", MetricCondition(A, By.CLUSTER, SUM, ABOVE, 0.5, other=B)),
+        ("a / b > 0.5", MetricCondition(A, By.SERIES, SUM, ABOVE, 0.5, other=B)),
+        ("a / on (instance) b > 0.5", MetricCondition(A, By.WORKER, SUM, ABOVE, 0.5, other=B)),
         (
-            "sum(rate(a[5m])) / sum(rate(b[5m])) > 1",
-            MetricCondition(rate("a"), By.CLUSTER, SUM, ABOVE, 1, divisor=rate("b")),
+            "sum(rate(a_total[5m])) / sum(rate(b_total[5m])) > 1",
+            MetricCondition(rate("a_total"), By.CLUSTER, SUM, ABOVE, 1, other=rate("b_total")),
+        ),
+        (
+            "sum(rate(a[5m])) / sum(b) > 1",
+            MetricCondition(rate("a"), By.CLUSTER, SUM, ABOVE, 1, other=B),
         ),
         (
             "sum by (instance) (rate(a[5m])) / on (instance) dask_worker_threads > 0.8",
-            MetricCondition(rate("a"), By.WORKER, SUM, ABOVE, 0.8, divisor=Attribute.NTHREADS),
+            MetricCondition(rate("a"), By.WORKER, SUM, ABOVE, 0.8, other=Attribute.NTHREADS),
         ),
         ('{__name__="a"} > 1', MetricCondition(A, By.SERIES, SUM, ABOVE, 1)),
         (
@@ -107,7 +111,7 @@ def test_conjunctions_become_several_conditions() -> None:
 
 
 def difference(by: By, comparison: Comparison, threshold: float = 0) -> MetricCondition:
-    return MetricCondition(A, by, SUM, comparison, threshold, divisor=B, operation=Operation.SUBTRACT)
+    return MetricCondition(A, by, SUM, comparison, threshold, other=B, operation=Operation.SUBTRACT)
 
 
 @pytest.mark.parametrize(
@@ -123,12 +127,12 @@ def difference(by: By, comparison: Comparison, threshold: float = 0) -> MetricCo
         ("a < on (instance) b", difference(By.WORKER, BELOW)),
         ("sum(a) > sum(b) + 5", difference(By.CLUSTER, ABOVE, 5)),
         ("2 * sum(a) - 2 * sum(b) > 6", difference(By.CLUSTER, ABOVE, 3)),
-        ("sum(a) > 2 * sum(b)", MetricCondition(A, By.CLUSTER, SUM, ABOVE, 2, divisor=B)),
-        ("1 - sum(a) / sum(b) > 0.9", MetricCondition(A, By.CLUSTER, SUM, BELOW, 1 - 0.9, divisor=B)),
+        ("sum(a) > 2 * sum(b)", MetricCondition(A, By.CLUSTER, SUM, ABOVE, 2, other=B)),
+        ("1 - sum(a) / sum(b) > 0.9", MetricCondition(A, By.CLUSTER, SUM, BELOW, 1 - 0.9, other=B)),
         ("a * -2 >= 4", MetricCondition(A, By.SERIES, SUM, AT_MOST, -2)),
         (
             "sum(rate(a_total[5m])) / sum(b) > 1",
-            MetricCondition(rate("a_total"), By.CLUSTER, SUM, ABOVE, 1, divisor=B),
+            MetricCondition(rate("a_total"), By.CLUSTER, SUM, ABOVE, 1, other=B),
         ),
     ],
 )
@@ -157,7 +161,7 @@ ACTUAL = Selector("dask_scheduler_workers")
 def test_desired_workers_are_compared_with_the_actual_ones_of_the_cluster(expression: str) -> None:
     [read] = read_expression(expression).conditions
     assert read == MetricCondition(
-        DESIRED, By.CLUSTER, SUM, ABOVE, 0, divisor=ACTUAL, operation=Operation.SUBTRACT
+        DESIRED, By.CLUSTER, SUM, ABOVE, 0, other=ACTUAL, operation=Operation.SUBTRACT
     )
 
 
@@ -192,7 +196,7 @@ def test_an_aggregation_by_all_labels_of_a_metric_is_each_series() -> None:
 
 def test_a_factor_is_moved_into_the_threshold_and_noted() -> None:
     read = read_expression("100 * sum(a) / sum(b) > 95")
-    assert read.conditions == (MetricCondition(A, By.CLUSTER, SUM, ABOVE, 0.95, divisor=B),)
+    assert read.conditions == (MetricCondition(A, By.CLUSTER, SUM, ABOVE, 0.95, other=B),)
     assert read.notes == ("the factor was moved into the threshold: 95 became 0.95",)
     assert read_expression("a / 1024 > 2").conditions[0].threshold == 2048
 
@@ -265,6 +269,16 @@ def test_labels_of_scrapes_are_left_out_and_noted() -> None:
             "sum(rate(a[5m])) / sum(b_total) > 1",
             "sum(rate(a[5m])) / sum(b_total)",
             "same function and window",
+        ),
+        (
+            "sum(rate(a[5m])) / sum(rate(b[5m])) > 1",
+            "sum(rate(a[5m])) / sum(rate(b[5m]))",
+            "rate or change of b, a gauge by its name",
+        ),
+        (
+            "delta(a[5m]) - delta(dask_worker_memory_bytes[5m]) > 1",
+            "delta(a[5m]) - delta(dask_worker_memory_bytes[5m])",
+            "Compare the values",
         ),
         ("a / b / c > 1", "a / b / c", "more than two metrics"),
         ("a / on (state) b > 1", "a / on (state) b", "only joins by worker or cluster"),

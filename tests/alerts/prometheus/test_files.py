@@ -62,7 +62,7 @@ def test_an_exported_rule_is_equivalent_after_import(db: None) -> None:
         after = spec_of(rule, list(rule.conditions.all()))
         assert after.hold == before[rule.name].hold
         for was, is_now in zip(before[rule.name].conditions, after.conditions, strict=True):
-            assert (is_now.selector, is_now.by, is_now.divisor) == (was.selector, was.by, was.divisor)
+            assert (is_now.selector, is_now.by, is_now.other) == (was.selector, was.by, was.other)
             assert (is_now.comparison, is_now.threshold) == (was.comparison, was.threshold)
     assert set(left_out(text)) == {
         "Worker memory",

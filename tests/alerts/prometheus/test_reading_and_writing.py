@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from observatory.alerts.models import Rule, Severity
 from observatory.alerts.prometheus.document import DocumentError
 from observatory.alerts.prometheus.reading import read_rules
 from observatory.alerts.prometheus.writing import expression, write_rules
-from observatory.alerts.rules.condition_rows import rows_of
+from observatory.alerts.rules.condition_rows import COUNTERS, rows_of
 from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
@@ -19,10 +21,12 @@ from observatory.alerts.rules.conditions import (
     Comparison,
     EventCondition,
     Function,
+    Measure,
     MetricCondition,
     NoData,
     Operation,
     RuleSpec,
+    RunCondition,
     Selector,
 )
 from observatory.alerts.rules.events import WORKER_PAUSED
@@ -177,7 +181,7 @@ def test_a_rule_is_written_as_prometheus_reads_it() -> None:
 def test_comments_list_what_promql_cannot_express() -> None:
     memory = Selector("observatory_worker_memory_bytes", (Matcher("worker", "=", "a"),))
     limit = MetricCondition(
-        memory, By.WORKER, Aggregate.SUM, Comparison.ABOVE, 0.9, divisor=Attribute.MEMORY_LIMIT
+        memory, By.WORKER, Aggregate.SUM, Comparison.ABOVE, 0.9, other=Attribute.MEMORY_LIMIT
     )
     lost = EventCondition("worker-lost", By.WORKER)
     bytes_ = MetricCondition(memory, By.WORKER, Aggregate.SUM, Comparison.ABOVE, 9, clear_threshold=8)
@@ -185,15 +189,17 @@ def test_comments_list_what_promql_cannot_express() -> None:
         [
             (Rule(name="Memory\n- bad: yaml"), RuleSpec((limit,))),
             (Rule(name="Lost"), RuleSpec((bytes_, lost))),
+            (Rule(name="Slower"), RuleSpec((RunCondition(Measure.DURATION),))),
             (Rule(name="Bytes"), RuleSpec((bytes_,), no_data=NoData.KEEP)),
         ]
     )
     comments = [line for line in text.splitlines() if line.startswith("#")]
     assert [rule["alert"] for rule in yaml.safe_load(text)["groups"][0]["rules"]] == ["Bytes"]
-    assert comments[-5:] == [
+    assert comments[-6:] == [
         "# Left out: Memory - bad: yaml: it uses a worker's memory limit, "
         "which Dask doesn't report to Prometheus.",
         "# Left out: Lost: it has a condition on an event (worker-lost).",
+        "# Left out: Slower: it compares runs with earlier ones (duration).",
         "# Bytes: without data the alert stays as it is, which PromQL can't express.",
         "# Bytes: it has the clear threshold 8, which PromQL can't express.",
         "# Bytes: the label worker is a worker's name, which Prometheus has only with relabelling.",
@@ -273,25 +279,30 @@ def conditions(draw: st.DrawFn, by: By | None = None) -> MetricCondition:
     window = 0.0 if function is Function.VALUE else draw(st.integers(1, 86_400)) / 1
     aggregate = Aggregate.SUM if by is By.SERIES else draw(st.sampled_from(Aggregate))
 
-    def selector() -> Selector:
-        return Selector(draw(names), tuple(draw(st.lists(matchers, max_size=3))), function, window)
+    def selector(of: str) -> Selector:
+        return Selector(of, tuple(draw(st.lists(matchers, max_size=3))), function, window)
 
-    divisors = [None, "metric"]
+    def second() -> Selector:
+        selected = selector(draw(names))
+        is_counter = selected.metric.endswith(COUNTERS)
+        return selected if is_counter else replace(selected, function=Function.VALUE, window=0.0)
+
+    combined = [None, "metric"]
     if by is not By.SERIES and aggregate is Aggregate.SUM:
-        divisors.append("threads")
-    divisor = draw(st.sampled_from(divisors))
+        combined.append("threads")
+    other = draw(st.sampled_from(combined))
     comparison = draw(st.sampled_from(Comparison))
     if comparison is Comparison.ABSENT:
-        return MetricCondition(selector(), By.CLUSTER, Aggregate.SUM, comparison, 0)
+        return MetricCondition(selector(draw(names)), By.CLUSTER, Aggregate.SUM, comparison, 0)
     return MetricCondition(
-        selector(),
+        selector(draw(names)),
         by,
         aggregate,
         comparison,
         draw(numbers),
         quantile=draw(st.sampled_from([0.0, 0.25, 0.9])) if aggregate is Aggregate.QUANTILE else 0.5,
-        divisor={None: None, "threads": Attribute.NTHREADS}.get(divisor, selector() if divisor else None),
-        operation=draw(st.sampled_from(Operation)) if divisor else Operation.DIVIDE,
+        other={None: None, "threads": Attribute.NTHREADS}.get(other, second() if other else None),
+        operation=draw(st.sampled_from(Operation)) if other else Operation.DIVIDE,
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.core.management import call_command
+from django.db import connection
 
 from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules.condition_rows import condition_of, rows_of, spec_of
@@ -29,8 +31,8 @@ def test_an_unsaved_rule_can_be_converted() -> None:
         aggregate="max",
         threshold=0.9,
         clear_threshold=0.8,
-        divisor="attribute",
-        divisor_attribute="memory_limit",
+        other="attribute",
+        other_attribute="memory_limit",
     )
     event = Condition(kind=Condition.Kind.EVENT, event="log", level=30, pattern="x", by="cluster", count=3)
     assert spec_of(Rule(hold_seconds=5, no_data="keep"), [metric, event]) == RuleSpec(
@@ -43,7 +45,7 @@ def test_an_unsaved_rule_can_be_converted() -> None:
                 0.9,
                 0.8,
                 quantile=0.95,
-                divisor=Attribute.MEMORY_LIMIT,
+                other=Attribute.MEMORY_LIMIT,
             ),
             EventCondition("log", By.CLUSTER, 3, 60.0, "x", 30),
         ),
@@ -60,12 +62,12 @@ def test_counters_are_divided_by_with_the_same_function_and_other_metrics_by_the
     metric: str, function: Function, window: float
 ) -> None:
     row = Condition(
-        metric="busy_total", function="rate", window_seconds=30, divisor="metric", divisor_metric=metric
+        metric="busy_total", function="rate", window_seconds=30, other="metric", other_metric=metric
     )
     condition = condition_of(row)
     assert isinstance(condition, MetricCondition)
     assert condition.selector == Selector("busy_total", (), Function.RATE, 30.0)
-    assert condition.divisor == Selector(metric, (), function, window)
+    assert condition.other == Selector(metric, (), function, window)
 
 
 def test_a_difference_is_stored_as_it_was_read() -> None:
@@ -75,7 +77,7 @@ def test_a_difference_is_stored_as_it_was_read() -> None:
         Aggregate.SUM,
         Comparison.NOT_EQUAL,
         0,
-        divisor=Selector("b"),
+        other=Selector("b"),
         operation=Operation.SUBTRACT,
     )
     [row] = rows_of([condition])
@@ -85,3 +87,19 @@ def test_a_difference_is_stored_as_it_was_read() -> None:
 def test_invalid_labels_are_rejected() -> None:
     with pytest.raises(MatcherError, match="not as: type"):
         condition_of(Condition(metric="memory", labels="type"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_conditions_of_earlier_versions_keep_what_they_divide_by() -> None:
+    rule = Rule.objects.create(name="Memory")
+    rule.conditions.create(
+        metric="a", other="metric", other_metric="b", other_labels='type="x"', other_attribute="nthreads"
+    )
+    call_command("migrate", "alerts", "0005", verbosity=0)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT divisor, divisor_metric FROM alerts_condition")
+        assert cursor.fetchall() == [("metric", "b")]
+    call_command("migrate", "alerts", verbosity=0)
+    [condition] = rule.conditions.all()
+    named = (condition.other, condition.other_metric, condition.other_labels, condition.other_attribute)
+    assert named == ("metric", "b", 'type="x"', "nthreads")

@@ -57,10 +57,10 @@ def test_each_series_on_its_own_mixes_nothing() -> None:
 
 
 def test_the_metric_that_is_divided_by_is_checked_too() -> None:
-    divided = {"divisor": "metric", "divisor_metric": "observatory_cluster_workers", "by": By.CLUSTER}
+    divided = {"other": "metric", "other_metric": "observatory_cluster_workers", "by": By.CLUSTER}
     [warning] = warned(labels='type="process"', **divided)
-    assert (warning.field, warning.fixes[0]) == ("divisor_labels", 'state="total"')
-    assert warned(labels='type="process"', divisor_labels='state="total"', **divided) == []
+    assert (warning.field, warning.fixes[0]) == ("other_labels", 'state="total"')
+    assert warned(labels='type="process"', other_labels='state="total"', **divided) == []
 
 
 def test_values_that_add_up_are_summed_without_a_warning() -> None:
@@ -108,10 +108,20 @@ def test_a_count_below_zero_is_warned_about() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields", [{"comparison": ">="}, {"aggregate": "mean"}, {"function": "rate"}, {"divisor": "attribute"}]
+    "fields", [{"comparison": ">="}, {"aggregate": "mean"}, {"function": "rate"}, {"other": "attribute"}]
 )
 def test_values_that_are_not_whole_have_no_note(fields: dict[str, Any]) -> None:
     assert warned(TASKS, labels='state="erred"', by=By.CLUSTER, **fields) == []
+
+
+def test_a_share_of_the_usual_value_without_a_sign_is_warned_about() -> None:
+    run = Condition(kind=Condition.Kind.RUN, threshold=20.0)
+    [warning] = warnings_of([run], [])
+    assert (warning.field, warning.fixes, warning.is_note) == ("threshold", ("20 %",), False)
+    assert "above 21 times the usual value" in warning.message
+    run.threshold = 0.2
+    assert warnings_of([run], []) == []
+    assert warnings_of([Condition(kind=Condition.Kind.RUN, measure="new-errors", threshold=20.0)], []) == []
 
 
 def test_more_than_three_events_must_be_entered_as_four() -> None:

@@ -44,8 +44,8 @@ def test_a_valid_rule_has_no_problems() -> None:
     conditions = (
         metric(
             labels='type="process", worker=~"gpu-.*"',
-            divisor="attribute",
-            divisor_attribute="memory_limit",
+            other="attribute",
+            other_attribute="memory_limit",
             threshold=0.8,
             clear_threshold=0.7,
         ),
@@ -68,8 +68,8 @@ def test_an_unknown_metric_is_rejected() -> None:
         (0, "metric", "No cluster has reported a metric nothing_of_the_kind.")
     ]
     assert refused(metric("")) == (0, "metric")
-    assert refused(metric(divisor="metric", divisor_metric="nothing_of_the_kind")) == (0, "divisor_metric")
-    assert refused(metric(divisor="metric")) == (0, "divisor_metric")
+    assert refused(metric(other="metric", other_metric="nothing_of_the_kind")) == (0, "other_metric")
+    assert refused(metric(other="metric")) == (0, "other_metric")
 
 
 @pytest.mark.django_db
@@ -118,11 +118,11 @@ def test_thresholds_have_to_be_finite_numbers(number: float) -> None:
 
 
 @pytest.mark.django_db
-def test_a_missing_metric_needs_no_threshold_and_has_no_divisor() -> None:
+def test_a_missing_metric_needs_no_threshold_and_is_not_combined() -> None:
     assert said(metric(comparison="absent", threshold=float("nan"))) == []
-    assert refused(metric(comparison="absent", divisor="attribute", divisor_attribute="nthreads")) == (
+    assert refused(metric(comparison="absent", other="attribute", other_attribute="nthreads")) == (
         0,
-        "divisor",
+        "other",
     )
 
 
@@ -141,23 +141,23 @@ def test_the_clear_threshold_is_on_the_other_side_of_the_threshold() -> None:
 @pytest.mark.django_db
 def test_a_metric_without_worker_series_cannot_be_evaluated_for_each_worker() -> None:
     assert refused(metric(TASKS)) == (0, "by")
-    by_limit = {"divisor": "attribute", "divisor_attribute": "memory_limit"}
-    assert refused(metric(TASKS, by=By.SERIES, **by_limit)) == (0, "divisor_attribute")
+    by_limit = {"other": "attribute", "other_attribute": "memory_limit"}
+    assert refused(metric(TASKS, by=By.SERIES, **by_limit)) == (0, "other_attribute")
     assert said(metric(TASKS, by=By.CLUSTER, **by_limit)) == []
-    assert refused(metric(divisor="attribute")) == (0, "divisor_attribute")
+    assert refused(metric(other="attribute")) == (0, "other_attribute")
 
 
 @pytest.mark.django_db
 def test_series_are_divided_only_by_series_with_the_same_labels() -> None:
-    cpu = {"divisor": "metric", "divisor_metric": "observatory_worker_cpu_percent"}
-    assert refused(metric(by=By.SERIES, **cpu)) == (0, "divisor_metric")
+    cpu = {"other": "metric", "other_metric": "observatory_worker_cpu_percent"}
+    assert refused(metric(by=By.SERIES, **cpu)) == (0, "other_metric")
     assert said(metric(by=By.WORKER, **cpu)) == []
-    same = {"divisor": "metric", "divisor_metric": MEMORY, "by": By.SERIES}
+    same = {"other": "metric", "other_metric": MEMORY, "by": By.SERIES}
     assert said(metric(**same)) == []
-    pinned = {"labels": 'type="managed"', "divisor_labels": 'type="process"'}
-    assert refused(metric(**same, **pinned)) == (0, "divisor_metric")
+    pinned = {"labels": 'type="managed"', "other_labels": 'type="process"'}
+    assert refused(metric(**same, **pinned)) == (0, "other_metric")
     # one number for the whole cluster divides everything
-    limit = {"divisor": "metric", "divisor_metric": "observatory_cluster_memory_limit_bytes"}
+    limit = {"other": "metric", "other_metric": "observatory_cluster_memory_limit_bytes"}
     assert said(metric(by=By.SERIES, **limit)) == []
     assert said(metric(by=By.WORKER, **limit)) == []
 
@@ -184,6 +184,35 @@ def test_conditions_that_cannot_be_joined_are_rejected() -> None:
     assert said(metric(by=By.SERIES), metric()) == []
     assert refused(metric(by=By.SERIES), metric(TASKS, by=By.SERIES)) == (1, "metric")
     assert said(metric(), event(UNREACHABLE.name)) == []
+
+
+def run(**fields: Any) -> Condition:
+    return Condition(kind=Condition.Kind.RUN, **{"threshold": 0.2, "window_seconds": 3600} | fields)
+
+
+@pytest.mark.django_db
+def test_invalid_settings_of_runs_are_rejected() -> None:
+    assert said(run()) == []
+    assert said(run(measure="new-errors", comparison="==", threshold=-1)) == []
+    assert refused(run(comparison="==")) == (0, "comparison")
+    assert refused(run(threshold=-0.1)) == (0, "threshold")
+    assert refused(run(threshold=float("nan"))) == (0, "threshold")
+    assert refused(run(comparison="<", threshold=1)) == (0, "threshold")
+    assert refused(run(earlier_runs=0)) == (0, "earlier_runs")
+    assert refused(run(earlier_runs=1000)) == (0, "earlier_runs")
+    assert refused(run(earlier_runs=5, fewest_runs=6)) == (0, "fewest_runs")
+    assert refused(run(fewest_runs=0)) == (0, "fewest_runs")
+    assert refused(run(window_seconds=0)) == (0, "window_seconds")
+
+
+@pytest.mark.django_db
+def test_conditions_on_runs_come_first() -> None:
+    cluster = metric(TASKS, by=By.CLUSTER)
+    assert said(run(), run(measure="tasks"), cluster, event(UNREACHABLE.name)) == []
+    assert refused(run(), metric()) == (1, "by")
+    assert refused(run(), metric(by=By.SERIES)) == (1, "by")
+    assert refused(cluster, run()) == (1, "kind")
+    assert refused(metric(), run()) == (1, "kind")
 
 
 @pytest.mark.django_db

@@ -34,7 +34,7 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.clusters.models import Cluster
 from observatory.store.ingest.intervals import ALWAYS_SENT, SENT_ON_CHANGE, Intervals
-from observatory.store.queries.alert_series import (
+from observatory.store.queries.alerts.series import (
     StoredSeries,
     WorkerLifetime,
     samples_before,
@@ -138,7 +138,7 @@ class WindowData:
         for condition in conditions:
             if not isinstance(condition, MetricCondition):
                 continue
-            for selector in (condition.selector, condition.divisor):
+            for selector in (condition.selector, condition.other):
                 if isinstance(selector, Selector):
                     yield selector.metric, self._since_of(selector)
                     if selector.metric in SENT_ON_CHANGE:

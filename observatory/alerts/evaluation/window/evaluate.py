@@ -17,6 +17,7 @@ from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.events import count_events
 from observatory.alerts.evaluation.window.metrics import evaluate_metric, partners
 from observatory.alerts.evaluation.window.outcomes import CLUSTER, Outcome, Subject, Truth
+from observatory.alerts.evaluation.window.runs import evaluate_runs
 from observatory.alerts.evaluation.window.steps import (
     SECOND,
     Floats,
@@ -26,7 +27,14 @@ from observatory.alerts.evaluation.window.steps import (
     merged_keys,
     times_of,
 )
-from observatory.alerts.rules.conditions import AnyCondition, By, EventCondition, NoData, RuleSpec
+from observatory.alerts.rules.conditions import (
+    AnyCondition,
+    By,
+    EventCondition,
+    NoData,
+    RuleSpec,
+    RunCondition,
+)
 from observatory.alerts.rules.events import RULE_EVENTS
 
 
@@ -80,6 +88,9 @@ def _outcome_of(data: WindowData, condition: AnyCondition, no_data: NoData) -> C
     if isinstance(condition, EventCondition):
         counts = count_events(data, condition)
         return ConditionOutcome(counts.subjects, counts.truths, counts.values, counts.texts)
+    if isinstance(condition, RunCondition):
+        runs = evaluate_runs(data, condition)
+        return ConditionOutcome(runs.subjects, runs.truths, runs.values, runs.texts)
     curve, truths = evaluate_metric(data, condition, no_data)
     return ConditionOutcome(curve.subjects, truths, curve.steps, None)
 

@@ -2,8 +2,8 @@
 
 An event at t is in effect from t on for the condition's window. A lasting event (RuleEvent.is_lasting) is in
 effect while the state lasts: a worker is paused until its status changes or it leaves, a scheduler is
-unreachable until it answers or the cluster ends. The condition is TRUE while `count` or more events are in
-effect, otherwise FALSE. Its text is the message of the newest event.
+unreachable until it answers or the cluster ends, an agent is silent until it is heard. The condition is TRUE
+while `count` or more events are in effect, otherwise FALSE. Its text is the message of the newest event.
 
 - TASK_ERRED: tasks that failed for good. An agent reports each, a stock scheduler their number.
 - ENDED_WITH_ERRORS: the end of a cluster with failed tasks, or with unfinished tasks and no orderly shutdown.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -34,7 +34,7 @@ from observatory.clusters.formatting import format_duration
 from observatory.comparison.slowdown import find_slowdown
 from observatory.runs.discovery.discover import PLAIN_CLOSE, last_work
 from observatory.runs.models import Run
-from observatory.store.queries.alert_events import Occurrence, last_event, last_statuses
+from observatory.store.queries.alerts.events import Occurrence, last_event, last_statuses
 from observatory.store.queries.extents import read_extent
 from observatory.store.times import from_microseconds
 
@@ -171,18 +171,28 @@ def _pauses(data: WindowData) -> Iterator[EventInEffect]:
 
 
 def _unreachable(data: WindowData, _: EventCondition) -> Iterator[EventInEffect]:
-    kinds = events.UNREACHABLE.sources
-    before = last_event(data.connection, data.cluster.pk, kinds, data.began, data.start)
-    within = [each for kind in kinds for each in data.events.of(kind) if each.time >= data.start]
+    for each in _between(data, *events.UNREACHABLE.sources):
+        yield replace(each, until=min(each.until, data.ended))
+
+
+def _interruptions(data: WindowData, condition: EventCondition) -> Iterator[EventInEffect]:
+    """These end by an event in any case, after the end of their cluster, too."""
+    return _between(data, *RULE_EVENTS[condition.event].sources)
+
+
+def _between(data: WindowData, opens: str, closes: str) -> Iterator[EventInEffect]:
+    """From each event that opens a state to the next one that closes it."""
+    before = last_event(data.connection, data.cluster.pk, (opens, closes), data.began, data.start)
+    within = [each for kind in (opens, closes) for each in data.events.of(kind) if each.time >= data.start]
     since: Occurrence | None = None
     for each in [*before, *sorted(within, key=attrgetter("time"))]:
-        if each.kind == "scheduler-unreachable":
+        if each.kind == opens:
             since = since or each
         elif since is not None:
             yield EventInEffect(None, "", since.time, each.time, 1, since.text)
             since = None
     if since is not None:
-        yield EventInEffect(None, "", since.time, data.ended, 1, since.text)
+        yield EventInEffect(None, "", since.time, ENDLESS, 1, since.text)
 
 
 def _ended_with_errors(data: WindowData, condition: EventCondition) -> Iterator[EventInEffect]:
@@ -221,6 +231,8 @@ DERIVED: dict[str, Callable[[WindowData, EventCondition], Iterator[EventInEffect
     events.LOG.name: _log_lines,
     events.WORKER_PAUSED.name: _paused_workers,
     events.UNREACHABLE.name: _unreachable,
+    events.AGENT_SILENCE.name: _interruptions,
+    events.COLLECTOR_LAG.name: _interruptions,
     events.ENDED_WITH_ERRORS.name: _ended_with_errors,
     events.RUN_SLOWER.name: _slower_runs,
 }

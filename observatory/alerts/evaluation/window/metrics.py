@@ -6,10 +6,10 @@ subject that have data at an instant are aggregated. Without any, the subject ha
 **Missing metrics.** If the comparison is ABSENT, a subject is TRUE without data, whatever the rule
 says about it, and FALSE with data.
 
-**Divisors.** Another metric is aggregated in the same way and taken from the same subject; a metric that no
-worker has is taken from the cluster for all workers. A worker's attribute is summed over the workers for the
-whole cluster. A division by 0, or by a limit that isn't set, has no data. The
-other metric or attribute can be subtracted instead.
+**Other values.** Another metric is aggregated in the same way and taken from the same subject; a metric
+that no worker has is taken from the cluster for all workers. A worker's attribute is summed over the workers
+for the whole cluster. A division by 0, or by a limit that isn't set, has no data. The other metric or
+attribute can be subtracted instead.
 
 **Truth.** TRUE where the comparison with the threshold is true, FALSE where the comparison with the clear
 threshold is false, UNCHANGED in between.
@@ -57,7 +57,7 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.alerts.silences.matchers import match_all
-from observatory.store.queries.alert_series import WorkerLifetime
+from observatory.store.queries.alerts.series import WorkerLifetime
 
 COMPARE: dict[Comparison, Callable[[Floats, float], Array]] = {
     Comparison.ABOVE: operator.gt,
@@ -111,13 +111,13 @@ def values_of(data: WindowData, condition: MetricCondition) -> SubjectValues:
         condition.by,
         condition.aggregate,
         quantile,
-        condition.divisor,
+        condition.other,
         condition.operation,
     )
     if key not in data.cache:
         curve = _aggregated(data, condition.selector, condition.by, condition)
-        if condition.divisor is not None:
-            curve = _combined(data, condition, condition.divisor, curve)
+        if condition.other is not None:
+            curve = _combined(data, condition, condition.other, curve)
         data.cache[key] = curve
     found: SubjectValues = data.cache[key]
     return found
@@ -215,24 +215,24 @@ def aggregated(values: Floats, rows: Integers, count: int, condition: MetricCond
 
 
 def _combined(
-    data: WindowData, condition: MetricCondition, divisor: Selector | Attribute, curve: SubjectValues
+    data: WindowData, condition: MetricCondition, other: Selector | Attribute, curve: SubjectValues
 ) -> SubjectValues:
-    if isinstance(divisor, Selector):
-        other = _divisor(data, divisor, condition)
-        steps = other.steps.regrouped(partners(curve.subjects, other.subjects))
+    if isinstance(other, Selector):
+        others = _other(data, other, condition)
+        steps = others.steps.regrouped(partners(curve.subjects, others.subjects))
     else:
-        steps = _attribute(data, divisor, condition.by, curve.subjects)
+        steps = _attribute(data, other, condition.by, curve.subjects)
     keys = merged_keys(curve.steps.keys, steps.keys)
-    values, others = curve.steps.at(keys), steps.at(keys)
+    values, second = curve.steps.at(keys), steps.at(keys)
     with np.errstate(invalid="ignore", over="ignore"):
         if condition.operation is Operation.SUBTRACT:
-            return SubjectValues(curve.subjects, Steps(keys, values - others))
-        others[others == 0] = np.nan
-        return SubjectValues(curve.subjects, Steps(keys, values / others))
+            return SubjectValues(curve.subjects, Steps(keys, values - second))
+        second[second == 0] = np.nan
+        return SubjectValues(curve.subjects, Steps(keys, values / second))
 
 
-def _divisor(data: WindowData, selector: Selector, condition: MetricCondition) -> SubjectValues:
-    """The divisor, aggregated like the dividend; over the cluster if no worker has the metric."""
+def _other(data: WindowData, selector: Selector, condition: MetricCondition) -> SubjectValues:
+    """The other metric, aggregated like the first; over the cluster if no worker has it."""
     series = data.samples(selector.metric).matching(selector).series
     is_of_cluster = condition.by == By.WORKER and all(each.stored.worker is None for each in series)
     return _aggregated(data, selector, By.CLUSTER if is_of_cluster else condition.by, condition)

@@ -10,6 +10,7 @@ import pytest
 from observatory.alerts.evaluation.window.state_machine import Firing
 from observatory.alerts.rules.conditions import By, EventCondition
 from observatory.alerts.rules.events import (
+    AGENT_SILENCE,
     ENDED_WITH_ERRORS,
     KILLED_WORKER,
     LOG,
@@ -145,6 +146,22 @@ def test_unreachability_lasts_until_the_scheduler_answers_or_the_cluster_ends(st
     assert texts(stored.firings(away, 20, 60)) == [("", 20, 50, "no answer")]
     stored.ends(90)
     assert texts(stored.firings(away, 60, 80, 100)) == [("", 70, 90, "no answer again")]
+
+
+def test_silence_lasts_until_the_event_that_ends_it_which_may_follow_the_end_of_the_cluster(
+    stored: Stored,
+) -> None:
+    stored.event(5, "agent-silent", message="nothing was heard")
+    stored.event(15, "agent-silent", message="noticed twice")
+    stored.event(50, "agent-heard", message="heard")
+    stored.event(70, "agent-silent", message="nothing was heard again")
+    silent = rule(event(AGENT_SILENCE.name, by=By.CLUSTER))
+    expected = [("", 5, 50, "nothing was heard"), ("", 70, None, "nothing was heard again")]
+    assert texts(stored.firings(silent, 0, 100)) == expected
+    assert texts(stored.firings(silent, 0, 20, 60, 80, 100)) == expected
+    stored.ends(60)
+    stored.event(120, "agent-heard", message="the cluster ended")
+    assert texts(stored.firings(silent, 60, 80, 130)) == [("", 70, 120, "nothing was heard again")]
 
 
 def test_a_cluster_that_ended_with_errors_fires(stored: Stored) -> None:

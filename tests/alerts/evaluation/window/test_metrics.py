@@ -96,7 +96,7 @@ def test_the_difference_of_two_metrics_is_compared(stored: Stored) -> None:
         0,
         selector=Selector("desired"),
         by=By.CLUSTER,
-        divisor=Selector("workers"),
+        other=Selector("workers"),
         operation=Operation.SUBTRACT,
     )
     assert stored.firings(rule(missing), 0, 10) == [("", Firing(3, 3, 4, 3, ""))]
@@ -183,7 +183,7 @@ def test_workers_that_left_are_excluded_from_the_sum_of_the_cluster(stored: Stor
     stored.leaves("w1", 7.3)
     total = above(80, by=By.CLUSTER)
     assert spans(stored.firings(rule(total), 0, 15)) == [("", 1, 8)]
-    share = above(0.3, by=By.CLUSTER, divisor=Attribute.MEMORY_LIMIT)
+    share = above(0.3, by=By.CLUSTER, other=Attribute.MEMORY_LIMIT)
     assert spans(stored.firings(rule(share), 0, 15)) == [("", 1, None)]
 
 
@@ -223,7 +223,7 @@ def test_dividing_by_a_missing_memory_limit_gives_no_data(stored: Stored) -> Non
     stored.worker("w2", limit=0)
     for name in ("w0", "w1", "w2"):
         stored.samples({1: 90}, worker=name)
-    condition = above(0.8, divisor=Attribute.MEMORY_LIMIT)
+    condition = above(0.8, other=Attribute.MEMORY_LIMIT)
     assert stored.firings(rule(condition), 0, 10) == [("w0", Firing(1, 1, None, 0.9, ""))]
 
 
@@ -233,16 +233,16 @@ def test_a_metric_is_divided_by_that_of_the_same_worker_or_of_the_cluster(stored
         stored.samples({1: used}, "used", name)
         stored.samples({1.5: 20}, "there", name)
     stored.samples({2: 100}, "all")
-    own = above(1, "used", divisor=Selector("there"))
+    own = above(1, "used", other=Selector("there"))
     assert stored.firings(rule(own), 0, 10) == [("w0", Firing(1.5, 1.5, None, 2.5, ""))]
-    of_all = above(0.2, "used", divisor=Selector("all"))
+    of_all = above(0.2, "used", other=Selector("all"))
     assert stored.firings(rule(of_all), 0, 10) == [("w0", Firing(2, 2, None, 0.5, ""))]
 
 
 def test_dividing_by_zero_gives_no_data(stored: Stored) -> None:
     stored.samples({1: 5}, "used")
     stored.samples({1: 0, 3: 1}, "all")
-    condition = above(1, "used", by=By.CLUSTER, divisor=Selector("all"))
+    condition = above(1, "used", by=By.CLUSTER, other=Selector("all"))
     assert spans(stored.firings(rule(condition), 0, 10)) == [("", 3, None)]
 
 

@@ -192,7 +192,7 @@ def conditions() -> st.SearchStrategy[Any]:
         aggregate=st.sampled_from(list(Aggregate)),
         quantile=st.sampled_from([0.3, 0.9]),
         comparison=st.sampled_from(list(Comparison)),
-        divisor=st.one_of(st.none(), st.sampled_from(list(Attribute)), selectors()),
+        other=st.one_of(st.none(), st.sampled_from(list(Attribute)), selectors()),
         operation=st.sampled_from(list(Operation)),
     )
     return st.one_of(metrics, metrics, metrics, events)

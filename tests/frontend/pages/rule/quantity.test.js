@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { measures } from "../../../../frontend/pages/rule/quantity.js";
 
-const FIELDS = { metric: "m", labels: 'type="process"', threshold: "90 %", clear_threshold: "85 %", hold_seconds: "5 s" };
+const QUANTITY = {
+  measured: { metric: "m", labels: 'type="process"' },
+  limits: { threshold: "90 %", clear_threshold: "85 %" },
+  hold: "5 s",
+};
 
 /** @param {Record<string, string>} changed */
-const measured = (changed) => measures(FIELDS, (name) => ({ ...FIELDS, hold_seconds: "", ...changed })[name] ?? "");
+const measured = (changed) => measures(QUANTITY, (name) => ({ ...QUANTITY.measured, ...QUANTITY.limits, ...changed })[name] ?? "");
 
 test("a condition stays on its quantity whatever its limits are", () => {
   assert.equal(measured({}), true);

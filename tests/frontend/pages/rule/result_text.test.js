@@ -19,6 +19,7 @@ const QUIET = {
   too_short: { count: 0, longest: 0 },
   hold: 30,
   clear_offer: null,
+  runs: null,
 };
 
 test("a rule that would not have fired says so", () => {
@@ -33,6 +34,17 @@ test("the durations of firings are shown", () => {
   );
   const once = { count: 1, median: 60, shortest: 60 };
   assert.match(resultInWords({ ...QUIET, lasted: once }), /fired once\. It lasted 1 min\./);
+});
+
+test("runs with too few earlier ones are counted", () => {
+  const runs = { ended: 4, unjudged: 3, fewest: 3 };
+  const few = "not judged: fewer than 3 earlier runs of the name are known.";
+  assert.ok(resultInWords({ ...QUIET, runs }).includes(`3 of 4 runs were ${few}`));
+  assert.ok(resultInWords({ ...QUIET, runs: { ...runs, unjudged: 4 } }).includes(`All 4 runs were ${few}`));
+  assert.ok(resultInWords({ ...QUIET, runs: { ...runs, ended: 1, unjudged: 1 } }).includes(`The run that ended was ${few}`));
+  assert.ok(!resultInWords({ ...QUIET, runs: { ...runs, unjudged: 0 } }).includes("not judged"));
+  const none = resultInWords({ ...QUIET, lines: [], runs: { ended: 0, unjudged: 0, fewest: 3 } });
+  assert.match(none, /^No run with such a name ended in the window\./);
 });
 
 test("crossings that are too short to fire are shown", () => {

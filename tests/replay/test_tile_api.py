@@ -1,0 +1,198 @@
+"""The API of tiles: what they have, when they are cached, and for how long."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from contextlib import ExitStack
+from typing import Any
+
+import django.db
+import psycopg
+import pytest
+from django.test import Client
+
+from observatory.clusters.models import Cluster
+from observatory.replay import api
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.builder import BASE_LEVEL, Tile, get_tile
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.levels import MINIMUM_LEVEL, TileId
+from observatory.store.connection import MAXIMUM_BUILDERS, build_connection
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.store.times import MAXIMUM_TIME, from_seconds, seconds_to_microseconds
+from observatory.wire.blocks import Block, decode
+from tests.replay.conftest import LEVEL
+from tests.replay.records import B, fill, make_span
+
+
+def _tile_url(cluster: Cluster, layer: str, at: float, version: int | None = None) -> str:
+    index = int(at * 1e6) // (512 << LEVEL)
+    query = "" if version is None else f"?version={version}"
+    return f"/api/v1/clusters/{cluster.pk}/tiles/{layer}/{LEVEL}/{index}{query}"
+
+
+def _blocks(client: Client, url: str) -> dict[str, Block]:
+    response = client.get(url)
+    assert response.status_code == 200, response.content
+    return {block.kind: block for block in decode(response.content)}
+
+
+def _cached_tiles(connection: psycopg.Connection, cluster: Cluster) -> int:
+    query = "SELECT count(*) FROM tile WHERE cluster_id = %s AND level = %s"
+    [count] = connection.execute(query, [cluster.pk, LEVEL]).fetchone() or (0,)
+    return int(count)
+
+
+def test_a_spans_tile_has_long_spans_and_bins_of_short_ones(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    blocks = _blocks(member, _tile_url(cluster, "spans", now + 5))
+    assert blocks["span"].list("key") == ["inc-2", "sum-<img src=x onerror=alert(1)>"]
+    assert blocks["span"].list("start") == [now + 2, now + 3]
+    assert sum(blocks["busy"].list("seconds")) == pytest.approx(0.75)
+    assert sum(blocks["busy"].list("count")) == 2
+    assert blocks["extent"].meta["sequence"] == 1
+
+
+def test_a_series_tile_has_the_statistics_of_each_series(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    block = _blocks(member, _tile_url(cluster, "memory", now + 5))["bin"]
+    assert sum(block.list("count")) == 10
+    assert block.list("last")[-1] == 109.0
+
+
+def test_an_event_tile_has_the_events(member: Client, cluster: Cluster, writer: Writer, now: float) -> None:
+    fill(writer, cluster, now)
+    block = _blocks(member, _tile_url(cluster, "events", now + 5))["event"]
+    assert (block.list("kind"), block.list("message")) == (["worker-lost"], ["gone"])
+
+
+def test_an_open_tile_is_revalidated_and_a_closed_one_is_immutable(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    url = _tile_url(cluster, "spans", now + 5, version=1)
+    assert member.get(url)["Cache-Control"] == "private, no-cache"
+    writer.write(Batch.of(cluster.pk, committed=time.time() + 3600))
+    assert "immutable" in member.get(url)["Cache-Control"]
+    assert "immutable" not in member.get(_tile_url(cluster, "spans", now + 5, version=7))["Cache-Control"]
+
+
+def test_a_closed_tile_is_built_once_and_answered_304_for_its_etag(
+    member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
+) -> None:
+    fill(writer, cluster, now)
+    url = _tile_url(cluster, "spans", now + 5, version=1)
+    member.get(url)
+    assert _cached_tiles(direct, cluster) == 0
+    writer.write(Batch.of(cluster.pk, committed=now + 1500))
+    closed = member.get(url)
+    assert _cached_tiles(direct, cluster) == 1
+    direct.execute("DELETE FROM span WHERE cluster_id = %s", [cluster.pk])
+    writer.write(Batch.of(cluster.pk, committed=now + 1600))
+    again = member.get(url, headers={"If-None-Match": closed["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert "immutable" in again["Cache-Control"]
+    assert member.get(url).content == closed.content
+
+
+def test_while_tiles_are_built_cached_tiles_and_states_are_answered_and_no_other_connection_is_held(
+    member: Client, cluster: Cluster, writer: Writer, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(writer, cluster, now)
+    writer.write(Batch.of(cluster.pk, committed=now + 1500))
+    cached = _tile_url(cluster, "spans", now + 5, version=1)
+    expected = member.get(cached).content
+    with ExitStack() as stack:
+        for _ in range(MAXIMUM_BUILDERS):
+            stack.enter_context(build_connection())
+        assert member.get(cached).content == expected
+        assert member.get(f"/api/v1/clusters/{cluster.pk}/state?at={now + 5}").status_code == 200
+
+    def build(*what: Any) -> Tile:
+        assert django.db.connection.connection is None
+        return get_tile(*what)
+
+    monkeypatch.setattr(api, "get_tile", build)
+    assert member.get(_tile_url(cluster, "prefixes", now + 5)).status_code == 200
+
+
+@pytest.mark.parametrize("is_live", [True, False], ids=["live", "ended"])
+def test_nothing_is_stored_for_tiles_and_bands_that_do_not_exist(
+    member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection, is_live: bool
+) -> None:
+    fill(writer, cluster, now)
+    writer.write(Batch.of(cluster.pk, committed=now + 1_000_000))
+    if not is_live:
+        Cluster.objects.update(ended=from_seconds(now + 20))
+    for layer in ("spans", "prefixes", "events", "profile", "memory"):
+        for at in (1.0, now - 5_000, now + 5_000, MAXIMUM_TIME / 1e6 - 1):
+            assert member.get(_tile_url(cluster, layer, at)).status_code == 200
+    for layer in ("spans.1", "memory.7", "memory.999999", "memory.all"):
+        assert member.get(_tile_url(cluster, layer, now + 5)).status_code == 200
+    start = seconds_to_microseconds(now)
+    window = Scope(cluster, start, start + 3_000_000, is_public=True)
+    for level in range(MINIMUM_LEVEL, BASE_LEVEL):
+        first, last = TileId.at(level, window.start).index, TileId.at(level, window.stop).index
+        for index in (first - 1, last + 1):
+            get_tile(direct, window, Layer("spans"), TileId(level, index))
+    assert direct.execute("SELECT count(*) FROM tile WHERE cluster_id = %s", [cluster.pk]).fetchone() == (0,)
+
+
+def test_a_tile_is_gzipped_if_the_client_accepts_it(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    url = _tile_url(cluster, "spans", now + 5)
+    plain = member.get(url)
+    compressed = member.get(url, headers={"Accept-Encoding": "br, gzip"})
+    assert "Content-Encoding" not in plain
+    assert compressed["Content-Encoding"] == "gzip"
+    assert gzip.decompress(compressed.content) == plain.content
+    assert {"Accept-Encoding", "Cookie"} <= set(compressed["Vary"].split(", "))
+
+
+def test_records_stored_after_the_end_of_a_cluster_are_in_its_last_tiles(
+    member: Client, cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
+) -> None:
+    fill(writer, cluster, now)
+    Cluster.objects.update(ended=from_seconds(now + 20))
+    url = _tile_url(cluster, "spans", now + 5, version=1)
+    before = member.get(url)
+    assert "immutable" not in before["Cache-Control"]
+    assert member.get(url, headers={"If-None-Match": before["ETag"]}).status_code == 304
+    assert _cached_tiles(direct, cluster) == 1
+    writer.write(Batch.of(cluster.pk, spans=[make_span("inc-3", now + 13, now + 19)]))
+    assert "inc-3" in _blocks(member, url)["span"].list("key")
+
+
+def test_a_cluster_that_resumes_after_its_end_has_complete_closed_tiles(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    Cluster.objects.update(ended=from_seconds(now + 20))
+    url = _tile_url(cluster, "spans", now + 5, version=1)
+    _blocks(member, url)
+    Cluster.objects.update(ended=None)
+    writer.write(Batch.of(cluster.pk, spans=[make_span("inc-3", now + 30, now + 40)], committed=now + 45))
+    writer.write(Batch.of(cluster.pk, committed=now + 1500))
+    assert "inc-3" in _blocks(member, url)["span"].list("key")
+    assert "immutable" in member.get(url)["Cache-Control"]
+
+
+def test_a_late_span_increments_the_version(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    writer.write(Batch.of(cluster.pk, committed=time.time() + 3600))
+    url = _tile_url(cluster, "spans", now + 5, version=1)
+    before = _blocks(member, url)["span"].rows
+    writer.write(Batch.of(cluster.pk, spans=[make_span("inc-3", now + 1, now + 30, B)]))
+    assert _blocks(member, url)["span"].rows == before + 1
+    assert "immutable" not in member.get(url)["Cache-Control"]
+    assert "immutable" in member.get(_tile_url(cluster, "spans", now + 5, version=2))["Cache-Control"]
