@@ -150,19 +150,8 @@ def report_a_night(observatory: Observatory) -> float:
         ],
         "sample": list(samples(began)),
         "error": [
-            (
-                began + at,
-                f"('load-{'0' * 32}', {at})",
-                WORKERS[0],
-                "erred",
-                "ValueError",
-                "no",
-                "",
-                0,
-                "[]",
-                0,
-            )
-            for at in (150.25, 158.5, 163.0, 171.75, 190.0)
+            (began + at, f"load-{number}", WORKERS[0], "erred", "ValueError", "no", "", 0, "[]", 0)
+            for number, at in enumerate((150.25, 158.5, 163.0, 171.75, 190.0))
         ],
         "run": list(runs(began)),
     }
