@@ -64,11 +64,8 @@ class Walk:
         self.page.goto(f"{self.url}/admin/alerts/{what}/add/")
         self.steps = 2  # Rules, Add
         yield
-        self.page.wait_for_url(f"**/admin/alerts/{what}/**")
+        self.page.wait_for_url(lambda url: not url.endswith("/add/"))
         assert self.steps <= MOST_STEPS
-
-    def back_test(self) -> None:
-        expect(self.page.locator(".back-test-state")).to_contain_text("would")
 
 
 def test_the_first_page_leads_to_four_rules_whose_firings_are_exact(
@@ -96,8 +93,8 @@ def test_the_first_page_leads_to_four_rules_whose_firings_are_exact(
                 for fired, resolved, value in stored_firings(observatory, rule)
             ]
             assert found == [approximate(firing, began) for firing in expected(observatory)], rule
-            told = [datetime.fromisoformat(alert["startsAt"]).timestamp() for alert in heard(hook, rule)]
-            assert told == [pytest.approx(fired + began, abs=0.001) for fired, *_ in found], rule
+            told = {datetime.fromisoformat(alert["startsAt"]).timestamp() for alert in heard(hook, rule)}
+            assert sorted(told) == [pytest.approx(fired + began, abs=0.001) for fired, *_ in found], rule
 
 
 def walk_through(walk: Walk, hook: Receiver) -> None:
@@ -173,7 +170,7 @@ def samples(began: float) -> Iterator[tuple[float, float, str]]:
             yield began + second + 0.125, memory, name
         queued = float(max(0, min(second, 250) - 200) * 3)
         states = {"observatory_cluster_tasks": {"queued": queued}}
-        states["observatory_cluster_workers"] = {"idle": float(second > 210), "total": 2.0}
+        states["observatory_cluster_workers"] = {"idle": float(210 < second < 270), "total": 2.0}
         for metric, values in states.items():
             for state, value in values.items():
                 yield began + second, value, f'["{metric}", {{"state": "{state}"}}, "", 1]'
