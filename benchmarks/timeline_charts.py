@@ -47,7 +47,7 @@ MEASURE = """async () => {
   const { seriesChart } = await import("/frontend/charts/series/series_chart.js");
   const { units } = await import("/frontend/charts/series/value_axis.js");
   const { Model } = await import("/frontend/timeline/model.js");
-  const { Events } = await import("/frontend/timeline/events.js");
+  const { Events } = await import("/frontend/timeline/marks/events.js");
   const { Selection } = await import("/frontend/timeline/selection.js");
   const selection = new Selection();
   const context = { model: new Model(), selection, info: {}, events: new Events(), timeline: {} };

@@ -1621,7 +1621,7 @@ export interface components {
         };
         /**
          * RunFigures
-         * @description Totals of a run's window (store/queries/window_totals.py). An answer leaves out what isn't counted.
+         * @description Totals of a run's window (store/queries/windows/totals.py). An answer leaves out what isn't counted.
          */
         RunFigures: {
             /**

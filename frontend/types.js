@@ -31,16 +31,16 @@
  *   freshness: import("./timeline/freshness.js").Freshness,
  *   tiles: import("./timeline/tiles/tiles.js").Tiles,
  *   selection: import("./timeline/selection.js").Selection,
- *   lineage: import("./timeline/lineage.js").Lineage,
+ *   lineage: import("./timeline/tasks/lineage.js").Lineage,
  *   playheadState: import("./timeline/playhead_state.js").PlayheadState,
- *   events: import("./timeline/events.js").Events,
+ *   events: import("./timeline/marks/events.js").Events,
  *   laneOptions: import("./timeline/lane_options.js").LaneOptions,
- *   stragglers: import("./timeline/stragglers.js").Stragglers,
- *   stolen: import("./timeline/stolen.js").Stolen,
- *   attempts: import("./timeline/attempts.js").Attempts,
+ *   stragglers: import("./timeline/tasks/stragglers.js").Stragglers,
+ *   stolen: import("./timeline/tasks/stolen.js").Stolen,
+ *   attempts: import("./timeline/tasks/attempts.js").Attempts,
  *   stacks: import("./timeline/tiles/stacks.js").Stacks,
- *   notes: import("./timeline/notes.js").Notes,
- *   alerts: import("./timeline/alerts.js").Alerts,
+ *   notes: import("./timeline/marks/notes.js").Notes,
+ *   alerts: import("./timeline/marks/alerts.js").Alerts,
  * }} Context
  *
  * What to draw. `tiles[layer]` are the best available tiles that cover the window; the task stream adds those of its bands.

@@ -1,18 +1,18 @@
 // The context that all charts of a timeline share.
 
-import { Alerts } from "./alerts.js";
-import { Attempts } from "./attempts.js";
+import { Alerts } from "./marks/alerts.js";
+import { Attempts } from "./tasks/attempts.js";
 import { LaneOptions } from "./lane_options.js";
-import { Lineage } from "./lineage.js";
-import { Events } from "./events.js";
+import { Lineage } from "./tasks/lineage.js";
+import { Events } from "./marks/events.js";
 import { Freshness } from "./freshness.js";
 import { PlayheadState } from "./playhead_state.js";
 import { Model } from "./model.js";
-import { Notes } from "./notes.js";
+import { Notes } from "./marks/notes.js";
 import { Selection } from "./selection.js";
 import { getJson } from "./sources/source.js";
-import { Stolen } from "./stolen.js";
-import { Stragglers } from "./stragglers.js";
+import { Stolen } from "./tasks/stolen.js";
+import { Stragglers } from "./tasks/stragglers.js";
 import { Stacks } from "./tiles/stacks.js";
 import { Tiles } from "./tiles/tiles.js";
 import { Timeline } from "./timeline.js";

@@ -27,7 +27,7 @@ from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.alert_events import last_event
+from observatory.store.queries.alerts.events import last_event
 from observatory.store.queries.extents import Extent, extents
 from observatory.wire.event_kinds import AGENT_HEARD, AGENT_SILENT, COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP
 from observatory.wire.records import Event

@@ -16,7 +16,7 @@ from observatory.comparison.prefixes import LEAST_SHARE, compared_prefixes
 from observatory.comparison.run_summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, summarize
 from observatory.runs.models import Run
 from observatory.store.queries.timeline import snapshot
-from observatory.store.queries.window_totals import WindowTotals
+from observatory.store.queries.windows.totals import WindowTotals
 from observatory.wire.records import Action
 
 Item = dict[str, Any]

@@ -11,7 +11,7 @@ import psycopg
 
 from observatory.comparison.run_summary import Window
 from observatory.runs.models import Run
-from observatory.store.queries.comparison import WorkerSpec, worker_specs
+from observatory.store.queries.windows.comparison import WorkerSpec, worker_specs
 
 MACHINE = {
     "machine": "machine",

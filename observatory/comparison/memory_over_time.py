@@ -11,7 +11,7 @@ import psycopg
 
 from observatory.comparison.run_summary import Window
 from observatory.comparison.significance import Floats
-from observatory.store.queries.comparison import memory_by_bin
+from observatory.store.queries.windows.comparison import memory_by_bin
 
 BINS = 400
 SHORTEST_BIN = 0.5

@@ -14,8 +14,8 @@ import psycopg
 from observatory.comparison.significance import SHORTEST, Floats, block_medians
 from observatory.runs.models import Run
 from observatory.runs.refresh import end_of
-from observatory.store.queries.comparison import prefix_names, window_spans
-from observatory.store.queries.window_totals import WindowTotals, window_totals
+from observatory.store.queries.windows.comparison import prefix_names, window_spans
+from observatory.store.queries.windows.totals import WindowTotals, window_totals
 from observatory.wire.records import Action, Status
 
 Array = npt.NDArray[Any]

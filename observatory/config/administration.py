@@ -72,8 +72,8 @@ UNFOLD: dict[str, Any] = {
     "COLORS": no_colors,
     "BORDER_RADIUS": "6px",
     "STYLES": [
-        lambda _: static("frontend/styles/colors.css"),
-        lambda _: static("frontend/styles/admin.css"),
+        lambda _: static("frontend/styles/site/colors.css"),
+        lambda _: static("frontend/styles/site/admin.css"),
     ],
     "SCRIPTS": [
         lambda _: static("frontend/pages/admin/admin.js"),

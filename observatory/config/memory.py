@@ -11,7 +11,7 @@ Only for processes of Python: with a fixed threshold PostgreSQL maps and unmaps 
 
 
 def freeze_startup() -> None:
-    """Exempt all objects that exist now from garbage collection. For processes that loaded their modules.
+    """Exempt all objects that exist now from garbage collection, when a process has loaded its modules.
 
     A full collection waits until a quarter of the objects that survived the last one is new. Counted without
     the 200,000 of modules and classes, it runs in minutes instead of an hour, and takes less time.

@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.store.queries import lineage as store
-from observatory.store.queries import moves
-from observatory.store.queries.lineage import ComputedSpan, Direction, Neighbour, NeighbourSpan, Window
-from observatory.store.queries.moves import TransferOfTask
+from observatory.store.queries.tasks import lineage as store
+from observatory.store.queries.tasks import moves
+from observatory.store.queries.tasks.lineage import ComputedSpan, Direction, Neighbour, NeighbourSpan, Window
+from observatory.store.queries.tasks.moves import TransferOfTask
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import clean_key
 

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.store.queries import outliers as store
 from observatory.store.queries.extents import read_extent
+from observatory.store.queries.windows import outliers as store
 
 MOST = 10
 """workers that are named for each figure"""

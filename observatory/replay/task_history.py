@@ -9,18 +9,19 @@ from datetime import datetime, timedelta
 
 import psycopg
 
-from observatory.store.queries import errors, logs
-from observatory.store.queries import task_history as store
-from observatory.store.queries.errors import TaskError
-from observatory.store.queries.lineage import Direction, neighbours
+from observatory.store.queries import logs
 from observatory.store.queries.logs import LogLine
-from observatory.store.queries.task_history import (
+from observatory.store.queries.tasks import errors
+from observatory.store.queries.tasks import history as store
+from observatory.store.queries.tasks.errors import TaskError
+from observatory.store.queries.tasks.history import (
     Submission,
     TaskSpan,
     Transition,
     WorkerDetails,
     WorkerEvent,
 )
+from observatory.store.queries.tasks.lineage import Direction, neighbours
 
 MINUTE = timedelta(seconds=60)
 AFTER = timedelta(seconds=10)

@@ -76,7 +76,7 @@ class RunChange(Schema):
 
 
 class RunFigures(Schema):
-    """Totals of a run's window (store/queries/window_totals.py). An answer leaves out what isn't counted."""
+    """Totals of a run's window (store/queries/windows/totals.py). An answer leaves out what isn't counted."""
 
     tasks: int = 0
     errors: int = 0

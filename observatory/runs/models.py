@@ -56,7 +56,7 @@ class Run(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
     )
 
-    # figures of the window, as store/queries/window_totals.py counts them; runs/refresh.py writes them
+    # figures of the window, as store/queries/windows/totals.py counts them; runs/refresh.py writes them
     tasks = models.PositiveIntegerField(default=0, editable=False)
     errors = models.PositiveIntegerField(default=0, editable=False)
     figures = models.JSONField(default=dict, editable=False)

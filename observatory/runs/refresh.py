@@ -12,10 +12,10 @@ from observatory.runs.discovery.discover import SHORTEST_RUN
 from observatory.runs.discovery.naming import name_of
 from observatory.runs.models import Run
 from observatory.store.connection import read_connection
-from observatory.store.queries.activity import end_of_begun_tasks, main_prefixes, submitted_code
 from observatory.store.queries.extents import extents
-from observatory.store.queries.window_contents import main_prefix_contents, window_computations
-from observatory.store.queries.window_totals import window_totals
+from observatory.store.queries.windows.activity import end_of_begun_tasks, main_prefixes, submitted_code
+from observatory.store.queries.windows.contents import main_prefix_contents, window_computations
+from observatory.store.queries.windows.totals import window_totals
 from observatory.store.times import from_seconds
 
 PREFIXES = 3

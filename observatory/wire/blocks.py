@@ -162,20 +162,20 @@ def _check_sizes(described: Sequence[Mapping[str, Any]], rows: int, length: int)
 
 
 def _column(entry: Mapping[str, Any], rows: int, columns: memoryview) -> Column:
-    name, type, offset = str(entry["name"]), entry["type"], entry["offset"]
-    if type != "text" and type not in TYPECODES:
-        raise BlockError(f"column {name[:50]!r} has the unknown type {str(type)[:20]!r}")
-    length = rows * array(TYPECODES.get(type, "I")).itemsize
+    name, column_type, offset = str(entry["name"]), entry["type"], entry["offset"]
+    if column_type != "text" and column_type not in TYPECODES:
+        raise BlockError(f"column {name[:50]!r} has the unknown type {str(column_type)[:20]!r}")
+    length = rows * array(TYPECODES.get(column_type, "I")).itemsize
     if not isinstance(offset, int) or offset < 0 or offset % 8 or offset + length > len(columns):
         raise BlockError(f"column {name[:50]!r} lies outside of its block")
     data = columns[offset : offset + length]
-    if type != "text":
-        return Column(name, type, data)
+    if column_type != "text":
+        return Column(name, column_type, data)
     values = entry["values"]
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+    if not isinstance(values, list) or not set(map(type, values)) <= {str}:
         raise BlockError(f"column {name[:50]!r} has no list of texts")
     indices = array("I")
     indices.frombytes(data)
     if rows and max(indices) >= len(values):
         raise BlockError(f"column {name[:50]!r} refers to a text that it hasn't")
-    return Column(name, type, data, values)
+    return Column(name, column_type, data, values)

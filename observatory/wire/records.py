@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 MAXIMUM_KEY_LENGTH = 2_000
@@ -64,8 +64,7 @@ ROLES = ("scheduler", "worker", "nanny")
 """Roles of the processes that log. The position is the stored code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """One timed action of a task on a lane (Dask: one entry of `startstops`)."""
 
     worker: str

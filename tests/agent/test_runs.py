@@ -297,7 +297,7 @@ def test_a_scheduler_that_does_not_answer_delays_the_script_briefly(
     began = time.monotonic()
     with observatory.run("etl"):
         pass
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_import_needs_neither_django_nor_distributed_until_run_is_used() -> None:

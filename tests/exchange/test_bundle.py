@@ -21,7 +21,7 @@ from observatory.replay.scope import ALL_SECTIONS, Scope, Section
 from observatory.runs.models import Note, Run
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.window_totals import window_totals
+from observatory.store.queries.windows.totals import window_totals
 from observatory.store.schema.dimensions import Table
 from observatory.store.times import from_seconds
 from observatory.store.transfer import extracts

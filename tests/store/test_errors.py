@@ -5,7 +5,13 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from observatory.store.queries.errors import ErrorFilter, error_groups, errors_of_key, task_error, task_errors
+from observatory.store.queries.tasks.errors import (
+    ErrorFilter,
+    error_groups,
+    errors_of_key,
+    task_error,
+    task_errors,
+)
 from tests.recorded import Recorded, at
 
 ALL = ErrorFilter()

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from unittest.mock import patch
 
 from dask.utils import key_split
 from hypothesis import given
 from hypothesis import strategies as st
 
+from observatory.store import texts
 from observatory.store.keys import CACHED_KEYS, clean_keys, decode_key, encode_keys, split_key
 from observatory.store.texts import MAXIMUM_NAME_LENGTH, are_printable, clean_json, clean_name
 from observatory.wire.records import clean_key
@@ -79,6 +81,17 @@ def test_any_detail_becomes_strict_json(detail: dict[str, object]) -> None:
     text.encode()
 
 
+@given(st.dictionaries(hostile, values, max_size=5), st.integers(0, 10))
+def test_json_that_has_nothing_to_clean_is_the_same_without_cleaning(
+    detail: dict[str, object], depth: int
+) -> None:
+    for _ in range(depth):
+        detail = {"nested": detail}
+    quick = clean_json(detail)
+    with patch.object(texts, "_if_clean", lambda value: None):
+        assert clean_json(detail) == quick
+
+
 def test_a_detail_that_is_too_long_is_cut_and_marked() -> None:
     detail = {"message": "hello", "more": ["x" * 9_000] * 100}
     cut = json.loads(clean_json(detail))
@@ -87,5 +100,5 @@ def test_a_detail_that_is_too_long_is_cut_and_marked() -> None:
 
 
 @given(st.lists(hostile, max_size=3) | st.lists(st.text(st.characters(max_codepoint=0x80)), max_size=3))
-def test_texts_are_printable_if_python_says_so(texts: list[str]) -> None:
-    assert are_printable(texts) == all(map(str.isprintable, texts))
+def test_texts_are_printable_if_python_says_so(found: list[str]) -> None:
+    assert are_printable(found) == all(map(str.isprintable, found))

@@ -6,7 +6,7 @@ import psycopg
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.window_totals import window_totals
+from observatory.store.queries.windows.totals import window_totals
 from observatory.store.times import from_seconds
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerSeen
 from tests.store.conftest import ADDRESS

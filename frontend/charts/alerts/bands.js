@@ -1,11 +1,11 @@
 // Draws alerts as bands: light while pending, in the colour of their severity while firing.
 
-import { bySeverity } from "../../timeline/alerts.js";
+import { bySeverity } from "../../timeline/marks/alerts.js";
 import { theme } from "../drawing/theme.js";
 
-/** @typedef {import("../../timeline/alerts.js").Alert} Alert */
-/** @typedef {import("../../timeline/alerts.js").Alerts} Alerts */
-/** @typedef {import("../../timeline/alerts.js").Severity} Severity */
+/** @typedef {import("../../timeline/marks/alerts.js").Alert} Alert */
+/** @typedef {import("../../timeline/marks/alerts.js").Alerts} Alerts */
+/** @typedef {import("../../timeline/marks/alerts.js").Severity} Severity */
 
 const NARROWEST = 3; // px
 const PENDING = 0.35; // opacity

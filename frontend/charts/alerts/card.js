@@ -2,10 +2,10 @@
 
 import { formatDuration } from "../../formatting.js";
 import { element } from "../../element.js";
-import { stateOf, subjectOf } from "../../timeline/alerts.js";
+import { stateOf, subjectOf } from "../../timeline/marks/alerts.js";
 import { formatDate, formatTime } from "../../timeline/times.js";
 
-/** @typedef {import("../../timeline/alerts.js").Alert} Alert */
+/** @typedef {import("../../timeline/marks/alerts.js").Alert} Alert */
 /** @typedef {import("../../types.js").Context} Context */
 
 /** @param {Alert} alert @returns {string} "12:00:01.0 – 12:04:10.0 (4 min 9 s)" */

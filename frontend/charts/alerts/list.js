@@ -1,7 +1,7 @@
 // The alerts of the window as a list, for screen readers and the keyboard.
 
 import { element } from "../../element.js";
-import { stateOf, subjectOf } from "../../timeline/alerts.js";
+import { stateOf, subjectOf } from "../../timeline/marks/alerts.js";
 import { isoTime } from "../chart_menu/table.js";
 import { listItem } from "../side_list/items.js";
 import { openAlert, timesOf } from "./card.js";
@@ -9,7 +9,7 @@ import { openAlert, timesOf } from "./card.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/alerts.js").Alert} Alert */
+/** @typedef {import("../../timeline/marks/alerts.js").Alert} Alert */
 
 const MOST = 100;
 

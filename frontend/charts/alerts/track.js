@@ -1,6 +1,6 @@
 // The track of alerts: a row for each rule, a band for each alert.
 
-import { bySeverity, isSame, subjectOf } from "../../timeline/alerts.js";
+import { bySeverity, isSame, subjectOf } from "../../timeline/marks/alerts.js";
 import { LEFT_GUTTER, RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { colorOf, drawBands } from "./bands.js";
 import { AlertCard, openAlert, timesOf } from "./card.js";
@@ -11,7 +11,7 @@ import { Tooltip } from "../drawing/tooltip.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/alerts.js").Alert} Alert */
+/** @typedef {import("../../timeline/marks/alerts.js").Alert} Alert */
 /** @typedef {{name: string, alerts: Alert[]}} Row */
 
 const [ROW, BAND] = [16, 10]; // px

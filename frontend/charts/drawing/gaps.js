@@ -3,7 +3,7 @@
 import { fitText, hatching } from "./surface.js";
 import { theme } from "./theme.js";
 
-/** @typedef {import("../../timeline/events.js").Gap} Gap */
+/** @typedef {import("../../timeline/marks/events.js").Gap} Gap */
 
 const NARROWEST = 2; // px
 const NARROWEST_LABELLED = 60; // px

@@ -7,7 +7,7 @@ import { formatDate, formatTime } from "../../timeline/times.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/notes.js").Note} Note */
+/** @typedef {import("../../timeline/marks/notes.js").Note} Note */
 
 /** @type {Chart} */
 export const notes = {

@@ -16,7 +16,7 @@ import { drawUnloaded } from "../drawing/unloaded.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/events.js").ClusterEvent} ClusterEvent */
+/** @typedef {import("../../timeline/marks/events.js").ClusterEvent} ClusterEvent */
 
 const HEIGHT = 20;
 const MARK_SIZE = 10;

@@ -1,6 +1,6 @@
 // The window and the playhead on the overview. Its edges and its middle can be dragged; the keyboard uses sliders.
 
-import { wheelMove } from "../../timeline/wheel.js";
+import { wheelMove } from "../../timeline/controls/wheel.js";
 import { formatTime, formatUtc } from "../../timeline/times.js";
 
 /** @typedef {import("../../timeline/timeline.js").Timeline} Timeline */

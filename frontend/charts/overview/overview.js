@@ -9,7 +9,7 @@ import { Brush } from "./brush.js";
 import { Coverage } from "../drawing/coverage.js";
 import { drawMarks } from "../events/marks.js";
 import { drawGaps } from "../drawing/gaps.js";
-import { visitBusy, visitSpans } from "../task_stream/lane_index.js";
+import { visitBusy, visitSpans } from "../task_stream/lanes/index.js";
 import { Surface } from "../drawing/surface.js";
 import { breaksOf } from "../series/series_points.js";
 import { theme } from "../drawing/theme.js";

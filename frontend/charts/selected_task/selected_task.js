@@ -3,7 +3,7 @@
 
 import { element } from "../../element.js";
 import { formatCount, formatCountOf, formatDuration } from "../../formatting.js";
-import { MOST_LINES } from "../../timeline/lineage.js";
+import { MOST_LINES } from "../../timeline/tasks/lineage.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { formatTime } from "../../timeline/times.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
@@ -13,10 +13,10 @@ import { describeSteal, describeTransfer } from "./moves.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").Schemas} Schemas */
-/** @typedef {import("../../timeline/lineage.js").Answer} Answer */
-/** @typedef {import("../../timeline/lineage.js").Span} Span */
-/** @typedef {import("../../timeline/lineage.js").Status} Status */
-/** @typedef {import("../../timeline/lineage.js").Task} Task */
+/** @typedef {import("../../timeline/tasks/lineage.js").Answer} Answer */
+/** @typedef {import("../../timeline/tasks/lineage.js").Span} Span */
+/** @typedef {import("../../timeline/tasks/lineage.js").Status} Status */
+/** @typedef {import("../../timeline/tasks/lineage.js").Task} Task */
 
 /** @type {Record<Status, string>} */
 const NOTES = {

@@ -386,7 +386,7 @@ class SeriesChart {
 /**
  * What a chart without values says: what was not recorded, or else its own text.
  * @param {string} empty
- * @param {import("../../timeline/events.js").Gap[]} gaps in the window
+ * @param {import("../../timeline/marks/events.js").Gap[]} gaps in the window
  */
 export function emptyText(empty, gaps) {
   if (!gaps.length) return empty;

@@ -10,7 +10,7 @@ import { goToTask, listItem } from "../side_list/items.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/stolen.js").Steal} Steal */
+/** @typedef {import("../../timeline/tasks/stolen.js").Steal} Steal */
 
 const MOST = 8;
 

@@ -2,14 +2,14 @@
 
 import { element } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
-import { FACTOR, factorText } from "../../timeline/stragglers.js";
+import { FACTOR, factorText } from "../../timeline/tasks/stragglers.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
 import { goToTask, listItem } from "../side_list/items.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
-/** @typedef {import("../../timeline/stragglers.js").Straggler} Straggler */
+/** @typedef {import("../../timeline/tasks/stragglers.js").Straggler} Straggler */
 
 const MOST = 8;
 

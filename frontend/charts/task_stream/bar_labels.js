@@ -3,7 +3,7 @@
 import { fitText } from "../drawing/surface.js";
 import { rgb } from "../drawing/theme.js";
 
-/** @typedef {import("./lane_paint.js").Bar} Bar */
+/** @typedef {import("./lanes/paint.js").Bar} Bar */
 /** @typedef {import("../../timeline/model.js").Model} Model */
 
 /**

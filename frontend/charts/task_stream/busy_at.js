@@ -1,7 +1,7 @@
 // How many threads computed at an instant, and what.
 
 import { FIRST_PREFIX_SLOT, isOverlay } from "./actions.js";
-import { visitBusy, visitSpans } from "./lane_index.js";
+import { visitBusy, visitSpans } from "./lanes/index.js";
 
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {import("../../timeline/model.js").Model} Model */

@@ -3,10 +3,10 @@
 
 import { theme } from "../drawing/theme.js";
 
-/** @typedef {import("../../timeline/lineage.js").Lineage} Lineage */
-/** @typedef {import("../../timeline/lineage.js").Line} Line */
-/** @typedef {import("../../timeline/lineage.js").Span} Span */
-/** @typedef {import("./lane_rows.js").Layout} Layout */
+/** @typedef {import("../../timeline/tasks/lineage.js").Lineage} Lineage */
+/** @typedef {import("../../timeline/tasks/lineage.js").Line} Line */
+/** @typedef {import("../../timeline/tasks/lineage.js").Span} Span */
+/** @typedef {import("./lanes/rows.js").Layout} Layout */
 
 /**
  * Where things are on the chart: `x` of a time, `row` of a lane (null: it has none), in px.

@@ -4,15 +4,15 @@ import { ACTIONS } from "../../contract.js";
 import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
 import { workerLabel } from "../../timeline/slots.js";
-import { factorText } from "../../timeline/stragglers.js";
+import { factorText } from "../../timeline/tasks/stragglers.js";
 import { ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
-import { describeLifetime } from "./lifetimes.js";
+import { describeLifetime } from "./lanes/lifetimes.js";
 
-/** @typedef {import("./lane_hit.js").Hit} Hit */
-/** @typedef {import("./lane_hit.js").SpanHit} SpanHit */
-/** @typedef {import("./lane_rows.js").Row} Row */
+/** @typedef {import("./lanes/hit.js").Hit} Hit */
+/** @typedef {import("./lanes/hit.js").SpanHit} SpanHit */
+/** @typedef {import("./lanes/rows.js").Row} Row */
 /** @typedef {import("../../timeline/model.js").Model} Model */
-/** @typedef {import("./lifetimes.js").Line} Line */
+/** @typedef {import("./lanes/lifetimes.js").Line} Line */
 /** @typedef {import("../../types.js").Context} Context */
 
 const MOST_SHARES = 8;

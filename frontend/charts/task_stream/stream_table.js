@@ -3,7 +3,7 @@
 import { ACTIONS, STATUSES } from "../../contract.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
-import { visitBusy, visitSpans } from "./lane_index.js";
+import { visitBusy, visitSpans } from "./lanes/index.js";
 
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {import("../../timeline/model.js").Model} Model */

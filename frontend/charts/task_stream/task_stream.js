@@ -4,17 +4,17 @@ import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { bandLayer } from "../../timeline/tiles/bands.js";
 import { formatCountOf } from "../../formatting.js";
 import { formatWorkers, newest } from "../../timeline/slots.js";
-import { wheelMove } from "../../timeline/wheel.js";
+import { wheelMove } from "../../timeline/controls/wheel.js";
 import { drawGaps, label } from "../drawing/gaps.js";
 import { drawBarLabels } from "./bar_labels.js";
-import { LaneControls } from "./lane_controls.js";
-import { hitLanes } from "./lane_hit.js";
-import { CARET, INDENT, drawGroupName } from "./lane_names.js";
-import { LanePainter } from "./lane_paint.js";
-import { LaneReadout } from "./lane_readout.js";
-import { layoutLanes } from "./lane_rows.js";
+import { LaneControls } from "./lanes/controls.js";
+import { hitLanes } from "./lanes/hit.js";
+import { CARET, INDENT, drawGroupName } from "./lanes/names.js";
+import { LanePainter } from "./lanes/paint.js";
+import { LaneReadout } from "./lanes/readout.js";
+import { layoutLanes } from "./lanes/rows.js";
 import { drawLineage } from "./lineage_lines.js";
-import { describeEnd, describeWorker, drawLifetimes, endNear } from "./lifetimes.js";
+import { describeEnd, describeWorker, drawLifetimes, endNear } from "./lanes/lifetimes.js";
 import { describeHit, askForKey } from "./span_text.js";
 import { StreamLegend } from "./stream_legend.js";
 import { streamTable } from "./stream_table.js";
@@ -27,10 +27,10 @@ import { joined } from "../../timeline/tiles/unloaded.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("./lane_rows.js").Layout} Layout */
-/** @typedef {import("./lane_rows.js").Group} Group */
-/** @typedef {import("./lane_rows.js").Row} Row */
-/** @typedef {import("./lane_hit.js").Hit} Hit */
+/** @typedef {import("./lanes/rows.js").Layout} Layout */
+/** @typedef {import("./lanes/rows.js").Group} Group */
+/** @typedef {import("./lanes/rows.js").Row} Row */
+/** @typedef {import("./lanes/hit.js").Hit} Hit */
 
 const LABEL_WIDTH = 44; // px: bars from this width on are labelled
 const LABEL_HEIGHT = 11;

@@ -76,7 +76,7 @@ function showErrorCount(count) {
 
 /**
  * The names of what fired, the worst first.
- * @param {import("../../timeline/alerts.js").Flag[]} flags
+ * @param {import("../../timeline/marks/alerts.js").Flag[]} flags
  */
 function flagChips(flags) {
   const chips = flags.slice(0, MOST_FLAGS).map(({ name, severity, count: alerts, isFiring }) => {

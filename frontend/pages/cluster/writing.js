@@ -8,7 +8,7 @@ import { formatDate, formatTime } from "../../timeline/times.js";
 import { FormDialog } from "./form_dialog.js";
 
 /** @typedef {import("../../types.js").Context} Context */
-/** @typedef {import("../../timeline/notes.js").Note} Note */
+/** @typedef {import("../../timeline/marks/notes.js").Note} Note */
 /** @typedef {import("../../timeline/timeline.js").Timeline} Timeline */
 /** @typedef {{start: number, stop: number}} Stretch */
 

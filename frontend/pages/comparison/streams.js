@@ -7,7 +7,7 @@ import { taskStream } from "../../charts/task_stream/task_stream.js";
 import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { element } from "../../element.js";
 import { loadContext } from "../../timeline/context.js";
-import { attachPointer } from "../../timeline/gestures.js";
+import { attachPointer } from "../../timeline/controls/gestures.js";
 import { Selection } from "../../timeline/selection.js";
 import { serverSource } from "../../timeline/sources/source.js";
 import { Timeline } from "../../timeline/timeline.js";

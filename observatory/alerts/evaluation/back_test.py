@@ -25,7 +25,7 @@ from observatory.alerts.rules.conditions import (
 from observatory.clusters.models import Cluster
 from observatory.store.connection import read_connection
 from observatory.store.ingest.intervals import SENT_ON_CHANGE
-from observatory.store.queries.alert_series import count_samples, series_within
+from observatory.store.queries.alerts.series import count_samples, series_within
 from observatory.store.queries.timeline import snapshot
 
 MAX_SAMPLES = 3_000_000

@@ -12,8 +12,8 @@ from observatory.alerts.rules.units import unit_of_metric
 from observatory.alerts.silences.matchers import Matcher, match_all
 from observatory.clusters.models import Cluster, MetricHelp
 from observatory.store.connection import read_connection
-from observatory.store.queries import known_metrics as store
-from observatory.store.queries.known_metrics import RecentBin, SeenSeries
+from observatory.store.queries.alerts import known_metrics as store
+from observatory.store.queries.alerts.known_metrics import RecentBin, SeenSeries
 from observatory.wire.metrics import GAUGE, METRICS, OBSERVATORY_METRICS
 from observatory.wire.records import MetricType
 

@@ -12,7 +12,7 @@ from observatory.alerts.rules.events import RULE_EVENTS
 from observatory.alerts.silences.matchers import Matcher, MatcherError, parse_matchers
 from observatory.clusters.models import Cluster
 from observatory.store.connection import read_connection
-from observatory.store.queries.known_metrics import clusters_with
+from observatory.store.queries.alerts.known_metrics import clusters_with
 from observatory.wire.metrics import METRICS, Metric
 
 MAX_NAMED = 3

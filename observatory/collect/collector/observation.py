@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from observatory.clusters.models import Cluster
@@ -174,7 +174,7 @@ class Observation:
         if start < self.cluster.started.timestamp() - TOLERANCE or stop > now + TOLERANCE:
             self.outside.append(now)
             return None
-        return replace(span, start=start, stop=stop) if delay else span
+        return span._replace(start=start, stop=stop) if delay else span
 
     def _report_outside(self, now: float) -> None:
         if not self.outside:

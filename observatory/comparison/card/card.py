@@ -19,7 +19,7 @@ from observatory.replay.scope import Scope, Section
 from observatory.runs.models import Run
 from observatory.runs.refresh import end_of
 from observatory.store.connection import read_connection
-from observatory.store.queries.errors import first_error
+from observatory.store.queries.tasks.errors import first_error
 from observatory.wire.records import Action
 
 MOST_NOTES = 20

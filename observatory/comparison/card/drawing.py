@@ -10,7 +10,7 @@ from observatory.comparison.card.card import card_of
 from observatory.comparison.card.sparkline import sparkline
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
-from observatory.store.queries.window_contents import BINS_OF_OCTAVE
+from observatory.store.queries.windows.contents import BINS_OF_OCTAVE
 
 BAR = 100.0
 """width of the bar of times"""

@@ -24,7 +24,20 @@ from observatory.replay.tiles.bins import MINIMUM_SPAN_BINS
 from observatory.runs.models import Run
 
 FRONTEND = Path(settings.FRONTEND_DIR)
-STYLES = ("colors", "base", "charts", "cluster", "chart_menu", "records", "flags", "run_card", "report")
+STYLES = (
+    "site/colors",
+    "site/base",
+    "site/header",
+    "site/flags",
+    "timeline/charts",
+    "timeline/flame_graph",
+    "timeline/panels",
+    "timeline/cluster",
+    "timeline/overview",
+    "timeline/chart_menu",
+    "runs/run_card",
+    "timeline/report",
+)
 
 
 class Html:

@@ -11,7 +11,7 @@ from observatory.clusters import access
 from observatory.clusters.models import Cluster
 from observatory.store.connection import read_connection
 from observatory.store.queries.extents import extents
-from observatory.store.queries.task_history import agent_coverage
+from observatory.store.queries.tasks.history import agent_coverage
 
 
 def get_cluster(request: HttpRequest, cluster_id: int) -> Cluster:

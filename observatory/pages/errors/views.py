@@ -16,7 +16,13 @@ from observatory.pages.site.query import format_position, parse_position, parse_
 from observatory.replay.cluster_info import THRESHOLDS
 from observatory.replay.task_history import task_history, worker_last_minutes
 from observatory.store.connection import read_connection
-from observatory.store.queries.errors import OUTCOMES, ErrorFilter, error_groups, task_error, task_errors
+from observatory.store.queries.tasks.errors import (
+    OUTCOMES,
+    ErrorFilter,
+    error_groups,
+    task_error,
+    task_errors,
+)
 from observatory.store.queries.timeline import snapshot
 
 GROUPS, ERRORS = 50, 50

@@ -23,8 +23,8 @@ from observatory.runs.sharing.picture import HEIGHT, WIDTH, cached_picture
 from observatory.runs.sharing.scopes import scope_of_link
 from observatory.runs.summary import summary
 from observatory.store.connection import read_connection
-from observatory.store.queries.errors import ErrorFilter, TaskError, task_errors
 from observatory.store.queries.logs import LogFilter, LogLine, lines_before
+from observatory.store.queries.tasks.errors import ErrorFilter, TaskError, task_errors
 from observatory.store.times import from_microseconds
 
 LINES, ERRORS = 500, 200

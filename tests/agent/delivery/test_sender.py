@@ -154,13 +154,13 @@ def test_closing_takes_bounded_time_and_leaves_the_rest_in_the_spool(
 ) -> None:
     if state == "down":
         server.stop()
-    server.behaviour, server.delay = "slow", 5.0
+    server.behaviour, server.delay = "slow", 60.0
     sender = sender_to(server, tmp_path)
     sender.buffer.appender("transition")(transition(1))
     time.sleep(0.2)
     began = time.monotonic()
     sender.close(0.5)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 30
     assert list((tmp_path / "spool" / sender.agent).glob("*.head"))
     assert "python -m observatory.agent flush" in caplog.text
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { layoutLanes } from "../../../frontend/charts/task_stream/lane_rows.js";
+import { layoutLanes } from "../../../frontend/charts/task_stream/lanes/rows.js";
 import { Model } from "../../../frontend/timeline/model.js";
 
 /**

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { describeLifetime, describeWorker, endNear } from "../../../frontend/charts/task_stream/lifetimes.js";
+import { describeLifetime, describeWorker, endNear } from "../../../frontend/charts/task_stream/lanes/lifetimes.js";
 
 /** @returns {any} */
 function lifetime(id, started, ended = /** @type {number|null} */ (null), end_reason = "") {

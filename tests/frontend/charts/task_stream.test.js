@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { hitLanes } from "../../../frontend/charts/task_stream/lane_hit.js";
-import { LanePainter } from "../../../frontend/charts/task_stream/lane_paint.js";
-import { Attempts } from "../../../frontend/timeline/attempts.js";
+import { hitLanes } from "../../../frontend/charts/task_stream/lanes/hit.js";
+import { LanePainter } from "../../../frontend/charts/task_stream/lanes/paint.js";
+import { Attempts } from "../../../frontend/timeline/tasks/attempts.js";
 import { Model } from "../../../frontend/timeline/model.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
-import { Stragglers } from "../../../frontend/timeline/stragglers.js";
+import { Stragglers } from "../../../frontend/timeline/tasks/stragglers.js";
 import { tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
 import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
 import { FIRST, block, busy, decoded, spans } from "../make.js";
@@ -37,7 +37,7 @@ function tileOf(data, level) {
  * Paints a lane, black and white but for the prefixes' colours.
  * @param {Uint8Array} data
  * @param {{seconds?: number, width?: number, selected?: object, hidden?: number[], level?: number, related?: string[],
- *   stolen?: import("../../../frontend/timeline/stolen.js").Stolen["of"]}} options
+ *   stolen?: import("../../../frontend/timeline/tasks/stolen.js").Stolen["of"]}} options
  */
 function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], level = 31, related = [], stolen = () => null } = {}) {
   const selection = new Selection();

@@ -10,7 +10,7 @@ def test_the_instant_under_the_mouse_on_another_chart_has_its_values_beside_it(p
         """async () => {
           const { Model } = await import("/frontend/timeline/model.js");
           const { clusterSize } = await import("/frontend/charts/series/states.js");
-          const { Events } = await import("/frontend/timeline/events.js");
+          const { Events } = await import("/frontend/timeline/marks/events.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
           const model = new Model();
           const metric = "observatory_cluster_threads";
@@ -41,7 +41,7 @@ def test_a_worker_whose_counter_is_known_is_drawn_by_it_and_another_by_its_heart
         """async () => {
           const { Model } = await import("/frontend/timeline/model.js");
           const { gil } = await import("/frontend/charts/series/processor.js");
-          const { Events } = await import("/frontend/timeline/events.js");
+          const { Events } = await import("/frontend/timeline/marks/events.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
           const series = (id, worker, metric) => ({ id, worker, metric, labels: {}, interval: 5 });
           const model = new Model();
@@ -76,7 +76,7 @@ def test_a_chart_without_series_says_what_to_do(page: Page) -> None:
         """async () => {
           const { Model } = await import("/frontend/timeline/model.js");
           const { gil } = await import("/frontend/charts/series/processor.js");
-          const { Events } = await import("/frontend/timeline/events.js");
+          const { Events } = await import("/frontend/timeline/marks/events.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
           const tile = { layer: "gil", start: 0, stop: 10, binWidth: 1, blocks: new Map() };
           const found = { selection: new Selection(), events: new Events(), timeline: {} };

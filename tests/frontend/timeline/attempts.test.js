@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { Attempts, attemptsOf } from "../../../frontend/timeline/attempts.js";
+import { Attempts, attemptsOf } from "../../../frontend/timeline/tasks/attempts.js";
 import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
 import { FIRST, block, decoded } from "../make.js";
 

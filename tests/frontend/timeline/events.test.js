@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
 import { eventsTrack } from "../../../frontend/charts/events/track.js";
-import { Events } from "../../../frontend/timeline/events.js";
+import { Events } from "../../../frontend/timeline/marks/events.js";
 import { FIRST, block, decoded, events as eventBlock } from "../make.js";
 
 /** @returns {any} */

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import "../browser.js";
 import { rowsOf } from "../../../frontend/charts/selected_task/selected_task.js";
 import { describeSteal, describeTransfer } from "../../../frontend/charts/selected_task/moves.js";
-import { Lineage, linesOf, transferLinesOf } from "../../../frontend/timeline/lineage.js";
+import { Lineage, linesOf, transferLinesOf } from "../../../frontend/timeline/tasks/lineage.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
 
 const HOSTILE = "('<img src=x onerror=alert(1)>', 0)";

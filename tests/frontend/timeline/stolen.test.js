@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { Stolen } from "../../../frontend/timeline/stolen.js";
+import { Stolen } from "../../../frontend/timeline/tasks/stolen.js";
 import { Timeline } from "../../../frontend/timeline/timeline.js";
 import { FIRST, INFO } from "../make.js";
 
-/** @typedef {import("../../../frontend/timeline/stolen.js").Steal} Steal */
+/** @typedef {import("../../../frontend/timeline/tasks/stolen.js").Steal} Steal */
 
 /** @param {Partial<Steal>} changes @returns {Steal} */
 const stealOf = (changes) => ({ key: "a", prefix: 1, time: FIRST + 5, victim: 1, thief: 2, ...changes });

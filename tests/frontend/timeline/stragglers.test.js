@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { Stragglers, factorText, mediansOf, stragglersOf } from "../../../frontend/timeline/stragglers.js";
+import { Stragglers, factorText, mediansOf, stragglersOf } from "../../../frontend/timeline/tasks/stragglers.js";
 import { tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
 import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
 import { FIRST, busy, decoded, spans } from "../make.js";

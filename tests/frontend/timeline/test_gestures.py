@@ -13,8 +13,8 @@ from tests.frontend.timeline.make import FIRST, INFO
 SETUP = """async ([info, first]) => {
   const { Timeline } = await import("/frontend/timeline/timeline.js");
   const { Selection } = await import("/frontend/timeline/selection.js");
-  const { Events } = await import("/frontend/timeline/events.js");
-  const { Keys, attachPointer } = await import("/frontend/timeline/gestures.js");
+  const { Events } = await import("/frontend/timeline/marks/events.js");
+  const { Keys, attachPointer } = await import("/frontend/timeline/controls/gestures.js");
   document.body.style.margin = "0";
   const plots = document.createElement("div");
   Object.assign(plots.style, { width: "1000px", height: "200px", touchAction: "pan-y" });

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { wheelMove } from "../../../frontend/timeline/wheel.js";
-import { WheelHint } from "../../../frontend/timeline/wheel_hint.js";
+import { wheelMove } from "../../../frontend/timeline/controls/wheel.js";
+import { WheelHint } from "../../../frontend/timeline/controls/wheel_hint.js";
 
 /** @param {Partial<WheelEvent>} turn */
 function move(turn) {

@@ -34,7 +34,7 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.clusters.models import Cluster
 from observatory.store.ingest.intervals import ALWAYS_SENT, SENT_ON_CHANGE, Intervals
-from observatory.store.queries.alert_series import (
+from observatory.store.queries.alerts.series import (
     StoredSeries,
     WorkerLifetime,
     samples_before,

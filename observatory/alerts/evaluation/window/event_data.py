@@ -10,8 +10,8 @@ import psycopg
 from observatory.alerts.evaluation.window.steps import SECOND
 from observatory.alerts.rules.conditions import EventCondition
 from observatory.alerts.rules.events import ERRORS, LOG, LOGS, RULE_EVENTS
-from observatory.store.queries import alert_events as queries
-from observatory.store.queries.alert_events import Occurrence
+from observatory.store.queries.alerts import events as queries
+from observatory.store.queries.alerts.events import Occurrence
 
 
 class EventData:

@@ -34,7 +34,7 @@ from observatory.clusters.formatting import format_duration
 from observatory.comparison.slowdown import find_slowdown
 from observatory.runs.discovery.discover import PLAIN_CLOSE, last_work
 from observatory.runs.models import Run
-from observatory.store.queries.alert_events import Occurrence, last_event, last_statuses
+from observatory.store.queries.alerts.events import Occurrence, last_event, last_statuses
 from observatory.store.queries.extents import read_extent
 from observatory.store.times import from_microseconds
 

@@ -57,7 +57,7 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.alerts.silences.matchers import match_all
-from observatory.store.queries.alert_series import WorkerLifetime
+from observatory.store.queries.alerts.series import WorkerLifetime
 
 COMPARE: dict[Comparison, Callable[[Floats, float], Array]] = {
     Comparison.ABOVE: operator.gt,

@@ -28,7 +28,7 @@ from observatory.comparison.history import MEASURES
 from observatory.comparison.recent_runs import ENDED
 from observatory.comparison.run_selection import earlier_by_run
 from observatory.runs.models import Run
-from observatory.store.queries.errors import error_kinds
+from observatory.store.queries.tasks.errors import error_kinds
 from observatory.store.times import from_microseconds, to_microseconds
 
 LABEL = "run"

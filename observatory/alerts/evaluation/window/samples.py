@@ -26,7 +26,7 @@ import numpy as np
 from observatory.alerts.evaluation.window.steps import SECOND, Array, Floats, Integers, keys_of
 from observatory.alerts.rules.conditions import Function, Selector
 from observatory.alerts.silences.matchers import match_all
-from observatory.store.queries.alert_series import StoredSeries
+from observatory.store.queries.alerts.series import StoredSeries
 from observatory.wire.records import MetricType
 
 ENDLESS = np.iinfo(np.int64).max

@@ -187,20 +187,21 @@ def _spans(spans: Sequence[Span]) -> tuple[Records, int]:
 
 
 def _span_columns(spans: Sequence[Span]) -> Records:
-    # a list of each field, as a tuple of each record would start the garbage collector
-    keys = clean_keys([span.key for span in spans])
+    fields = list(zip(*spans, strict=True)) or [()] * len(Span._fields)
+    workers, threads, texts, prefixes, groups, actions, starts, stops, sizes, typenames, statuses = fields
+    keys = clean_keys(texts)
     return Records(
         KINDS["span"],
         {
-            "worker": _names([span.worker for span in spans]),
-            "thread": np.array([span.thread for span in spans], np.int64),
-            "key": Keys(keys, np.arange(len(keys)), Coded.of([(span.prefix, span.group) for span in spans])),
-            "action": np.frombuffer(bytes([span.action for span in spans]), np.uint8),
-            "start": np.array([span.start for span in spans], np.float64),
-            "stop": np.array([span.stop for span in spans], np.float64),
-            "nbytes": np.array([span.nbytes for span in spans], np.int64),
-            "typename": _names([span.typename for span in spans]),
-            "status": np.frombuffer(bytes([span.status for span in spans]), np.uint8),
+            "worker": _names(workers),
+            "thread": np.array(threads, np.int64),
+            "key": Keys(keys, np.arange(len(keys)), Coded.of(zip(prefixes, groups, strict=True))),
+            "action": np.frombuffer(bytes(actions), np.uint8),
+            "start": np.array(starts, np.float64),
+            "stop": np.array(stops, np.float64),
+            "nbytes": np.array(sizes, np.int64),
+            "typename": _names(typenames),
+            "status": np.frombuffer(bytes(statuses), np.uint8),
         },
     )
 

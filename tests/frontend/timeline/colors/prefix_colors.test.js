@@ -18,7 +18,7 @@ const DASK = [
 /** @param {string} color @returns {Rgb} */
 const parse = (color) => /** @type {Rgb} */ ([1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)));
 
-const styles = readFileSync("frontend/styles/colors.css", "utf-8").split('[data-theme="dark"]');
+const styles = readFileSync("frontend/styles/site/colors.css", "utf-8").split('[data-theme="dark"]');
 /** @param {string} style @param {string} name */
 const property = (style, name) => parse(style.match(new RegExp(`--${name}: (#[0-9a-f]{6})`))?.[1] ?? "");
 /** The page's background and what lies behind data (theme.js). @type {Record<string, Rgb[]>} */

@@ -1,0 +1,173 @@
+// The controls above the task stream: order and filter of its rows, and which of them are unfolded.
+
+import { element } from "../../../element.js";
+import { ORDERS } from "../../../timeline/lane_options.js";
+import { COMPUTE } from "../actions.js";
+import { visitBusy, visitSpans } from "./index.js";
+
+/** @typedef {import("../../../types.js").Context} Context */
+/** @typedef {import("../../../types.js").Tile} Tile */
+/** @typedef {import("../../../types.js").View} View */
+/** @typedef {import("../../../timeline/lane_options.js").Order} Order */
+/** @typedef {import("../../../timeline/slots.js").Slot} Slot */
+/** @typedef {import("./rows.js").Wishes} Wishes */
+/** @typedef {import("./rows.js").Layout} Layout */
+
+const FEW = 3; // workers that need no arranging
+const LOOKING = 500; // ms between two looks at who was at work
+
+/** Fires "change" when something was folded or unfolded. */
+export class LaneControls extends EventTarget {
+  bar;
+  #context;
+  #order;
+  #filter;
+  #only;
+  #onlyLabel;
+  #prefix;
+  #fold;
+  /** @type {Set<string>} */
+  #open = new Set();
+  #timer = 0;
+  /** @type {{at: number, what: string, seconds: Map<number, number>}} */
+  #looked = { at: -Infinity, what: "", seconds: new Map() };
+
+  /** @param {Context} context */
+  constructor(context) {
+    super();
+    this.#context = context;
+    const { laneOptions } = context;
+    this.#order = element("select", "", ...ORDERS.map((order) => element("option", "", order)));
+    this.#filter = element("input", "");
+    this.#filter.type = "search";
+    this.#filter.placeholder = "name, host, status";
+    this.#filter.maxLength = 100;
+    this.#filter.value = laneOptions.filter;
+    this.#only = element("input", "");
+    this.#only.type = "checkbox";
+    this.#fold = element("button", "", "Unfold all");
+    this.#fold.type = "button";
+    this.#prefix = element("span", "");
+    this.#onlyLabel = element("label", "", this.#only, " only those that ran ", this.#prefix);
+    const [order, filter] = [element("label", "", "Sort ", this.#order), element("label", "", "Workers ", this.#filter)];
+    this.bar = element("div", "lane-controls", order, filter, this.#onlyLabel, this.#fold);
+    this.#order.addEventListener("change", () => laneOptions.set({ order: /** @type {Order} */ (this.#order.value) }));
+    this.#filter.addEventListener("input", () => laneOptions.set({ filter: this.#filter.value.trim() }));
+    this.#only.addEventListener("change", () => laneOptions.set({ onlyPrefix: this.#only.checked }));
+  }
+
+  /** In a large cluster, workers in the order in which they joined share bands. */
+  get #chosen() {
+    return this.#context.laneOptions.order ?? (this.#context.model.bands > 1 ? "first seen" : "name");
+  }
+
+  /** Whether every worker's tiles have to be there to say which rows there are. */
+  get needsAll() {
+    return this.#chosen === "busiest" || this.#isOfPrefix;
+  }
+
+  /** Whether the state at the playhead says in which order the rows are. */
+  get needsState() {
+    return this.#chosen === "most memory";
+  }
+
+  get #isOfPrefix() {
+    return this.#context.laneOptions.onlyPrefix && this.#context.selection.prefix !== null;
+  }
+
+  /**
+   * @param {View} view
+   * @param {Tile[]} tiles of all spans that are there
+   * @returns {Wishes}
+   */
+  wishes(view, tiles) {
+    const { filter } = this.#context.laneOptions;
+    const busy = this.needsAll ? this.#look(view, tiles) : new Map();
+    const keep = this.#isOfPrefix ? (/** @type {Slot} */ slot) => sumOf(slot, busy) > 0 : null;
+    return { filter, open: this.#open, rank: this.#rank(view, busy), keep };
+  }
+
+  /**
+   * @param {View} view
+   * @param {Map<number, number>} busy
+   * @returns {((slot: Slot) => number)|null}
+   */
+  #rank(view, busy) {
+    const order = this.#chosen;
+    if (order === "first seen") return ({ key }) => this.#context.model.slots.get(key)?.lifetimes[0].position ?? 0;
+    if (order === "busiest") return (slot) => -sumOf(slot, busy);
+    if (order !== "most memory") return null;
+    const memory = new Map(view.state?.workers.map((worker) => [worker.id, worker.memory ?? 0]));
+    return (slot) => -sumOf(slot, memory);
+  }
+
+  /** @param {Layout} layout what came of the wishes */
+  update(layout) {
+    const { model, selection, laneOptions } = this.#context;
+    this.bar.hidden = model.slots.size < FEW && !laneOptions.filter && !laneOptions.onlyPrefix;
+    this.#order.value = this.#chosen;
+    if (this.#filter.value.trim() !== laneOptions.filter) this.#filter.value = laneOptions.filter;
+    this.#only.checked = laneOptions.onlyPrefix;
+    this.#onlyLabel.hidden = selection.prefix === null;
+    this.#prefix.textContent = selection.prefix === null ? "" : model.prefixName(selection.prefix);
+    const folded = layout.groups.filter((group) => group.folds && !group.isOpen);
+    const foldable = layout.groups.some((group) => group.folds);
+    this.#fold.hidden = !foldable;
+    this.#fold.textContent = folded.length ? "Unfold all" : "Fold all";
+    this.#fold.onclick = () => {
+      if (folded.length) for (const group of folded) this.#open.add(group.folds ?? "");
+      else this.#open.clear();
+      this.dispatchEvent(new Event("change"));
+    };
+  }
+
+  #lookAgain() {
+    this.#timer = 0;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {string} folds of a group */
+  toggle(folds) {
+    if (!this.#open.delete(folds)) this.#open.add(folds);
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /**
+   * For how many seconds each worker computed (the selected prefix). Rows that jump at each frame couldn't be read.
+   * @param {View} view
+   * @param {Tile[]} tiles
+   * @returns {Map<number, number>}
+   */
+  #look(view, tiles) {
+    const now = performance.now();
+    const prefix = this.#isOfPrefix ? this.#context.selection.prefix : null;
+    const what = `${prefix} ${tiles.map(({ layer, level, index }) => [layer, level, index])}`;
+    if (this.#looked.what === what && now - this.#looked.at < LOOKING) {
+      this.#timer ||= window.setTimeout(() => this.#lookAgain(), LOOKING);
+      return this.#looked.seconds;
+    }
+    const { model } = this.#context;
+    /** @type {Map<number, number>} */
+    const seconds = new Map();
+    for (const { id, worker } of model.lanes.values()) {
+      const add = (/** @type {import("../../../types.js").Block} */ block, /** @type {number} */ row, /** @type {number} */ busy) => {
+        const isMeant = prefix === null ? block.numbers("action")[row] === COMPUTE : block.numbers("prefix")[row] === prefix;
+        if (isMeant) seconds.set(worker, (seconds.get(worker) ?? 0) + busy);
+      };
+      for (const tile of tiles) {
+        visitSpans(tile, model, id, view.start, view.stop, (block, row, _, from, to) => add(block, row, to - from));
+        visitBusy(tile, model, id, view.start, view.stop, (block, row, _, __, ___, busy) => add(block, row, busy));
+      }
+    }
+    this.#looked = { at: now, what, seconds };
+    return seconds;
+  }
+}
+
+/**
+ * @param {Slot} slot
+ * @param {Map<number, number>} values by lifetime
+ */
+function sumOf({ lifetimes }, values) {
+  return lifetimes.reduce((sum, { id }) => sum + (values.get(id) ?? 0), 0);
+}

@@ -1,0 +1,124 @@
+// Index of a block's rows by lane. It is made once per block, so that drawing reads only the visible lanes.
+
+import { slotOf } from "../actions.js";
+
+/** @typedef {import("../../../types.js").Block} Block */
+/** @typedef {import("../../../types.js").Tile} Tile */
+/** @typedef {import("../../../timeline/model.js").Model} Model */
+
+/**
+ * `order` holds rows by lane; those of one lane are order[from … to). `slots` is by row.
+ * @typedef {{order: Uint32Array, ranges: Map<number, [number, number]>, slots: Uint16Array}} LaneIndex
+ */
+
+/** @type {WeakMap<Block, LaneIndex>} */
+const indices = new WeakMap();
+
+/**
+ * @param {Block} block of kind span or busy
+ * @param {Model} model
+ * @returns {LaneIndex}
+ */
+export function laneIndex(block, model) {
+  const known = indices.get(block);
+  if (known) return known;
+  const lanes = block.numbers("lane");
+  const order = new Uint32Array(block.rows).map((_, row) => row);
+  if (!isSorted(lanes)) order.sort((one, other) => lanes[one] - lanes[other] || one - other);
+  /** @type {Map<number, [number, number]>} */
+  const ranges = new Map();
+  for (let from = 0; from < order.length;) {
+    const lane = lanes[order[from]];
+    let to = from + 1;
+    while (to < order.length && lanes[order[to]] === lane) to++;
+    ranges.set(lane, [from, to]);
+    from = to;
+  }
+  const index = { order, ranges, slots: slotsOf(block, model) };
+  indices.set(block, index);
+  return index;
+}
+
+/** @param {import("../../../types.js").Numbers} numbers */
+function isSorted(numbers) {
+  for (let row = 1; row < numbers.length; row++) if (numbers[row] < numbers[row - 1]) return false;
+  return true;
+}
+
+/**
+ * @param {Block} block
+ * @param {Model} model
+ */
+function slotsOf(block, model) {
+  const [prefixes, actions] = [block.numbers("prefix"), block.numbers("action")];
+  const statuses = block.kind === "span" ? block.numbers("status") : null;
+  const slots = new Uint16Array(block.rows);
+  for (let row = 0; row < block.rows; row++) {
+    slots[row] = slotOf(actions[row], statuses ? statuses[row] : 0, model.prefixIndex(prefixes[row]));
+  }
+  return slots;
+}
+
+/**
+ * Calls `visit` for the spans of a lane that overlap [start, stop), with the part that the tile draws.
+ * @param {Tile} tile
+ * @param {Model} model
+ * @param {number|null} lane null: all of them
+ * @param {number} start
+ * @param {number} stop
+ * @param {(block: Block, row: number, slot: number, from: number, to: number) => void} visit
+ */
+export function visitSpans(tile, model, lane, start, stop, visit) {
+  if (lane !== null && tile.layer !== model.spansLayer(lane)) return;
+  const [low, high] = [Math.max(start, tile.start), Math.min(stop, tile.stop)];
+  for (const block of tile.blocks.get("span") ?? []) {
+    const { order, ranges, slots } = laneIndex(block, model);
+    const range = lane === null ? [0, order.length] : ranges.get(lane);
+    if (!range) continue;
+    const [starts, stops] = [block.numbers("start"), block.numbers("stop")];
+    for (let place = range[0]; place < range[1]; place++) {
+      const row = order[place];
+      const from = Math.max(starts[row], low);
+      const to = Math.min(stops[row], high);
+      if (from < to) visit(block, row, slots[row], from, to);
+    }
+  }
+}
+
+/**
+ * Calls `visit` for the bins of a lane that overlap [start, stop), with the part that the tile draws.
+ * @param {Tile} tile
+ * @param {Model} model
+ * @param {number|null} lane null: all of them
+ * @param {number} start
+ * @param {number} stop
+ * @param {(block: Block, row: number, slot: number, from: number, to: number, seconds: number) => void} visit
+ */
+export function visitBusy(tile, model, lane, start, stop, visit) {
+  if (lane !== null && tile.layer !== model.spansLayer(lane)) return;
+  const [low, high] = [Math.max(start, tile.start), Math.min(stop, tile.stop)];
+  for (const block of tile.blocks.get("busy") ?? []) {
+    const { order, ranges, slots } = laneIndex(block, model);
+    const range = lane === null ? [0, order.length] : ranges.get(lane);
+    if (!range) continue;
+    const [bins, seconds] = [block.numbers("bin"), block.numbers("seconds")];
+    const origin = busyOrigin(block, tile);
+    for (let place = range[0]; place < range[1]; place++) {
+      const row = order[place];
+      const binStart = origin + bins[row] * tile.binWidth;
+      const from = Math.max(binStart, low);
+      const to = Math.min(binStart + tile.binWidth, high);
+      if (from < to) visit(block, row, slots[row], from, to, (seconds[row] * (to - from)) / tile.binWidth);
+    }
+  }
+}
+
+/**
+ * Where the bins of a block begin: a clipped tile begins later.
+ * @param {Block} block
+ * @param {Tile} tile
+ */
+function busyOrigin(block, tile) {
+  const index = Number.isInteger(block.meta.index) ? block.meta.index : tile.index;
+  return (index * 512 * 2 ** tile.level) / 1e6;
+}

@@ -1,0 +1,159 @@
+// Stragglers: tasks that computed over five times as long as the median of their prefix, in the tiles of a window.
+//
+// A tile has the long spans one by one and sums up the short ones. The latter count with their mean, so the median of a prefix whose
+// tasks are mostly short is that mean.
+
+import { ACTIONS } from "../../contract.js";
+
+/** @typedef {import("../../types.js").Tile} Tile */
+/** @typedef {import("../../types.js").Block} Block */
+
+/**
+ * A task, with its duration as a multiple of its prefix' median. Times in seconds.
+ * @typedef {{key: string, prefix: number, lane: number, start: number, stop: number, factor: number}} Straggler
+ */
+
+export const FACTOR = 5;
+const FEWEST = 5; // tasks of a prefix that say what is usual
+const MOST = 50;
+const PAUSE = 500; // ms between two looks at the tiles
+const COMPUTE = ACTIONS.indexOf("compute");
+
+/** Fires "change" when the tiles have to be looked at again. */
+export class Stragglers extends EventTarget {
+  /** @type {Straggler[]} those of the window, the greatest factors first */
+  list = [];
+  /** @type {Map<number, number>} median by prefix, in seconds */
+  #medians = new Map();
+  #looked = -Infinity;
+  #timer = 0;
+
+  /**
+   * Looks at the tiles, if that is not too soon.
+   * @param {Tile[]} tiles
+   * @param {number} start of the window
+   * @param {number} stop
+   */
+  update(tiles, start, stop) {
+    const wait = this.#looked + PAUSE - performance.now();
+    if (wait > 0) {
+      this.#timer ||= window.setTimeout(() => this.#lookAgain(), wait);
+      return;
+    }
+    this.#looked = performance.now();
+    this.#medians = mediansOf(tiles);
+    this.list = stragglersOf(tiles, this.#medians, start, stop);
+  }
+
+  /**
+   * @param {number} prefix
+   * @param {number} seconds that a task of it computed
+   * @returns {number} the multiple of the median for a straggler, else 0
+   */
+  factorOf(prefix, seconds) {
+    return factor(this.#medians, prefix, seconds);
+  }
+
+  #lookAgain() {
+    this.#timer = 0;
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/**
+ * @param {Tile[]} tiles
+ * @returns {Map<number, number>} the median duration of the tasks of each prefix that has enough of them
+ */
+export function mediansOf(tiles) {
+  /** @type {Map<number, {durations: number[], seconds: number, count: number}>} */
+  const found = new Map();
+  const of = (/** @type {number} */ prefix) => {
+    let known = found.get(prefix);
+    if (!known) found.set(prefix, (known = { durations: [], seconds: 0, count: 0 }));
+    return known;
+  };
+  visit(tiles, "span", (block, row, tile) => {
+    const begin = block.numbers("start")[row];
+    if (begin < tile.start) return; // the tile before has it as well
+    of(block.numbers("prefix")[row]).durations.push(block.numbers("stop")[row] - begin);
+  });
+  visit(tiles, "busy", (block, row) => {
+    const sums = of(block.numbers("prefix")[row]);
+    sums.seconds += block.numbers("seconds")[row];
+    sums.count += block.numbers("count")[row];
+  });
+  /** @type {Map<number, number>} */
+  const medians = new Map();
+  for (const [prefix, { durations, seconds, count }] of found) {
+    if (durations.length + count >= FEWEST) medians.set(prefix, median(durations, count, seconds / count));
+  }
+  return medians;
+}
+
+/**
+ * The stragglers that overlap [start, stop), the greatest factors first.
+ * @param {Tile[]} tiles
+ * @param {Map<number, number>} medians
+ * @param {number} start
+ * @param {number} stop
+ * @returns {Straggler[]}
+ */
+export function stragglersOf(tiles, medians, start, stop) {
+  /** @type {Map<string, Straggler>} a span can be in two tiles */
+  const found = new Map();
+  visit(tiles, "span", (block, row) => {
+    const [begin, end] = [block.numbers("start")[row], block.numbers("stop")[row]];
+    if (begin >= stop || end <= start) return;
+    const [prefix, lane] = [block.numbers("prefix")[row], block.numbers("lane")[row]];
+    const multiple = factor(medians, prefix, end - begin);
+    if (!multiple) return;
+    const key = block.texts("key").at(row);
+    found.set(`${lane} ${begin} ${key}`, { key, prefix, lane, start: begin, stop: end, factor: multiple });
+  });
+  return [...found.values()].sort((one, other) => other.factor - one.factor).slice(0, MOST);
+}
+
+/** @param {number} multiple of the median */
+export function factorText(multiple) {
+  return `${multiple < 10 ? multiple.toFixed(1) : Math.round(multiple)} × median`;
+}
+
+/**
+ * @param {Map<number, number>} medians
+ * @param {number} prefix
+ * @param {number} seconds
+ */
+function factor(medians, prefix, seconds) {
+  const usual = medians.get(prefix);
+  return usual && seconds > FACTOR * usual ? seconds / usual : 0;
+}
+
+/**
+ * The median of durations together with `count` others that are taken for `mean` each.
+ * @param {number[]} durations
+ * @param {number} count
+ * @param {number} mean
+ */
+function median(durations, count, mean) {
+  durations.sort((one, other) => one - other);
+  const middle = (durations.length + count - 1) / 2;
+  const below = durations.findIndex((duration) => duration >= mean);
+  const shorter = count === 0 || below < 0 ? durations.length : below;
+  if (middle < shorter) return durations[Math.floor(middle)];
+  return middle < shorter + count ? mean : durations[Math.floor(middle) - count];
+}
+
+/**
+ * Calls `each` for the rows that computed.
+ * @param {Tile[]} tiles
+ * @param {"span"|"busy"} kind
+ * @param {(block: Block, row: number, tile: Tile) => void} each
+ */
+function visit(tiles, kind, each) {
+  for (const tile of tiles) {
+    for (const block of tile.blocks.get(kind) ?? []) {
+      const actions = block.numbers("action");
+      for (let row = 0; row < block.rows; row++) if (actions[row] === COMPUTE) each(block, row, tile);
+    }
+  }
+}

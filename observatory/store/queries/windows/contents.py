@@ -1,0 +1,122 @@
+"""Reads what was computed in a window: the main prefixes with their durations, and the computations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+
+from observatory.store.queries.windows.activity import SUBMITTED_BEFORE
+from observatory.wire.records import Action
+
+MOST_SUBMITTED = 2_000
+"""computations of a window that are looked at"""
+BINS_OF_OCTAVE = 4
+"""histograms of durations have logarithmic bins"""
+LONGEST_CODE = 4_000
+"""characters"""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixContents:
+    name: str
+    tasks: int
+    """that stopped in the window"""
+    seconds: float
+    """computing time in the window, summed over threads"""
+    histogram: list[tuple[int, int]]
+    """tasks by duration: bin n begins at 2^(n / BINS_OF_OCTAVE) microseconds; sorted"""
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """Graphs that a client submitted together, as Dask counts computations."""
+
+    time: float
+    """seconds"""
+    code: str
+    tasks: int
+    """computed in the window"""
+    seconds: float
+    """from its submission to the end of its last task in the window"""
+
+
+def main_prefix_contents(
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, limit: int
+) -> list[PrefixContents]:
+    """Return the prefixes that computed longest in [start, stop), the longest first."""
+    rows = connection.execute(
+        """WITH binned AS (
+               SELECT prefix_id,
+                      floor(ln(greatest(extract(epoch FROM stop - start)::float8 * 1e6, 1))
+                            / ln(2.0::float8) * %(bins)s)::int AS bin,
+                      count(*) AS tasks,
+                      sum(extract(epoch FROM stop - greatest(start, %(start)s))::float8) AS seconds
+               FROM span
+               WHERE cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s AND stop <= %(stop)s
+                 AND action = %(compute)s
+               GROUP BY 1, 2
+           ), totals AS (
+               SELECT prefix_id, sum(tasks)::bigint AS tasks, sum(seconds) AS seconds,
+                      array_agg(bin ORDER BY bin) AS bins, array_agg(tasks ORDER BY bin) AS counts
+               FROM binned GROUP BY prefix_id
+           )
+           SELECT name, tasks, seconds, bins, counts FROM totals JOIN prefix ON prefix.id = prefix_id
+           ORDER BY seconds DESC, name LIMIT %(limit)s""",
+        {**_window(cluster, start, stop), "limit": limit, "bins": BINS_OF_OCTAVE},
+    )
+    return [
+        PrefixContents(name, tasks, seconds, list(zip(bins, counts, strict=True)))
+        for name, tasks, seconds, bins, counts in rows
+    ]
+
+
+def window_computations(
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+) -> list[Computation]:
+    """Return the computations of which tasks were computed in [start, stop), sorted by time.
+
+    A graph may have been submitted up to SUBMITTED_BEFORE the window. A graph lists the groups that it
+    depends on, too: a group is counted for the last graph before its first task.
+    """
+    rows = connection.execute(
+        """WITH submitted AS (
+               SELECT time, computation, left(code, %(longest)s) AS code,
+                      CASE jsonb_typeof(groups) WHEN 'array' THEN groups ELSE '[]' END AS groups
+               FROM computation
+               WHERE cluster_id = %(cluster)s AND time >= %(earliest)s AND time < %(stop)s
+               ORDER BY time LIMIT %(most)s
+           ), computed AS (
+               SELECT task_group.name, count(*) AS tasks, min(start) AS first, max(stop) AS last
+               FROM span JOIN task_group ON task_group.id = group_id
+               WHERE span.cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s
+                 AND stop <= %(stop)s AND action = %(compute)s
+               GROUP BY task_group.name
+           ), owned AS (
+               SELECT DISTINCT ON (name) name, tasks, last, computation
+               FROM submitted CROSS JOIN LATERAL jsonb_array_elements(groups) AS item
+               JOIN computed ON jsonb_typeof(item.value) = 'array' AND name = item.value->>0
+               ORDER BY name, time > first, abs(extract(epoch FROM time - first))
+           ), described AS (
+               SELECT computation, min(time) AS time,
+                      (array_agg(code ORDER BY length(code) DESC))[1] AS code
+               FROM submitted GROUP BY computation
+           )
+           SELECT extract(epoch FROM time)::float8, code, sum(tasks)::bigint,
+                  greatest(extract(epoch FROM max(last) - time), 0)::float8
+           FROM owned JOIN described USING (computation)
+           GROUP BY computation, time, code ORDER BY time""",
+        {
+            **_window(cluster, start, stop),
+            "earliest": start - SUBMITTED_BEFORE,
+            "longest": LONGEST_CODE,
+            "most": MOST_SUBMITTED,
+        },
+    )
+    return [Computation(*row) for row in rows]
+
+
+def _window(cluster: int, start: datetime, stop: datetime) -> dict[str, Any]:
+    return {"cluster": cluster, "start": start, "stop": stop, "compute": int(Action.COMPUTE)}
