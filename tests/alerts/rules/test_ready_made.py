@@ -103,8 +103,8 @@ def test_a_rule_on_the_cluster_fires_in_its_problem_and_not_otherwise(
     labels = {"state": state} if state else {}
     idle = {float(second): float(second < 300) for second in range(600)}
     stored.samples(idle, WORKERS, state="idle")
-    troubled = {float(second): problem(second) if second < 150 else 0.01 for second in range(600)}
-    stored.samples(troubled | {0.0: problem(0)}, metric, **labels)
+    troubled = {float(second): problem(second) if second < 150 else 0.0 for second in range(600)}
+    stored.samples(troubled, metric, **labels)
     ready_made = BY_KEY[key]
     found = stored.firings(RuleSpec(ready_made.conditions, ready_made.hold), 0, 600)
     assert [firing.fired for _, firing in found] == [fired]
