@@ -21,6 +21,18 @@ def visible_projects(user: Person) -> QuerySet[Project]:
     return _projects(user, tuple(Membership.Role))
 
 
+def alerted_projects(user: Person) -> QuerySet[Project]:
+    """The projects whose alerts `user` may see: the visible ones, for superusers also Observatory's own."""
+    if user.is_active and user.is_superuser:
+        return Project.objects.all()
+    return visible_projects(user)
+
+
+def alerted_clusters(user: Person) -> QuerySet[Cluster]:
+    """The clusters whose alerts `user` may see."""
+    return Cluster.objects.filter(project__in=alerted_projects(user)).select_related("project", "target")
+
+
 def visible_targets(user: Person) -> QuerySet[Target]:
     return Target.objects.filter(project__in=visible_projects(user)).select_related("project")
 
@@ -61,16 +73,17 @@ def get_target(user: Person, target_id: int) -> Target:
 
 def get_cluster(user: Person, cluster_id: int) -> Cluster:
     """Raises Http404 as get_project does."""
-    return _only(visible_clusters(user).filter(pk=cluster_id), "cluster")
+    return _only(alerted_clusters(user).filter(pk=cluster_id), "cluster")
 
 
 def _projects(user: Person, roles: tuple[Membership.Role, ...]) -> QuerySet[Project]:
     if not user.is_active:
         return Project.objects.none()
+    projects = Project.objects.filter(is_own=False)
     if user.is_superuser:
-        return Project.objects.all()
+        return projects
     memberships = Membership.objects.filter(user_id=user.pk, role__in=roles)
-    return Project.objects.filter(pk__in=memberships.values("project"))
+    return projects.filter(pk__in=memberships.values("project"))
 
 
 def _only(found: QuerySet[Item], word: str) -> Item:

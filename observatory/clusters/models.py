@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.timezone import now
 
@@ -29,10 +30,18 @@ class Project(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(86_400)],
         help_text="A pause of this length in a cluster's activity ends a run.",
     )
+    is_own = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="It is of Observatory itself: only superusers see its alerts.",
+    )
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["is_own"], condition=Q(is_own=True), name="one_own_project")
+        ]
 
     def __str__(self) -> str:
         return self.name

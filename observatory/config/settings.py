@@ -118,6 +118,7 @@ CELERY_TASK_QUEUES: dict[str, dict[str, Any]] = {"celery": {}, "alerts": {}}
 CELERY_TASK_ROUTES = {
     "observatory.alerts.*": {"queue": "alerts"},
     "observatory.collect.tasks.watch_recording": {"queue": "alerts"},
+    "observatory.runtime.tasks.record_own_metrics": {"queue": "alerts"},
 }
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "beat": {"task": "observatory.runtime.tasks.beat", "schedule": 10},
@@ -129,6 +130,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "end-silent-clusters": {"task": "observatory.collect.tasks.end_silent_clusters", "schedule": 30},
     "watch-recording": {
         "task": "observatory.collect.tasks.watch_recording",
+        "schedule": 10,
+        "options": {"expires": 10},
+    },
+    "record-own-metrics": {
+        "task": "observatory.runtime.tasks.record_own_metrics",
         "schedule": 10,
         "options": {"expires": 10},
     },

@@ -33,7 +33,7 @@ _built: dict[int, tuple[int, ...]] = {}
 def build_tiles() -> None:
     """Build what has closed since the last call; a cluster without changes costs one query."""
     is_recent = Q(ended=None) | Q(ended__gt=now() - RECENT)
-    for cluster in Cluster.objects.filter(is_recent).order_by("-last_seen"):
+    for cluster in Cluster.objects.filter(is_recent, project__is_own=False).order_by("-last_seen"):
         build_if_unlocked(cluster)
 
 

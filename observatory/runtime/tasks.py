@@ -1,4 +1,4 @@
-"""Heartbeats of Celery's worker and beat."""
+"""Heartbeats of Celery's worker and beat, and Observatory's own metrics."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ from observatory.runtime.health import heartbeats as beats
 @shared_task  # type: ignore[untyped-decorator]
 def beat() -> None:
     beats.write_beat(beats.connect())
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def record_own_metrics() -> None:
+    # beat imports this module without Django's models
+    from observatory.runtime.health import own_recording
+
+    own_recording.record_own_metrics()
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]

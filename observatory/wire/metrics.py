@@ -28,6 +28,7 @@ class Source(Enum):
     AGENT_OR_PROMETHEUS = "Needs the agent, or prometheus_client on the scheduler."
     GILKNOCKER = "Needs gilknocker in that process."
     CRICK = "Needs crick on the worker."
+    OBSERVATORY = "Of Observatory itself."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ class Metric:
             return self.source.value or "A target or the agent reports it."
         page = "It is read from a /metrics page. That needs a target and prometheus_client in that process."
         return f"{page} {self.source.value}".strip()
+
+    @property
+    def is_own(self) -> bool:
+        """Observatory reports it about itself."""
+        return self.source is Source.OBSERVATORY
 
     @property
     def is_count(self) -> bool:
@@ -119,6 +125,10 @@ _OBSERVATORY = (
     Metric("observatory_fine_performance_total", "", "Dask's fine performance metrics: time, bytes or count of each activity of tasks.", {"context": (), "prefix": (), "activity": (), "unit": ("seconds", "bytes", "count")}, COUNTER, source=Source.AGENT, is_sent_on_change=True, kinds=("unit", "activity"), is_fraction=True),
     Metric("observatory_stealing_requests_total", "", "Tasks that the scheduler tried to move to another worker (work stealing).", LEVEL, COUNTER, source=Source.AGENT, is_sent_on_change=True),
     Metric("observatory_stealing_seconds_total", "seconds", "Expected cost of moving those tasks.", LEVEL, COUNTER, source=Source.AGENT, is_sent_on_change=True),
+    Metric("observatory_disk_free_bytes", "bytes", "Free space on the disk of the data folder.", source=Source.OBSERVATORY),
+    Metric("observatory_celery_queue_length", "", "Waiting Celery tasks.", source=Source.OBSERVATORY),
+    Metric("observatory_celery_beat_age_seconds", "seconds", "Since Celery's last heartbeat.", source=Source.OBSERVATORY),
+    Metric("observatory_refused_agents", "", "Whether batches of agents were refused in the last five minutes, unless a silent agent of a live cluster explains it.", {"reason": ("unknown-token", "revoked-token", "batch"), "project": (), "token": ()}, source=Source.OBSERVATORY),
 )
 
 _DASK = (

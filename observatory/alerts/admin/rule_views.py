@@ -19,7 +19,7 @@ from observatory.alerts.evaluation.back_test import BackTestError
 from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules import known_metrics as seen
 from observatory.alerts.rules.rule_warnings import RuleWarning, warnings_of
-from observatory.alerts.rules.scope import Scope
+from observatory.alerts.rules.scope import Scope, is_on_observatory
 from observatory.alerts.silences.matchers import MatcherError, parse_matchers
 from observatory.clusters import access
 from observatory.clusters.models import Cluster
@@ -46,7 +46,7 @@ class WindowForm(forms.Form):
     def __init__(self, user: User, data: Any) -> None:
         super().__init__(data, prefix="back-test")
         self.fields["clusters"] = forms.ModelMultipleChoiceField(
-            access.visible_clusters(user), required=False
+            access.alerted_clusters(user), required=False
         )
 
     def clean(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def recent_values(request: HttpRequest) -> JsonResponse:
 @require_GET
 def places(request: HttpRequest) -> JsonResponse:
     """Clusters and runs whose names have all words of `q`, the newest first."""
-    clusters = access.visible_clusters(cast(User, request.user))
+    clusters = access.alerted_clusters(cast(User, request.user))
     words = request.GET.get("q", "")[:100].split()
     runs = Run.objects.filter(cluster__in=clusters).select_related("cluster").order_by("-start")
     named = [_named(found, words)[:MAX_SUGGESTIONS] for found in (runs, clusters.order_by("-started"))]
@@ -135,12 +135,14 @@ def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
     form = EvaluationForm(request.POST)
     form.is_valid()
     projects, targets = (form.cleaned_data.get(name, ()) for name in ("projects", "targets"))
-    return clusters_of(user, Scope.over(projects, targets, form.cleaned_data.get("cluster_names", "")))
+    is_own = is_on_observatory(each.instance for each in form.submitted)
+    names = form.cleaned_data.get("cluster_names", "")
+    return clusters_of(user, Scope.over(projects, targets, names, is_own))
 
 
 def clusters_of(user: User, scope: Scope) -> QuerySet[Cluster]:
     """The clusters in the scope that the user may see, the newest first."""
-    return scope.clusters().filter(pk__in=access.visible_clusters(user)).order_by("-last_seen")
+    return scope.clusters().filter(pk__in=access.alerted_clusters(user)).order_by("-last_seen")
 
 
 def warnings_of_rule(user: User, rule: Rule) -> list[RuleWarning]:

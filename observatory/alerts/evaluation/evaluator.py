@@ -57,7 +57,7 @@ def clusters_to_evaluate(now: float) -> QuerySet[Cluster]:
     observed = Q(target__isnull=False) | Q(agent_heard__isnull=False)
     late = Q(pk__in=with_late(), progress__isnull=False)
     found = Q(ended=None) | Q(progress__is_over=False) | (just_ended & observed) | late
-    return Cluster.objects.filter(found).select_related("target")
+    return Cluster.objects.filter(found).select_related("project", "target")
 
 
 def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: float) -> None:

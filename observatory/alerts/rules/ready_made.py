@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps as all_apps
@@ -20,10 +19,10 @@ from observatory.alerts.rules.conditions import (
     EventCondition,
     Function,
     Measure,
-    NoData,
     RunCondition,
 )
-from observatory.alerts.rules.events import AGENT_SILENCE, COLLECTOR_LAG, KILLED_WORKER, UNREACHABLE
+from observatory.alerts.rules.events import KILLED_WORKER, UNREACHABLE
+from observatory.alerts.rules.own_rules import OWN_RULES
 from observatory.alerts.rules.quantities import (
     CLUSTER_TASKS,
     CLUSTER_WORKERS,
@@ -34,30 +33,7 @@ from observatory.alerts.rules.quantities import (
     cluster,
     of,
 )
-from observatory.wire.event_kinds import RECORDS_DROPPED
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyMade:
-    key: str
-    name: str
-    severity: Severity
-    description: str
-    """what it means, and what it needs"""
-    advice: str
-    message: str
-    conditions: tuple[AnyCondition, ...]
-    hold: float = 0.0
-
-    def fields(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "severity": self.severity,
-            "description": self.description,
-            "advice": self.advice,
-            "message": self.message,
-            "hold_seconds": self.hold,
-        }
+from observatory.alerts.rules.ready_made_rule import ReadyMade
 
 
 def _of_quantity(key: str) -> tuple[tuple[AnyCondition], float]:
@@ -294,42 +270,6 @@ RULES = (
         30.0,
     ),
     ReadyMade(
-        "agent-silent",
-        "Agent silent",
-        Severity.WARNING,
-        "Nothing was heard from a cluster's agent for over a minute: it cannot reach Observatory, its "
-        "batches are refused, or its scheduler hangs or is gone. Without a target the cluster ends after "
-        "two minutes, and the alert with it.",
-        "Look at the scheduler's log, where the agent says why it cannot send, and at the project's page, "
-        "which lists refused batches. The agent keeps its records and sends them later.",
-        "{cluster}: {text}",
-        (EventCondition(AGENT_SILENCE.name, By.CLUSTER),),
-        15.0,
-    ),
-    ReadyMade(
-        "collector-behind",
-        "Collector behind",
-        Severity.WARNING,
-        "What the collector reads of a cluster is stored over a minute late, so that pages and other alerts "
-        "are late, too.",
-        "Look at the collector's log: too many targets for one collector, or a slow database. Run another "
-        "collector, or increase the target's intervals.",
-        "{cluster}: {text}",
-        (EventCondition(COLLECTOR_LAG.name, By.CLUSTER),),
-        15.0,
-    ),
-    ReadyMade(
-        "records-dropped",
-        "Records dropped",
-        Severity.WARNING,
-        "Records of a cluster were dropped before they were stored: a buffer was full, or they were refused. "
-        "The time is hatched on the timeline.",
-        "The message names the reason. Give the agent a larger buffer or spool (see agent.md), or the "
-        "database and the collectors more capacity.",
-        "{cluster}: {text}",
-        (EventCondition(RECORDS_DROPPED, By.CLUSTER, window=10 * MINUTE),),
-    ),
-    ReadyMade(
         "transfers",
         "Transfers",
         Severity.INFO,
@@ -343,6 +283,7 @@ RULES = (
         ),
         2 * MINUTE,
     ),
+    *OWN_RULES,
 )
 
 BY_KEY = {rule.key: rule for rule in RULES}
@@ -379,7 +320,6 @@ def reset(rule: Rule) -> None:
         for name, value in ready_made.fields().items():
             setattr(rule, name, value)
         rule.name = _free_name(ready_made.name, besides=rule)
-        rule.no_data = NoData.RESOLVE
         rule.changed = now()
         rule.error, rule.error_time = "", None
         rule.save()

@@ -11,6 +11,7 @@ from observatory.alerts.rules.conditions import ORDERED, Aggregate, By, Comparis
 from observatory.alerts.rules.events import LOG, RULE_EVENTS, WORKER_PAUSED, RuleEvent
 from observatory.alerts.rules.known_metrics import MAX_VALUES, KnownMetric, known_metric
 from observatory.alerts.rules.placeholders import NAMES, unknown_placeholders
+from observatory.alerts.rules.scope import is_on_observatory
 from observatory.alerts.silences.matchers import Matcher, MatcherError, check_pattern, parse_matchers
 
 MAX_CONDITIONS = 4
@@ -249,6 +250,10 @@ def _of_share(condition: Condition) -> Found:
 
 
 def _of_join(first: Condition, other: Condition) -> Found:
+    if is_on_observatory([first]) is not is_on_observatory([other]):
+        field = "metric" if other.kind == Condition.Kind.METRIC else "kind"
+        yield field, "A condition on Observatory itself can't be combined with one on clusters."
+        return
     if _is_of_runs(other) and not _is_of_runs(first):
         yield "kind", "A condition on runs has to be the first one, or follow another on runs."
         return

@@ -9,6 +9,7 @@ from django.http import Http404
 from observatory.alerts.models import Alert, Rule
 from observatory.clusters.access import (
     Person,
+    alerted_projects,
     may_set_targets,
     projects_to_set_targets_in,
     visible_projects,
@@ -19,7 +20,7 @@ ONLY_EDITORS = "Only editors and owners of a project can acknowledge and silence
 
 def visible_alerts(user: Person) -> QuerySet[Alert]:
     """The alerts of the clusters that `user` may see."""
-    return Alert.objects.filter(cluster__project__in=visible_projects(user)).select_related(
+    return Alert.objects.filter(cluster__project__in=alerted_projects(user)).select_related(
         "rule", "cluster", "cluster__project", "cluster__target", "acknowledged_by"
     )
 
@@ -48,10 +49,11 @@ def get_alert_to_answer(user: Person, alert_id: int) -> Alert:
 
 
 def may_answer_alerts(user: Person, alert: Alert) -> bool:
-    """True for editors and owners of the project."""
-    return may_set_targets(user, alert.cluster.project)
+    """True for editors and owners of the project, and for superusers."""
+    return user.is_superuser or may_set_targets(user, alert.cluster.project)
 
 
 def answerable_alerts(user: Person) -> QuerySet[Alert]:
     """The alerts that `user` may acknowledge and silence."""
-    return Alert.objects.filter(cluster__project__in=projects_to_set_targets_in(user))
+    projects = alerted_projects(user) if user.is_superuser else projects_to_set_targets_in(user)
+    return Alert.objects.filter(cluster__project__in=projects)

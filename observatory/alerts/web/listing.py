@@ -10,7 +10,7 @@ from django.db.models import Case, Count, Q, QuerySet, When
 
 from observatory.alerts.models import RANKS, Alert
 from observatory.alerts.web.access import visible_alerts
-from observatory.clusters.access import Person, visible_projects
+from observatory.clusters.access import Person, alerted_projects
 
 COLUMNS = {"since": "pending", "severity": "rank", "rule": "rule__name", "cluster": "cluster__name"}
 ORDERS = (*COLUMNS, *(f"-{column}" for column in COLUMNS))
@@ -71,7 +71,7 @@ def matching_alerts(user: Person, alert_filter: AlertFilter) -> QuerySet[Alert]:
 def firing(user: Person, cluster: int | None = None) -> FiringCounts:
     """Counts the firing alerts that `user` may see. Without a cluster all are elsewhere."""
     rows = list(
-        Alert.objects.filter(state=Alert.State.FIRING, cluster__project__in=visible_projects(user))
+        Alert.objects.filter(state=Alert.State.FIRING, cluster__project__in=alerted_projects(user))
         .order_by()
         .values_list("cluster_id", "severity")
         .annotate(count=Count("pk"))

@@ -178,7 +178,7 @@ def end_abandoned() -> None:
 
     Raises psycopg.OperationalError without a database.
     """
-    unobserved = (Q(target=None) | Q(target__enabled=False)) & Q(agent_heard=None)
+    unobserved = (Q(target=None) | Q(target__enabled=False)) & Q(agent_heard=None, project__is_own=False)
     reason = "no longer observed: its target was paused or deleted"
     for cluster in Cluster.objects.filter(unobserved, ended=None):
         ended = cluster.last_seen.timestamp()

@@ -175,13 +175,18 @@ def agents() -> Iterator[CheckResult]:
         yield CheckResult("agents", False, str(error).split("\n")[0], "see the database")
 
 
+def evaluation() -> CheckResult:
+    """The evaluation's lag. Raises DatabaseError."""
+    lag = health.lag()
+    remedy = "see the log of Celery's workers; rules over long windows of many series take longest"
+    text = "up to date" if lag <= MAXIMUM_LAG else f"{lag:.1f} s behind the recorded data"
+    return CheckResult("alerts", lag <= MAXIMUM_LAG, text, remedy)
+
+
 def alerts() -> Iterator[CheckResult]:
     """The evaluation's lag, and one result for each rule and channel that fails."""
     try:
-        lag = health.lag()
-        remedy = "see the log of Celery's workers; rules over long windows of many series take longest"
-        text = "up to date" if lag <= MAXIMUM_LAG else f"{lag:.1f} s behind the recorded data"
-        yield CheckResult("alerts", lag <= MAXIMUM_LAG, text, remedy)
+        yield evaluation()
         for rule in health.failing_rules():
             yield CheckResult(
                 f"rule {rule.name}", False, rule.error, "correct it in the admin, or disable it"
@@ -229,10 +234,13 @@ def ready() -> list[CheckResult]:
 
 
 def own_faults() -> list[CheckResult]:
-    """The failed checks of Observatory's own components."""
-    results = [disk(), *ready()]
-    if all(result.ok for result in results[1:]):
-        results += [collector(), celery()]
+    """The failed checks of what rules depend on, and of the collectors.
+
+    A disk that fills up is for the rule “Observatory's disk”, and a full one is a failure of the database.
+    """
+    results = ready()
+    if all(result.ok for result in results):
+        results += [collector(), celery(), evaluation()]
     return [result for result in results if not result.ok]
 
 

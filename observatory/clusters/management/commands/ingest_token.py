@@ -20,9 +20,9 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="made by dask-observatory", help="what uses the token")
 
     def handle(self, project: str, name: str, **options: Any) -> None:
-        found = Project.objects.filter(slug=project).first()
+        found = Project.objects.filter(slug=project, is_own=False).first()
         if found is None:
-            known = ", ".join(Project.objects.values_list("slug", flat=True))
+            known = ", ".join(Project.objects.filter(is_own=False).values_list("slug", flat=True))
             raise CommandError(f"there is no project {project!r}; there are: {known or 'none'}")
         _, secret = ingest_tokens.make(found, name[:100], None)
         self.stdout.write(secret)

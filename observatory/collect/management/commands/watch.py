@@ -43,8 +43,8 @@ def find_project(slug: str) -> Project:
     """The project with the slug; without a slug the first project, created if there is none."""
     if slug:
         try:
-            return Project.objects.get(slug=slug)
+            return Project.objects.get(slug=slug, is_own=False)
         except Project.DoesNotExist:
             raise CommandError(f"There is no project {slug!r}.") from None
-    first = Project.objects.order_by("pk").first()
+    first = Project.objects.filter(is_own=False).order_by("pk").first()
     return first or Project.objects.create(name=DEFAULT_PROJECT.title(), slug=DEFAULT_PROJECT)

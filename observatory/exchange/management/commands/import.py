@@ -39,9 +39,10 @@ class Command(BaseCommand):
         self.stdout.write(reverse("run", args=[run]))
 
     def _project(self, slug: str | None) -> Project:
-        found = list(Project.objects.all() if slug is None else Project.objects.filter(slug=slug))
+        projects = Project.objects.filter(is_own=False)
+        found = list(projects if slug is None else projects.filter(slug=slug))
         if len(found) == 1:
             return found[0]
-        known = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
+        known = ", ".join(projects.values_list("slug", flat=True)) or "none"
         asked = "name one with --project" if slug is None else f"there is no project {slug!r}"
         raise CommandError(f"{asked}; there are: {known}")

@@ -22,7 +22,8 @@ Occurrence = Callable[[Stored], None]
 
 
 def spec(key: str) -> RuleSpec:
-    return RuleSpec(BY_KEY[key].conditions, BY_KEY[key].hold)
+    rule = BY_KEY[key]
+    return RuleSpec(rule.conditions, rule.hold, rule.no_data)
 
 
 def steady(
@@ -109,6 +110,19 @@ def dropped(stored: Stored) -> None:
         stored.event(10, "records-dropped", count=499, message=f"499 of {kind} were dropped")
 
 
+def filling(stored: Stored, free: float) -> None:
+    steady(stored, "observatory_disk_free_bytes", free * GIB)
+
+
+def piling_up(stored: Stored, beat_age: float) -> None:
+    steady(stored, "observatory_celery_queue_length", 101)
+    steady(stored, "observatory_celery_beat_age_seconds", beat_age)
+
+
+def refused(stored: Stored, seconds: float = UNTIL) -> None:
+    steady(stored, "observatory_refused_agents", 1, until=seconds, reason="unknown-token")
+
+
 def transferring(stored: Stored, transfer: float, compute: float) -> None:
     growing(stored, "observatory_cluster_task_seconds_total", transfer, action="transfer")
     growing(stored, "observatory_cluster_task_seconds_total", compute, action="compute")
@@ -136,6 +150,9 @@ FIRES: dict[str, Occurrence] = {
         interrupted, opens="collector-behind", closes="collector-caught-up", seconds=60
     ),
     "records-dropped": dropped,
+    "disk-filling": partial(filling, free=4.9),
+    "tasks-waiting": partial(piling_up, beat_age=12),
+    "agents-refused": refused,
 }
 OF_WORKERS = {
     "worker-memory",
@@ -146,6 +163,7 @@ OF_WORKERS = {
     "event-loop",
     "gil-contention",
 }
+OF_SERIES = {"agents-refused": "reason=unknown-token"}
 
 QUIET: list[tuple[str, Occurrence]] = [
     ("cluster-memory", partial(of_cluster, kind="process", share=0.8)),
@@ -160,6 +178,10 @@ QUIET: list[tuple[str, Occurrence]] = [
     ("unreachable", partial(unreachable, seconds=20)),
     ("agent-silent", partial(interrupted, opens="agent-silent", closes="agent-heard", seconds=10)),
     ("agent-silent", partial(interrupted, opens="collector-behind", closes="agent-heard", seconds=60)),
+    ("disk-filling", partial(filling, free=5.1)),
+    # then Celery's heartbeat is late: this is for the alert “Observatory itself”
+    ("tasks-waiting", partial(piling_up, beat_age=61)),
+    ("agents-refused", partial(refused, seconds=60)),
     ("transfers", partial(transferring, transfer=0.5, compute=1)),
     ("transfers", partial(transferring, transfer=0.2, compute=0.1)),
     ("scheduler-saturated", lambda stored: steady(stored, "observatory_scheduler_cpu_percent", 99)),
@@ -200,7 +222,7 @@ def test_each_ready_made_rule_fires_in_its_scenario(fresh: Callable[[], Stored])
         found = stored.firings(spec(key), 0, 600, HOUR + 300)
         assert len(found) == 1, key
         [(of, firing)] = found
-        assert of == ("w0" if key in OF_WORKERS else ""), key
+        assert of == OF_SERIES.get(key, "w0" if key in OF_WORKERS else ""), key
         assert firing.fired - firing.pending == pytest.approx(BY_KEY[key].hold), key
 
 

@@ -1,0 +1,67 @@
+"""Records Observatory's own metrics as samples of its own cluster, for rules on them."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+
+import redis
+from django.conf import settings
+from django.db.models import Q
+from django.utils.timezone import now
+
+from observatory.clusters.models import Cluster
+from observatory.clusters.own_cluster import own_cluster
+from observatory.clusters.tokens import ingest_refusals
+from observatory.runtime.health import heartbeats as beats
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.wire.records import Sample, Series
+
+
+def record_own_metrics() -> None:
+    cluster, at = own_cluster(), time.time()
+    samples = [Sample(series, at, value) for series, value in own_metrics()]
+    with Writer() as writer:
+        writer.write(Batch.of(cluster.pk, samples=samples, committed=at))
+    Cluster.objects.filter(pk=cluster.pk).update(last_seen=now())
+
+
+def own_metrics() -> Iterator[tuple[Series, float]]:
+    """What can't be read now is left out."""
+    yield from _disk()
+    yield from _celery()
+    yield from _refused_agents()
+
+
+def _disk() -> Iterator[tuple[Series, float]]:
+    try:
+        yield Series("observatory_disk_free_bytes"), shutil.disk_usage(settings.DATA_DIR).free
+    except OSError:
+        return  # this service has no data folder
+
+
+def _celery() -> Iterator[tuple[Series, float]]:
+    try:
+        client = beats.connect()
+        waiting, age = beats.queue_length(client), beats.beat_age(client)
+    except redis.RedisError:
+        return
+    yield Series("observatory_celery_queue_length"), waiting
+    if age is not None:
+        yield Series("observatory_celery_beat_age_seconds"), age
+
+
+def _refused_agents() -> Iterator[tuple[Series, float]]:
+    """Without those that a silent cluster of their project has an alert for."""
+    silent = Cluster.objects.filter(ended=None, agent_silent__isnull=False)
+    told = Q(token__project__in=silent.values("project"))
+    for refusal in ingest_refusals.current().exclude(told):
+        token = refusal.token
+        labels = {
+            "reason": refusal.reason,
+            "project": token.project.slug if token else "",
+            "token": token.name if token else "",
+        }
+        yield Series("observatory_refused_agents", tuple(sorted(labels.items()))), 1.0
