@@ -86,7 +86,7 @@ INTERRUPTIONS = (
         "agent_silent", AGENT_SILENT, AGENT_HEARD, silence, _why_silent, "its agent was heard again"
     ),
     Interruption(
-        "collector_behind", COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP, lag, _why_behind, "it is stored in time"
+        "collector_behind", COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP, lag, _why_behind, "it is no longer behind"
     ),
 )
 
