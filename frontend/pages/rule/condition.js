@@ -38,6 +38,7 @@ export class ConditionFields {
     for (const name of ["metric", "other_metric"]) this.#offerMetrics(name);
     this.field("run_name").setAttribute("placeholder", "any, or etl-*");
     this.field("kind").addEventListener("input", () => this.#kindChosen());
+    this.field("threshold").addEventListener("input", () => this.#dropSuggestedClear());
     this.field("quantity").addEventListener("input", () => this.#fillIn(chosen));
     fieldset.addEventListener("input", () => this.update());
     fieldset.addEventListener("change", () => this.update());
@@ -127,6 +128,12 @@ export class ConditionFields {
     if (!quantity) return;
     for (const [name, text] of Object.entries({ ...quantity.measured, ...quantity.limits })) this.field(name).value = text;
     chosen(this.words("quantity"), quantity.hold);
+  }
+
+  /** A threshold to clear at that came with the quantity suits only the threshold that came with it. */
+  #dropSuggestedClear() {
+    const limits = this.#quantities[this.value("quantity")]?.limits;
+    if (limits && this.value("clear_threshold") === limits.clear_threshold) this.field("clear_threshold").value = "";
   }
 
   /** A condition on runs stays true for longer than events are counted. */

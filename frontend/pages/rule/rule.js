@@ -82,7 +82,7 @@ class RulePage {
       const next = this.#conditions.find((condition) => condition.fieldset.hidden);
       if (!next) return;
       next.fieldset.hidden = false;
-      next.field("metric").focus();
+      next.field("quantity").focus();
       this.#update();
     });
   }

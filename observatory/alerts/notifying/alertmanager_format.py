@@ -12,6 +12,7 @@ def annotations_of(item: Item) -> dict[str, str]:
         "summary": item.summary,
         "description": item.description,
         "advice": item.advice,
+        "fired": ", ".join(item.fired),
         "page": item.page_url,
     }
     return {name: text for name, text in texts.items() if text}

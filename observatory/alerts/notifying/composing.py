@@ -10,6 +10,7 @@ from observatory.alerts.evaluation.messages import advice_of, description_of
 from observatory.alerts.labels import labels_of
 from observatory.alerts.models import RANKS, Alert, Delivery
 from observatory.alerts.notifying.message import Change, Item, Message
+from observatory.alerts.web.fired import fired_in_run_of
 from observatory.alerts.web.links import moment_url, page_url
 
 
@@ -44,4 +45,5 @@ def _item(alert: Alert, change: Change) -> Item:
         page_url=page_url(alert),
         moment_url=moment_url(alert),
         fingerprint=alert.fingerprint,
+        fired=fired_in_run_of(alert),
     )

@@ -47,6 +47,8 @@ class Item:
     moment_url: str
     """of the timeline when it fired; "" if it is about no cluster"""
     fingerprint: str
+    fired: Sequence[str] = ()
+    """other rules that fired in the run that the alert is about"""
 
     @property
     def is_resolved(self) -> bool:

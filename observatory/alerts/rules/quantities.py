@@ -96,6 +96,7 @@ _QUANTITIES = (
     Quantity("transfers", "Disk and network", "Time of transfers, share of the time of computing", cluster(_task_seconds("transfer"), 1, other=_task_seconds("compute")), 2 * MINUTE),
     Quantity("tasks-erred", "Tasks", "Tasks that erred", EventCondition(TASK_ERRED.name, By.CLUSTER, count=10, window=5 * MINUTE)),
     Quantity("tasks-queued", "Tasks", "Queued tasks", cluster(of(CLUSTER_TASKS, state="queued"), 1000, 800), 10 * MINUTE),
+    Quantity("queue-growth", "Tasks", "Queued tasks: growth in a minute", cluster(of(CLUSTER_TASKS, Function.CHANGE, MINUTE, state="queued"), 0), MINUTE),
     Quantity("tasks-waiting", "Tasks", "Tasks that are waiting or queued", cluster(of(CLUSTER_TASKS, state="waiting|queued|no-worker"), 10_000, 8000), 10 * MINUTE),
     Quantity("tasks-no-worker", "Tasks", "Tasks that no worker may run (no-worker)", cluster(of(CLUSTER_TASKS, state="no-worker"), 0), MINUTE),
     Quantity("busy-threads", "Workers", "Threads that compute, share of all; the rest is idle", cluster(of("observatory_worker_tasks", state="executing"), 0.5, 0.6, CLUSTER_THREADS, BELOW), 10 * MINUTE),

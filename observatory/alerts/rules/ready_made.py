@@ -12,7 +12,15 @@ from django.utils.timezone import now
 
 from observatory.alerts.models import Rule, RuleMade, Severity
 from observatory.alerts.rules.condition_rows import rows_of
-from observatory.alerts.rules.conditions import AnyCondition, By, Comparison, EventCondition, Function
+from observatory.alerts.rules.conditions import (
+    AnyCondition,
+    By,
+    Comparison,
+    EventCondition,
+    Function,
+    Measure,
+    RunCondition,
+)
 from observatory.alerts.rules.events import KILLED_WORKER, UNREACHABLE
 from observatory.alerts.rules.own_rules import OWN_RULES
 from observatory.alerts.rules.quantities import (
@@ -196,6 +204,60 @@ RULES = (
             ),
         ),
         15 * MINUTE,
+    ),
+    ReadyMade(
+        "queue-idle",
+        "Queue with idle workers",
+        Severity.WARNING,
+        "The queue of tasks grew for a minute while workers were idle: something keeps them from the tasks.",
+        "Check whether tasks require resources or workers that the idle ones aren't, and whether workers are "
+        "paused or the scheduler is saturated.",
+        "{cluster}: the queue grew by {value} tasks in a minute while workers were idle",
+        (
+            QUANTITIES["queue-growth"].condition,
+            cluster(of(CLUSTER_WORKERS, state="idle"), 0),
+        ),
+        MINUTE,
+    ),
+    ReadyMade(
+        "no-worker",
+        "No worker for tasks",
+        Severity.CRITICAL,
+        "For a minute there were tasks that no worker may run: there is none, or none has the resources, "
+        "the name or the host that they require.",
+        "Start workers, or compare the tasks' resources= and workers= with those of the workers.",
+        "{cluster}: no worker may run {value} tasks",
+        *_of_quantity("tasks-no-worker"),
+    ),
+    ReadyMade(
+        "scheduler-blocked",
+        "Scheduler blocked",
+        Severity.CRITICAL,
+        "The scheduler's event loop ticks less than twice a second, so that clients and workers time out. "
+        "Needs the agent, or prometheus_client on the scheduler.",
+        "Submit smaller graphs and larger tasks, don't send large objects in graphs, and look at the "
+        "scheduler's plugins.",
+        "{cluster}: the event loop of the scheduler ticks every {value}",
+        (cluster(of("observatory_scheduler_event_loop_interval_seconds"), 0.5, 0.3),),
+        30.0,
+    ),
+    ReadyMade(
+        "new-errors",
+        "New errors",
+        Severity.WARNING,
+        "A run had errors that the last ten runs of its name didn't have. Needs the agent.",
+        "Look at the errors of the run, and compare it with the one before: versions, tags, data.",
+        "{cluster}: {text}",
+        *_of_quantity("run-new-errors"),
+    ),
+    ReadyMade(
+        "slower-run",
+        "Slower run",
+        Severity.INFO,
+        "A run took over 50 % longer than the median of the last ten finished runs of its name.",
+        "Compare it with the run before: the comparison says which prefixes are slower.",
+        "{cluster}: {text}",
+        (RunCondition(Measure.DURATION, threshold=0.5),),
     ),
     ReadyMade(
         "unreachable",

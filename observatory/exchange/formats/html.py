@@ -8,11 +8,12 @@ import hashlib
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from django.conf import settings
 from django.template.loader import render_to_string
 
+from observatory.alerts.web.fired import fired_in
 from observatory.clusters.formatting import format_duration
 from observatory.comparison.card.drawing import drawn_card
 from observatory.config.static.bundle import bundle
@@ -55,10 +56,13 @@ class Html:
         )
         shortest = MINIMUM_SPAN_BINS * 2**report.level / 1e6
         is_finest = report.level <= finest_series(report.info)
+        run = Run.objects.select_related("cluster").get(pk=scope.run) if scope.run else None
         context = {
             "title": title,
             "scope": scope,
-            "card": _card(scope),
+            "card": drawn_card(run, scope) if run else None,
+            "fired": fired_in(run, is_public=scope.is_public) if run else None,
+            "without_links": True,
             "made": datetime.now(UTC),
             "scripts": " ".join(map(_hash, (theme, loader, modules))),
             "styles": _hash(style),
@@ -74,13 +78,6 @@ class Html:
         }
         file.write(render_to_string("exchange/report.html", context).encode())
         progress(1.0)
-
-
-def _card(scope: Scope) -> dict[str, Any] | None:
-    """None if the scope isn't that of a run."""
-    if scope.run is None:
-        return None
-    return drawn_card(Run.objects.select_related("cluster").get(pk=scope.run), scope)
 
 
 @cache

@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from observatory.alerts.web.fired import fired_in
 from observatory.comparison.card.drawing import drawn_card
 from observatory.replay.pseudonyms import Pseudonyms
 from observatory.replay.scope import Scope
@@ -45,6 +46,7 @@ def link_page(request: HttpRequest, token: str) -> HttpResponse:
         **_frame(link, token, "timeline"),
         "source": {"url": f"/api/v1/r/{token}"},
         "card": drawn_card(link.run, scope_of_link(link)),
+        "fired": fired_in(link.run, is_public=True),
         "summary": summary(link.run),
         "page_url": f"{origin}{reverse('link', args=[token])}",
         "picture_url": f"{origin}{reverse('link-picture', args=[token])}",

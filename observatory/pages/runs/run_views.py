@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from observatory.alerts.web.fired import fired_in
 from observatory.alerts.web.links import new_rule_url
 from observatory.comparison.card.drawing import drawn_card
 from observatory.pages.runs.forms import LinkForm
@@ -56,6 +57,7 @@ def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
         "source": source,
         "may_write": frame["may_change"],
         "card": drawn_card(run, scope_of_run(run)),
+        "fired": fired_in(run),
         "card_refresh": _card_refresh(run),
         "card_errors_url": _errors_url(run),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,11 @@ from django.core.management import call_command
 from django.db.models.signals import post_migrate
 
 from observatory.alerts.models import Condition, Rule
+from observatory.alerts.rules.conditions import RuleSpec
 from observatory.alerts.rules.ready_made import BY_KEY, RULES, make, make_after_migrations, reset
+from tests.alerts.evaluation.window.conftest import Stored, stored
+
+__all__ = ["stored"]
 
 ROOT = Path(__file__).parents[3]
 
@@ -33,7 +38,7 @@ def test_migrations_create_the_ready_made_rules(db: None) -> None:
 
 
 def test_every_ready_made_rule_has_a_description_and_advice(made: None) -> None:
-    assert len(RULES) == 22
+    assert len(RULES) == 27
     for rule in Rule.objects.all():
         assert rule.description
         assert rule.advice
@@ -78,6 +83,33 @@ def test_reset_restores_a_ready_made_rule(made: None) -> None:
     assert list(rule.conditions.values("metric", "threshold", "clear_threshold")) == asked
     assert (rule.enabled, rule.cluster_names) == (False, "etl-*")
     assert rule.changed > before
+
+
+TASKS, WORKERS = "observatory_cluster_tasks", "observatory_cluster_workers"
+LOOP = "observatory_scheduler_event_loop_interval_seconds"
+
+
+@pytest.mark.parametrize(
+    ("key", "metric", "state", "problem", "fired"),
+    [
+        ("queue-idle", TASKS, "queued", lambda second: 5.0 * second, 61),
+        ("no-worker", TASKS, "no-worker", lambda second: 3.0, 60),
+        ("scheduler-blocked", LOOP, "", lambda second: 0.8, 30),
+    ],
+)
+def test_a_rule_on_the_cluster_fires_in_its_problem_and_not_otherwise(
+    stored: Stored, key: str, metric: str, state: str, problem: Callable[[int], float], fired: float
+) -> None:
+    labels = {"state": state} if state else {}
+    idle = {float(second): float(second < 300) for second in range(600)}
+    stored.samples(idle, WORKERS, state="idle")
+    troubled = {float(second): problem(second) if second < 150 else 0.0 for second in range(600)}
+    stored.samples(troubled, metric, **labels)
+    ready_made = BY_KEY[key]
+    found = stored.firings(RuleSpec(ready_made.conditions, ready_made.hold), 0, 600)
+    assert [firing.fired for _, firing in found] == [fired]
+    assert found[0][1].resolved is not None
+    assert stored.firings(RuleSpec(ready_made.conditions, ready_made.hold), 320, 600) == []
 
 
 def test_the_documentation_lists_all_ready_made_rules() -> None:
