@@ -177,12 +177,14 @@ def test_only_superusers_see_observatory_s_alerts_and_no_list_has_its_cluster(ow
         assert client.get("/api/v1/clusters").json()["count"] == 0
         assert "Observatory itself" not in client.get("/projects/").content.decode()
         paths = (f"/api/v1/alerts/{alert.pk}", f"/alerts/{alert.pk}/", f"/clusters/{own.cluster.pk}/")
-        statuses[user.username] = [client.get(path).status_code for path in paths]
+        statuses[user.username] = [client.get(path, follow=True).status_code for path in paths]
         found = client.get("/api/v1/alerts").json()["count"]
         assert found == (1 if user is superuser else 0)
     assert statuses == {"member": [404] * 3, "root": [200] * 3}
     client = Client()
     client.force_login(superuser)
+    timeline = client.get(f"/clusters/{own.cluster.pk}/")
+    assert timeline["Location"] == "/alerts/", "it has no workers and no tasks to show"
     answer = client.post(f"/api/v1/alerts/{alert.pk}/acknowledge", {"note": ""}, "application/json")
     assert answer.status_code == 200
 

@@ -92,6 +92,8 @@ def newest_cluster(request: HttpRequest) -> HttpResponse:
 @require_safe
 def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
     cluster = get_cluster(request, cluster_id)
+    if cluster.project.is_own:
+        return redirect("alerts")  # a timeline without workers and tasks: the alerts have charts of its values
     source = {
         "url": f"/api/v1/clusters/{cluster.pk}",
         "live": f"/ws/clusters/{cluster.pk}/live",
