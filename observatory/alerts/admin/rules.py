@@ -28,6 +28,7 @@ from observatory.alerts.admin.rule_form import (
 )
 from observatory.alerts.models import Condition, Rule, Severity
 from observatory.alerts.rules import ready_made
+from observatory.alerts.rules.scope import is_on_observatory
 from observatory.alerts.rules.validation import MAX_CONDITIONS
 
 EVALUATED_FIELDS = {"enabled", *EvaluationForm.Meta.fields}
@@ -85,6 +86,8 @@ class RuleAdmin(PrometheusMixin, ProjectScopedAdmin):
 
     @display(description="where")
     def scope(self, rule: Rule) -> str:
+        if is_on_observatory(rule.conditions.all()):
+            return "Observatory itself"
         named = [str(item) for item in (*rule.projects.all(), *rule.targets.all())]
         return ", ".join(named + rule.cluster_names.split()) or "everywhere"
 
@@ -101,7 +104,9 @@ class RuleAdmin(PrometheusMixin, ProjectScopedAdmin):
         return rule.error
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Rule]:
-        rules: QuerySet[Rule] = super().get_queryset(request).prefetch_related("targets")
+        rules: QuerySet[Rule] = (
+            super().get_queryset(request).prefetch_related("projects", "targets", "conditions")
+        )
         return rules.annotate(
             firing_count=Count("alerts", filter=Q(alerts__state="firing"), distinct=True),
             fired_count=Count("alerts", filter=Q(alerts__fired__gte=now() - RECENT), distinct=True),

@@ -93,7 +93,8 @@ def newest_cluster(request: HttpRequest) -> HttpResponse:
 def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
     cluster = get_cluster(request, cluster_id)
     if cluster.project.is_own:
-        return redirect("alerts")  # a timeline without workers and tasks: the alerts have charts of its values
+        # its timeline has no workers and tasks, and its alerts have charts of its values
+        return redirect("alerts")
     source = {
         "url": f"/api/v1/clusters/{cluster.pk}",
         "live": f"/ws/clusters/{cluster.pk}/live",
