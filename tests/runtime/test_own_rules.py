@@ -183,7 +183,7 @@ def test_only_superusers_see_observatory_s_alerts_and_no_list_has_its_cluster(ow
     assert statuses == {"member": [404] * 3, "root": [200] * 3}
     client = Client()
     client.force_login(superuser)
-    assert "Observatory itself" in client.get("/admin/alerts/rule/").content.decode()
+    assert 'data-label="where">Observatory itself' in client.get("/admin/alerts/rule/").content.decode()
     timeline = client.get(f"/clusters/{own.cluster.pk}/")
     assert timeline["Location"] == "/alerts/", "it has no workers and no tasks to show"
     answer = client.post(f"/api/v1/alerts/{alert.pk}/acknowledge", {"note": ""}, "application/json")
