@@ -11,7 +11,7 @@ import observatory.agent
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     workers = {"n_workers": 2, "threads_per_worker": 1, "silence_logs": "CRITICAL"}
     with LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:

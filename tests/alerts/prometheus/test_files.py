@@ -72,6 +72,11 @@ def test_an_exported_rule_is_equivalent_after_import(db: None) -> None:
         "KilledWorker",
         "Task errors",
         "Unreachable",
+        "Agent silent",
+        "Collector behind",
+        "Records dropped",
+        "New errors",
+        "Slower run",
     }
 
 

@@ -10,10 +10,12 @@ import pytest
 from observatory.alerts.rules.conditions import RuleSpec
 from observatory.alerts.rules.ready_made import BY_KEY, RULES
 from observatory.clusters.models import Cluster
+from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import MetricType, Sample, Series
 from tests.alerts.evaluation.window.conftest import START, Stored
 from tests.recorded import Recorded
+from tests.world import make_run
 
 GIB = 2**30
 UNTIL = 1_200.0
@@ -123,6 +125,22 @@ def refused(stored: Stored, seconds: float = UNTIL) -> None:
     steady(stored, "observatory_refused_agents", 1, until=seconds, reason="unknown-token")
 
 
+def queueing(stored: Stored, growth: float) -> None:
+    queued = Series("observatory_cluster_tasks", (("state", "queued"),))
+    stored.write(samples=[Sample(queued, START + time, time * growth) for time in range(0, int(UNTIL), 5)])
+    steady(stored, "observatory_cluster_workers", 1, state="idle")
+
+
+def repeated(stored: Stored, last: float, error: str = "") -> None:
+    """Four runs of a name, of five minutes but for the last; the last has an error."""
+    fields = {"errors": 1, "outcome": Run.Outcome.ERRED} if error else {}
+    for place, minutes in enumerate((5.0, 5.0, 5.0, last)):
+        make_run(stored.cluster, "nightly", 10.0 * place, minutes, **(fields if place == 3 else {}))
+    if error:
+        offset = stored.cluster.started.timestamp() - START
+        Recorded(stored.connection, stored.cluster.pk).error(offset + 1_860, "load-1", error, "failed")
+
+
 def transferring(stored: Stored, transfer: float, compute: float) -> None:
     growing(stored, "observatory_cluster_task_seconds_total", transfer, action="transfer")
     growing(stored, "observatory_cluster_task_seconds_total", compute, action="compute")
@@ -153,6 +171,13 @@ FIRES: dict[str, Occurrence] = {
     "disk-filling": partial(filling, free=4.9),
     "tasks-waiting": partial(piling_up, beat_age=12),
     "agents-refused": refused,
+    "queue-idle": partial(queueing, growth=1),
+    "no-worker": partial(steady, metric="observatory_cluster_tasks", value=3, state="no-worker"),
+    "scheduler-blocked": partial(
+        steady, metric="observatory_scheduler_event_loop_interval_seconds", value=0.6
+    ),
+    "new-errors": partial(repeated, last=5, error="KeyError"),
+    "slower-run": partial(repeated, last=8),
 }
 OF_WORKERS = {
     "worker-memory",
@@ -163,7 +188,11 @@ OF_WORKERS = {
     "event-loop",
     "gil-contention",
 }
-OF_SERIES = {"agents-refused": "reason=unknown-token"}
+OF_SERIES = {
+    "agents-refused": "reason=unknown-token",
+    "new-errors": "run=nightly",
+    "slower-run": "run=nightly",
+}
 
 QUIET: list[tuple[str, Occurrence]] = [
     ("cluster-memory", partial(of_cluster, kind="process", share=0.8)),
@@ -184,6 +213,9 @@ QUIET: list[tuple[str, Occurrence]] = [
     ("agents-refused", partial(refused, seconds=60)),
     ("transfers", partial(transferring, transfer=0.5, compute=1)),
     ("transfers", partial(transferring, transfer=0.2, compute=0.1)),
+    ("queue-idle", partial(queueing, growth=0)),
+    ("new-errors", partial(repeated, last=8)),
+    ("slower-run", partial(repeated, last=5.5)),
     ("scheduler-saturated", lambda stored: steady(stored, "observatory_scheduler_cpu_percent", 99)),
 ]
 
