@@ -57,7 +57,8 @@ class Sampler:
             name = "up" if process == self.up else _program(process)
             if name:
                 members = [process, *process.children(recursive=True)] if name != "up" else [process]
-                yield f"memory of {name} (MiB)", sum(map(_memory, members))
+                measure = _anonymous if name == "PostgreSQL" else _unique
+                yield f"memory of {name} (MiB)", sum(map(measure, members)) / MIB
                 yield f"open files of {name}", float(process.num_fds())
 
     def _services(self) -> Iterator[tuple[str, float]]:
@@ -97,9 +98,22 @@ def _program(process: psutil.Process) -> str:
     return next((name for name, pattern in PROGRAMS.items() if re.search(pattern, line)), "")
 
 
-def _memory(process: psutil.Process) -> float:
-    """MiB that only this process uses."""
+def _unique(process: psutil.Process) -> int:
+    """Bytes that only this process uses."""
     try:
-        return float(process.memory_full_info().uss) / MIB
+        return int(process.memory_full_info().uss)
     except psutil.NoSuchProcess:
-        return 0.0
+        return 0
+
+
+def _anonymous(process: psutil.Process) -> int:
+    """Bytes this process has allocated, its part of what it shares since a fork included.
+
+    Without shared buffers: they have a fixed size, and a page of them that only one process has touched
+    would count as that process's own.
+    """
+    try:
+        rollup = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(re.findall(r"^Pss_Anon: +(\d+) kB", rollup, re.MULTILINE)[0]) * 1024
