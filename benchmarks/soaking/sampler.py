@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -32,8 +33,12 @@ PATHS = (
     "/api/v1/clusters/{cluster}",
     "/api/v1/clusters/{cluster}/state?at={at}",
 )
-REPEATS = 3
-"""requests of each path; the fastest counts, because the machine has other work"""
+PEER = "/account/password/"
+"""a page without data of a cluster: it gets slower with the machine's other work, not with what is stored"""
+COMPUTATION = list(range(50_000))
+"""the peer of PEER: the time to write and read it as JSON"""
+REPEATS = 5
+"""requests of each path, in turn with the peers; the fastest counts, because the machine has other work"""
 TIMEOUT = 60.0
 """seconds; stands for a request that failed"""
 MIB = 1 << 20
@@ -72,8 +77,11 @@ class Sampler:
         yield "data in Valkey (MiB)", info["used_memory"] / MIB
 
     def _answers(self) -> Iterator[tuple[str, float]]:
-        for path in PATHS:
-            yield f"answer of {path} (ms)", min(self._milliseconds(path) for _ in range(REPEATS))
+        times = [[_computation(), *map(self._milliseconds, (PEER, *PATHS))] for _ in range(REPEATS)]
+        computation, peer, *answers = (min(of_one) for of_one in zip(*times, strict=True))
+        yield f"answer of {PEER} (× a computation)", peer / computation
+        for path, answer in zip(PATHS, answers, strict=True):
+            yield f"answer of {path} (× {PEER})", answer / peer
 
     def _milliseconds(self, path: str) -> float:
         filled = path.format(cluster=self.cluster, at=f"{time.time() - 30:.3f}")
@@ -88,6 +96,13 @@ class Sampler:
             print(f"{filled}: {error}", file=sys.stderr)
             return TIMEOUT * 1000
         return (time.perf_counter() - began) * 1000
+
+
+def _computation() -> float:
+    """Milliseconds."""
+    began = time.perf_counter()
+    json.loads(json.dumps(COMPUTATION))
+    return (time.perf_counter() - began) * 1000
 
 
 def _program(process: psutil.Process) -> str:
