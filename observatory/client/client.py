@@ -19,7 +19,8 @@ Run: TypeAlias = "int | Mapping[str, Any] | pd.Series"
 PAGE_SIZE = 200
 CLUSTER_MEMORY = "observatory_cluster_memory_bytes"
 MEASURES = ("process", "managed", "unmanaged", "spilled")
-TIMES = ("start", "stop", "created", "started", "last_seen", "ended")
+TASK_COLUMNS = ("key", "prefix", "time", "duration", "worker", "worker_name", "state", "error")
+TIMES = ("time", "start", "stop", "created", "started", "last_seen", "ended")
 """columns of lists that are seconds since the epoch"""
 
 
@@ -39,6 +40,22 @@ class ObservatoryClient:
     def runs(self, **filters: Any) -> pd.DataFrame:
         """The newest first; `filters` are those of GET /api/v1/runs: name, tag, user, outcome, since …"""
         return self._list("/runs", filters)
+
+    def search(self, text: str) -> dict[str, Any]:
+        """Everything you may see with the text in its name, and of each cluster the newest tasks."""
+        found: dict[str, Any] = self._connection.json("/search", q=text)
+        return found
+
+    def find_tasks(self, cluster: int, text: str, limit: int = 1_000) -> pd.DataFrame:
+        """The newest tasks of a cluster with the text in their key, at most `limit`."""
+        tasks: list[dict[str, Any]] = []
+        older: str | None = None
+        while len(tasks) < limit and older != "":
+            size = min(PAGE_SIZE, limit - len(tasks))
+            found = self._connection.json(f"/clusters/{cluster}/search", q=text, limit=size, older=older)
+            tasks += found["tasks"]
+            older = found["older"]
+        return _with_times(pd.DataFrame(tasks, columns=None if tasks else TASK_COLUMNS))
 
     def run(self, run: Run) -> dict[str, Any]:
         found: dict[str, Any] = self._connection.json(f"/runs/{_number(run)}")
@@ -117,10 +134,7 @@ class ObservatoryClient:
             found = self._connection.json(path, **filters, page=number, page_size=PAGE_SIZE)
             items += found["items"]
             number, pages = number + 1, found["pages"]
-        frame = pd.DataFrame(items)
-        for name in frame.columns.intersection(list(TIMES)):
-            frame[name] = _times(frame[name].to_numpy(np.float64))
-        return frame
+        return _with_times(pd.DataFrame(items))
 
     def _blocks(self, path: str, parameters: Mapping[str, Any]) -> Iterator[Block]:
         mark = None
@@ -156,6 +170,12 @@ def _frame(block: Block) -> pd.DataFrame:
         else:
             columns[name] = pd.Series(numbers)
     return pd.DataFrame(columns)
+
+
+def _with_times(frame: pd.DataFrame) -> pd.DataFrame:
+    for name in frame.columns.intersection(list(TIMES)):
+        frame[name] = _times(frame[name].to_numpy(np.float64))
+    return frame
 
 
 def _times(seconds: np.ndarray[Any, Any]) -> pd.DatetimeIndex:

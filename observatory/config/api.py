@@ -25,6 +25,7 @@ from observatory.exchange.records.api import router as records
 from observatory.replay.api import clusters as cluster_timelines
 from observatory.runs.api import router as runs
 from observatory.runs.notes_api import router as notes
+from observatory.runs.search_api import router as search
 from observatory.runs.sharing.timelines import links as link_timelines
 from observatory.runs.sharing.timelines import runs as run_timelines
 
@@ -48,6 +49,7 @@ api.add_router("", link_cards)
 api.add_router("", records)
 api.add_router("", runs)
 api.add_router("", notes)
+api.add_router("", search)
 api.add_router("/clusters/{int:cluster_id}", cluster_timelines)
 api.add_router("/runs/{int:run_id}/timeline", run_timelines)
 api.add_router("/r/{token}", link_timelines)

@@ -15,6 +15,7 @@ SUBJECTS = (
     "logs",
     "projects",
     "runs",
+    "search",
     "site",
     "targets",
     "tasks",

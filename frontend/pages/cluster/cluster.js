@@ -9,7 +9,7 @@ import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { TimeAxis } from "../../charts/time_axis/time_axis.js";
 import { Address } from "../../timeline/address.js";
 import { loadContext } from "../../timeline/context.js";
-import { KEYS, Keys, WRITING_KEYS, attachPointer } from "../../timeline/controls/gestures.js";
+import { KEYS, Keys, SEARCH_KEYS, WRITING_KEYS, attachPointer } from "../../timeline/controls/gestures.js";
 import { Live } from "../../timeline/sources/live.js";
 import { sourceOf } from "../../timeline/sources/source.js";
 import { createTransport } from "../../timeline/controls/transport.js";
@@ -82,7 +82,8 @@ class Page {
     const shared = charts.filter(({ part }) => !part || parts.includes(part));
     this.panels = new Panels(layout, shared, this.context, this.address, () => this.#mark("data"));
     const writing = mayWrite ? createWriting(layout.header, this.context) : {};
-    const dialog = createKeysDialog(layout.header, mayWrite ? [...KEYS, ...WRITING_KEYS] : KEYS);
+    const searching = document.querySelector(".site-search") ? SEARCH_KEYS : [];
+    const dialog = createKeysDialog(layout.header, [...KEYS, ...(mayWrite ? WRITING_KEYS : []), ...searching]);
     const dialogs = { "?": () => dialog.showModal(), ...writing };
     this.keys = new Keys(timeline, this.context.events, this.context.selection, dialogs);
   }

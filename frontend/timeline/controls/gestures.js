@@ -36,6 +36,9 @@ export const WRITING_KEYS = [
   ["M", "write a note"],
 ];
 
+/** @type {[string, string][]} and those of pages with a search */
+export const SEARCH_KEYS = [["/", "search everything"]];
+
 const hint = new WheelHint();
 
 /**

@@ -1,0 +1,30 @@
+"""The search in everything that a person may see."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from observatory.runs.search import search_names, search_tasks_everywhere
+from observatory.wire.records import MAXIMUM_KEY_LENGTH
+
+MOST_CLUSTERS = 10**9
+
+
+@require_safe
+def search_page(request: HttpRequest) -> HttpResponse:
+    """`skip` clusters have been searched for tasks on the pages before."""
+    user = cast(User, request.user)
+    text = request.GET.get("q", "").strip()[:MAXIMUM_KEY_LENGTH]
+    number = request.GET.get("skip", "")
+    skip = min(int(number), MOST_CLUSTERS) if number.isascii() and number.isdecimal() else 0
+    context: dict[str, Any] = {"text": text, "skip": skip}
+    if text:
+        context["found"] = search_tasks_everywhere(user, text, skip)
+        if not skip:
+            context["names"] = search_names(user, text)
+    return render(request, "pages/search/search.html", context)

@@ -1,0 +1,123 @@
+"""Searches everything that a person may see: runs, clusters, prefixes, workers and tasks."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from observatory.clusters.access import Person, visible_clusters
+from observatory.clusters.listing import ClusterFilter, find_clusters
+from observatory.clusters.models import Cluster
+from observatory.replay.task_search import Found, Wanted, search_tasks
+from observatory.runs.access import visible_runs
+from observatory.runs.models import Run
+from observatory.store.connection import read_connection
+from observatory.store.keys import split_key
+from observatory.store.queries.names import (
+    PrefixName,
+    WorkerName,
+    clusters_with_group,
+    prefixes_with,
+    workers_with,
+)
+
+NAMES = 20
+"""prefixes, workers, runs and clusters, of each"""
+TASKS_OF_CLUSTER = 5
+CLUSTERS_WITH_TASKS = 20
+BUDGET = 2.0
+"""seconds, after which no further cluster's tasks are searched"""
+CLUSTER_BUDGET = 0.75
+"""seconds for the tasks of one cluster"""
+NAMES_TIMEOUT = 1_000
+"""milliseconds for the names of all groups"""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What has the text in its name; runs also in their tags."""
+
+    clusters: list[Cluster]
+    runs: list[Run]
+    prefixes: list[tuple[PrefixName, Cluster]]
+    workers: list[tuple[WorkerName, Cluster]]
+
+    def __bool__(self) -> bool:
+        return bool(self.clusters or self.runs or self.prefixes or self.workers)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTasks:
+    """Tasks by cluster: of those with the text in the name of a group first, then of the newest."""
+
+    clusters: list[tuple[Cluster, Found]]
+    unfinished: list[Cluster]
+    """clusters without a task so far whose search took too long"""
+    searched: int
+    """number of clusters, with those of the pages before"""
+    total: int
+    """number of visible clusters"""
+
+    @property
+    def following(self) -> int | None:
+        """The number of clusters that the next page skips; None: all are searched."""
+        return self.searched if self.searched < self.total else None
+
+
+def search_names(user: Person, text: str) -> Names:
+    clusters = _visible_ids(user)
+    with read_connection() as connection:
+        prefixes = prefixes_with(connection, clusters, text, NAMES)
+        workers = workers_with(connection, clusters, text, NAMES)
+    named = {one.cluster for one in prefixes} | {one.cluster for one in workers}
+    of = visible_clusters(user).in_bulk(named)
+    return Names(
+        list(find_clusters(user, ClusterFilter(search=text))[:NAMES]),
+        list(_runs(user, text)[:NAMES]),
+        [(one, of[one.cluster]) for one in prefixes if one.cluster in of],
+        [(one, of[one.cluster]) for one in workers if one.cluster in of],
+    )
+
+
+def search_tasks_everywhere(user: Person, text: str, skip: int = 0) -> FoundTasks:
+    """Search the tasks of all visible clusters but the first `skip`, as far as the time suffices."""
+    deadline = time.monotonic() + BUDGET
+    ids = _visible_ids(user)
+    found: dict[int, Found] = {}
+    unfinished: list[int] = []
+    searched = min(skip, len(ids))
+    with read_connection() as connection:
+        named = clusters_with_group(connection, ids, text, split_key(text)[1], NAMES_TIMEOUT)
+        for cluster in sorted(ids, key=lambda id: id not in named)[skip:]:
+            until = min(deadline, time.monotonic() + CLUSTER_BUDGET)
+            tasks = search_tasks(connection, cluster, Wanted(text), TASKS_OF_CLUSTER, deadline=until)
+            searched += 1
+            if tasks.tasks:
+                found[cluster] = tasks
+            elif tasks.searched_to is not None:
+                unfinished.append(cluster)
+            if len(found) == CLUSTERS_WITH_TASKS or time.monotonic() > deadline:
+                break
+    clusters = visible_clusters(user).in_bulk([*found, *unfinished])
+    return FoundTasks(
+        [(clusters[id], tasks) for id, tasks in found.items() if id in clusters],
+        [clusters[id] for id in unfinished if id in clusters],
+        searched,
+        len(ids),
+    )
+
+
+def _visible_ids(user: Person) -> list[int]:
+    """The clusters that the user may see, newest first."""
+    return list(visible_clusters(user).order_by("-started", "-pk").values_list("pk", flat=True))
+
+
+def _runs(user: Person, text: str) -> QuerySet[Run]:
+    """The runs with each word of the text in their name or tags, newest first."""
+    runs = visible_runs(user).annotate(tag_text=Cast("tags", TextField())).defer("contents")
+    for word in text.split():
+        runs = runs.filter(Q(name__icontains=word) | Q(tag_text__icontains=word))
+    return runs.order_by("-start", "-pk")

@@ -1,0 +1,53 @@
+"""The search in everything that a person may see."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.recorded import Recorded
+from tests.world import HOSTILE, World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def show(world: World, role: str, path: str, **query: str) -> str:
+    answer = world.client(role).get(f"{path}?{urlencode(query)}")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_tasks_workers_prefixes_runs_and_clusters_are_found(world: World, recorded: Recorded) -> None:
+    recorded.worker("tcp://a:1", "w0-alpha")
+    recorded.span("('load-1', 17)", "tcp://a:1", 1, 2)
+    shown = show(world, "viewer", "/search/", q="LOAD")
+    assert 'data-found="prefixes"' in shown
+    assert 'data-task="(&#x27;load-1&#x27;, 17)"' in shown
+    assert 'data-found="workers"' in show(world, "viewer", "/search/", q="w0-al")
+    assert "nightly of alpha" in show(world, "viewer", "/search/", q="nightly")
+    assert "evening" in show(world, "viewer", "/search/", q="even")
+    assert "Nothing found" in show(world, "viewer", "/search/", q="zzz")
+    assert "Find anything" in show(world, "viewer", "/search/")
+
+
+def test_other_projects_are_not_searched(world: World, recorded: Recorded) -> None:
+    recorded.worker("tcp://a:1", "w0-alpha")
+    recorded.span("('load-1', 17)", "tcp://a:1", 1, 2)
+    for role in ("outsider", "nobody"):
+        for text in ("load", "('load-1', 17)", "w0-al", "nightly", "evening"):
+            shown = show(world, role, "/search/", q=text)
+            assert "data-found" not in shown
+            answer = world.client(role).get("/api/v1/search", {"q": text}).json()
+            assert not any(answer[name] for name in ("tasks", "runs", "prefixes", "workers", "clusters"))
+    found = world.client("viewer").get("/api/v1/search", {"q": "load"}).json()
+    assert found["tasks"][0]["tasks"][0]["key"] == "('load-1', 17)"
+
+
+def test_hostile_keys_are_text(world: World, recorded: Recorded) -> None:
+    recorded.worker("tcp://a:1", HOSTILE)
+    recorded.span(HOSTILE, "tcp://a:1", 1, 2)
+    for path in ("/search/", f"/clusters/{world.ended.pk}/tasks/"):
+        shown = show(world, "viewer", path, q="onerror")
+        assert "onerror" in shown
+        assert "<img src=x" not in shown
