@@ -12,7 +12,7 @@ from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
 from observatory.replay.tiles.builder import BASE_LEVEL, build_cluster_tiles
-from observatory.replay.tiles.layers import layers_for
+from observatory.replay.tiles.layers import built_layers
 from observatory.store.connection import build_connection
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance.advisory_lock import TILES, try_lock
@@ -57,7 +57,7 @@ def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
     if _built.get(cluster.pk) == reached:
         return
     made = make_keyframes(connection, extent, until)
-    built = sum(build_cluster_tiles(connection, cluster, layer) for layer in layers_for(extent.workers))
+    built = sum(build_cluster_tiles(connection, cluster, layer) for layer in built_layers(extent.workers))
     if len(_built) >= MAXIMUM_CACHED:
         _built.clear()
     _built[cluster.pk] = reached

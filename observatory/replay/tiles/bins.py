@@ -73,6 +73,12 @@ def split_spans(
     return row, bins, np.maximum(overlap, 0)
 
 
+def first_places(*columns: Integers) -> Integers:
+    """Return the places where one of sorted columns changes, which aren't empty."""
+    changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return np.concatenate([[0], np.flatnonzero(changes) + 1])
+
+
 def merge_busy_bins(parts: Sequence[BusyBins]) -> BusyBins:
     """Add up bins of one tile."""
     if not parts:
@@ -88,8 +94,7 @@ def merge_busy_bins(parts: Sequence[BusyBins]) -> BusyBins:
         return parts[0]
     order = np.lexsort(columns[::-1])
     columns = [column[order] for column in columns]
-    changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-    firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    firsts = first_places(*columns)
     lane, bins, prefix, action = (column[firsts] for column in columns)
     seconds, count = np.add.reduceat(seconds[order], firsts), np.add.reduceat(count[order], firsts)
     return BusyBins(lane, bins, prefix, action, seconds, count)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.bins import Integers, split_spans
+from observatory.replay.tiles.bins import Integers, first_places, split_spans
 from observatory.replay.tiles.drawn_samples import drawn_samples
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, TileId
@@ -114,12 +114,12 @@ def merge_busy(parts: Sequence[WorkerBusy]) -> WorkerBusy:
         return WorkerBusy(**rows)
     order = np.lexsort((rows["prefix"], rows["bin"], rows["worker"]))
     rows = {name: column[order] for name, column in rows.items()}
-    of_prefix = _firsts(rows["worker"], rows["bin"], rows["prefix"])
+    of_prefix = first_places(rows["worker"], rows["bin"], rows["prefix"])
     summed = ("busy", "seconds", "tasks", "errors", "received")
     rows |= {name: np.add.reduceat(rows[name], of_prefix) for name in summed}
     rows["longest"] = np.maximum.reduceat(rows["longest"], of_prefix)
     rows |= {name: rows[name][of_prefix] for name in ("worker", "bin", "prefix")}
-    firsts = _firsts(rows["worker"], rows["bin"])
+    firsts = first_places(rows["worker"], rows["bin"])
     longest = np.lexsort((rows["prefix"], -rows["seconds"], rows["bin"], rows["worker"]))[firsts]
     sums = {name: np.add.reduceat(rows[name], firsts) for name in ("busy", "errors", "received")}
     return WorkerBusy(**{name: column[longest] for name, column in rows.items() if name not in sums}, **sums)
@@ -132,7 +132,7 @@ def merge_values(parts: Sequence[WorkerValues]) -> WorkerValues:
         return WorkerValues(**rows)
     order = np.lexsort((rows["bin"], rows["worker"]))
     worker, bins, mean, count = (rows[field.name][order] for field in fields(WorkerValues))
-    firsts = _firsts(worker, bins)
+    firsts = first_places(worker, bins)
     counts = np.add.reduceat(count, firsts)
     return WorkerValues(worker[firsts], bins[firsts], np.add.reduceat(mean * count, firsts) / counts, counts)
 
@@ -165,12 +165,6 @@ def _joined(part: Any, parts: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
         field.name: np.concatenate([getattr(one, field.name) for one in parts] or [np.zeros(0, np.int64)])
         for field in fields(part)
     }
-
-
-def _firsts(*columns: Integers) -> Integers:
-    """Return the places where one of sorted columns changes, which aren't empty."""
-    changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-    return np.concatenate([[0], np.flatnonzero(changes) + 1])
 
 
 def _encode(kind: BlockKind, rows: WorkerValues | WorkerBusy, tile_id: TileId) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from observatory.replay.tiles import each_worker
+from observatory.replay.tiles import each_worker, sums
 from observatory.replay.tiles.bins import (
     MINIMUM_SPAN_BINS,
     BusyBins,
@@ -36,6 +36,8 @@ def tile_from_children(layer: Layer, tile_id: TileId, children: Children, window
     """Return the blocks of a tile from none, one or two children, clipped to `window` (microseconds)."""
     if layer.is_each:
         return each_worker.from_children(layer, tile_id, children)
+    if layer.is_sum:
+        return sums.from_children(layer, tile_id, children)
     if layer.name == SPANS:
         return _spans(tile_id, children, window)
     if layer.name == PREFIXES:

@@ -8,7 +8,7 @@ import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.replay.tiles import each_worker
+from observatory.replay.tiles import each_worker, sums
 from observatory.replay.tiles.bins import (
     MINIMUM_SPAN_BINS,
     BusyBins,
@@ -24,6 +24,7 @@ from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
 from observatory.store.queries import timeline
+from observatory.store.queries.sums.declared import SUM_LAYERS
 from observatory.store.queries.windows import row_counts
 from observatory.store.timeline_blocks import encode_block, encode_rows
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
@@ -34,6 +35,8 @@ def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, t
     """Return the blocks of a tile, without the extent block."""
     if layer.is_each:
         return each_worker.from_rows(connection, scope, layer, tile_id)
+    if layer.is_sum:
+        return sums.from_rows(connection, scope, layer, tile_id)
     if layer.name == SPANS:
         return _spans(connection, scope, layer.band or 0, tile_id)
     if layer.name == PREFIXES:
@@ -50,6 +53,8 @@ def has_few_rows(
 ) -> bool:
     """Return whether `tile_from_rows` would read at most so many rows, without spans that started before."""
     window = (connection, scope.cluster.pk, *scope.clip(tile_id))
+    if layer.is_sum:
+        return not SUM_LAYERS[layer.name].has_more(*window, most)
     if layer.name == SPANS:
         band = layer.band
         lanes = None if band is None else timeline.lanes_of_band(connection, scope.cluster.pk, band)

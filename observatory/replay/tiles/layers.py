@@ -1,10 +1,11 @@
-"""Layers of tiles, and their bands of workers (wire/layers.py)."""
+"""Layers of tiles, and their bands of workers (wire/layers.py). Sum layers are not sent to pages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Self
 
+from observatory.store.queries.sums.declared import SUM_LAYERS
 from observatory.wire.layers import (
     ALL,
     BAND,
@@ -50,14 +51,23 @@ class Layer:
             raise ValueError(f"layer is {text[:50]!r}: a part of {name} is a number, from 1 on")
         return cls(name, int(part))
 
+    @property
+    def is_sum(self) -> bool:
+        return self.name in SUM_LAYERS
+
     def __str__(self) -> str:
         if self.is_each:
             return f"{self.name}.{EACH}"
         return f"{self.name}.{ALL}" if self.band is None else band_layer(self.name, self.band)
 
 
+def built_layers(workers: int) -> list[Layer]:
+    """Return the layers that are built ahead, of a cluster with so many workers."""
+    return [*layers_for(workers), *map(Layer, SUM_LAYERS)]
+
+
 def layers_for(workers: int) -> list[Layer]:
-    """Return all layers of a cluster with so many workers."""
+    """Return the layers of pages, of a cluster with so many workers."""
     bands = band_count(workers)
     found = [*(Layer(name) for name in LAYER_NAMES), Layer(SPANS, None, is_each=True)]
     if bands > 1:

@@ -12,6 +12,7 @@ from observatory.store.ingest.batches.records import Times
 from observatory.store.ingest.batches.validated import ValidatedBatch
 from observatory.store.maintenance.keyframes import drop_keyframes
 from observatory.store.queries.extents import EXTENT_COLUMNS, Extent
+from observatory.store.queries.sums.declared import sum_layers_of
 from observatory.wire.layers import LAYERS
 from observatory.wire.metrics import TASKS_COMPUTED
 from observatory.wire.records import Action
@@ -97,10 +98,11 @@ def delete_changed_tiles(connection: psycopg.Connection, batch: ValidatedBatch, 
     if (batch.stops("span") < closed).any():
         drop_keyframes(connection, batch.cluster, float(batch.stops("span").min()))
     for layers, kind in (
-        (["spans", "prefixes"], "span"),
+        (["spans", "prefixes", *sum_layers_of("span")], "span"),
         (list(LAYERS), "sample"),
         (["events"], "event"),
         (["profile"], "profile"),
+        (sum_layers_of("transfer"), "transfer"),
     ):
         starts, stops = batch.times(kind), batch.stops(kind)
         late = starts < closed

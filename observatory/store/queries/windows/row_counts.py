@@ -47,6 +47,13 @@ def has_more_profile_rows(
     return _has_more(connection, f"profile WHERE {WITHIN}", cluster, start, stop, than)
 
 
+def has_more_transfers(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int
+) -> bool:
+    """Return whether over `than` logged transfers, of senders and receivers, start in [start, stop) (µs)."""
+    return _has_more(connection, f"transfer WHERE {STARTS}", cluster, start, stop, than)
+
+
 def _has_more(
     connection: psycopg.Connection,
     condition: LiteralString,
