@@ -86,7 +86,8 @@ WITH_PREFIX: LiteralString = """
     JOIN task_group ON task_group.id = group_id JOIN prefix ON prefix.id = task_group.prefix_id"""
 COMPUTED: LiteralString = f"""
     SELECT {TASK}, start AS time, stop, worker.id AS worker_id,
-        coalesce(nullif(worker.name, ''), worker.address) AS worker, found.status <> 0 AS erred, {NUMBER} AS number
+        coalesce(nullif(worker.name, ''), worker.address) AS worker, found.status <> 0 AS erred,
+        {NUMBER} AS number
     FROM found {WITH_PREFIX} JOIN lane ON lane.id = lane_id JOIN worker ON worker.id = lane.worker_id
     ORDER BY time DESC, number DESC"""
 SUBMITTED: LiteralString = f"""
