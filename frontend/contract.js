@@ -4,6 +4,7 @@
  * @typedef {"span"|"packed-span"|"busy"|"bin"|"worker-value"|"worker-busy"|"event"|"event-count"|"profile"|"stack"|"target"|"state"|"worker"|"lane"|"prefix"|"series"|"extent"} BlockKind
  * @typedef {"action"|"bin"|"busy"|"count"|"duration"|"errors"|"gap"|"id"|"lane"|"last"|"longest"|"max"|"mean"|"min"|"nbytes"|"prefix"|"received"|"seconds"|"series"|"source"|"stack"|"start"|"status"|"stop"|"tasks"|"time"|"worker"} NumberColumn
  * @typedef {"detail"|"frames"|"key"|"kind"|"message"|"typename"} TextColumn
+ * @typedef {"status"|"workers"|"memory"|"contention"|"profile"} TabName
  */
 
 /** Columns of each kind of block, with types. @type {Record<string, Record<string, string>>} */
@@ -89,6 +90,12 @@ export const BLOCKS = {
     "frames": "text"
   }
 };
+
+/** Tabs of a timeline, in their order. @type {TabName[]} */
+export const TABS = ["status", "workers", "memory", "contention", "profile"];
+
+/** The tab that is open without one in the address. @type {TabName} */
+export const DEFAULT_TAB = "status";
 
 /** Bins in a tile. */
 export const TILE_BINS = 512;

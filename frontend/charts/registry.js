@@ -1,4 +1,4 @@
-// All charts in the order in which a page shows them. A new chart is one file, and one line here.
+// The charts of each tab, in the order in which the page shows them. A new chart is one file, and one line here.
 
 import { alertsList } from "./alerts/list.js";
 import { alertsTrack } from "./alerts/track.js";
@@ -18,28 +18,37 @@ import { taskStream } from "./task_stream/task_stream.js";
 import { tasksNow } from "./playhead/tasks_now.js";
 import { workersNow } from "./playhead/workers_now.js";
 
-/** @type {import("../types.js").Chart[]} */
-export const charts = [
-  eventsTrack,
-  alertsTrack,
-  taskStream,
-  heatMap,
-  clusterMemory,
-  workerMemory,
-  selectedMemory,
-  cpu,
-  gil,
-  eventLoop,
-  states,
-  clusterSize,
-  selectedTask,
-  alertsList,
-  notes,
-  progress,
-  tasksNow,
-  workersNow,
-  stragglersList,
-  stolenList,
-  outliers,
-  flameGraph,
-];
+/** @typedef {import("../types.js").Chart} Chart */
+
+/** @type {Chart[]} on each tab */
+export const marks = [eventsTrack, alertsTrack];
+
+/** @type {Record<import("../contract.js").TabName, Chart[]>} */
+export const charts = {
+  status: [
+    taskStream,
+    heatMap,
+    clusterMemory,
+    workerMemory,
+    selectedMemory,
+    cpu,
+    gil,
+    eventLoop,
+    states,
+    clusterSize,
+    selectedTask,
+    alertsList,
+    notes,
+    progress,
+    tasksNow,
+    workersNow,
+    stragglersList,
+    stolenList,
+    outliers,
+    flameGraph,
+  ],
+  workers: [taskStream, workerMemory, selectedMemory, cpu, selectedTask, workersNow, outliers],
+  memory: [clusterMemory, workerMemory, selectedMemory, heatMap, states, progress, workersNow],
+  contention: [gil, eventLoop, cpu, taskStream, workersNow, flameGraph],
+  profile: [taskStream, selectedTask, progress, flameGraph],
+};

@@ -1,11 +1,13 @@
 // Keeps the view in the page's address, so that a copied link shows the same. Invalid parts are ignored.
 
+import { DEFAULT_TAB, TABS } from "../contract.js";
 import { HEAT_ORDERS, QUANTITY_NAMES } from "./heat_options.js";
 import { ORDERS } from "./lane_options.js";
 import { SPEEDS } from "./timeline.js";
 
 /** @typedef {Pick<import("../types.js").Context, "timeline"|"selection"|"laneOptions"|"heatOptions">} Shown */
 /** @typedef {import("./lane_options.js").Order} Order */
+/** @typedef {import("../contract.js").TabName} TabName */
 
 const EARLIEST = 946_684_800; // 2000
 const LATEST = 4_102_444_800; // 2100
@@ -16,7 +18,7 @@ const WRITE_INTERVAL = 300; // ms: browsers refuse more than about 100 changes i
 
 /**
  * `live` is the window's length in seconds.
- * @typedef {{from?: number, to?: number, at?: number, live?: number, speed?: number, charts?: string[],
+ * @typedef {{tab?: TabName, from?: number, to?: number, at?: number, live?: number, speed?: number, charts?: string[],
  *   worker?: number, prefix?: number, key?: string, hide?: number[], sort?: Order, rows?: string, only?: boolean,
  *   heat?: import("./heat_options.js").QuantityName, by?: string, rank?: import("./heat_options.js").HeatOrder}} Place
  */
@@ -39,6 +41,7 @@ export function parsePlace(query) {
   const hidden = (parameters.get("hide") ?? "").split(",").map(Number).filter(isId);
   /** @type {Place} */
   const place = {
+    tab: TABS.find((name) => name === parameters.get("tab")),
     from: number("from", isTime),
     to: number("to", isTime),
     at: number("at", isTime),
@@ -69,6 +72,7 @@ export function parsePlace(query) {
  */
 export function formatPlace(place) {
   const parameters = new URLSearchParams();
+  if (place.tab && place.tab !== DEFAULT_TAB) parameters.set("tab", place.tab);
   for (const name of /** @type {const} */ (["from", "to", "at"])) {
     const time = place[name];
     if (time !== undefined) parameters.set(name, time.toFixed(3));
@@ -94,7 +98,8 @@ export function formatPlace(place) {
 
 /** Keeps the browser's address in step with what is on the screen. */
 export class Address {
-  /** @type {string[]|undefined} names of the charts shown; undefined: the default ones */
+  tab = DEFAULT_TAB;
+  /** @type {string[]|undefined} names of the tab's charts that are shown; undefined: all */
   charts;
   #timer = 0;
   #shown;
@@ -107,6 +112,7 @@ export class Address {
   /** Takes over what the address says, then follows the page. */
   open() {
     const place = parsePlace(location.search);
+    this.tab = place.tab ?? DEFAULT_TAB;
     this.charts = place.charts;
     applyPlace(place, this.#shown);
     const { timeline, selection, laneOptions, heatOptions } = this.#shown;
@@ -115,13 +121,29 @@ export class Address {
     }
   }
 
+  /** @param {TabName} name */
+  openTab(name) {
+    this.tab = name;
+    this.charts = undefined;
+    this.changed();
+  }
+
+  /**
+   * The query string of what is on the screen.
+   * @param {TabName} [tab] another than the open one
+   */
+  query(tab = this.tab) {
+    const charts = tab === this.tab ? this.charts : undefined;
+    return formatPlace({ ...currentPlace(this.#shown, charts), tab });
+  }
+
   changed() {
     this.#timer ||= window.setTimeout(() => this.#write(), WRITE_INTERVAL);
   }
 
   #write() {
     this.#timer = 0;
-    const query = formatPlace(currentPlace(this.#shown, this.charts));
+    const query = this.query();
     if (query !== location.search) history.replaceState(null, "", location.pathname + query);
   }
 }

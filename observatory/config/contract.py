@@ -54,6 +54,7 @@ def main() -> None:
 
 def contract_module() -> str:
     """The text of frontend/contract.js."""
+    from observatory.replay.tabs import TABS
     from observatory.wire.timeline_blocks import KINDS
 
     columns = {
@@ -70,6 +71,7 @@ def contract_module() -> str:
         f" * @typedef {{{_union(KINDS)}}} BlockKind",
         f" * @typedef {{{_union(numbers)}}} NumberColumn",
         f" * @typedef {{{_union(texts)}}} TextColumn",
+        f" * @typedef {{{_union([tab.name for tab in TABS])}}} TabName",
         " */",
         "",
         "/** Columns of each kind of block, with types. @type {Record<string, Record<string, string>>} */",
@@ -84,6 +86,7 @@ def constants() -> dict[str, tuple[Any, str]]:
     """Constants of the server that the browser needs, each with its meaning."""
     from observatory.exchange.formats.report import BINS_AN_INTERVAL, FINEST_PROFILE
     from observatory.replay.api import MAXIMUM_STACKS
+    from observatory.replay.tabs import DEFAULT_TAB, TABS
     from observatory.replay.tiles.each_worker import SHIFT
     from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
     from observatory.replay.tiles.profiles import MAXIMUM_BINS
@@ -96,6 +99,8 @@ def constants() -> dict[str, tuple[Any, str]]:
     from observatory.wire.records import Action, Status
 
     return {
+        "TABS": ([tab.name for tab in TABS], "Tabs of a timeline, in their order. @type {TabName[]}"),
+        "DEFAULT_TAB": (DEFAULT_TAB, "The tab that is open without one in the address. @type {TabName}"),
         "TILE_BINS": (BINS, "Bins in a tile."),
         "FINEST_LEVEL": (MINIMUM_LEVEL, "Level of the finest tiles: its bins are 2^level microseconds wide."),
         "COARSEST_LEVEL": (MAXIMUM_LEVEL, "Level of the coarsest tiles."),

@@ -2,6 +2,7 @@
 
 import { element } from "../../element.js";
 import { formatCount, formatDuration } from "../../formatting.js";
+import { WindowData } from "../../timeline/window_data.js";
 import { shortName, workerLabel } from "../../timeline/slots.js";
 import { formatTime } from "../../timeline/times.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
@@ -15,9 +16,7 @@ import { FIGURES, firstFigure, ranked } from "./ranking.js";
 /** @typedef {Found["workers"][number]|Found["hosts"][number]} Compared */
 /** @typedef {Found["tasks"][number]} LongTask */
 
-const PAUSE = 500; // ms that the window must stand still
-const EVERY = 10_000; // ms, where it moves with the present
-const LARGEST_SHARE = 0.05; // of the time in which the server may work on it, where it moves with the present
+const EVERY = 10_000; // ms, where the window moves with the present
 const LONGEST_NAME = 32; // characters
 const KINDS = /** @type {const} */ (["workers", "hosts", "tasks"]);
 /** @type {Found} */
@@ -43,17 +42,12 @@ class Outliers {
   #kinds = element("div", "outlier-kinds");
   #table = element("table", "outliers");
   #note = element("p", "notes-empty muted");
-  /** @type {Found|null} null: not loaded */
-  #found = null;
+  /** @type {WindowData<Found>} */
+  #data;
   /** @type {typeof KINDS[number]} */
   #kind = "workers";
   /** @type {FigureName|null} null: the first that some of them has */
   #figure = null;
-  #window = "";
-  #message = "loading …";
-  #loaded = -Infinity; // ms: when it was loaded last
-  #took = 0; // ms: how long that took
-  #timer = 0;
   /** @type {unknown[]} what the rows are made of */
   #shown = [];
 
@@ -64,6 +58,8 @@ class Outliers {
   constructor(parent, context) {
     this.#parent = parent;
     this.#context = context;
+    this.#data = new WindowData(context.source, "/outliers", EVERY);
+    this.#data.addEventListener("change", () => this.#render());
     this.#kinds.setAttribute("role", "group");
     this.#kinds.setAttribute("aria-label", "Outliers among");
     this.#kinds.append(...KINDS.map((kind) => this.#choice(kind)));
@@ -76,21 +72,12 @@ class Outliers {
   }
 
   hide() {
-    clearTimeout(this.#timer);
-    this.#timer = 0;
-    this.#window = "";
+    this.#data.stop();
   }
 
   /** @param {View} view */
-  draw({ start, stop, live }) {
-    const query = String(new URLSearchParams({ after: String(Math.max(start, 0)), before: String(stop) }));
-    if (query !== this.#window) {
-      this.#window = query;
-      const every = Math.max(EVERY, this.#took / LARGEST_SHARE);
-      const wait = live ? Math.max(PAUSE, this.#loaded + every - performance.now()) : PAUSE;
-      if (!live) clearTimeout(this.#timer);
-      if (!live || !this.#timer) this.#timer = window.setTimeout(() => void this.#load(), wait);
-    }
+  draw(view) {
+    this.#data.update(view);
     this.#render();
   }
 
@@ -105,7 +92,7 @@ class Outliers {
   }
 
   #taskTable() {
-    const rows = (this.#found?.tasks ?? []).map(({ key, prefix, worker, start, stop, ratio }) => {
+    const rows = (this.#data.answer?.tasks ?? []).map(({ key, prefix, worker, start, stop, ratio }) => {
       return [isoTime(start), key, this.#context.model.prefixName(prefix), this.#name(worker), microseconds(stop - start), ratio];
     });
     return { columns: ["begin (UTC)", "key", "prefix", "worker", "seconds", "times the median"], rows };
@@ -113,7 +100,7 @@ class Outliers {
 
   /** @returns {Compared[]} */
   get #compared() {
-    const { workers, hosts } = this.#found ?? NOTHING;
+    const { workers, hosts } = this.#data.answer ?? NOTHING;
     return this.#kind === "hosts" ? hosts : workers;
   }
 
@@ -132,32 +119,14 @@ class Outliers {
     return known ? workerLabel(known) : `worker ${worker}`;
   }
 
-  async #load() {
-    this.#timer = 0;
-    this.#loaded = performance.now();
-    const { source } = this.#context;
-    const query = this.#window;
-    try {
-      const response = await source.fetch(`${source.url}/outliers?${query}`);
-      if (!response.ok && response.status !== 404) throw new Error(`the server answered ${response.status}`);
-      this.#message = response.ok ? "" : "A file of a run does not have them.";
-      this.#found = response.ok ? await response.json() : NOTHING;
-    } catch (error) {
-      this.#message = `They can't be loaded: ${error}`;
-      this.#found ??= NOTHING;
-    }
-    this.#took = performance.now() - this.#loaded;
-    if (query === this.#window) this.#render();
-  }
-
   #render() {
     const { model, selection, laneOptions } = this.#context;
-    const shown = [this.#found, this.#message, this.#figure, this.#kind, selection.worker, selection.key, laneOptions.filter, model.version];
+    const shown = [this.#data.answer, this.#data.message, this.#figure, this.#kind, selection.worker, selection.key, laneOptions.filter, model.version];
     if (shown.every((value, place) => value === this.#shown[place])) return;
     this.#shown = shown;
     const areTasks = this.#kind === "tasks";
     const compared = areTasks ? [] : ranked(this.#compared, this.#sorted).map((outlier) => this.#row(outlier));
-    const rows = areTasks ? (this.#found?.tasks ?? []).map((task) => this.#taskRow(task)) : compared;
+    const rows = areTasks ? (this.#data.answer?.tasks ?? []).map((task) => this.#taskRow(task)) : compared;
     this.#table.hidden = rows.length === 0;
     this.#note.textContent = rows.length ? "" : this.#emptyText;
     for (const button of this.#kinds.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.value === this.#kind));
@@ -168,7 +137,7 @@ class Outliers {
   }
 
   get #emptyText() {
-    if (this.#message) return this.#message;
+    if (this.#data.message) return this.#data.message;
     if (this.#kind === "hosts") return "None: all workers are on one host.";
     return this.#kind === "tasks" ? "None: no task took twice the median of its prefix." : "None.";
   }

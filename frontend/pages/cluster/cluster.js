@@ -4,7 +4,7 @@
 // window.observatory = {context, view, frames}: the shared Context, the newest View, and how many times was drawn.
 
 import { Overview } from "../../charts/overview/overview.js";
-import { charts } from "../../charts/registry.js";
+import { charts, marks } from "../../charts/registry.js";
 import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { TimeAxis } from "../../charts/time_axis/time_axis.js";
 import { Address } from "../../timeline/address.js";
@@ -21,8 +21,10 @@ import { Panels } from "./panels.js";
 import { PlayheadEdge } from "./playhead_edge.js";
 import { createWriting } from "./writing.js";
 import { createKeysDialog } from "./keys_dialog.js";
+import { Tabs } from "./tabs.js";
 import { followByAsking, followLive } from "./live.js";
 
+/** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../timeline/sources/source.js").Source} Source */
@@ -79,8 +81,11 @@ class Page {
     this.header = createHeader(layout.header, this.context);
     this.banners = new Banners(layout.banners, this.context);
     const parts = [...info.parts, ...(source.notes ? ["notes"] : [])];
-    const shared = charts.filter(({ part }) => !part || parts.includes(part));
-    this.panels = new Panels(layout, shared, this.context, this.address, () => this.#mark("data"));
+    /** @param {Chart[]} some */
+    const shared = (some) => some.filter(({ part }) => !part || parts.includes(part));
+    new Tabs(this.address, () => this.panels.open());
+    const onTab = () => shared([...marks, ...charts[this.address.tab]]);
+    this.panels = new Panels(layout, onTab, this.context, this.address, () => this.#mark("data"));
     const writing = mayWrite ? createWriting(layout.header, this.context) : {};
     const dialog = createKeysDialog(layout.header, mayWrite ? [...KEYS, ...WRITING_KEYS] : KEYS);
     const dialogs = { "?": () => dialog.showModal(), ...writing };

@@ -16,7 +16,11 @@ export class Panels {
   /** @type {Map<string, Panel>} by the chart's name */
   #panels = new Map();
   #places;
-  #charts;
+  #chartsOfTab;
+  /** @type {Chart[]} */
+  #charts = [];
+  #items = element("div", "menu-items");
+  #menu = element("details", "menu charts-menu", element("summary", "", "Charts"), this.#items);
   #context;
   #address;
   #onChange;
@@ -28,19 +32,26 @@ export class Panels {
 
   /**
    * @param {{plots: HTMLElement, side: HTMLElement, below: HTMLElement, header: HTMLElement}} places
-   * @param {Chart[]} charts
+   * @param {() => Chart[]} charts of the open tab
    * @param {Context} context
    * @param {Address} address knows which are shown
    * @param {() => void} onChange called when others are in sight than before
    */
   constructor(places, charts, context, address, onChange) {
     this.#places = places;
-    this.#charts = charts;
+    this.#chartsOfTab = charts;
     this.#context = context;
     this.#address = address;
     this.#onChange = onChange;
     this.#observer = new IntersectionObserver((entries) => this.#observe(entries), { rootMargin: "100px" });
-    places.header.append(this.#menu());
+    places.header.append(this.#menu);
+    this.open();
+  }
+
+  /** Shows the charts of the open tab. */
+  open() {
+    this.#charts = this.#chartsOfTab();
+    this.#fillMenu();
     this.#update();
   }
 
@@ -139,8 +150,8 @@ export class Panels {
     this.#onChange();
   }
 
-  #menu() {
-    const items = element("div", "menu-items");
+  #fillMenu() {
+    this.#items.replaceChildren();
     for (const chart of this.#charts) {
       const box = element("input", "");
       box.type = "checkbox";
@@ -148,9 +159,8 @@ export class Panels {
       box.addEventListener("change", () => this.#toggle(chart.name, box.checked));
       const label = element("label", "", box, chart.title);
       label.title = chart.help;
-      items.append(label);
+      this.#items.append(label);
     }
-    return element("details", "menu charts-menu", element("summary", "", "Charts"), items);
   }
 
   /**

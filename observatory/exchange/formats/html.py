@@ -20,6 +20,7 @@ from observatory.config.static.bundle import bundle
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.formats.report import finest_series, report_of
 from observatory.replay.scope import Scope
+from observatory.replay.tabs import tabs_of
 from observatory.replay.tiles.bins import MINIMUM_SPAN_BINS
 from observatory.runs.models import Run
 
@@ -29,9 +30,11 @@ STYLES = (
     "site/base",
     "site/header",
     "site/flags",
+    "site/tabs",
     "timeline/charts",
     "timeline/flame_graph",
     "timeline/panels",
+    "timeline/data_table",
     "timeline/cluster",
     "timeline/overview",
     "timeline/chart_menu",
@@ -62,6 +65,7 @@ class Html:
             "scope": scope,
             "card": drawn_card(run, scope) if run else None,
             "fired": fired_in(run, is_public=scope.is_public) if run else None,
+            "tabs": tabs_of(scope.sections),
             "without_links": True,
             "made": datetime.now(UTC),
             "scripts": " ".join(map(_hash, (theme, loader, modules))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -12,6 +13,8 @@ from django.urls import reverse
 
 from observatory.clusters.formatting import format_bytes
 from observatory.pages.site.formatting import epoch
+from observatory.replay.scope import ALL_SECTIONS, Section
+from observatory.replay.tabs import DEFAULT_TAB, tabs_of
 
 register = template.Library()
 
@@ -24,6 +27,12 @@ END_REASONS = {
     "killed": "was killed",
     "cluster-ended": "stayed until the cluster ended",
 }
+
+
+@register.inclusion_tag("pages/clusters/timeline_tabs.html")
+def timeline_tabs(url: str, tab: str, sections: Collection[Section] = ALL_SECTIONS) -> dict[str, Any]:
+    """Links to the tabs of the timeline at `url`; `tab` is the open one."""
+    return {"url": url, "tab": tab, "tabs": tabs_of(sections), "default": DEFAULT_TAB}
 
 
 @register.filter

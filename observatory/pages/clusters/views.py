@@ -21,6 +21,7 @@ from observatory.clusters.models import Cluster
 from observatory.pages.clusters.frame import frame, get_cluster
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.pages.site.query import query_text
+from observatory.replay.tabs import tab_named
 from observatory.runs.access import may_cut_runs
 from observatory.store.queries.extents import Extent, extents
 
@@ -103,7 +104,7 @@ def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
         "new_rule": new_rule_url(cast(User, request.user), cluster),
     }
     may_write = may_cut_runs(cast(User, request.user), cluster)
-    context = {**frame(cluster, "status"), "source": source, "may_write": may_write}
+    context = {**frame(cluster, tab_named(request.GET.get("tab"))), "source": source, "may_write": may_write}
     return render(request, "pages/clusters/cluster.html", context)
 
 

@@ -16,11 +16,12 @@ from observatory.alerts.web.fired import fired_in
 from observatory.comparison.card.drawing import drawn_card
 from observatory.replay.pseudonyms import Pseudonyms
 from observatory.replay.scope import Scope
+from observatory.replay.tabs import tab_named
 from observatory.runs.access import get_run
 from observatory.runs.models import Permalink
 from observatory.runs.sharing.links import count_opening, find_link, find_public_link
 from observatory.runs.sharing.picture import HEIGHT, WIDTH, cached_picture
-from observatory.runs.sharing.scopes import scope_of_link
+from observatory.runs.sharing.scopes import scope_of_link, sections_of_link
 from observatory.runs.summary import summary
 from observatory.store.connection import read_connection
 from observatory.store.queries.logs import LogFilter, LogLine, lines_before
@@ -43,7 +44,7 @@ def link_page(request: HttpRequest, token: str) -> HttpResponse:
         count_opening(link)
     origin = f"{request.scheme}://{request.get_host()}"
     context = {
-        **_frame(link, token, "timeline"),
+        **_frame(link, token, tab_named(request.GET.get("tab"))),
         "source": {"url": f"/api/v1/r/{token}"},
         "card": drawn_card(link.run, scope_of_link(link)),
         "fired": fired_in(link.run, is_public=True),
@@ -134,7 +135,8 @@ def _to_run(request: HttpRequest, link: Permalink) -> HttpResponse:
 
 
 def _frame(link: Permalink, token: str, tab: str) -> dict[str, Any]:
-    return {"link": link, "token": token, "run": link.run, "tab": tab}
+    sections = sections_of_link(link)
+    return {"link": link, "token": token, "run": link.run, "tab": tab, "sections": sections}
 
 
 def _window(scope: Scope) -> dict[str, Any]:

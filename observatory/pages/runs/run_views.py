@@ -17,6 +17,7 @@ from observatory.alerts.web.links import new_rule_url
 from observatory.comparison.card.drawing import drawn_card
 from observatory.pages.runs.forms import LinkForm
 from observatory.pages.site.formatting import epoch
+from observatory.replay.tabs import tab_named
 from observatory.runs.access import get_run, may_change_runs
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing import links
@@ -51,7 +52,7 @@ def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
         "notes": f"/api/v1/clusters/{run.cluster_id}/notes",
         "new_rule": new_rule_url(cast(User, request.user), run.cluster),
     }
-    frame = run_frame(request, run, "timeline")
+    frame = run_frame(request, run, tab_named(request.GET.get("tab")))
     context = {
         **frame,
         "source": source,

@@ -17,14 +17,17 @@ def scope_of_link(link: Permalink) -> Scope:
 
     Addresses are replaced by pseudonyms if the link hides them.
     """
+    pseudonyms = read_pseudonyms(link.run.cluster) if link.hides_addresses else None
+    return _scope(link.run, sections_of_link(link), is_public=True, pseudonyms=pseudonyms)
+
+
+def sections_of_link(link: Permalink) -> frozenset[Section]:
     shown = {
         Section.LOGS: link.shows_logs,
         Section.CODE: link.shows_code,
         Section.TRACEBACKS: link.shows_tracebacks,
     }
-    sections = frozenset(section for section, is_shown in shown.items() if is_shown)
-    pseudonyms = read_pseudonyms(link.run.cluster) if link.hides_addresses else None
-    return _scope(link.run, sections, is_public=True, pseudonyms=pseudonyms)
+    return frozenset(section for section, is_shown in shown.items() if is_shown)
 
 
 def _scope(

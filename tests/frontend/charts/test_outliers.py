@@ -54,7 +54,9 @@ def test_workers_are_sorted_by_the_heading_and_a_click_shows_their_lane(page: Pa
     page.evaluate("() => { draw(10, 19); draw(10, 20); }")
     names = page.locator("tbody tr td:first-child button")
     expect(names).to_have_text([HOSTILE, "w2"])
-    assert server.asked == ["/api/v1/clusters/1/outliers?after=10&before=20"], "the window that stands still"
+    assert server.asked == ["/api/v1/clusters/1/outliers?after=10.000000&before=20.000000"], (
+        "the window that stands still"
+    )
     page.get_by_role("button", name="received").click()
     expect(names).to_have_text(["w2", HOSTILE, "w3"])
     expect(page.get_by_role("columnheader", name="received")).to_have_attribute("aria-sort", "descending")
@@ -95,7 +97,7 @@ def test_hosts_and_tasks_are_listed_and_a_click_leads_to_them(page: Page, server
 def test_a_file_says_that_it_has_none_and_a_server_that_fails_is_named(page: Page, server: Server) -> None:
     page.evaluate(SETUP, [])
     page.evaluate("() => draw(1, 2)")
-    expect(page.get_by_text("A file of a run does not have them.")).to_be_visible()
+    expect(page.get_by_text("A file of a run does not have this.")).to_be_visible()
     server.answer = lambda path: (503, b"")
     page.evaluate("() => draw(1, 3)")
     expect(page.get_by_text("the server answered 503")).to_be_visible()

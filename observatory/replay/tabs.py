@@ -1,0 +1,45 @@
+"""The tabs of a timeline: each shows other charts of the same window, playhead and selection.
+
+`frontend/charts/registry.js` has the charts of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from observatory.replay.scope import Section
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    name: str
+    """in the address, as `tab`"""
+    title: str
+    help: str
+    section: Section | None = None
+    """what must be shared for it"""
+
+
+TABS = (
+    Tab(
+        "status",
+        "Status",
+        "What the cluster does: its task stream, its workers, what goes on at the playhead",
+    ),
+    Tab("workers", "Workers", "All that is known of each worker at the playhead"),
+    Tab("memory", "Memory", "Memory of the cluster and of each worker, by kind"),
+    Tab("contention", "Contention", "What threads and event loops wait for: GIL, CPU, blocked event loops"),
+    Tab("profile", "Profile", "Which code the threads ran", Section.CODE),
+)
+DEFAULT_TAB = TABS[0].name
+
+
+def tabs_of(sections: Collection[Section]) -> list[Tab]:
+    """Return the tabs that a scope with these sections has."""
+    return [tab for tab in TABS if tab.section is None or tab.section in sections]
+
+
+def tab_named(name: str | None) -> str:
+    """Return the name of the tab that the address asks for, the default one where there is no such tab."""
+    return next((tab.name for tab in TABS if tab.name == name), DEFAULT_TAB)

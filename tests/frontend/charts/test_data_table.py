@@ -1,0 +1,88 @@
+"""A table of rows: sorted by its headings, searched, opened; the keyboard stays where it was."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+SETUP = """async ([count, hostile]) => {
+  const { DataTable } = await import("/frontend/charts/data_table/data_table.js");
+  const rows = Array.from({ length: count }, (_, id) => (
+    { id, name: id === 7 ? hostile : `p${id}`, size: id === 3 ? null : id }));
+  const columns = [
+    { name: "name", title: "prefix", value: ({ name }) => name },
+    { name: "size", title: "size", unit: "bytes", value: ({ size }) => size,
+      text: ({ size }) => `${size} B` },
+  ];
+  window.chosen = [];
+  const paragraph = () => document.createElement("p");
+  const open = ({ name }) => Object.assign(paragraph(), { textContent: `details of ${name}` });
+  const table = new DataTable(document.body, columns, { label: "prefixes", empty: "No prefix.",
+    key: ({ id }) => id, find: ({ name }) => name, sorted: "size", open,
+    choose: ({ id }) => window.chosen.push(id) });
+  table.show(rows);
+  Object.assign(window, { table, rows });
+}"""
+
+
+def test_a_heading_sorts_all_rows_and_again_the_other_way(page: Page) -> None:
+    page.evaluate(SETUP, [250, HOSTILE])
+    names = page.locator("tbody .row-name")
+    expect(names.first).to_have_text("p249")
+    size = page.get_by_role("button", name="size")
+    size.focus()
+    page.keyboard.press("Enter")
+    expect(names.first).to_have_text("p0")
+    expect(page.get_by_role("columnheader", name="size")).to_have_attribute("aria-sort", "ascending")
+    expect(size).to_be_focused()
+    page.get_by_role("button", name="prefix", exact=True).click()
+    expect(names.first).to_have_text(HOSTILE)
+    page.get_by_role("button", name="Show 100 of 150 more").click()
+    page.get_by_role("button", name="Show 50 of 50 more").click()
+    expect(names).to_have_count(250)
+
+
+def test_an_unknown_value_comes_last_whatever_the_order(page: Page) -> None:
+    page.evaluate(SETUP, [6, HOSTILE])
+    names = page.locator("tbody .row-name")
+    expect(names.last).to_have_text("p3")
+    page.get_by_role("button", name="size").click()
+    expect(names.last).to_have_text("p3")
+
+
+def test_rows_are_searched_and_a_search_without_a_match_says_so(page: Page) -> None:
+    page.evaluate(SETUP, [30, HOSTILE])
+    search = page.get_by_role("searchbox", name="Search prefixes")
+    search.fill("ONERROR")
+    expect(page.locator("tbody .row-name")).to_have_text([HOSTILE])
+    search.fill("nothing like it")
+    expect(page.get_by_text("Nothing matches.")).to_be_visible()
+
+
+def test_an_opened_row_stays_open_when_the_rows_are_replaced(page: Page) -> None:
+    page.evaluate(SETUP, [5, HOSTILE])
+    opener = page.get_by_role("button", name="Details of p2")
+    opener.click()
+    expect(page.get_by_text("details of p2")).to_be_visible()
+    page.evaluate("() => table.show(rows.map((row) => ({ ...row, size: 10 - row.id })))")
+    expect(page.get_by_text("details of p2")).to_be_visible()
+    expect(opener).to_be_focused()
+    opener.click()
+    expect(page.get_by_text("details of p2")).to_have_count(0)
+
+
+def test_a_row_is_chosen_and_the_table_for_a_file_has_all_rows_with_units(page: Page) -> None:
+    page.evaluate(SETUP, [250, HOSTILE])
+    page.get_by_role("button", name="p249", exact=True).click()
+    assert page.evaluate("() => chosen") == [249]
+    columns, rows = page.evaluate("() => [table.table().columns, table.table().rows]")
+    assert columns == ["prefix", "size (bytes)"]
+    assert len(rows) == 250
+    assert rows[-1] == ["p3", None]
+
+
+def test_a_table_without_rows_says_why(page: Page) -> None:
+    page.evaluate(SETUP, [0, HOSTILE])
+    expect(page.get_by_text("No prefix.")).to_be_visible()
+    page.evaluate("() => table.show([], 'loading …')")
+    expect(page.get_by_text("loading …")).to_be_visible()
