@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -62,18 +63,18 @@ def _matrix(cells: dict[tuple[int, int], list[float]], host_of: dict[int, str], 
     names: dict[int, Any] = {**UNNAMED, **{worker: worker for worker in workers}}
     if by_host:
         names |= {worker: (host_of[worker],) for worker in workers}
-    totals: Counter[Any] = Counter()
+    totals: defaultdict[Any, float] = defaultdict(float)
     for (sender, receiver), (_, nbytes, seconds) in cells.items():
         for name in {names[sender], names[receiver]} - set(UNNAMED.values()):
             totals[name] += nbytes or seconds
-    named = {name for name, _ in totals.most_common(MOST_PLACES)}
+    named = set(heapq.nlargest(MOST_PLACES, totals, key=totals.__getitem__))
     sums_of: dict[tuple[Any, Any], list[float]] = defaultdict(lambda: [0.0] * len(TRANSFER_SUMS.added))
     for pair, values in cells.items():
-        sender, receiver = (
+        row, column = (
             name if name in named or name == UNNAMED[UNKNOWN] else UNNAMED[REST]
             for name in (names[place] for place in pair)
         )
-        sums_of[sender, receiver] = [a + b for a, b in zip(sums_of[sender, receiver], values, strict=True)]
+        sums_of[row, column] = [a + b for a, b in zip(sums_of[row, column], values, strict=True)]
     places = [*sorted(named), *(name for name in UNNAMED.values() if any(name in pair for pair in sums_of))]
     number = {name: place for place, name in enumerate(places)}
     return {

@@ -83,8 +83,7 @@ def largest_transfers(
         ORDER BY nbytes DESC, largest.start"""
     rows = connection.execute(query, {**_window(cluster, start, stop), "limit": limit}).fetchall()
     return [
-        LargeTransfer(*row, waiting=None if rest is None else decode_key(rest, group))
-        for *row, rest, group in rows
+        LargeTransfer(*row, None if rest is None else decode_key(rest, group)) for *row, rest, group in rows
     ]
 
 
