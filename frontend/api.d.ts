@@ -304,6 +304,46 @@ export interface paths {
         patch: operations["observatory_runs_notes_api_change_note"];
         trace?: never;
     };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search
+         * @description Everything that you may see with this text in its name or, for tasks, in its key.
+         */
+        get: operations["observatory_runs_search_api_search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search Cluster
+         * @description The tasks of a cluster with this text in their key, newest first.
+         */
+        get: operations["observatory_runs_search_api_search_cluster"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster_id}": {
         parameters: {
             query?: never;
@@ -1865,6 +1905,159 @@ export interface components {
              */
             text?: string;
         };
+        /** SearchQuery */
+        SearchQuery: {
+            /** Q */
+            q: string;
+            /**
+             * Skip
+             * @default 0
+             */
+            skip?: number;
+        };
+        /** ClusterName */
+        ClusterName: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+        };
+        /** ClusterTasks */
+        ClusterTasks: {
+            /** Cluster */
+            cluster: number;
+            /** Cluster Name */
+            cluster_name: string;
+            /** Tasks */
+            tasks: components["schemas"]["TaskOut"][];
+            /** Has More */
+            has_more: boolean;
+        };
+        /** NameOut */
+        NameOut: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Cluster */
+            cluster: number;
+            /** Cluster Name */
+            cluster_name: string;
+        };
+        /** RunName */
+        RunName: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Cluster */
+            cluster: number;
+            /** Cluster Name */
+            cluster_name: string;
+            /** Tags */
+            tags: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * SearchOut
+         * @description At most 20 of each kind of names.
+         */
+        SearchOut: {
+            /** Clusters */
+            clusters: components["schemas"]["ClusterName"][];
+            /** Runs */
+            runs: components["schemas"]["RunName"][];
+            /** Prefixes */
+            prefixes: components["schemas"]["NameOut"][];
+            /** Workers */
+            workers: components["schemas"]["WorkerOut"][];
+            /** Tasks */
+            tasks: components["schemas"]["ClusterTasks"][];
+            /** Unfinished */
+            unfinished: number[];
+            /** Following */
+            following: number | null;
+        };
+        /**
+         * TaskOut
+         * @description The last computation of a task; its submission, if it did not compute.
+         */
+        TaskOut: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: string;
+            /** Time */
+            time: number;
+            /** Duration */
+            duration: number | null;
+            /** Worker */
+            worker: number | null;
+            /** Worker Name */
+            worker_name: string;
+            /** State */
+            state: string;
+            /** Error */
+            error: string;
+        };
+        /** WorkerOut */
+        WorkerOut: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Cluster */
+            cluster: number;
+            /** Cluster Name */
+            cluster_name: string;
+            /** Address */
+            address: string;
+            /** Host */
+            host: string;
+        };
+        /**
+         * TaskQuery
+         * @description Times are seconds on the scheduler's clock.
+         */
+        TaskQuery: {
+            /** Q */
+            q: string;
+            /**
+             * Start
+             * @default 0
+             */
+            start?: number;
+            /**
+             * Stop
+             * @default 4102444799
+             */
+            stop?: number;
+            /**
+             * Not Computed
+             * @default false
+             */
+            not_computed?: boolean;
+            /**
+             * Limit
+             * @default 50
+             */
+            limit?: number;
+            /**
+             * Older
+             * @default
+             */
+            older?: string;
+        };
+        /** TaskPage */
+        TaskPage: {
+            /** Tasks */
+            tasks: components["schemas"]["TaskOut"][];
+            /** Older */
+            older: string;
+            /** Searched To */
+            searched_to: number | null;
+        };
         /**
          * ClusterInfo
          * @description A cluster or a window of it, and constants of its timeline. Times are seconds on the scheduler's clock.
@@ -3400,6 +3593,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    observatory_runs_search_api_search: {
+        parameters: {
+            query: {
+                q: string;
+                skip?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchOut"];
+                };
+            };
+        };
+    };
+    observatory_runs_search_api_search_cluster: {
+        parameters: {
+            query: {
+                q: string;
+                start?: number;
+                stop?: number;
+                not_computed?: boolean;
+                limit?: number;
+                older?: string;
+            };
+            header?: never;
+            path: {
+                cluster_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskPage"];
                 };
             };
         };
