@@ -83,8 +83,7 @@ def largest_transfers(
         ORDER BY nbytes DESC, largest.start"""
     rows = connection.execute(query, {**_window(cluster, start, stop), "limit": limit}).fetchall()
     return [
-        LargeTransfer(*(*row[:8], None if row[8] is None else decode_key(row[8], row[9])))
-        for *row, rest, group in rows
+        LargeTransfer(*(*row[:8], None if row[8] is None else decode_key(row[8], row[9]))) for row in rows
     ]
 
 
