@@ -504,6 +504,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster_id}/transfers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Transfers
+         * @description Transfers between workers with after ≤ start < before, stealing, and P2P shuffles.
+         */
+        get: operations["cluster_transfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/timeline": {
         parameters: {
             query?: never;
@@ -704,6 +724,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/timeline/transfers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Transfers
+         * @description Transfers between workers with after ≤ start < before, stealing, and P2P shuffles.
+         */
+        get: operations["run_transfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/r/{token}": {
         parameters: {
             query?: never;
@@ -896,6 +936,26 @@ export interface paths {
          * @description The frames of stacks, as one block; `ids` are comma-separated.
          */
         get: operations["link_stacks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/transfers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Transfers
+         * @description Transfers between workers with after ≤ start < before, stealing, and P2P shuffles.
+         */
+        get: operations["link_transfers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2305,6 +2365,144 @@ export interface components {
             /** Tasks */
             tasks: components["schemas"]["OutlierTask"][];
         };
+        /**
+         * LargeTransfer
+         * @description A transfer; `sender` and `receiver` are ids of workers, null: unknown.
+         */
+        LargeTransfer: {
+            /** Sender */
+            sender: number | null;
+            /** Receiver */
+            receiver: number | null;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Nbytes */
+            nbytes: number;
+            /** Count */
+            count: number;
+            /** Keys */
+            keys: components["schemas"]["TransferKey"][];
+            /** Lane */
+            lane: number | null;
+            /** Waiting */
+            waiting: string | null;
+        };
+        /** ShuffleAmount */
+        ShuffleAmount: {
+            /** Medium */
+            medium: string;
+            /** What */
+            what: string;
+            /** Nbytes */
+            nbytes: number;
+        };
+        /**
+         * ShuffleProgress
+         * @description What a P2P shuffle had moved by the end of the window.
+         */
+        ShuffleProgress: {
+            /** Shuffle */
+            shuffle: string;
+            /** First */
+            first: number;
+            /** Last */
+            last: number;
+            /** Amounts */
+            amounts: components["schemas"]["ShuffleAmount"][];
+        };
+        /**
+         * StealCount
+         * @description Requests of one victim and thief with one outcome; ids of workers, null: unknown.
+         */
+        StealCount: {
+            /** Victim */
+            victim: number | null;
+            /** Thief */
+            thief: number | null;
+            /** Outcome */
+            outcome: string;
+            /** Count */
+            count: number;
+        };
+        /**
+         * TransferCell
+         * @description Transfers of a pair; `sender` and `receiver` are indexes of places.
+         */
+        TransferCell: {
+            /** Count */
+            count: number;
+            /** Nbytes */
+            nbytes: number;
+            /** Seconds */
+            seconds: number;
+            /** Sender */
+            sender: number;
+            /** Receiver */
+            receiver: number;
+        };
+        /** TransferKey */
+        TransferKey: {
+            /** Key */
+            key: string;
+            /** Nbytes */
+            nbytes: number | null;
+        };
+        /**
+         * TransferPlace
+         * @description A row and a column of the matrix of transfers.
+         */
+        TransferPlace: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "worker" | "host" | "unknown" | "others";
+            /** Worker */
+            worker: number | null;
+            /** Host */
+            host: string | null;
+        };
+        /**
+         * TransferSums
+         * @description Transfers together.
+         */
+        TransferSums: {
+            /** Count */
+            count: number;
+            /** Nbytes */
+            nbytes: number;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
+         * Transfers
+         * @description Transfers that start in a window, stealing, and P2P shuffles.
+         */
+        Transfers: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            total: components["schemas"]["TransferSums"];
+            /** Unknown Senders */
+            unknown_senders: number;
+            /** Places */
+            places: components["schemas"]["TransferPlace"][];
+            /** Cells */
+            cells: components["schemas"]["TransferCell"][];
+            /** Largest */
+            largest: components["schemas"]["LargeTransfer"][];
+            /** Steals */
+            steals: components["schemas"]["StealCount"][];
+            /** Outcomes */
+            outcomes: {
+                [key: string]: number;
+            };
+            /** Shuffles */
+            shuffles: components["schemas"]["ShuffleProgress"][];
+        };
         /** JobOut */
         JobOut: {
             /** Id */
@@ -3432,6 +3630,29 @@ export interface operations {
             };
         };
     };
+    cluster_transfers: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transfers"];
+                };
+            };
+        };
+    };
     run_information: {
         parameters: {
             query?: never;
@@ -3658,6 +3879,29 @@ export interface operations {
             };
         };
     };
+    run_transfers: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transfers"];
+                };
+            };
+        };
+    };
     link_information: {
         parameters: {
             query?: never;
@@ -3881,6 +4125,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    link_transfers: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transfers"];
+                };
             };
         };
     };

@@ -35,6 +35,7 @@ from observatory.replay.tiles.events import list_events
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
+from observatory.replay.window_api import add_window_routes
 from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries import timeline
 from observatory.store.stacks import stack_frames, stacks_seen_between
@@ -147,6 +148,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         _require(scope, Section.CODE)
         return _stacks(request, scope, _parse_ids(ids))
 
+    add_window_routes(router, word, scope_of)
     return router
 
 

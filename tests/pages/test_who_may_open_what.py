@@ -211,6 +211,7 @@ TABLE = [
     ("GET", "/api/v1/runs/{run}", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/api/v1/clusters/{live}/lineage?key=x", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/api/v1/clusters/{live}/outliers", {"viewer": 200, "editor": 200, "owner": 200}),
+    ("GET", "/api/v1/clusters/{live}/transfers", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/api/v1/clusters/{live}/notes", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/api/v1/targets", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/api/v1/targets/{target}", {"viewer": 200, "editor": 200, "owner": 200}),

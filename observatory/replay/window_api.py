@@ -1,0 +1,33 @@
+"""HTTP API of a timeline: answers about a window, from kept sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from django.db import close_old_connections
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+from ninja.responses import Response
+
+from observatory.replay.schemas import Transfers
+from observatory.replay.scope import Scope
+from observatory.replay.transfers import transfers_of
+from observatory.store.connection import build_connection
+from observatory.store.times import MAXIMUM_TIME
+
+LATEST = MAXIMUM_TIME / 1e6 - 1
+After = Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)]
+Before = Annotated[float, Query(gt=0, lt=MAXIMUM_TIME / 1e6)]
+
+
+def add_window_routes(router: Router, word: str, scope_of: Callable[[HttpRequest], Scope]) -> None:
+    """Add the routes of answers about a window to those of a timeline."""
+
+    @router.get("/transfers", operation_id=f"{word}_transfers", response=Transfers)
+    def transfers(request: HttpRequest, after: After = 0, before: Before = LATEST) -> HttpResponse:
+        """Transfers between workers with after ≤ start < before, stealing, and P2P shuffles."""
+        scope = scope_of(request)
+        close_old_connections()  # missing tiles are built, which takes long; others need Django's connection
+        with build_connection() as connection:
+            return Response(transfers_of(connection, scope, round(after * 1e6), round(before * 1e6)))
