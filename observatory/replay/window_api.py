@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from ninja.responses import Response
@@ -27,7 +26,6 @@ def add_window_routes(router: Router, word: str, scope_of: Callable[[HttpRequest
     @router.get("/transfers", operation_id=f"{word}_transfers", response=Transfers)
     def transfers(request: HttpRequest, after: After = 0, before: Before = LATEST) -> HttpResponse:
         """Transfers between workers with after ≤ start < before, stealing, and P2P shuffles."""
-        scope = scope_of(request)
-        close_old_connections()  # missing tiles are built, which takes long; others need Django's connection
+        window = round(after * 1e6), round(before * 1e6)
         with build_connection() as connection:
-            return Response(transfers_of(connection, scope, round(after * 1e6), round(before * 1e6)))
+            return Response(transfers_of(connection, scope_of(request), *window))

@@ -16,6 +16,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.queries.extents import read_extent
+from observatory.store.queries.state import last_rates, last_samples
 from observatory.store.times import seconds_to_microseconds
 from observatory.wire.records import Action, Event, Sample, Series, WorkerGone, WorkerSeen
 from tests.replay.records import A, B, fill, make_span
@@ -172,6 +173,25 @@ def test_an_old_heartbeat_is_ignored(member: Client, cluster: Cluster, writer: W
     writer.write(Batch.of(cluster.pk, committed=now + 60))
     a, _ = _at(member, cluster, now + 40)["workers"]
     assert a["memory"] is None
+
+
+def test_samples_of_workers_that_left_are_not_looked_for(
+    cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
+) -> None:
+    cpu, gil = "observatory_worker_cpu_percent", "dask_worker_gil_contention_seconds_total"
+    series = [Series(metric, (), worker) for metric in (cpu, gil) for worker in (A, B)]
+    samples = [Sample(one, now + second, second) for one in series for second in (2, 4)]
+    workers = [WorkerSeen(worker, worker, "host", 1, 0, now) for worker in (A, B)]
+    writer.write(Batch.of(cluster.pk, workers=workers, samples=samples))
+    writer.write(Batch.of(cluster.pk, gone=[WorkerGone(A, now + 5, "lost")]))
+
+    def found(second: float) -> tuple[int, int]:
+        at = seconds_to_microseconds(now + second)
+        last = last_samples(direct, cluster.pk, (cpu,), at, 60)
+        return len(last), len(last_rates(direct, cluster.pk, gil, at, 60))
+
+    assert found(4.5) == (2, 2)
+    assert found(6) == (1, 1), "the lost worker's samples are young enough"
 
 
 def test_the_live_state_has_one_instant_of_which_everything_is_known(

@@ -18,6 +18,9 @@ LONGEST_CLUSTER = 365 * 86_400.0
 PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
 
 
+_ALIVE: LiteralString = "worker.started <= %(at)s AND (worker.ended IS NULL OR worker.ended > %(at)s)"
+
+
 @dataclass(frozen=True, slots=True)
 class PrefixProgress:
     """The tasks of a prefix that were computed until then."""
@@ -79,7 +82,7 @@ def computing_seconds(
 def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[LiveWorker]:
     """Return the workers alive at `at` (microseconds), in order of their start."""
     rows = connection.execute(
-        """WITH running AS MATERIALIZED (
+        f"""WITH running AS MATERIALIZED (
                SELECT DISTINCT lane_id FROM span
                WHERE cluster_id = %(cluster)s AND start <= %(at)s AND stop > %(at)s AND action = %(compute)s
            )
@@ -87,8 +90,7 @@ def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[
                count(running.lane_id)
            FROM worker
            LEFT JOIN (lane JOIN running ON lane_id = lane.id) ON lane.worker_id = worker.id
-           WHERE worker.cluster_id = %(cluster)s AND worker.started <= %(at)s
-             AND (worker.ended IS NULL OR worker.ended > %(at)s)
+           WHERE worker.cluster_id = %(cluster)s AND {_ALIVE}
            GROUP BY worker.id ORDER BY worker.started, worker.id""",
         {"cluster": cluster, "at": from_microseconds(at), "compute": int(Action.COMPUTE)},
     ).fetchall()
@@ -98,9 +100,13 @@ def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[
 def last_rates(
     connection: psycopg.Connection, cluster: int, metric: str, at: int, max_age: float, since: int = 0
 ) -> dict[int, float]:
-    """Return a counter's rate by worker, from its last two samples as `last_samples` finds them."""
+    """Return a counter's rate by living worker, from its last two samples as `last_samples` finds them."""
     rows = connection.execute(
-        """SELECT worker_id,
+        f"""WITH series AS MATERIALIZED (
+               SELECT series.id, worker_id FROM series JOIN worker ON worker.id = worker_id
+               WHERE series.cluster_id = %(cluster)s AND metric = %(metric)s AND {_ALIVE}
+           )
+           SELECT worker_id,
                (newest.value - before.value) / extract(epoch FROM newest.time - before.time)::float8
            FROM series
            CROSS JOIN LATERAL (
@@ -113,8 +119,7 @@ def last_rates(
                WHERE sample.series_id = series.id AND time < newest.time AND time >= %(oldest)s
                ORDER BY time DESC LIMIT 1
            ) AS before
-           WHERE cluster_id = %(cluster)s AND metric = %(metric)s AND worker_id IS NOT NULL
-             AND newest.value >= before.value""",
+           WHERE newest.value >= before.value""",
         {
             "cluster": cluster,
             "metric": metric,
@@ -135,9 +140,16 @@ def last_samples(
 ) -> list[LastSample]:
     """Return the last sample of each series of `metrics` in the `max_age` seconds until `at`.
 
-    Samples before `since` are ignored. `at` and `since` are in microseconds.
+    Samples before `since` are ignored, and those of workers that weren't alive: where workers come and go,
+    most series are theirs. `at` and `since` are in microseconds.
     """
-    query: LiteralString = """
+    query: LiteralString = f"""
+        WITH series AS MATERIALIZED (
+            SELECT series.id, metric, labels, worker_id
+            FROM series LEFT JOIN worker ON worker.id = worker_id
+            WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)
+              AND (worker_id IS NULL OR {_ALIVE})
+        )
         SELECT metric, labels, worker_id, value, time FROM series
         CROSS JOIN LATERAL (
             SELECT value, time FROM sample
@@ -145,7 +157,6 @@ def last_samples(
               AND time <= %(at)s AND time >= %(oldest)s
             ORDER BY time DESC LIMIT 1
         ) AS newest
-        WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)
         ORDER BY series.id"""
     progress_parameters: dict[str, Any] = {
         "cluster": cluster,
