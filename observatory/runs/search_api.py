@@ -15,7 +15,7 @@ from observatory.replay.task_search import FoundTask, Position, Wanted, search_t
 from observatory.runs.search import search_names, search_tasks_everywhere
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
-from observatory.wire.records import MAXIMUM_KEY_LENGTH
+from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key
 
 router = Router(tags=["search"])
 
@@ -161,7 +161,7 @@ def _text(text: str) -> str:
     """Raises HttpError (422) for a text of spaces."""
     if not text.strip():
         raise HttpError(422, "q is empty: it is a part of a key or name")
-    return text.strip()
+    return clean_key(text.strip())
 
 
 def _name(id: int, name: str, cluster: Cluster) -> dict[str, Any]:

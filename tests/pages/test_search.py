@@ -51,3 +51,8 @@ def test_hostile_keys_are_text(world: World, recorded: Recorded) -> None:
         shown = show(world, "viewer", path, q="onerror")
         assert "onerror" in shown
         assert "<img src=x" not in shown
+
+
+def test_a_search_for_what_no_name_can_be_finds_nothing(world: World) -> None:
+    for path in ("/search/", f"/clusters/{world.live.pk}/tasks/"):
+        show(world, "viewer", path, q="a\x01b", skip="9" * 5000, older="k9_9")

@@ -10,18 +10,18 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from observatory.runs.search import search_names, search_tasks_everywhere
-from observatory.wire.records import MAXIMUM_KEY_LENGTH
+from observatory.wire.records import clean_key
 
-MOST_CLUSTERS = 10**9
+MOST_DIGITS = 9
 
 
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
     """`skip` clusters have been searched for tasks on the pages before."""
     user = cast(User, request.user)
-    text = request.GET.get("q", "").strip()[:MAXIMUM_KEY_LENGTH]
+    text = clean_key(request.GET.get("q", "").strip())
     number = request.GET.get("skip", "")
-    skip = min(int(number), MOST_CLUSTERS) if number.isascii() and number.isdecimal() else 0
+    skip = int(number) if number.isascii() and number.isdecimal() and len(number) <= MOST_DIGITS else 0
     context: dict[str, Any] = {"text": text, "skip": skip}
     if text:
         context["found"] = search_tasks_everywhere(user, text, skip)

@@ -16,7 +16,7 @@ from observatory.replay.task_search import Position, Wanted, search_tasks
 from observatory.store.connection import read_connection
 from observatory.store.queries.timeline import snapshot
 from observatory.store.times import MAXIMUM_TIME, to_microseconds
-from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key
+from observatory.wire.records import clean_key
 
 TASKS = 50
 """on one page"""
@@ -36,7 +36,7 @@ def task_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
 
 
 def _search(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    text = request.GET.get("q", "").strip()[:MAXIMUM_KEY_LENGTH]
+    text = clean_key(request.GET.get("q", "").strip())
     start, stop = parse_time(request.GET.get("from", "")), parse_time(request.GET.get("to", ""))
     only_not_computed = request.GET.get("state") == "not-computed"
     context: dict[str, Any] = {
