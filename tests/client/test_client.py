@@ -41,6 +41,23 @@ def test_clusters_and_runs_are_listed_with_their_times(client: ObservatoryClient
     assert client.run(runs.iloc[0])["name"] == "a run"
 
 
+def test_tasks_are_found_by_a_part_of_their_key_however_small_the_pages(
+    client: ObservatoryClient, observed: Observed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("observatory.client.client.PAGE_SIZE", 3)
+    computed = {row["key"] for row in observed.received.rows["span"] if row["action"] == Action.COMPUTE}
+    wanted = {key for key in computed if "sum_slowly" in key}
+    assert len(wanted) > 3
+    cluster = observed.cluster.pk
+    found = client.find_tasks(cluster, "SUM_SLOWLY")
+    assert wanted <= set(found["key"])
+    assert found["time"].dt.tz is not None
+    assert list(client.find_tasks(cluster, "sum_slowly", limit=4)["key"]) == list(found["key"][:4])
+    assert list(client.find_tasks(cluster, HOSTILE)["key"])
+    assert client.find_tasks(cluster, "no task is named like this").empty
+    assert [task["cluster"] for task in client.search("sum_slowly")["tasks"]] == [cluster]
+
+
 def test_spans_are_those_that_the_agent_told(client: ObservatoryClient, observed: Observed) -> None:
     spans, reported = client.spans(observed.run.pk), observed.received.rows["span"]
     assert Counter(spans["key"]) == Counter(row["key"] for row in reported)
