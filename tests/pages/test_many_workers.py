@@ -94,7 +94,7 @@ def test_only_the_workers_at_work_on_the_selected_prefix_have_rows(page: Page, l
     page.get_by_label("only those that ran load").check()
     page.wait_for_function(f"() => ({SHOWN})() === {WORKERS // 10}")
     page.wait_for_url(re.compile("only=prefix"))
-    page.get_by_role("searchbox", name="Workers").fill("worker-1")
+    page.get_by_role("searchbox", name="Workers", exact=True).fill("worker-1")
     page.wait_for_function(f"() => ({SHOWN})() === 11")  # 10, and 100 to 190
     page.wait_for_url(re.compile("rows=worker-1"))
     page.reload()
