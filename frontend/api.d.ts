@@ -3879,6 +3879,7 @@ export interface operations {
         parameters: {
             query?: {
                 after?: number;
+                /** @description on the scheduler's clock */
                 before?: number;
             };
             header?: never;
@@ -4128,6 +4129,7 @@ export interface operations {
         parameters: {
             query?: {
                 after?: number;
+                /** @description on the scheduler's clock */
                 before?: number;
             };
             header?: never;
@@ -4377,6 +4379,7 @@ export interface operations {
         parameters: {
             query?: {
                 after?: number;
+                /** @description on the scheduler's clock */
                 before?: number;
             };
             header?: never;

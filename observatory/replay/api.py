@@ -35,11 +35,10 @@ from observatory.replay.tiles.events import list_events
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
-from observatory.replay.window_api import add_window_routes
+from observatory.replay.window_api import LATEST, After, Seconds, add_window_routes
 from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries import timeline
 from observatory.store.stacks import stack_frames, stacks_seen_between
-from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.layers import PROFILE
 from observatory.wire.records import MAXIMUM_KEY_LENGTH, Action, Status
 
@@ -47,9 +46,6 @@ FOREVER = "private, max-age=31536000, immutable"
 MAXIMUM_STACKS = 200
 """stacks in one response; each usually has 2 to 5 kB, at most 100 kB, and compresses to a tenth"""
 LARGEST_ID = 2**31 - 1
-Seconds = Annotated[float, Query(gt=0, lt=MAXIMUM_TIME / 1e6, description="on the scheduler's clock")]
-After = Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)]
-LATEST = MAXIMUM_TIME / 1e6 - 1
 
 
 def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> Router:

@@ -27,9 +27,9 @@ TABS = (
         "Status",
         "What the cluster does: its task stream, its workers, what goes on at the playhead",
     ),
-    Tab("workers", "Workers", "All that is known of each worker at the playhead"),
+    Tab("workers", "Workers", "Each worker: its tasks, memory and CPU, and those that stand out"),
     Tab("memory", "Memory", "Memory of the cluster and of each worker, by kind"),
-    Tab("contention", "Contention", "What threads and event loops wait for: GIL, CPU, blocked event loops"),
+    Tab("contention", "Contention", "How busy CPU, GIL and event loops are, and which code ran"),
     Tab("profile", "Profile", "Which code the threads ran", Section.CODE),
 )
 DEFAULT_TAB = TABS[0].name

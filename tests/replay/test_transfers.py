@@ -9,8 +9,8 @@ import pytest
 
 from observatory.clusters.models import Cluster
 from observatory.replay.pseudonyms import read_pseudonyms
-from observatory.replay.schemas import Transfers
 from observatory.replay.scope import Scope
+from observatory.replay.transfer_schemas import Transfers
 from observatory.replay.transfers import MOST_PLACES, transfers_of
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
