@@ -8,7 +8,7 @@ PROCESSES ?= 4
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
-.PHONY: demo run test test-long lint contract docs bench requirements screenshot browser wheel
+.PHONY: demo run test test-long lint contract docs bench requirements screenshot pictures browser nginx wheel
 
 demo: $(VENV)/installed
 	@echo "Starting Dask Observatory with a demo cluster …"
@@ -17,7 +17,7 @@ demo: $(VENV)/installed
 run: $(VENV)/installed
 	@$(RUN) manage.py up --port $(PORT)
 
-test: $(VENV)/installed-dev node_modules/installed browser
+test: $(VENV)/installed-dev node_modules/installed browser nginx
 	npm test --silent
 	$(PYTEST)
 
@@ -48,6 +48,10 @@ docs: $(VENV)/installed-dev
 screenshot: $(VENV)/installed-dev browser
 	$(RUN) docs/make_screenshot.py
 
+# One of each tab of a timeline, for docs/dashboards.md.
+pictures: $(VENV)/installed-dev browser
+	$(RUN) docs/make_pictures.py
+
 wheel: $(VENV)/installed
 	$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
@@ -65,6 +69,13 @@ browser:
 		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 			&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 		|| echo "There is no Chromium here and it can't be installed: the browser tests will be skipped." >&2
+
+# The tests of targets behind a proxy run Debian's nginx.
+nginx:
+	@PATH="$$PATH:/usr/sbin"; command -v nginx >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+			&& apt-get update -qq && apt-get install -y -qq --no-install-recommends nginx-light >/dev/null; } \
+		|| echo "There is no nginx here and it can't be installed: the tests behind it will be skipped." >&2
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Dask Observatory needs Python 3.11 or newer, and this is " + sys.version.split()[0] + ": make PYTHON=python3.12 …")'

@@ -10,7 +10,6 @@ server; otherwise the embedded one is started.
 
 from __future__ import annotations
 
-import atexit
 import math
 import multiprocessing
 import os
@@ -26,17 +25,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import django
-
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-if not os.environ.get("DATABASE_URL"):
-    from tests import services
+from benchmarks.measuring.django_setup import set_up
 
-    services.start()
-    atexit.register(services.stop)
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 os.environ["OBSERVATORY_LOCAL_CHANNELS"] = "1"
-django.setup()
+set_up()
 
 from django.conf import settings  # noqa: E402
 from django.db import connection as django_connection  # noqa: E402

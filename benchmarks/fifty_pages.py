@@ -116,7 +116,7 @@ class Others:
 class Bench:
     def __init__(self, server: Observatory, page: Page) -> None:
         self.server, self.page = server, page
-        self.web = server.child("uvicorn")
+        self.web = server.child("observatory web")
         self.all = psutil.Process(self.web.ppid())
         self.requests: Counter[str] = Counter()
         self.others: Others | None = None

@@ -18,9 +18,7 @@ is started. The rows go into a database of their own that is dropped in the end.
 from __future__ import annotations
 
 import asyncio
-import atexit
 import gzip
-import os
 import statistics
 import sys
 import time
@@ -34,18 +32,13 @@ from uuid import uuid4
 
 import aiohttp
 import distributed
-import django
 import psycopg
 from prometheus_client.parser import text_string_to_metric_families
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-if not os.environ.get("DATABASE_URL"):
-    from tests import services
+from benchmarks.measuring.django_setup import set_up
 
-    services.start()
-    atexit.register(services.stop)
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
-django.setup()
+set_up()
 
 from django.db import connection as django_connection  # noqa: E402
 from django.test import Client  # noqa: E402

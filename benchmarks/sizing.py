@@ -7,7 +7,6 @@ Prints one JSON line; the exit code is 1 if a limit was missed. docs/sizing.md h
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import sys
@@ -16,17 +15,11 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-if not os.environ.get("DATABASE_URL"):
-    from tests import services
-
-    services.start()
-    atexit.register(services.stop)
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
-
-import django
 import psycopg
 
-django.setup()
+from benchmarks.measuring.django_setup import set_up
+
+set_up()
 
 from django.db import connection as django_connection  # noqa: E402
 

@@ -1,7 +1,8 @@
 """Whether Observatory grows over hours: memory, open files, connections, keys in Valkey, time to answer.
 
 A complete Observatory runs the demo with its agent, CLUSTERS further clusters come and go, PAGES pages follow
-the demo live and ask for tiles and states, and the ready-made alert rules are evaluated. Each sampled series
+the demo live and ask for tiles and states, and the ready-made alert rules are evaluated. Before, as many
+clusters come and go as a page of a list has rows: while it fills, the page takes longer. Each sampled series
 gets a Theil-Sen slope with its confidence interval; a limit is missed when the lower bound of the growth per
 hour is above what is allowed. `--minutes` selects the length. A run of less than an hour only shows that
 nothing grows fast. Prints a table to standard error.
@@ -32,6 +33,7 @@ from tests.browser.observatory import Observatory  # noqa: E402
 
 MINUTES = 240.0
 CLUSTERS_PER_HOUR = 25
+ROWS_OF_PAGE = 50
 PAGES = 20
 SAMPLES = 200
 LEAST_INTERVAL = 3.0
@@ -50,6 +52,10 @@ session[HASH_SESSION_KEY] = user.get_session_auth_hash()
 session.create()
 print(session.session_key)
 """
+DEMO = """
+    SELECT min(cluster.id) FROM clusters_cluster cluster
+    JOIN clusters_project project ON project.id = cluster.project_id WHERE NOT project.is_own
+"""
 
 Series = dict[str, list[tuple[float, float]]]
 """times in seconds and values, by name"""
@@ -57,10 +63,11 @@ Series = dict[str, list[tuple[float, float]]]
 
 def soak(server: Observatory, seconds: float) -> tuple[Series, dict[str, Any]]:
     session = server.manage("shell", "-v", "0", "-c", SIGN_IN).strip()
-    demo = int(str(server.query("SELECT min(id) FROM clusters_cluster")))
-    up = psutil.Process(server.child("uvicorn").ppid())
+    demo = int(str(server.query(DEMO)))
+    up = psutil.Process(server.child("observatory web").ppid())
     sampler = Sampler(server, up, session, demo)
     clusters = Clusters(server, max(1, round(CLUSTERS_PER_HOUR * seconds / 3600)), seconds)
+    clusters.fill(ROWS_OF_PAGE)
     clusters.start()
     pages = Pages(server, session, demo, PAGES)
     pages.start()

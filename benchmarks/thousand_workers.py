@@ -68,7 +68,7 @@ def simulated(recording: Path, *options: str) -> Iterator[str]:
 def measure(server: Observatory, name: str, url: str) -> dict[str, Any]:
     server.manage("shell", "-c", WATCH.format(name=name, url=url, interval=INTERVAL, workers=WORKERS))
     time.sleep(SETTLING)
-    collector, postgres = server.child("observatory collect"), server.child("postgres")
+    collector, postgres = server.child("observatory collector"), server.child("postgres")
     first, before = time.time(), (cpu_seconds(collector), cpu_seconds(postgres))
     time.sleep(SECONDS)
     last, after = time.time(), (cpu_seconds(collector), cpu_seconds(postgres))

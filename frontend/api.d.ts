@@ -128,6 +128,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/memory": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Memory Of Runs
+         * @description The memory of all workers during each of `runs`, over the time since its start.
+         */
+        get: operations["observatory_comparison_api_memory_of_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/card": {
         parameters: {
             query?: never;
@@ -344,6 +364,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Usage
+         * @description What clusters used on each day (UTC), by project, or by person or tag of their runs.
+         */
+        get: operations["observatory_runs_usage_api_get_usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster_id}": {
         parameters: {
             query?: never;
@@ -416,6 +456,66 @@ export interface paths {
          * @description Progress, tasks by state, and workers at a point in time.
          */
         get: operations["cluster_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Results
+         * @description The results in memory at a point in time by key, the largest first.
+         */
+        get: operations["cluster_results"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Workers
+         * @description What each worker reported last at a point in time, beside the state.
+         */
+        get: operations["cluster_workers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/workers/{worker}/running": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Running
+         * @description What the threads of a worker did at a point in time.
+         */
+        get: operations["cluster_running"];
         put?: never;
         post?: never;
         delete?: never;
@@ -554,8 +654,190 @@ export interface paths {
         /**
          * Transfers
          * @description Transfers between workers with after ≤ start < before, stealing, and P2P shuffles.
+         *
+         *     `worker`: whose bytes over time are wanted as well.
          */
         get: operations["cluster_transfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/prefixes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prefixes
+         * @description What the tasks of each prefix did in after ≤ time < before: durations, errors, workers.
+         */
+        get: operations["cluster_prefixes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/prefixes/{prefix}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prefix
+         * @description The slowest tasks of a prefix in after ≤ time < before, its workers and its groups.
+         */
+        get: operations["cluster_prefix"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/fine-performance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fine Performance
+         * @description Dask's fine performance metrics in after ≤ time < before, by prefix and by Dask span.
+         */
+        get: operations["cluster_fine_performance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Groups
+         * @description The groups whose tasks computed longest in after ≤ time < before, with their durations.
+         */
+        get: operations["cluster_groups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/group-graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Group Graph
+         * @description The groups of after ≤ time < before as a graph, with their tasks' states and work over time.
+         */
+        get: operations["cluster_group_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/task-graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Task Graph
+         * @description The tasks that changed in after ≤ time < before as a graph, where there are at most 5,000.
+         */
+        get: operations["cluster_task_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/environment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Environment
+         * @description Machines, versions, configuration and surroundings of the processes in after ≤ time < before.
+         */
+        get: operations["cluster_environment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Logs
+         * @description Log lines of the window, nearest to `at` or the next ones from a cursor on.
+         */
+        get: operations["cluster_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/log-counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts
+         * @description Numbers of log lines of the window, by level and time.
+         */
+        get: operations["cluster_log_counts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -636,6 +918,66 @@ export interface paths {
          * @description Progress, tasks by state, and workers at a point in time.
          */
         get: operations["run_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Results
+         * @description The results in memory at a point in time by key, the largest first.
+         */
+        get: operations["run_results"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Workers
+         * @description What each worker reported last at a point in time, beside the state.
+         */
+        get: operations["run_workers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/workers/{worker}/running": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Running
+         * @description What the threads of a worker did at a point in time.
+         */
+        get: operations["run_running"];
         put?: never;
         post?: never;
         delete?: never;
@@ -774,8 +1116,190 @@ export interface paths {
         /**
          * Transfers
          * @description Transfers between workers with after ≤ start < before, stealing, and P2P shuffles.
+         *
+         *     `worker`: whose bytes over time are wanted as well.
          */
         get: operations["run_transfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/prefixes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prefixes
+         * @description What the tasks of each prefix did in after ≤ time < before: durations, errors, workers.
+         */
+        get: operations["run_prefixes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/prefixes/{prefix}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prefix
+         * @description The slowest tasks of a prefix in after ≤ time < before, its workers and its groups.
+         */
+        get: operations["run_prefix"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/fine-performance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fine Performance
+         * @description Dask's fine performance metrics in after ≤ time < before, by prefix and by Dask span.
+         */
+        get: operations["run_fine_performance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Groups
+         * @description The groups whose tasks computed longest in after ≤ time < before, with their durations.
+         */
+        get: operations["run_groups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/group-graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Group Graph
+         * @description The groups of after ≤ time < before as a graph, with their tasks' states and work over time.
+         */
+        get: operations["run_group_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/task-graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Task Graph
+         * @description The tasks that changed in after ≤ time < before as a graph, where there are at most 5,000.
+         */
+        get: operations["run_task_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/environment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Environment
+         * @description Machines, versions, configuration and surroundings of the processes in after ≤ time < before.
+         */
+        get: operations["run_environment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Logs
+         * @description Log lines of the window, nearest to `at` or the next ones from a cursor on.
+         */
+        get: operations["run_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/log-counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts
+         * @description Numbers of log lines of the window, by level and time.
+         */
+        get: operations["run_log_counts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -856,6 +1380,66 @@ export interface paths {
          * @description Progress, tasks by state, and workers at a point in time.
          */
         get: operations["link_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Results
+         * @description The results in memory at a point in time by key, the largest first.
+         */
+        get: operations["link_results"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Workers
+         * @description What each worker reported last at a point in time, beside the state.
+         */
+        get: operations["link_workers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/workers/{worker}/running": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Running
+         * @description What the threads of a worker did at a point in time.
+         */
+        get: operations["link_running"];
         put?: never;
         post?: never;
         delete?: never;
@@ -994,8 +1578,190 @@ export interface paths {
         /**
          * Transfers
          * @description Transfers between workers with after ≤ start < before, stealing, and P2P shuffles.
+         *
+         *     `worker`: whose bytes over time are wanted as well.
          */
         get: operations["link_transfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/prefixes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prefixes
+         * @description What the tasks of each prefix did in after ≤ time < before: durations, errors, workers.
+         */
+        get: operations["link_prefixes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/prefixes/{prefix}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prefix
+         * @description The slowest tasks of a prefix in after ≤ time < before, its workers and its groups.
+         */
+        get: operations["link_prefix"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/fine-performance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fine Performance
+         * @description Dask's fine performance metrics in after ≤ time < before, by prefix and by Dask span.
+         */
+        get: operations["link_fine_performance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Groups
+         * @description The groups whose tasks computed longest in after ≤ time < before, with their durations.
+         */
+        get: operations["link_groups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/group-graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Group Graph
+         * @description The groups of after ≤ time < before as a graph, with their tasks' states and work over time.
+         */
+        get: operations["link_group_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/task-graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Task Graph
+         * @description The tasks that changed in after ≤ time < before as a graph, where there are at most 5,000.
+         */
+        get: operations["link_task_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/environment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Environment
+         * @description Machines, versions, configuration and surroundings of the processes in after ≤ time < before.
+         */
+        get: operations["link_environment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Logs
+         * @description Log lines of the window, nearest to `at` or the next ones from a cursor on.
+         */
+        get: operations["link_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/log-counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts
+         * @description Numbers of log lines of the window, by level and time.
+         */
+        get: operations["link_log_counts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1161,6 +1927,306 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster_id}/thread-times": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Times
+         * @description Where the time of the workers' threads went in after ≤ time < before, and why they were idle.
+         */
+        get: operations["cluster_thread_times"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/critical-path": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Path
+         * @description What each step in after ≤ time < before had to wait for, from the last task backwards.
+         */
+        get: operations["cluster_critical_path"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Found
+         * @description The causes of lost time or failure in after ≤ time < before, the most costly first.
+         */
+        get: operations["cluster_findings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Helpful
+         * @description Which changes would have made after ≤ time < before shorter, from a simulation of its graph.
+         */
+        get: operations["cluster_what_if"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/{cluster_id}/what-if/prediction": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Predicted
+         * @description How long after ≤ time < before would have taken with a change.
+         */
+        get: operations["cluster_prediction"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/thread-times": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Times
+         * @description Where the time of the workers' threads went in after ≤ time < before, and why they were idle.
+         */
+        get: operations["run_thread_times"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/critical-path": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Path
+         * @description What each step in after ≤ time < before had to wait for, from the last task backwards.
+         */
+        get: operations["run_critical_path"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Found
+         * @description The causes of lost time or failure in after ≤ time < before, the most costly first.
+         */
+        get: operations["run_findings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Helpful
+         * @description Which changes would have made after ≤ time < before shorter, from a simulation of its graph.
+         */
+        get: operations["run_what_if"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/timeline/what-if/prediction": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Predicted
+         * @description How long after ≤ time < before would have taken with a change.
+         */
+        get: operations["run_prediction"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/thread-times": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Times
+         * @description Where the time of the workers' threads went in after ≤ time < before, and why they were idle.
+         */
+        get: operations["link_thread_times"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/critical-path": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Path
+         * @description What each step in after ≤ time < before had to wait for, from the last task backwards.
+         */
+        get: operations["link_critical_path"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Found
+         * @description The causes of lost time or failure in after ≤ time < before, the most costly first.
+         */
+        get: operations["link_findings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Helpful
+         * @description Which changes would have made after ≤ time < before shorter, from a simulation of its graph.
+         */
+        get: operations["link_what_if"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/what-if/prediction": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Predicted
+         * @description How long after ≤ time < before would have taken with a change.
+         */
+        get: operations["link_prediction"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1265,6 +2331,13 @@ export interface components {
             url: string;
             /** Enabled */
             enabled: boolean;
+            /**
+             * Workers
+             * @enum {string}
+             */
+            workers: "direct" | "http" | "credentials" | "proxy";
+            /** Stored Credentials */
+            stored_credentials: string[];
             /** Identity Interval */
             identity_interval: number;
             /** Metrics Interval */
@@ -1291,6 +2364,30 @@ export interface components {
                 [key: string]: string[];
             };
         };
+        /**
+         * CredentialsIn
+         * @description What the target asks for. It is stored encrypted and never returned.
+         *
+         *     When a target is changed, fields that are left out keep their value, and "" removes it.
+         */
+        CredentialsIn: {
+            /** Username */
+            username?: string | null;
+            /** Password */
+            password?: string | null;
+            /** Token */
+            token?: string | null;
+            /** Headers */
+            headers?: {
+                [key: string]: string;
+            } | null;
+            /** Ca */
+            ca?: string | null;
+            /** Certificate */
+            certificate?: string | null;
+            /** Key */
+            key?: string | null;
+        };
         /** TargetIn */
         TargetIn: {
             /** Project */
@@ -1307,6 +2404,24 @@ export interface components {
              * @default true
              */
             enabled?: boolean;
+            /**
+             * Workers
+             * @default direct
+             * @enum {string}
+             */
+            workers?: "direct" | "http" | "credentials" | "proxy";
+            /**
+             * @default {
+             *       "username": null,
+             *       "password": null,
+             *       "token": null,
+             *       "headers": null,
+             *       "ca": null,
+             *       "certificate": null,
+             *       "key": null
+             *     }
+             */
+            credentials?: components["schemas"]["CredentialsIn"];
             /**
              * Identity Interval
              * @default 1
@@ -1334,6 +2449,20 @@ export interface components {
             name?: string | null;
             /** Enabled */
             enabled?: boolean | null;
+            /** Workers */
+            workers?: ("direct" | "http" | "credentials" | "proxy") | null;
+            /**
+             * @default {
+             *       "username": null,
+             *       "password": null,
+             *       "token": null,
+             *       "headers": null,
+             *       "ca": null,
+             *       "certificate": null,
+             *       "key": null
+             *     }
+             */
+            credentials?: components["schemas"]["CredentialsIn"];
             /** Identity Interval */
             identity_interval?: number | null;
             /** Metrics Interval */
@@ -1381,6 +2510,35 @@ export interface components {
             difference: number | null;
             /** Ratio */
             ratio: number | null;
+        };
+        /**
+         * ComparedFinding
+         * @description Findings of the same cause; `more` and `less` are differences of at least a quarter and a second.
+         */
+        ComparedFinding: {
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "new" | "gone" | "more" | "less" | "same";
+            /** Kind */
+            kind: string;
+            a: components["schemas"]["FindingSide"] | null;
+            b: components["schemas"]["FindingSide"] | null;
+        };
+        /**
+         * ComparedFindings
+         * @description The findings of `a` and of the newest of `b`; no pairs unless both are `found` or `none`.
+         *
+         *     A state is null until the run has ended and was looked at.
+         */
+        ComparedFindings: {
+            /** A */
+            a: ("found" | "none" | "too-large" | "gone" | "looking" | "failed") | null;
+            /** B */
+            b: ("found" | "none" | "too-large" | "gone" | "looking" | "failed") | null;
+            /** Pairs */
+            pairs: components["schemas"]["ComparedFinding"][];
         };
         /**
          * ComparedPrefix
@@ -1438,11 +2596,24 @@ export interface components {
             /** More Prefixes */
             more_prefixes: number;
             memory: components["schemas"]["MemoryCurves"];
+            findings: components["schemas"]["ComparedFindings"];
             /** Differ */
             differ: components["schemas"]["ComparedFact"][];
             /** Same */
             same: components["schemas"]["ComparedFact"][];
             test: components["schemas"]["TestParameters"];
+        };
+        /**
+         * FindingSide
+         * @description A finding of a run, with its costs in seconds of threads and of the run.
+         */
+        FindingSide: {
+            /** Sentence */
+            sentence: string;
+            /** Thread Seconds */
+            thread_seconds: number;
+            /** Wall Seconds */
+            wall_seconds: number;
         };
         /** MemoryCurves */
         MemoryCurves: {
@@ -1493,6 +2664,48 @@ export interface components {
             shortest: number;
         };
         /**
+         * AlignedMemory
+         * @description Runs that don't exist, or that one may not see, are left out.
+         */
+        AlignedMemory: {
+            /**
+             * Measure
+             * @enum {string}
+             */
+            measure: "process" | "managed" | "unmanaged" | "spilled";
+            /** Width */
+            width: number;
+            /** Runs */
+            runs: components["schemas"]["AlignedRun"][];
+        };
+        /**
+         * AlignedRun
+         * @description The memory of a run since its start.
+         */
+        AlignedRun: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Cluster */
+            cluster: number;
+            /** Cluster Name */
+            cluster_name: string;
+            /** Start */
+            start: number;
+            /** Seconds */
+            seconds: number;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "running" | "finished" | "erred" | "lost";
+            /** Peak */
+            peak: number | null;
+            /** Line */
+            line: (number | null)[];
+        };
+        /**
          * BusyTime
          * @description Time of the threads, by what they did; `share` is of the time that threads existed.
          */
@@ -1517,6 +2730,22 @@ export interface components {
             tasks: number;
             /** Seconds */
             seconds: number;
+        };
+        /**
+         * CardCost
+         * @description At the prices that the project has now.
+         */
+        CardCost: {
+            /** Amount */
+            amount: number;
+            /** Currency */
+            currency: string;
+            /** Thread Seconds */
+            thread_seconds: number;
+            /** Memory Seconds */
+            memory_seconds: number;
+            /** Worker Seconds */
+            worker_seconds: number;
         };
         /**
          * CardHistory
@@ -1569,10 +2798,30 @@ export interface components {
             key: string;
         };
         /**
+         * MainFinding
+         * @description The first of what the tab Why? finds in a run. Without state `found` its texts are empty.
+         */
+        MainFinding: {
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "found" | "none" | "too-large" | "gone" | "looking" | "failed";
+            /** Kind */
+            kind: string;
+            /** Sentence */
+            sentence: string;
+            /** Thread Seconds */
+            thread_seconds: number;
+            /** Wall Seconds */
+            wall_seconds: number;
+        };
+        /**
          * RunCard
          * @description What a run did, in short. Figures are null until they are counted.
          *
-         *     A public link leaves out user, tags, notes and history, and error and code unless it shares them.
+         *     A public link leaves out user, tags, main finding, notes and history, and error and code unless it
+         *     shares them.
          */
         RunCard: {
             /** Name */
@@ -1609,6 +2858,8 @@ export interface components {
             peak_memory: number | null;
             /** Transferred */
             transferred: number | null;
+            main_finding: components["schemas"]["MainFinding"] | null;
+            cost: components["schemas"]["CardCost"] | null;
             /** Times */
             times: components["schemas"]["BusyTime"][];
             /** Prefixes */
@@ -1657,6 +2908,8 @@ export interface components {
              * @default
              */
             name?: string;
+            /** Like */
+            like?: number | null;
             /**
              * Tag
              * @default
@@ -1703,6 +2956,11 @@ export interface components {
              */
             alert?: string;
             /**
+             * Finding
+             * @default
+             */
+            finding?: string;
+            /**
              * Order
              * @default -start
              * @enum {string}
@@ -1741,11 +2999,8 @@ export interface components {
             seconds?: {
                 [key: string]: number;
             };
-            /**
-             * Transferred
-             * @default 0
-             */
-            transferred?: number;
+            /** Transferred */
+            transferred?: number | null;
             /**
              * Workers
              * @default 0
@@ -1766,6 +3021,10 @@ export interface components {
              * @default 0
              */
             lane_seconds?: number;
+            /** Worker Seconds */
+            worker_seconds?: number | null;
+            /** Memory Seconds */
+            memory_seconds?: number | null;
             /** Peak Memory */
             peak_memory?: number | null;
         };
@@ -1813,6 +3072,7 @@ export interface components {
             /** Errors */
             errors: number | null;
             figures: components["schemas"]["RunFigures"];
+            main_finding: components["schemas"]["MainFinding"] | null;
         };
         /** RunPage */
         RunPage: {
@@ -2057,6 +3317,150 @@ export interface components {
             older: string;
             /** Searched To */
             searched_to: number | null;
+        };
+        /** UsageQuery */
+        UsageQuery: {
+            /** Since */
+            since?: string | null;
+            /** Until */
+            until?: string | null;
+            /**
+             * By
+             * @default project
+             * @enum {string}
+             */
+            by?: "project" | "person" | "tag";
+            /**
+             * Tag
+             * @default
+             */
+            tag?: string;
+            /**
+             * Project
+             * @default
+             */
+            project?: string;
+        };
+        /** Cost */
+        Cost: {
+            /** Amount */
+            amount: number;
+            /** Currency */
+            currency: string;
+        };
+        /** UsageGroup */
+        UsageGroup: {
+            /** Cluster Seconds */
+            cluster_seconds: number;
+            /** Worker Seconds */
+            worker_seconds: number;
+            /** Thread Seconds */
+            thread_seconds: number;
+            /** Busy Seconds */
+            busy_seconds: number;
+            /** Idle Seconds */
+            idle_seconds: number;
+            /** Memory Seconds */
+            memory_seconds: number;
+            /** Tasks */
+            tasks: number;
+            /** Errors */
+            errors: number;
+            /** Costs */
+            costs: components["schemas"]["Cost"][];
+            /** Key */
+            key: string;
+            /** Name */
+            name: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "value" | "others" | "outside";
+        };
+        /** UsageOfDay */
+        UsageOfDay: {
+            /** Cluster Seconds */
+            cluster_seconds: number;
+            /** Worker Seconds */
+            worker_seconds: number;
+            /** Thread Seconds */
+            thread_seconds: number;
+            /** Busy Seconds */
+            busy_seconds: number;
+            /** Idle Seconds */
+            idle_seconds: number;
+            /** Memory Seconds */
+            memory_seconds: number;
+            /** Tasks */
+            tasks: number;
+            /** Errors */
+            errors: number;
+            /** Costs */
+            costs: components["schemas"]["Cost"][];
+            /** Key */
+            key: string;
+            /** Name */
+            name: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "value" | "others" | "outside";
+            /**
+             * Day
+             * Format: date
+             */
+            day: string;
+        };
+        /** UsageOut */
+        UsageOut: {
+            /**
+             * Since
+             * Format: date
+             */
+            since: string;
+            /**
+             * Until
+             * Format: date
+             */
+            until: string;
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "project" | "person" | "tag";
+            /** Counted */
+            counted: number | null;
+            /** Groups */
+            groups: components["schemas"]["UsageGroup"][];
+            /** Days */
+            days: components["schemas"]["UsageOfDay"][];
+            total: components["schemas"]["UsedAmounts"];
+        };
+        /**
+         * UsedAmounts
+         * @description Times are in seconds, summed over clusters, workers or threads.
+         */
+        UsedAmounts: {
+            /** Cluster Seconds */
+            cluster_seconds: number;
+            /** Worker Seconds */
+            worker_seconds: number;
+            /** Thread Seconds */
+            thread_seconds: number;
+            /** Busy Seconds */
+            busy_seconds: number;
+            /** Idle Seconds */
+            idle_seconds: number;
+            /** Memory Seconds */
+            memory_seconds: number;
+            /** Tasks */
+            tasks: number;
+            /** Errors */
+            errors: number;
+            /** Costs */
+            costs: components["schemas"]["Cost"][];
         };
         /**
          * ClusterInfo
@@ -2326,6 +3730,101 @@ export interface components {
             /** Running */
             running: number | null;
         };
+        /** ResultInMemory */
+        ResultInMemory: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: number;
+            /** Worker */
+            worker: number | null;
+            /** Nbytes */
+            nbytes: number | null;
+            /** Since */
+            since: number;
+        };
+        /**
+         * ResultTotals
+         * @description Results in memory together.
+         */
+        ResultTotals: {
+            /** Count */
+            count: number;
+            /** Nbytes */
+            nbytes: number;
+            /** Unsized */
+            unsized: number;
+        };
+        /**
+         * ResultsInMemory
+         * @description The results that were in memory at a point in time, as the agent reported it.
+         */
+        ResultsInMemory: {
+            /** At */
+            at: number;
+            total: components["schemas"]["ResultTotals"];
+            /** Unnamed */
+            unnamed: number;
+            found: components["schemas"]["ResultTotals"];
+            /** Results */
+            results: components["schemas"]["ResultInMemory"][];
+        };
+        /**
+         * WorkerFigures
+         * @description What a worker reported last beside its state; null: not known.
+         */
+        WorkerFigures: {
+            /** Id */
+            id: number;
+            /** Event Loop */
+            event_loop: number | null;
+            /** Descriptors */
+            descriptors: number | null;
+            /** Unmanaged Recent */
+            unmanaged_recent: number | null;
+            /** Network Read */
+            network_read: number | null;
+            /** Network Write */
+            network_write: number | null;
+            /** Disk Read */
+            disk_read: number | null;
+            /** Disk Write */
+            disk_write: number | null;
+            /** Incoming */
+            incoming: number | null;
+            /** Outgoing */
+            outgoing: number | null;
+            /** Processing */
+            processing: number | null;
+            /** Occupancy */
+            occupancy: number | null;
+            /** Gpu Memory */
+            gpu_memory: number | null;
+            /** Gpu Limit */
+            gpu_limit: number | null;
+            /** Gpu Utilization */
+            gpu_utilization: number | null;
+            /** Rmm Memory */
+            rmm_memory: number | null;
+        };
+        /**
+         * RunningSpan
+         * @description What a thread did at a time.
+         */
+        RunningSpan: {
+            /** Lane */
+            lane: number;
+            /** Prefix */
+            prefix: number;
+            /** Action */
+            action: string;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Key */
+            key: string;
+        };
         /** SpanDetail */
         SpanDetail: {
             /** Lane */
@@ -2581,8 +4080,13 @@ export interface components {
             lane: number | null;
             /** Waiting */
             waiting: string | null;
+            /** Prefix */
+            prefix: number | null;
         };
-        /** ShuffleAmount */
+        /**
+         * ShuffleAmount
+         * @description Bytes of a P2P shuffle at its last sample in the window, and at some before.
+         */
         ShuffleAmount: {
             /** Medium */
             medium: string;
@@ -2590,6 +4094,11 @@ export interface components {
             what: string;
             /** Nbytes */
             nbytes: number;
+            /** Progress */
+            progress: [
+                number,
+                number
+            ][];
         };
         /**
          * ShuffleProgress
@@ -2630,6 +4139,8 @@ export interface components {
             nbytes: number;
             /** Seconds */
             seconds: number;
+            /** Unsized */
+            unsized: number;
             /** Sender */
             sender: number;
             /** Receiver */
@@ -2668,6 +4179,8 @@ export interface components {
             nbytes: number;
             /** Seconds */
             seconds: number;
+            /** Unsized */
+            unsized: number;
         };
         /**
          * Transfers
@@ -2681,6 +4194,7 @@ export interface components {
             total: components["schemas"]["TransferSums"];
             /** Unknown Senders */
             unknown_senders: number;
+            over_time: components["schemas"]["TransfersOverTime"];
             /** Places */
             places: components["schemas"]["TransferPlace"][];
             /** Cells */
@@ -2695,6 +4209,608 @@ export interface components {
             };
             /** Shuffles */
             shuffles: components["schemas"]["ShuffleProgress"][];
+        };
+        /**
+         * TransfersOverTime
+         * @description Transfers by the bin in which they start; bin `i` begins at `start + i * width` (seconds).
+         */
+        TransfersOverTime: {
+            /** Start */
+            start: number;
+            /** Width */
+            width: number;
+            /** Count */
+            count: number[];
+            /** Nbytes */
+            nbytes: number[];
+            /** Received */
+            received: number[] | null;
+            /** Sent */
+            sent: number[] | null;
+        };
+        /** PrefixFigures */
+        PrefixFigures: {
+            /** Tasks */
+            tasks: number;
+            /** Seconds */
+            seconds: number;
+            /** Median */
+            median: number | null;
+            /** P95 */
+            p95: number | null;
+            /** Longest */
+            longest: number | null;
+            /** Histogram */
+            histogram: [
+                number,
+                number
+            ][];
+            /** Nbytes */
+            nbytes: number;
+            /** Prefix */
+            prefix: number;
+            /** Name */
+            name: string;
+            /** Transfer */
+            transfer: number;
+            /** Disk */
+            disk: number;
+            /** Serialization */
+            serialization: number;
+            /** Errors */
+            errors: number;
+            /** Retries */
+            retries: number;
+            /** Workers */
+            workers: number | null;
+        };
+        /**
+         * Prefixes
+         * @description The prefixes of a window, those that took longest first.
+         */
+        Prefixes: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Shortest */
+            shortest: number;
+            /** Bins Of Octave */
+            bins_of_octave: number;
+            /** Prefixes */
+            prefixes: components["schemas"]["PrefixFigures"][];
+            /** Others */
+            others: number;
+            /** Others Seconds */
+            others_seconds: number;
+        };
+        /** GroupFigures */
+        GroupFigures: {
+            /** Tasks */
+            tasks: number;
+            /** Seconds */
+            seconds: number;
+            /** Median */
+            median: number | null;
+            /** P95 */
+            p95: number | null;
+            /** Longest */
+            longest: number | null;
+            /** Histogram */
+            histogram: [
+                number,
+                number
+            ][];
+            /** Nbytes */
+            nbytes: number;
+            /** Group */
+            group: number;
+            /** Prefix */
+            prefix: number;
+            /** Name */
+            name: string;
+        };
+        /**
+         * PrefixDetail
+         * @description A prefix in a window.
+         */
+        PrefixDetail: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Shortest */
+            shortest: number;
+            /** Bins Of Octave */
+            bins_of_octave: number;
+            /** Slowest */
+            slowest: components["schemas"]["SlowTask"][];
+            /** Workers */
+            workers: components["schemas"]["WorkerShare"][];
+            /** Worker Count */
+            worker_count: number | null;
+            /** Groups */
+            groups: components["schemas"]["GroupFigures"][];
+            /** Group Count */
+            group_count: number;
+        };
+        /**
+         * SlowTask
+         * @description A computation; its times end at the edges of a run.
+         */
+        SlowTask: {
+            /** Key */
+            key: string;
+            /** Worker */
+            worker: number;
+            /** Lane */
+            lane: number;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Erred */
+            erred: boolean;
+        };
+        /**
+         * WorkerShare
+         * @description The tasks of a prefix that a worker computed.
+         */
+        WorkerShare: {
+            /** Worker */
+            worker: number;
+            /** Tasks */
+            tasks: number;
+            /** Seconds */
+            seconds: number;
+            /** Longest */
+            longest: number;
+        };
+        /**
+         * Activity
+         * @description What the tasks of a prefix did with one activity.
+         */
+        Activity: {
+            /** Context */
+            context: string;
+            /** Prefix */
+            prefix: number | null;
+            /** Name */
+            name: string;
+            /** Activity */
+            activity: string;
+            /** Unit */
+            unit: string;
+            /** Value */
+            value: number;
+        };
+        /** FinePerformance */
+        FinePerformance: {
+            /** Activities */
+            activities: components["schemas"]["Activity"][];
+            /** Spans */
+            spans: components["schemas"]["SpanActivity"][] | null;
+        };
+        /**
+         * SpanActivity
+         * @description What the tasks of Dask spans with these names did with one activity.
+         */
+        SpanActivity: {
+            /** Names */
+            names: string[];
+            /** Activity */
+            activity: string;
+            /** Unit */
+            unit: string;
+            /** Value */
+            value: number;
+        };
+        /**
+         * Groups
+         * @description The groups of a window, those that took longest first.
+         */
+        Groups: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Shortest */
+            shortest: number;
+            /** Bins Of Octave */
+            bins_of_octave: number;
+            /** Groups */
+            groups: components["schemas"]["GroupFigures"][];
+            /** Others */
+            others: number;
+            /** Others Seconds */
+            others_seconds: number;
+        };
+        /**
+         * GraphGroup
+         * @description A group of tasks. Times are seconds of all tasks within the window; null: without the agent.
+         */
+        GraphGroup: {
+            /** Group */
+            group: number;
+            /** Prefix */
+            prefix: number;
+            /** Name */
+            name: string;
+            /** Tasks */
+            tasks: number | null;
+            /** Computed */
+            computed: number;
+            /** Computed Before */
+            computed_before: number;
+            /** Seconds */
+            seconds: number;
+            /** Longest */
+            longest: number | null;
+            /** Erred */
+            erred: number;
+            /** Nbytes */
+            nbytes: number;
+            /** Before */
+            before: number[];
+            /** Waiting */
+            waiting: number | null;
+            /** Queued */
+            queued: number | null;
+            /** Processing */
+            processing: number | null;
+        };
+        /**
+         * GroupEdges
+         * @description `task` needs `needed`: positions in `groups`. `edges` is the number of pairs of tasks.
+         */
+        GroupEdges: {
+            /** Task */
+            task: number[];
+            /** Needed */
+            needed: number[];
+            /** Edges */
+            edges: number[];
+        };
+        /**
+         * GroupGraph
+         * @description The groups whose tasks changed, or were neither done nor forgotten, in a window, and their edges.
+         */
+        GroupGraph: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Groups */
+            groups: components["schemas"]["GraphGroup"][];
+            /** Others */
+            others: number;
+            edges: components["schemas"]["GroupEdges"];
+            /** Has All Edges */
+            has_all_edges: boolean;
+            changes: components["schemas"]["StateChanges"];
+            work: components["schemas"]["GroupWork"];
+            /** Has States */
+            has_states: boolean;
+            /** Is Complete */
+            is_complete: boolean;
+        };
+        /**
+         * GroupWork
+         * @description What the tasks of a group computed in each bin.
+         */
+        GroupWork: {
+            /** Start */
+            start: number;
+            /** Width */
+            width: number;
+            /** Bins */
+            bins: number;
+            /** Group */
+            group: number[];
+            /** Bin */
+            bin: number[];
+            /** Tasks */
+            tasks: number[];
+            /** Seconds */
+            seconds: number[];
+        };
+        /**
+         * StateChanges
+         * @description How many more tasks of a group were in a state after a bin than before it.
+         */
+        StateChanges: {
+            /** Start */
+            start: number;
+            /** Width */
+            width: number;
+            /** Bins */
+            bins: number;
+            /** Group */
+            group: number[];
+            /** Bin */
+            bin: number[];
+            /** State */
+            state: number[];
+            /** Change */
+            change: number[];
+        };
+        /**
+         * TaskChanges
+         * @description The changes of tasks' states, in order of time.
+         */
+        TaskChanges: {
+            /** Task */
+            task: number[];
+            /** Time */
+            time: number[];
+            /** State */
+            state: number[];
+        };
+        /**
+         * TaskEdges
+         * @description `task` needs `needed`: positions in `keys`.
+         */
+        TaskEdges: {
+            /** Task */
+            task: number[];
+            /** Needed */
+            needed: number[];
+        };
+        /**
+         * TaskGraph
+         * @description The tasks that changed their state in a window, and their edges.
+         */
+        TaskGraph: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Most */
+            most: number;
+            /** Is Too Large */
+            is_too_large: boolean;
+            /** Has States */
+            has_states: boolean;
+            /** Keys */
+            keys: string[];
+            /** Prefix */
+            prefix: number[];
+            /** Group */
+            group: number[];
+            /** Seconds */
+            seconds: number[];
+            /** Before */
+            before: number[];
+            changes: components["schemas"]["TaskChanges"];
+            edges: components["schemas"]["TaskEdges"];
+            /** Has All Edges */
+            has_all_edges: boolean;
+        };
+        /**
+         * Environment
+         * @description Machines, versions, configuration and surroundings of the processes of a window.
+         */
+        Environment: {
+            /** Workers */
+            workers: number;
+            /** Is Hidden */
+            is_hidden: boolean;
+            /** Facts */
+            facts: components["schemas"]["EnvironmentFact"][];
+        };
+        /**
+         * EnvironmentFact
+         * @description What the processes told of themselves, such as the version of a package.
+         */
+        EnvironmentFact: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "hardware" | "version" | "environment" | "configuration";
+            /** Name */
+            name: string;
+            /** Differs */
+            differs: boolean;
+            /** Scheduler */
+            scheduler: string | null;
+            /** Values */
+            values: components["schemas"]["FactValue"][];
+            /** More Values */
+            more_values: number;
+        };
+        /** FactValue */
+        FactValue: {
+            /** Value */
+            value: string;
+            /** Count */
+            count: number;
+            /** Workers */
+            workers: number[];
+        };
+        /** LogPageQuery */
+        LogPageQuery: {
+            /**
+             * After
+             * @default 0
+             */
+            after?: number;
+            /**
+             * Before
+             * @default 4102444799
+             */
+            before?: number;
+            /**
+             * Level
+             * @description minimum level: 30 is warning
+             * @default 0
+             */
+            level?: number;
+            /**
+             * Role
+             * @default
+             * @enum {string}
+             */
+            role?: "" | "scheduler" | "worker" | "nanny";
+            /**
+             * Workers
+             * @description ids, separated by commas
+             * @default
+             */
+            workers?: string;
+            /**
+             * Logger
+             * @description a logger, with its child loggers
+             * @default
+             */
+            logger?: string;
+            /**
+             * Match
+             * @description part of the message or traceback
+             * @default
+             */
+            match?: string;
+            /**
+             * Regex
+             * @description whether `match` is a regular expression (RE2)
+             * @default false
+             */
+            regex?: boolean;
+            /**
+             * At
+             * @description lines nearest to this; by default the last ones
+             */
+            at?: number | null;
+            /**
+             * Older
+             * @default
+             */
+            older?: string;
+            /**
+             * Newer
+             * @default
+             */
+            newer?: string;
+            /**
+             * Limit
+             * @default 200
+             */
+            limit?: number;
+        };
+        /**
+         * LogLineOut
+         * @description A record of Python's logging in a process of the cluster.
+         */
+        LogLineOut: {
+            /** Id */
+            id: string;
+            /** Time */
+            time: number;
+            /** Level */
+            level: number;
+            /** Role */
+            role: string;
+            /** Worker */
+            worker: number | null;
+            /** Name */
+            name: string;
+            /** Pid */
+            pid: number | null;
+            /** Logger */
+            logger: string;
+            /** Message */
+            message: string;
+            /** Traceback */
+            traceback: string;
+        };
+        /**
+         * Logs
+         * @description Log lines in order of time.
+         */
+        Logs: {
+            /** Lines */
+            lines: components["schemas"]["LogLineOut"][];
+            /** Older */
+            older: string | null;
+            /** Newer */
+            newer: string | null;
+            /** Searched From */
+            searched_from: number | null;
+            /** Searched To */
+            searched_to: number | null;
+        };
+        /**
+         * LogQuery
+         * @description Which log lines; by default all of the window.
+         */
+        LogQuery: {
+            /**
+             * After
+             * @default 0
+             */
+            after?: number;
+            /**
+             * Before
+             * @default 4102444799
+             */
+            before?: number;
+            /**
+             * Level
+             * @description minimum level: 30 is warning
+             * @default 0
+             */
+            level?: number;
+            /**
+             * Role
+             * @default
+             * @enum {string}
+             */
+            role?: "" | "scheduler" | "worker" | "nanny";
+            /**
+             * Workers
+             * @description ids, separated by commas
+             * @default
+             */
+            workers?: string;
+            /**
+             * Logger
+             * @description a logger, with its child loggers
+             * @default
+             */
+            logger?: string;
+            /**
+             * Match
+             * @description part of the message or traceback
+             * @default
+             */
+            match?: string;
+            /**
+             * Regex
+             * @description whether `match` is a regular expression (RE2)
+             * @default false
+             */
+            regex?: boolean;
+        };
+        /**
+         * LogCountsOut
+         * @description Numbers of log lines by level and time.
+         */
+        LogCountsOut: {
+            /** First */
+            first: number;
+            /** Width */
+            width: number;
+            /** Levels */
+            levels: components["schemas"]["LogLevelCounts"][];
+            /** Counted From */
+            counted_from: number | null;
+        };
+        /** LogLevelCounts */
+        LogLevelCounts: {
+            /** Level */
+            level: number;
+            /** Counts */
+            counts: number[];
         };
         /** JobOut */
         JobOut: {
@@ -2817,6 +4933,8 @@ export interface components {
             message: string;
             /** Is Late */
             is_late: boolean;
+            /** Finding */
+            finding: string;
             /** Description */
             description: string;
             /** Advice */
@@ -2946,6 +5064,350 @@ export interface components {
             rules: {
                 [key: string]: components["schemas"]["RuleText"];
             };
+        };
+        /**
+         * ComputingTime
+         * @description What computing consisted of: for the first time, again, and failed attempts.
+         */
+        ComputingTime: {
+            /** Seconds */
+            seconds: number;
+            /** Gil */
+            gil: number | null;
+            /** Has Code */
+            has_code: boolean;
+            /** Samples */
+            samples: number;
+            /** Functions */
+            functions: components["schemas"]["ProfiledFunction"][];
+        };
+        /** KindOfTime */
+        KindOfTime: {
+            /** Kind */
+            kind: string;
+            /** Title */
+            title: string;
+            /** Help */
+            help: string;
+            /** Needs Agent */
+            needs_agent: boolean;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
+         * OverTime
+         * @description Bins of equal width, which together are the window; in seconds.
+         */
+        OverTime: {
+            /** Start */
+            start: number;
+            /** Width */
+            width: number;
+            /** Seconds */
+            seconds: number[][];
+        };
+        /** PrefixThreadTimes */
+        PrefixThreadTimes: {
+            /** Prefix */
+            prefix: number;
+            /** Name */
+            name: string;
+            /** Seconds */
+            seconds: number[];
+            /** Blamed */
+            blamed: number;
+            /** Gil */
+            gil: number;
+        };
+        /**
+         * ProfiledFunction
+         * @description A function in which samples of the profile saw tasks: the innermost one.
+         */
+        ProfiledFunction: {
+            /** Name */
+            name: string;
+            /** File */
+            file: string;
+            /** Line */
+            line: number;
+            /** Prefix */
+            prefix: number | null;
+            /** Share */
+            share: number;
+        };
+        /**
+         * ThreadTimes
+         * @description Where the time of a window's threads went. The kinds add up to the time of all threads.
+         */
+        ThreadTimes: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Has Agent */
+            has_agent: boolean;
+            /** Kinds */
+            kinds: components["schemas"]["KindOfTime"][];
+            computing: components["schemas"]["ComputingTime"];
+            /** Workers */
+            workers: components["schemas"]["WorkerThreadTimes"][];
+            /** Other Workers */
+            other_workers: number;
+            /** Prefixes */
+            prefixes: components["schemas"]["PrefixThreadTimes"][];
+            /** Other Prefixes */
+            other_prefixes: number;
+            /** Waited For */
+            waited_for: components["schemas"]["WaitedFor"][];
+            over_time: components["schemas"]["OverTime"];
+        };
+        /**
+         * WaitedFor
+         * @description A computation that idle threads waited for.
+         */
+        WaitedFor: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: number;
+            /** Worker */
+            worker: number;
+            /** Lane */
+            lane: number;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Seconds */
+            seconds: number;
+        };
+        /** WorkerThreadTimes */
+        WorkerThreadTimes: {
+            /** Worker */
+            worker: number;
+            /** Threads */
+            threads: number;
+            /** Seconds */
+            seconds: number[];
+        };
+        /**
+         * CriticalPathAnswer
+         * @description What each step had to wait for, from the last task backwards. The kinds add up to the window.
+         */
+        CriticalPathAnswer: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Has Agent */
+            has_agent: boolean;
+            /** Has Graph */
+            has_graph: boolean;
+            /** Kinds */
+            kinds: components["schemas"]["KindOnPath"][];
+            /** Prefixes */
+            prefixes: components["schemas"]["PrefixOnPath"][];
+            /** Other Prefixes */
+            other_prefixes: number;
+            /** Pieces */
+            pieces: components["schemas"]["PieceOfPath"][];
+            /** Other Pieces */
+            other_pieces: number;
+        };
+        /** KindOnPath */
+        KindOnPath: {
+            /** Kind */
+            kind: string;
+            /** Title */
+            title: string;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
+         * PieceOfPath
+         * @description A task computed, or waited to begin; null: no task was there.
+         */
+        PieceOfPath: {
+            /** Kind */
+            kind: string;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Key */
+            key: string | null;
+            /** Prefix */
+            prefix: number | null;
+            /** Worker */
+            worker: number | null;
+            /** Lane */
+            lane: number | null;
+        };
+        /** PrefixOnPath */
+        PrefixOnPath: {
+            /** Prefix */
+            prefix: number;
+            /** Name */
+            name: string;
+            /** Seconds */
+            seconds: number[];
+            /** Slack */
+            slack: number;
+        };
+        /** FindingFact */
+        FindingFact: {
+            /** Label */
+            label: string;
+            /** Value */
+            value: string;
+        };
+        /**
+         * FindingItem
+         * @description A cause of lost time or failure.
+         */
+        FindingItem: {
+            /** Kind */
+            kind: string;
+            /** Is Failure */
+            is_failure: boolean;
+            /** Sentence */
+            sentence: string;
+            /** Thread Seconds */
+            thread_seconds: number;
+            /** Wall Seconds */
+            wall_seconds: number;
+            /** Facts */
+            facts: components["schemas"]["FindingFact"][];
+            /** Moments */
+            moments: components["schemas"]["FindingMoment"][];
+            /** Tasks */
+            tasks: components["schemas"]["FindingTask"][];
+            /** Workers */
+            workers: number[];
+            /** Prefixes */
+            prefixes: number[];
+            /** Advice */
+            advice: string;
+            /** Documentation */
+            documentation: string;
+        };
+        /** FindingMoment */
+        FindingMoment: {
+            /** Label */
+            label: string;
+            /** Time */
+            time: number;
+        };
+        /** FindingTask */
+        FindingTask: {
+            /** Key */
+            key: string;
+            /** Prefix */
+            prefix: number;
+            /** Worker */
+            worker: number;
+            /** Lane */
+            lane: number;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+        };
+        /**
+         * Findings
+         * @description The causes of lost time or failure in a window, the most costly first.
+         */
+        Findings: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Has Agent */
+            has_agent: boolean;
+            /** Looked For */
+            looked_for: string[];
+            /** Findings */
+            findings: components["schemas"]["FindingItem"][];
+        };
+        /**
+         * HelpfulChange
+         * @description None, 1 and false: as it was.
+         */
+        HelpfulChange: {
+            /** Workers */
+            workers: number | null;
+            /** Threads */
+            threads: number | null;
+            /** Prefix */
+            prefix: number | null;
+            /** Times As Fast */
+            times_as_fast: number;
+            /** No Transfers */
+            no_transfers: boolean;
+            /** Unlimited Memory */
+            unlimited_memory: boolean;
+            /** Seconds */
+            seconds: number;
+        };
+        /** PrefixChoice */
+        PrefixChoice: {
+            /** Prefix */
+            prefix: number;
+            /** Name */
+            name: string;
+        };
+        /** SizePrediction */
+        SizePrediction: {
+            /** Workers */
+            workers: number;
+            /** Seconds */
+            seconds: number;
+            /** Naive */
+            naive: number;
+        };
+        /**
+         * WhatIf
+         * @description What would have helped most. Lists are empty where nothing can be predicted.
+         */
+        WhatIf: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Has Agent */
+            has_agent: boolean;
+            /** Seconds */
+            seconds: number;
+            /** Simulated */
+            simulated: number | null;
+            /** Workers */
+            workers: number;
+            /** Threads */
+            threads: number;
+            /** Doubts */
+            doubts: string[];
+            /** Changes */
+            changes: components["schemas"]["HelpfulChange"][];
+            /** Sizes */
+            sizes: components["schemas"]["SizePrediction"][];
+            /** Prefixes */
+            prefixes: components["schemas"]["PrefixChoice"][];
+        };
+        /**
+         * Prediction
+         * @description What the asked change would have done; null: nothing can be predicted.
+         */
+        Prediction: {
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Seconds */
+            seconds: number | null;
+            /** Naive */
+            naive: number | null;
+            /** Doubts */
+            doubts: string[];
         };
     };
     responses: never;
@@ -3226,6 +5688,30 @@ export interface operations {
             };
         };
     };
+    observatory_comparison_api_memory_of_runs: {
+        parameters: {
+            query: {
+                /** @description up to 8 runs, separated by commas */
+                runs: string;
+                measure?: "process" | "managed" | "unmanaged" | "spilled";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlignedMemory"];
+                };
+            };
+        };
+    };
     observatory_comparison_card_api_run_card: {
         parameters: {
             query?: never;
@@ -3332,6 +5818,7 @@ export interface operations {
                 project?: string;
                 cluster?: number | null;
                 name?: string;
+                like?: number | null;
                 tag?: string;
                 user?: string;
                 outcome?: "" | "running" | "finished" | "erred" | "lost";
@@ -3343,6 +5830,7 @@ export interface operations {
                 with_errors?: boolean;
                 pinned?: boolean;
                 alert?: string;
+                finding?: string;
                 order?: "start" | "-start" | "duration" | "-duration" | "tasks" | "-tasks" | "errors" | "-errors" | "name" | "-name";
                 page?: number;
                 page_size?: number;
@@ -3649,6 +6137,41 @@ export interface operations {
             };
         };
     };
+    observatory_runs_usage_api_get_usage: {
+        parameters: {
+            query?: {
+                since?: string | null;
+                until?: string | null;
+                by?: "project" | "person" | "tag";
+                tag?: string;
+                project?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageOut"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     cluster_information: {
         parameters: {
             query?: never;
@@ -3732,6 +6255,80 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["State"];
+                };
+            };
+        };
+    };
+    cluster_results: {
+        parameters: {
+            query: {
+                /** @description on the scheduler's clock */
+                at: number;
+                /** @description what keys contain */
+                text?: string;
+                worker?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultsInMemory"];
+                };
+            };
+        };
+    };
+    cluster_workers: {
+        parameters: {
+            query: {
+                /** @description on the scheduler's clock */
+                at: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerFigures"][];
+                };
+            };
+        };
+    };
+    cluster_running: {
+        parameters: {
+            query: {
+                /** @description on the scheduler's clock */
+                at: number;
+            };
+            header?: never;
+            path: {
+                worker: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunningSpan"][];
                 };
             };
         };
@@ -3881,6 +6478,7 @@ export interface operations {
                 after?: number;
                 /** @description on the scheduler's clock */
                 before?: number;
+                worker?: number | null;
             };
             header?: never;
             path?: never;
@@ -3895,6 +6493,249 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Transfers"];
+                };
+            };
+        };
+    };
+    cluster_prefixes: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prefixes"];
+                };
+            };
+        };
+    };
+    cluster_prefix: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path: {
+                prefix: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixDetail"];
+                };
+            };
+        };
+    };
+    cluster_fine_performance: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FinePerformance"];
+                };
+            };
+        };
+    };
+    cluster_groups: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Groups"];
+                };
+            };
+        };
+    };
+    cluster_group_graph: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupGraph"];
+                };
+            };
+        };
+    };
+    cluster_task_graph: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskGraph"];
+                };
+            };
+        };
+    };
+    cluster_environment: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
+                };
+            };
+        };
+    };
+    cluster_logs: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+                /** @description minimum level: 30 is warning */
+                level?: number;
+                role?: "" | "scheduler" | "worker" | "nanny";
+                /** @description ids, separated by commas */
+                workers?: string;
+                /** @description a logger, with its child loggers */
+                logger?: string;
+                /** @description part of the message or traceback */
+                match?: string;
+                /** @description whether `match` is a regular expression (RE2) */
+                regex?: boolean;
+                /** @description lines nearest to this; by default the last ones */
+                at?: number | null;
+                older?: string;
+                newer?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Logs"];
+                };
+            };
+        };
+    };
+    cluster_log_counts: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+                /** @description minimum level: 30 is warning */
+                level?: number;
+                role?: "" | "scheduler" | "worker" | "nanny";
+                /** @description ids, separated by commas */
+                workers?: string;
+                /** @description a logger, with its child loggers */
+                logger?: string;
+                /** @description part of the message or traceback */
+                match?: string;
+                /** @description whether `match` is a regular expression (RE2) */
+                regex?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogCountsOut"];
                 };
             };
         };
@@ -3982,6 +6823,80 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["State"];
+                };
+            };
+        };
+    };
+    run_results: {
+        parameters: {
+            query?: {
+                /** @description on the scheduler's clock */
+                at?: number;
+                /** @description what keys contain */
+                text?: string;
+                worker?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultsInMemory"];
+                };
+            };
+        };
+    };
+    run_workers: {
+        parameters: {
+            query?: {
+                /** @description on the scheduler's clock */
+                at?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerFigures"][];
+                };
+            };
+        };
+    };
+    run_running: {
+        parameters: {
+            query?: {
+                /** @description on the scheduler's clock */
+                at?: number;
+            };
+            header?: never;
+            path: {
+                worker: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunningSpan"][];
                 };
             };
         };
@@ -4131,6 +7046,7 @@ export interface operations {
                 after?: number;
                 /** @description on the scheduler's clock */
                 before?: number;
+                worker?: number | null;
             };
             header?: never;
             path?: never;
@@ -4145,6 +7061,249 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Transfers"];
+                };
+            };
+        };
+    };
+    run_prefixes: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prefixes"];
+                };
+            };
+        };
+    };
+    run_prefix: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path: {
+                prefix: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixDetail"];
+                };
+            };
+        };
+    };
+    run_fine_performance: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FinePerformance"];
+                };
+            };
+        };
+    };
+    run_groups: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Groups"];
+                };
+            };
+        };
+    };
+    run_group_graph: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupGraph"];
+                };
+            };
+        };
+    };
+    run_task_graph: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskGraph"];
+                };
+            };
+        };
+    };
+    run_environment: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
+                };
+            };
+        };
+    };
+    run_logs: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+                /** @description minimum level: 30 is warning */
+                level?: number;
+                role?: "" | "scheduler" | "worker" | "nanny";
+                /** @description ids, separated by commas */
+                workers?: string;
+                /** @description a logger, with its child loggers */
+                logger?: string;
+                /** @description part of the message or traceback */
+                match?: string;
+                /** @description whether `match` is a regular expression (RE2) */
+                regex?: boolean;
+                /** @description lines nearest to this; by default the last ones */
+                at?: number | null;
+                older?: string;
+                newer?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Logs"];
+                };
+            };
+        };
+    };
+    run_log_counts: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+                /** @description minimum level: 30 is warning */
+                level?: number;
+                role?: "" | "scheduler" | "worker" | "nanny";
+                /** @description ids, separated by commas */
+                workers?: string;
+                /** @description a logger, with its child loggers */
+                logger?: string;
+                /** @description part of the message or traceback */
+                match?: string;
+                /** @description whether `match` is a regular expression (RE2) */
+                regex?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogCountsOut"];
                 };
             };
         };
@@ -4232,6 +7391,80 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["State"];
+                };
+            };
+        };
+    };
+    link_results: {
+        parameters: {
+            query?: {
+                /** @description on the scheduler's clock */
+                at?: number;
+                /** @description what keys contain */
+                text?: string;
+                worker?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResultsInMemory"];
+                };
+            };
+        };
+    };
+    link_workers: {
+        parameters: {
+            query?: {
+                /** @description on the scheduler's clock */
+                at?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerFigures"][];
+                };
+            };
+        };
+    };
+    link_running: {
+        parameters: {
+            query?: {
+                /** @description on the scheduler's clock */
+                at?: number;
+            };
+            header?: never;
+            path: {
+                worker: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunningSpan"][];
                 };
             };
         };
@@ -4381,6 +7614,7 @@ export interface operations {
                 after?: number;
                 /** @description on the scheduler's clock */
                 before?: number;
+                worker?: number | null;
             };
             header?: never;
             path?: never;
@@ -4395,6 +7629,249 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Transfers"];
+                };
+            };
+        };
+    };
+    link_prefixes: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prefixes"];
+                };
+            };
+        };
+    };
+    link_prefix: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path: {
+                prefix: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixDetail"];
+                };
+            };
+        };
+    };
+    link_fine_performance: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FinePerformance"];
+                };
+            };
+        };
+    };
+    link_groups: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Groups"];
+                };
+            };
+        };
+    };
+    link_group_graph: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupGraph"];
+                };
+            };
+        };
+    };
+    link_task_graph: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskGraph"];
+                };
+            };
+        };
+    };
+    link_environment: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
+                };
+            };
+        };
+    };
+    link_logs: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+                /** @description minimum level: 30 is warning */
+                level?: number;
+                role?: "" | "scheduler" | "worker" | "nanny";
+                /** @description ids, separated by commas */
+                workers?: string;
+                /** @description a logger, with its child loggers */
+                logger?: string;
+                /** @description part of the message or traceback */
+                match?: string;
+                /** @description whether `match` is a regular expression (RE2) */
+                regex?: boolean;
+                /** @description lines nearest to this; by default the last ones */
+                at?: number | null;
+                older?: string;
+                newer?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Logs"];
+                };
+            };
+        };
+    };
+    link_log_counts: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+                /** @description minimum level: 30 is warning */
+                level?: number;
+                role?: "" | "scheduler" | "worker" | "nanny";
+                /** @description ids, separated by commas */
+                workers?: string;
+                /** @description a logger, with its child loggers */
+                logger?: string;
+                /** @description part of the message or traceback */
+                match?: string;
+                /** @description whether `match` is a regular expression (RE2) */
+                regex?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogCountsOut"];
                 };
             };
         };
@@ -4601,6 +8078,396 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TimelineAlerts"];
+                };
+            };
+        };
+    };
+    cluster_thread_times: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadTimes"];
+                };
+            };
+        };
+    };
+    cluster_critical_path: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CriticalPathAnswer"];
+                };
+            };
+        };
+    };
+    cluster_findings: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Findings"];
+                };
+            };
+        };
+    };
+    cluster_what_if: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhatIf"];
+                };
+            };
+        };
+    };
+    cluster_prediction: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+                /** @description number of workers */
+                workers?: number | null;
+                /** @description threads of each worker */
+                threads?: number | null;
+                /** @description prefix whose tasks take another time */
+                prefix?: number | null;
+                /** @description how fast these tasks are */
+                times_as_fast?: number;
+                no_transfers?: boolean;
+                unlimited_memory?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prediction"];
+                };
+            };
+        };
+    };
+    run_thread_times: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadTimes"];
+                };
+            };
+        };
+    };
+    run_critical_path: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CriticalPathAnswer"];
+                };
+            };
+        };
+    };
+    run_findings: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Findings"];
+                };
+            };
+        };
+    };
+    run_what_if: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhatIf"];
+                };
+            };
+        };
+    };
+    run_prediction: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+                /** @description number of workers */
+                workers?: number | null;
+                /** @description threads of each worker */
+                threads?: number | null;
+                /** @description prefix whose tasks take another time */
+                prefix?: number | null;
+                /** @description how fast these tasks are */
+                times_as_fast?: number;
+                no_transfers?: boolean;
+                unlimited_memory?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prediction"];
+                };
+            };
+        };
+    };
+    link_thread_times: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadTimes"];
+                };
+            };
+        };
+    };
+    link_critical_path: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CriticalPathAnswer"];
+                };
+            };
+        };
+    };
+    link_findings: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Findings"];
+                };
+            };
+        };
+    };
+    link_what_if: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhatIf"];
+                };
+            };
+        };
+    };
+    link_prediction: {
+        parameters: {
+            query?: {
+                after?: number;
+                /** @description on the scheduler's clock */
+                before?: number;
+                /** @description number of workers */
+                workers?: number | null;
+                /** @description threads of each worker */
+                threads?: number | null;
+                /** @description prefix whose tasks take another time */
+                prefix?: number | null;
+                /** @description how fast these tasks are */
+                times_as_fast?: number;
+                no_transfers?: boolean;
+                unlimited_memory?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prediction"];
                 };
             };
         };

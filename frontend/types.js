@@ -36,8 +36,17 @@
  *   events: import("./timeline/marks/events.js").Events,
  *   laneOptions: import("./timeline/lane_options.js").LaneOptions,
  *   heatOptions: import("./timeline/heat_options.js").HeatOptions,
+ *   logOptions: import("./timeline/log_options.js").LogOptions,
+ *   runOptions: import("./timeline/run_options.js").RunOptions,
+ *   profileOptions: import("./timeline/profile_options.js").ProfileOptions,
  *   stragglers: import("./timeline/tasks/stragglers.js").Stragglers,
  *   stolen: import("./timeline/tasks/stolen.js").Stolen,
+ *   transfers: import("./timeline/transfers.js").Transfers,
+ *   criticalPath: import("./timeline/critical_path.js").CriticalPath,
+ *   threadTimes: import("./timeline/window_data.js").WindowData<Schemas["ThreadTimes"]>,
+ *   findings: import("./timeline/window_data.js").WindowData<Schemas["Findings"]>,
+ *   whatIf: import("./timeline/window_data.js").WindowData<Schemas["WhatIf"]>,
+ *   groupGraph: import("./timeline/window_data.js").WindowData<Schemas["GroupGraph"]>,
  *   attempts: import("./timeline/tasks/attempts.js").Attempts,
  *   stacks: import("./timeline/tiles/stacks.js").Stacks,
  *   notes: import("./timeline/marks/notes.js").Notes,
@@ -54,15 +63,17 @@
  *
  * One chart: a file in charts/ and a line in charts/registry.js. `timeline` charts share the time axis: they leave
  * LEFT_GUTTER px at the left for labels and RIGHT_GUTTER at the right, and the plot between is the window.
- * `side` charts show the playhead; `below` ones, as wide as the page, sum up the window.
+ * `side` charts show the playhead; `above` and `below` ones, as wide as the page, sum up the window.
  * `layers` may be a function: in a large cluster they are those of the visible workers. `hide` is called when the chart
  * is no longer visible. A chart that requests tiles itself does so in `cover`, before any chart draws.
  * `showsState`: its heading says of which instant the state is that it draws.
  * `summary`: what its heading says of the content, such as how many workers there are. `table`: what it shows, for those who
  * read it, and as CSV.
  * `quantity`: what an alert on the chart is about: a key of observatory/alerts/rules/quantities.py.
+ * `isThere`: whether there is anything to show; else the page has no panel of it.
  * `part`: the part of the data that must be shared for it (`Section` on the server, or "notes").
- * @typedef {{name: string, title: string, place: "timeline"|"side"|"below", help: string, part?: string, showsState?: boolean, quantity?: string,
+ * @typedef {{name: string, title: string, place: "above"|"timeline"|"side"|"below", help: string, part?: string, showsState?: boolean, quantity?: string,
+ *   isThere?: (context: Context) => boolean,
  *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
  * @typedef {{draw: (view: View) => void, destroy: () => void, hide?: () => void,

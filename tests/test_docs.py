@@ -17,6 +17,8 @@ LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 ELSEWHERE = {"plotly.min.js", "/info/main/workers.html"}
 EXAMPLES = {"history.js", "steal.py", "matrix.py"}
 """files that a document tells the reader to add"""
+OF_THE_DEMO = {"demo_token", "watch_demo"}
+"""commands that `up --demo` runs"""
 
 
 def files() -> list[str]:
@@ -83,3 +85,12 @@ def test_every_document_is_named_in_the_readme_or_in_the_overview_of_the_archite
         for link in LINK.findall(page.read_text())
     }
     assert set((ROOT / "docs").rglob("*.md")) - links == set()
+
+
+def test_running_lists_every_command() -> None:
+    table = (ROOT / "docs" / "running.md").read_text().partition("Django's own commands")[0]
+    listed = {
+        name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in re.findall(r"`(\w+)`", row)
+    }
+    commands = {path.stem for path in ROOT.glob("observatory/*/management/commands/[a-z]*.py")}
+    assert listed == commands - OF_THE_DEMO

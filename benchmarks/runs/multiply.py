@@ -131,8 +131,7 @@ def _group(group: str, after: int, copy: int) -> str:
 
 
 def _span(span: Span, shift: float, after: int, copy: int) -> Span:
-    return replace(
-        span,
+    return span._replace(
         worker=_address(span.worker, copy),
         key=_key(span.key, span.group, after, copy),
         group=_group(span.group, after, copy),

@@ -17,14 +17,23 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 REQUESTS = 10.0
 """seconds between two rounds of requests of all pages"""
 TASKS = 200
+FAILED_TASKS = 10
+"""of each cluster: as many as the rule "Task errors" fires for"""
 LAYERS = ("spans", "events")
 LEVEL = 15
 TILE_BITS = LEVEL + 9
 """a tile of this level is 2^TILE_BITS µs wide"""
 
 
+def fail(number: int) -> None:
+    raise ValueError(f"task {number} of the soak")
+
+
 class Clusters(threading.Thread):
-    """Starts and stops `count` clusters one after the other, evenly spread over `seconds`."""
+    """Starts and stops `count` clusters one after the other, evenly spread over `seconds`.
+
+    Each has failed tasks, so that it adds a row to the lists of clusters, of runs and of alerts.
+    """
 
     def __init__(self, server: Observatory, count: int, seconds: float) -> None:
         super().__init__(daemon=True)
@@ -40,6 +49,11 @@ class Clusters(threading.Thread):
         self.agent["DASK_DISTRIBUTED__SCHEDULER__PRELOAD"] = '["observatory.agent"]'
         self.agent["PYTHONPATH"] = str(ROOT)
 
+    def fill(self, count: int) -> None:
+        """Starts and stops `count` clusters at once one after the other."""
+        for _ in range(count):
+            self._run_one()
+
     def run(self) -> None:
         began = time.monotonic()
         for number in range(self.count):
@@ -53,7 +67,8 @@ class Clusters(threading.Thread):
             cluster.start_workers(1)
             self.started_clusters += 1
             with cluster.client() as client:
-                client.gather(client.map(pause, range(TASKS), pure=False))
+                failed = client.map(fail, range(FAILED_TASKS), pure=False)
+                client.gather([*client.map(pause, range(TASKS), pure=False), *failed], errors="skip")
         finally:
             cluster.stop()
 

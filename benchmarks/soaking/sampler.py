@@ -17,11 +17,11 @@ from observatory.config.environment import run_dir
 from tests.browser.observatory import Observatory
 
 PROGRAMS = {
-    "web": r"uvicorn",
-    "collector": r"observatory collect$",
-    "beat": r"celery.* beat",
-    "alerts": r"celery.*--queues alerts|celeryd: alerts@",
-    "worker": r"celery.* worker|celeryd: celery@",
+    "web": r"observatory web",
+    "collector": r"observatory collector",
+    "beat": r"observatory beat",
+    "alerts": r"observatory alerts",
+    "worker": r"observatory worker",
     "PostgreSQL": r"bin/postgres",
     "Valkey": r"valkey-server",
 }
@@ -62,8 +62,7 @@ class Sampler:
             name = "up" if process == self.up else _program(process)
             if name:
                 members = [process, *process.children(recursive=True)] if name != "up" else [process]
-                measure = _anonymous if name == "PostgreSQL" else _unique
-                yield f"memory of {name} (MiB)", sum(map(measure, members)) / MIB
+                yield f"memory of {name} (MiB)", sum(map(_allocated, members)) / MIB
                 yield f"open files of {name}", float(process.num_fds())
 
     def _services(self) -> Iterator[tuple[str, float]]:
@@ -113,19 +112,11 @@ def _program(process: psutil.Process) -> str:
     return next((name for name, pattern in PROGRAMS.items() if re.search(pattern, line)), "")
 
 
-def _unique(process: psutil.Process) -> int:
-    """Bytes that only this process uses."""
-    try:
-        return int(process.memory_full_info().uss)
-    except psutil.NoSuchProcess:
-        return 0
-
-
-def _anonymous(process: psutil.Process) -> int:
+def _allocated(process: psutil.Process) -> int:
     """Bytes this process has allocated, its part of what it shares since a fork included.
 
-    Without shared buffers: they have a fixed size, and a page of them that only one process has touched
-    would count as that process's own.
+    Without pages of files and of shared buffers: their number is bounded, but it grows for hours, until the
+    process has touched each.
     """
     try:
         rollup = Path(f"/proc/{process.pid}/smaps_rollup").read_text()

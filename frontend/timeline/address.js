@@ -1,11 +1,15 @@
 // Keeps the view in the page's address, so that a copied link shows the same. Invalid parts are ignored.
 
 import { DEFAULT_TAB, TABS } from "../contract.js";
+import { formatIds, parseIds } from "./id_ranges.js";
 import { HEAT_ORDERS, QUANTITY_NAMES } from "./heat_options.js";
+import { LOG_LEVELS, LOG_ROLES } from "./log_options.js";
+import { MEMORY_MEASURES, MOST_RUNS } from "./run_options.js";
+import { formatAgainst, parseAgainst } from "./profile_options.js";
 import { ORDERS } from "./lane_options.js";
 import { SPEEDS } from "./timeline.js";
 
-/** @typedef {Pick<import("../types.js").Context, "timeline"|"selection"|"laneOptions"|"heatOptions">} Shown */
+/** @typedef {Pick<import("../types.js").Context, "timeline"|"selection"|"laneOptions"|"heatOptions"|"logOptions"|"runOptions"|"profileOptions">} Shown */
 /** @typedef {import("./lane_options.js").Order} Order */
 /** @typedef {import("../contract.js").TabName} TabName */
 
@@ -13,14 +17,19 @@ const EARLIEST = 946_684_800; // 2000
 const LATEST = 4_102_444_800; // 2100
 const LONGEST_TEXT = 2000;
 const LONGEST_FILTER = 100;
-const MOST_HIDDEN = 100;
+const LONGEST_PATTERN = 500;
+const MOST_HIDDEN = 10_000;
+const LONGEST_HIDDEN = 1000; // characters: what is written longer would make addresses that servers refuse
 const WRITE_INTERVAL = 300; // ms: browsers refuse more than about 100 changes in 30 s
 
 /**
  * `live` is the window's length in seconds.
  * @typedef {{tab?: TabName, from?: number, to?: number, at?: number, live?: number, speed?: number, charts?: string[],
  *   worker?: number, prefix?: number, key?: string, hide?: number[], sort?: Order, rows?: string, only?: boolean,
- *   heat?: import("./heat_options.js").QuantityName, by?: string, rank?: import("./heat_options.js").HeatOrder}} Place
+ *   heat?: import("./heat_options.js").QuantityName, by?: string, rank?: import("./heat_options.js").HeatOrder,
+ *   level?: import("./log_options.js").LogLevel, process?: import("./log_options.js").LogRole, logger?: string, match?: string,
+ *   regex?: boolean, runs?: number[], measure?: import("./run_options.js").MemoryMeasure,
+ *   against?: import("./profile_options.js").Against, swap?: boolean, zoom?: string}} Place
  */
 
 /**
@@ -38,7 +47,8 @@ export function parsePlace(query) {
   const isTime = (/** @type {number} */ value) => value > EARLIEST && value < LATEST;
   const isId = (/** @type {number} */ value) => Number.isInteger(value) && value > 0;
   const key = parameters.get("key");
-  const hidden = (parameters.get("hide") ?? "").split(",").map(Number).filter(isId);
+  const runs = parameters.get("runs");
+  const hidden = parseIds(parameters.get("hide") ?? "", MOST_HIDDEN);
   /** @type {Place} */
   const place = {
     tab: TABS.find((name) => name === parameters.get("tab")),
@@ -51,13 +61,23 @@ export function parsePlace(query) {
     worker: number("worker", isId),
     prefix: number("prefix", isId),
     key: key !== null && key.length <= LONGEST_TEXT ? key : undefined,
-    hide: hidden.length ? hidden.slice(0, MOST_HIDDEN) : undefined,
+    hide: hidden.length ? hidden : undefined,
     sort: ORDERS.find((order) => order.replace(" ", "-") === parameters.get("sort")),
     rows: parameters.get("rows")?.slice(0, LONGEST_FILTER) || undefined,
     only: parameters.get("only") === "prefix" || undefined,
     heat: QUANTITY_NAMES.find((name) => name === parameters.get("heat")),
     by: parameters.get("by")?.slice(0, LONGEST_FILTER) || undefined,
     rank: HEAT_ORDERS.find((order) => order === parameters.get("rank")),
+    level: LOG_LEVELS.find((level) => String(level) === parameters.get("level")),
+    process: LOG_ROLES.find((role) => role === parameters.get("process")),
+    logger: parameters.get("logger")?.slice(0, LONGEST_PATTERN) || undefined,
+    match: parameters.get("match")?.slice(0, LONGEST_PATTERN) || undefined,
+    regex: parameters.get("regex") === "1" || undefined,
+    runs: runs === null ? undefined : parseIds(runs, MOST_RUNS),
+    measure: MEMORY_MEASURES.find((measure) => measure === parameters.get("measure")),
+    against: parseAgainst(parameters.get("against") ?? "") ?? undefined,
+    swap: parameters.get("swap") === "1" || undefined,
+    zoom: parameters.get("zoom")?.slice(0, LONGEST_PATTERN) || undefined,
   };
   if (place.from === undefined || place.to === undefined || place.from >= place.to) {
     delete place.from;
@@ -84,14 +104,21 @@ export function formatPlace(place) {
     const value = place[name];
     if (value !== undefined) parameters.set(name, String(value));
   }
-  if (place.hide) parameters.set("hide", place.hide.join(","));
+  const hidden = formatIds(place.hide ?? []);
+  if (hidden && hidden.length <= LONGEST_HIDDEN) parameters.set("hide", hidden);
   if (place.sort) parameters.set("sort", place.sort.replace(" ", "-"));
   if (place.rows) parameters.set("rows", place.rows);
   if (place.only) parameters.set("only", "prefix");
-  for (const name of /** @type {const} */ (["heat", "by", "rank"])) {
+  for (const name of /** @type {const} */ (["heat", "by", "rank", "level", "process", "logger", "match"])) {
     const value = place[name];
-    if (value) parameters.set(name, value);
+    if (value) parameters.set(name, String(value));
   }
+  if (place.regex) parameters.set("regex", "1");
+  if (place.runs) parameters.set("runs", place.runs.join(","));
+  if (place.measure) parameters.set("measure", place.measure);
+  if (place.against) parameters.set("against", formatAgainst(place.against));
+  if (place.against && place.swap) parameters.set("swap", "1");
+  if (place.zoom) parameters.set("zoom", place.zoom);
   const query = parameters.toString();
   return query && `?${query}`;
 }
@@ -115,8 +142,8 @@ export class Address {
     this.tab = place.tab ?? DEFAULT_TAB;
     this.charts = place.charts;
     applyPlace(place, this.#shown);
-    const { timeline, selection, laneOptions, heatOptions } = this.#shown;
-    for (const source of [timeline, selection, laneOptions, heatOptions]) {
+    const { timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions } = this.#shown;
+    for (const source of [timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions]) {
       source.addEventListener("change", () => this.changed());
     }
   }
@@ -152,7 +179,7 @@ export class Address {
  * @param {Place} place
  * @param {Shown} shown
  */
-export function applyPlace(place, { timeline, selection, laneOptions, heatOptions }) {
+export function applyPlace(place, { timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions }) {
   if (place.speed !== undefined) timeline.setSpeed(place.speed);
   if (place.from !== undefined && place.to !== undefined) timeline.setWindow(place.from, place.to);
   if (place.at !== undefined) timeline.setPlayhead(place.at);
@@ -161,6 +188,10 @@ export function applyPlace(place, { timeline, selection, laneOptions, heatOption
   selection.hide(place.hide ?? []);
   laneOptions.set({ order: place.sort ?? null, filter: place.rows ?? "", onlyPrefix: place.only ?? false });
   heatOptions.set({ quantity: place.heat, group: place.by, order: place.rank });
+  const { level = null, process = null, logger = "", match = "", regex = false } = place;
+  logOptions.set({ level, role: process, logger, match, isRegex: regex });
+  runOptions.set({ runs: place.runs ?? null, measure: place.measure });
+  profileOptions.set({ against: place.against ?? null, isSwapped: place.swap ?? false, zoomed: place.zoom ?? "" });
 }
 
 /**
@@ -168,7 +199,8 @@ export function applyPlace(place, { timeline, selection, laneOptions, heatOption
  * @param {string[]|undefined} charts
  * @returns {Place}
  */
-export function currentPlace({ timeline, selection, laneOptions, heatOptions }, charts) {
+export function currentPlace({ timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions }, charts) {
+  const { level, role, logger, match, isRegex } = logOptions.choice;
   const when = timeline.live
     ? { live: timeline.length }
     : { from: timeline.start, to: timeline.stop, at: timeline.playhead };
@@ -179,12 +211,22 @@ export function currentPlace({ timeline, selection, laneOptions, heatOptions }, 
     worker: selection.worker ?? undefined,
     prefix: selection.prefix ?? undefined,
     key: selection.key ?? undefined,
-    hide: selection.hidden.size && selection.hidden.size <= MOST_HIDDEN ? [...selection.hidden] : undefined,
+    hide: selection.hidden.size && selection.hidden.size <= MOST_HIDDEN ? [...selection.hidden].sort((one, other) => one - other) : undefined,
     sort: laneOptions.order ?? undefined,
     rows: laneOptions.filter || undefined,
     only: laneOptions.onlyPrefix || undefined,
     heat: heatOptions.quantity === QUANTITY_NAMES[0] ? undefined : heatOptions.quantity,
     by: heatOptions.group ?? undefined,
     rank: heatOptions.order === HEAT_ORDERS[0] ? undefined : heatOptions.order,
+    level: level ?? undefined,
+    process: role ?? undefined,
+    logger: logger || undefined,
+    match: match || undefined,
+    regex: isRegex || undefined,
+    runs: runOptions.runs ?? undefined,
+    measure: runOptions.measure === MEMORY_MEASURES[0] ? undefined : runOptions.measure,
+    against: profileOptions.against ?? undefined,
+    swap: profileOptions.isSwapped || undefined,
+    zoom: profileOptions.zoomed || undefined,
   };
 }

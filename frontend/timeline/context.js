@@ -2,8 +2,10 @@
 
 import { Alerts } from "./marks/alerts.js";
 import { Attempts } from "./tasks/attempts.js";
+import { CriticalPath } from "./critical_path.js";
 import { HeatOptions } from "./heat_options.js";
 import { LaneOptions } from "./lane_options.js";
+import { LogOptions } from "./log_options.js";
 import { Lineage } from "./tasks/lineage.js";
 import { Events } from "./marks/events.js";
 import { Freshness } from "./freshness.js";
@@ -11,12 +13,16 @@ import { PlayheadState } from "./playhead_state.js";
 import { Model } from "./model.js";
 import { Notes } from "./marks/notes.js";
 import { Selection } from "./selection.js";
+import { ProfileOptions } from "./profile_options.js";
+import { RunOptions } from "./run_options.js";
 import { getJson } from "./sources/source.js";
 import { Stolen } from "./tasks/stolen.js";
 import { Stragglers } from "./tasks/stragglers.js";
 import { Stacks } from "./tiles/stacks.js";
 import { Tiles } from "./tiles/tiles.js";
 import { Timeline } from "./timeline.js";
+import { Transfers } from "./transfers.js";
+import { WindowData } from "./window_data.js";
 
 /**
  * @param {import("./sources/source.js").Source} source
@@ -42,10 +48,19 @@ export async function loadContext(source) {
     events: new Events(),
     laneOptions: new LaneOptions(),
     heatOptions: new HeatOptions(),
+    logOptions: new LogOptions(),
+    runOptions: new RunOptions(),
+    profileOptions: new ProfileOptions(),
     stacks: new Stacks(source),
     stragglers: new Stragglers(),
     attempts: new Attempts(),
     stolen: new Stolen(source, timeline, info.has_agent),
+    transfers: new Transfers(source),
+    threadTimes: new WindowData(source, "/thread-times"),
+    findings: new WindowData(source, "/findings"),
+    criticalPath: new CriticalPath(source),
+    whatIf: new WindowData(source, "/what-if"),
+    groupGraph: new WindowData(source, "/group-graph"),
     notes: new Notes(source, timeline),
     alerts: new Alerts(source, timeline),
   };

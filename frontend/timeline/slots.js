@@ -30,6 +30,15 @@ export function newest({ lifetimes }) {
   return lifetimes[lifetimes.length - 1];
 }
 
+/**
+ * The process that filled a slot at a time; null where none did.
+ * @param {Slot|null} slot
+ * @param {number} time
+ */
+export function lifetimeAt(slot, time) {
+  return slot?.lifetimes.find(({ started, ended }) => started <= time && (ended ?? Infinity) > time) ?? null;
+}
+
 /** @param {Worker} worker; its name, or its address without the protocol */
 export function workerLabel(worker) {
   return (worker.name || worker.address).replace(/^\w+:\/\//, "");

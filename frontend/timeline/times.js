@@ -36,3 +36,9 @@ export function digitsFor(length) {
   if (length > 2) return 1;
   return length > 0.05 ? 3 : 4;
 }
+
+/** @param {{start: number, stop: number}} window @returns {string} "12:01:10–12:03:41" */
+export function formatWindow({ start, stop }) {
+  const digits = digitsFor(stop - start);
+  return `${formatTime(start, digits)}–${formatTime(stop, digits)}`;
+}

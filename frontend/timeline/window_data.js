@@ -1,10 +1,13 @@
 // What the server says of the timeline's window: requested once the window stands still, and every few seconds where it is live.
 
+import { reasonOf } from "./sources/source.js";
+
 /** @typedef {import("./sources/source.js").Source} Source */
-/** @typedef {import("../types.js").View} View */
+/** @typedef {Pick<import("../types.js").View, "start"|"stop"|"playhead"|"live">} Times */
 
 const PAUSE = 500; // ms that the window must stand still
 const EVERY = 5000; // ms between two requests, where it moves with the present
+const LOADING = "loading …";
 const LARGEST_SHARE = 0.05; // of the time in which the server may work on it, where it moves with the present
 
 /**
@@ -15,10 +18,11 @@ export class WindowData extends EventTarget {
   /** @type {Answer|null} the newest answer; null: none yet */
   answer = null;
   /** why there is no current answer, for people; empty: there is one */
-  message = "loading …";
+  message = LOADING;
   #source;
   #path;
   #every;
+  #timesOf;
   #wanted = "";
   #loaded = -Infinity; // ms: when it was requested last
   #took = 0; // ms: how long that took
@@ -28,20 +32,23 @@ export class WindowData extends EventTarget {
    * @param {Source} source
    * @param {string} path below the timeline's URL: "/outliers", perhaps with a query
    * @param {number} [every] ms between two requests while live
+   * @param {(view: Times) => Record<string, string>} [timesOf] the parameters that say of which time the answer is
    */
-  constructor(source, path, every = EVERY) {
+  constructor(source, path, every = EVERY, timesOf = windowOf) {
     super();
     this.#source = source;
     this.#path = path;
     this.#every = every;
+    this.#timesOf = timesOf;
   }
 
   /**
    * To be called with each drawing of a chart that shows it.
-   * @param {Pick<View, "start"|"stop"|"live">} view
+   * @param {Times} view
    */
-  update({ start, stop, live }) {
-    const times = new URLSearchParams({ after: Math.max(start, 0).toFixed(6), before: stop.toFixed(6) });
+  update(view) {
+    const { live } = view;
+    const times = new URLSearchParams(this.#timesOf(view));
     const wanted = `${this.#path}${this.#path.includes("?") ? "&" : "?"}${times}`;
     if (wanted === this.#wanted) return;
     this.#wanted = wanted;
@@ -64,6 +71,8 @@ export class WindowData extends EventTarget {
     this.stop();
     this.#path = path;
     this.#loaded = -Infinity;
+    this.answer = null;
+    this.message = LOADING;
   }
 
   async #load() {
@@ -72,7 +81,8 @@ export class WindowData extends EventTarget {
     this.#loaded = requested;
     try {
       const response = await this.#source.fetch(this.#source.url + wanted);
-      if (!response.ok && response.status !== 404) throw new Error(`the server answered ${response.status}`);
+      if (response.status === 503 && response.headers.has("Retry-After")) return await this.#wait(response, requested);
+      if (!response.ok && response.status !== 404) throw new Error(await reasonOf(response));
       const answer = response.ok ? await response.json() : null;
       if (this.#loaded !== requested) return; // a newer one is on its way
       this.answer = answer;
@@ -84,4 +94,23 @@ export class WindowData extends EventTarget {
     this.#took = performance.now() - requested;
     this.dispatchEvent(new Event("change"));
   }
+
+  /**
+   * Says that the server is still working on the answer, and requests it again when the server says.
+   * @param {Response} response
+   * @param {number} requested
+   */
+  async #wait(response, requested) {
+    const reason = await reasonOf(response);
+    if (this.#loaded !== requested) return;
+    this.answer = null;
+    this.message = reason;
+    if (!this.#timer) this.#timer = window.setTimeout(() => void this.#load(), 1000 * Number(response.headers.get("Retry-After")));
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/** @param {Times} view */
+function windowOf({ start, stop }) {
+  return { after: Math.max(start, 0).toFixed(6), before: stop.toFixed(6) };
 }

@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from distributed import Client
 
+from observatory.agent.client_activities import Activities, unwatch, watch
 from observatory.wire.runs import (
     ERRED,
     FINISHED,
@@ -66,19 +67,21 @@ def run(
 class OpenRun:
     """The context manager that `run` returns."""
 
-    def __init__(self, client: Client | None, description: Mapping[str, Any]) -> None:
+    def __init__(self, client: Client | None, description: dict[str, Any]) -> None:
         self.id = uuid4().hex
         self.description = description
         self._client: Any = client
         self._started = 0.0
         self._has_agent = True
         self._lock = asyncio.Lock()
+        self._activities: Activities | None = None
         self._report: asyncio.Future[None] | None = None
         """Keeps a reference to the call of an asynchronous client, which a plain `with` cannot await."""
 
     def __enter__(self) -> OpenRun:
         if self._find_client():
             self._send_and_wait(RUNNING)
+            self._watch()
         return self
 
     def __exit__(
@@ -88,11 +91,13 @@ class OpenRun:
         traceback: TracebackType | None,
     ) -> None:
         if self._client is not None:
+            self._unwatch()
             self._send_and_wait(*_outcome(kind, error))
 
     async def __aenter__(self) -> OpenRun:
         if self._find_client():
             await self._send_from_loop(RUNNING)
+            self._watch()
         return self
 
     async def __aexit__(
@@ -102,6 +107,7 @@ class OpenRun:
         traceback: TracebackType | None,
     ) -> None:
         if self._client is not None:
+            self._unwatch()
             await self._send_from_loop(*_outcome(kind, error))
 
     def _find_client(self) -> bool:
@@ -112,6 +118,15 @@ class OpenRun:
             except ValueError:
                 _warn("there is no Dask client")
         return self._client is not None
+
+    def _watch(self) -> None:
+        if self._has_agent:
+            self._activities = watch(self._client)
+
+    def _unwatch(self) -> None:
+        if self._activities is not None:
+            unwatch(self._activities)
+            self.description["activities"] = self._activities.since(self._started)
 
     def _send_and_wait(self, *outcome: str) -> None:
         try:

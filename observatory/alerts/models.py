@@ -207,6 +207,9 @@ class Alert(models.Model):
     value = models.FloatField(null=True, help_text="The value of the first condition when the alert fired.")
     last_value = models.FloatField(null=True, help_text="The latest value of the first condition.")
     message = models.CharField(max_length=1000, blank=True)
+    finding = models.TextField(
+        blank=True, help_text="The sentence of the first finding around it when it was first notified."
+    )
     is_late = models.BooleanField(
         default=False, help_text="Caused by data that arrived after its time was evaluated."
     )

@@ -1,4 +1,4 @@
-"""Celery tasks that evaluate rules.
+"""Celery tasks that evaluate rules, and start the delivery of what became due.
 
 Clusters are divided into shards by id, which spreads live clusters evenly. One task at a time evaluates a
 shard, so that slow rounds don't use more threads than there are shards.
@@ -13,6 +13,7 @@ from django.db.models import F
 from django.db.models.functions import Mod
 
 from observatory.alerts.evaluation.evaluator import clusters_to_evaluate, evaluate
+from observatory.alerts.notifying.tasks import deliver
 from observatory.store.connection import read_connection
 from observatory.store.maintenance.advisory_lock import RULES, try_lock
 
@@ -22,10 +23,17 @@ ROUND = 2.0
 
 
 @shared_task  # type: ignore[untyped-decorator]
-def evaluate_rules() -> None:
-    """Starts a round."""
-    for shard in range(SHARDS):
-        evaluate_shard.apply_async((shard,), expires=ROUND)
+def start_round() -> None:
+    """Starts the evaluation of each shard that has clusters, and deliveries.
+
+    One task, and none for empty shards: at rest, tasks are what an installation costs.
+    """
+    try:
+        keys = clusters_to_evaluate(time.time()).values_list("pk", flat=True)
+        for shard in sorted({key % SHARDS for key in keys}):
+            evaluate_shard.apply_async((shard,), expires=ROUND)
+    finally:
+        deliver()
 
 
 @shared_task  # type: ignore[untyped-decorator]

@@ -20,6 +20,10 @@ PAGE_SIZE = 200
 CLUSTER_MEMORY = "observatory_cluster_memory_bytes"
 MEASURES = ("process", "managed", "unmanaged", "spilled")
 TASK_COLUMNS = ("key", "prefix", "time", "duration", "worker", "worker_name", "state", "error")
+FINDING_COLUMNS = (
+    *("kind", "is_failure", "sentence", "thread_seconds", "wall_seconds", "facts", "moments"),
+    *("tasks", "workers", "prefixes", "advice", "documentation"),
+)
 TIMES = ("time", "start", "stop", "created", "started", "last_seen", "ended")
 """columns of lists that are seconds since the epoch"""
 
@@ -40,6 +44,17 @@ class ObservatoryClient:
     def runs(self, **filters: Any) -> pd.DataFrame:
         """The newest first; `filters` are those of GET /api/v1/runs: name, tag, user, outcome, since …"""
         return self._list("/runs", filters)
+
+    def usage(self, **filters: Any) -> pd.DataFrame:
+        """A row for each day and group; `filters` are those of GET /api/v1/usage: since, until, by …
+
+        Each currency has a column of costs, such as `cost_EUR`.
+        """
+        days = self._connection.json("/usage", **filters)["days"]
+        for row in days:
+            row |= {f"cost_{cost['currency']}": cost["amount"] for cost in row.pop("costs")}
+        found = pd.DataFrame(days)
+        return found.assign(day=pd.to_datetime(found["day"])) if days else found
 
     def search(self, text: str) -> dict[str, Any]:
         """Everything you may see with the text in its name, and of each cluster the newest tasks."""
@@ -89,6 +104,27 @@ class ObservatoryClient:
     def profile(self, run: Run) -> pd.DataFrame:
         """The number of samples of each stack; `records(run, "stack")` has the frames."""
         return self.records(run, "profile")
+
+    def findings(self, run: Run) -> pd.DataFrame:
+        """The causes of lost time or failure, the most costly first; docs/why.md says what each costs."""
+        found = self._connection.json(f"/runs/{_number(run)}/timeline/findings")["findings"]
+        return pd.DataFrame(found, columns=None if found else FINDING_COLUMNS)
+
+    def prediction(self, run: Run, prefix: str | None = None, **change: float | bool) -> dict[str, Any]:
+        """How many seconds a run would have taken with a change, and why that may be wrong.
+
+        `prefix` is a name; `change` are the other parameters of GET …/what-if/prediction: workers, threads,
+        times_as_fast, no_transfers, unlimited_memory. Raises ValueError for a prefix that the run hasn't.
+        """
+        timeline = f"/runs/{_number(run)}/timeline"
+        if prefix is not None:
+            known = self._connection.json(f"{timeline}/prefixes")["prefixes"]
+            ids = [one["prefix"] for one in known if one["name"] == prefix]
+            if not ids:
+                raise ValueError(f"the run has no tasks of the prefix {prefix!r}")
+            change = {**change, "prefix": ids[0]}
+        found: dict[str, Any] = self._connection.json(f"{timeline}/what-if/prediction", **change)
+        return found
 
     def kinds(self, run: Run) -> dict[str, dict[str, str]]:
         """The kinds of records of a run, and the types of their columns by name."""

@@ -58,6 +58,14 @@ def format_points(difference: float) -> str:
     return _signed(f"{_percent(abs(difference) * 100)} percentage points", negative=difference < 0)
 
 
+def format_money(amount: float, currency: str) -> str:
+    """An amount of a currency: "12.40 EUR", "1,204 EUR", "< 0.01 EUR"."""
+    if 0 < abs(amount) < 0.005:
+        return f"< 0.01 {currency}".strip()
+    text = _fixed(abs(amount), 2 if abs(amount) < 999.995 else 0, ",")
+    return _signed(f"{text} {currency}".strip(), negative=amount < 0)
+
+
 def format_value(value: float | None, unit: str) -> str:
     """A value of a unit: seconds, share, bytes or count. UNKNOWN where there is none."""
     if value is None or math.isnan(value):

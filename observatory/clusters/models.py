@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.timezone import now
 
 from observatory.clusters.addresses import validate_target_url
+
+CURRENCY = r"\A([^\W\d_]{1,8}|[€$£¥₹₽₩₺₿¤])\Z"
+PRICE: dict[str, Any] = {
+    "max_digits": 13,
+    "decimal_places": 6,
+    "default": 0,
+    "blank": True,
+    "validators": [MinValueValidator(0), MaxValueValidator(1_000_000)],
+}
 
 
 class Project(models.Model):
@@ -30,6 +39,25 @@ class Project(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(86_400)],
         help_text="A pause of this length in a cluster's activity ends a run.",
     )
+    thread_hour_price = models.DecimalField(
+        "Price of a thread-hour",
+        help_text="For each hour that a worker's thread exists, busy or not.",
+        **PRICE,
+    )
+    gib_hour_price = models.DecimalField(
+        "Price of a GiB-hour",
+        help_text="For each GiB of a worker's memory limit and hour that it exists.",
+        **PRICE,
+    )
+    worker_hour_price = models.DecimalField(
+        "Price of a worker-hour", help_text="For each hour that a worker exists.", **PRICE
+    )
+    currency = models.CharField(
+        max_length=8,
+        blank=True,
+        validators=[RegexValidator(CURRENCY, "Enter letters, such as EUR, or a sign: €, $, £, ¥.")],
+        help_text="Of the prices: EUR, $, credits.",
+    )
     is_own = models.BooleanField(
         default=False,
         editable=False,
@@ -45,6 +73,10 @@ class Project(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def has_price(self) -> bool:
+        return any((self.thread_hour_price, self.gib_hour_price, self.worker_hour_price))
 
 
 class Membership(models.Model):
@@ -146,6 +178,12 @@ class Target(models.Model):
         STOLEN = "stolen", "taken by another subscriber"
         CLOSED = "closed", "closed"
 
+    class Workers(models.TextChoices):
+        DIRECT = "direct", "At their own addresses, without the credentials"
+        HTTP = "http", "At their own addresses, by http:// and without the credentials"
+        CREDENTIALS = "credentials", "At their own addresses, with the credentials"
+        PROXY = "proxy", "Through the scheduler's proxy of workers"
+
     project = models.ForeignKey(Project, models.CASCADE, related_name="targets")
     name = models.CharField(max_length=100)
     url = models.CharField(
@@ -154,6 +192,14 @@ class Target(models.Model):
         validators=[validate_target_url],
         help_text="The scheduler's HTTP address: http://host:8787",
     )
+    workers = models.CharField(
+        "workers' metrics",
+        max_length=12,
+        choices=Workers.choices,
+        default=Workers.DIRECT,
+        help_text="How /metrics of workers are requested. The scheduler names their addresses.",
+    )
+    secret = models.TextField(default="", editable=False, help_text="Credentials, encrypted.")
     enabled = models.BooleanField(default=True)
     identity_interval = models.FloatField(
         default=1.0,

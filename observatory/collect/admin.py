@@ -9,10 +9,12 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
+from unfold.widgets import INPUT_CLASSES, TEXTAREA_CLASSES
 
 from observatory.clusters import access
 from observatory.clusters.models import Target
 from observatory.clusters.status import target_status
+from observatory.collect.credentials.form import FIELDS, UnshownText
 from observatory.collect.forms import TargetForm
 
 if TYPE_CHECKING:
@@ -21,9 +23,20 @@ else:
     TargetAdminBase = ModelAdmin
 
 
+class TargetAdminForm(TargetForm):
+    """Fields of credentials look like those of the admin."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in set(FIELDS) & self.fields.keys():
+            widget = self.fields[name].widget
+            is_text = isinstance(widget, UnshownText)
+            widget.attrs["class"] = " ".join(TEXTAREA_CLASSES if is_text else INPUT_CLASSES)
+
+
 @admin.register(Target)
 class TargetAdmin(TargetAdminBase):
-    form = TargetForm
+    form = TargetAdminForm
     list_display = ("name", "project", "url", "enabled", "state", "last_seen", "series_count")
     list_filter = ("project", "enabled")
     search_fields = ("name", "url")

@@ -14,6 +14,8 @@ from observatory.clusters import access
 from observatory.clusters.models import Target
 from observatory.clusters.refusal import Refusal, refused
 from observatory.clusters.status import target_status
+from observatory.collect.credentials.schemas import CredentialsIn, Workers, credential_fields
+from observatory.collect.credentials.storage import stored_parts
 from observatory.collect.forms import TargetForm, target_form
 
 router = Router(tags=["targets"])
@@ -25,6 +27,10 @@ class TargetIn(Schema):
     url: str
     name: str = ""
     enabled: bool = True
+    workers: Workers = "direct"
+    """How /metrics of workers are requested: at their own addresses without the credentials (direct), by
+    http:// (http) or with the credentials (credentials), or through the scheduler's proxy (proxy)."""
+    credentials: CredentialsIn = CredentialsIn()
     identity_interval: float = 1.0
     metrics_interval: float = 5.0
     series_limit: int = 100_000
@@ -36,6 +42,8 @@ class TargetChange(Schema):
     url: str | None = None
     name: str | None = None
     enabled: bool | None = None
+    workers: Workers | None = None
+    credentials: CredentialsIn = CredentialsIn()
     identity_interval: float | None = None
     metrics_interval: float | None = None
     series_limit: int | None = None
@@ -47,6 +55,9 @@ class TargetOut(Schema):
     name: str
     url: str
     enabled: bool
+    workers: Workers
+    stored_credentials: list[str]
+    """basic, token, headers, ca, certificate"""
     identity_interval: float
     metrics_interval: float
     series_limit: int
@@ -75,7 +86,7 @@ def add_target(request: HttpRequest, new: TargetIn) -> Any:
     project = access.get_project(user, new.project)
     if not access.may_set_targets(user, project):
         raise PermissionDenied("Only editors and owners of a project can change its targets.")
-    return _saved(target_form(user, {**new.dict(), "project": project.pk}), 201)
+    return _saved(target_form(user, {**_fields(new, stored=[]), "project": project.pk}), 201)
 
 
 @router.get("/targets/{target_id}", response=TargetOut)
@@ -86,7 +97,7 @@ def get_target(request: HttpRequest, target_id: int) -> dict[str, Any]:
 @router.patch("/targets/{target_id}", response={200: TargetOut, 422: Refusal})
 def change_target(request: HttpRequest, target_id: int, change: TargetChange) -> Any:
     target = _target_to_set(request, target_id)
-    data = {**model_to_dict(target, TargetForm.Meta.fields), **change.dict(exclude_none=True)}
+    data = {**model_to_dict(target, TargetForm.Meta.fields), **_fields(change, stored_parts(target.secret))}
     return _saved(target_form(cast(User, request.user), data, target), 200)
 
 
@@ -95,6 +106,14 @@ def remove_target(request: HttpRequest, target_id: int) -> Any:
     """Removes a target. Its recorded clusters are kept."""
     _target_to_set(request, target_id).delete()
     return Status(204, None)
+
+
+def _fields(sent: TargetIn | TargetChange, stored: list[str]) -> dict[str, Any]:
+    """The data of a form."""
+    return {
+        **sent.dict(exclude_none=True, exclude={"credentials"}),
+        **credential_fields(sent.credentials, stored),
+    }
 
 
 def _target_to_set(request: HttpRequest, target_id: int) -> Target:
@@ -117,6 +136,8 @@ def _target(target: Target) -> dict[str, Any]:
         "name": target.name,
         "url": target.url,
         "enabled": target.enabled,
+        "workers": target.workers,
+        "stored_credentials": stored_parts(target.secret),
         "identity_interval": target.identity_interval,
         "metrics_interval": target.metrics_interval,
         "series_limit": target.series_limit,

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from observatory.clusters import access
 from observatory.clusters.addresses import clean_target_url
 from observatory.clusters.models import Target
+from observatory.collect.credentials.form import CredentialsForm
 from observatory.collect.scheduler.probe import ProbeError, probe_target
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ else:
     TargetFormBase = forms.ModelForm
 
 
-class TargetForm(TargetFormBase):
+class TargetForm(TargetFormBase, CredentialsForm):
     """Refuses an address that cannot be reached or is not a Dask scheduler."""
 
     class Meta:
@@ -29,6 +30,7 @@ class TargetForm(TargetFormBase):
             "name",
             "url",
             "enabled",
+            "workers",
             "identity_interval",
             "metrics_interval",
             "series_limit",
@@ -36,9 +38,12 @@ class TargetForm(TargetFormBase):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.show_stored(self.instance.secret)
         if "name" in self.fields:
             self.fields["name"].required = False
             self.fields["name"].help_text = "Default: host and port of the address."
+        if "workers" in self.fields:
+            self.fields["workers"].required = False
 
     def clean_url(self) -> str:
         return clean_target_url(self.cleaned_data["url"])
@@ -48,14 +53,23 @@ class TargetForm(TargetFormBase):
         url = cleaned.get("url")
         if url and not cleaned.get("name"):
             cleaned["name"] = urlsplit(url).netloc[:100]
+        self.clean_credentials()
+        if url:
+            self.refuse_another_host("url", url)
+        if "workers" in self.changed_data and cleaned.get("workers") == Target.Workers.CREDENTIALS:
+            self.refuse_stored_secrets("workers", "Workers did not get the credentials before")
         return cleaned
+
+    def save(self, commit: bool = True) -> Target:
+        self.instance.secret = self.secret(self.instance.secret)
+        return super().save(commit)
 
     def _post_clean(self) -> None:
         # after the model's own checks, so that a duplicate address is not probed
         super()._post_clean()  # type: ignore[misc]
-        if not self.errors and "url" in self.changed_data:
+        if not self.errors and ("url" in self.changed_data or self.credentials_changed):
             try:
-                probe_target(self.cleaned_data["url"])
+                probe_target(self.cleaned_data["url"], self.credentials)
             except ProbeError as error:
                 self.add_error("url", ValidationError(str(error)))
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from ninja.errors import HttpError
 from ninja.responses import Response
 
+from observatory.comparison.aligned_memory import MOST_RUNS, aligned_memory, runs_to_align
 from observatory.comparison.compare import compare
+from observatory.comparison.memory_over_time import Measure
 from observatory.comparison.run_selection import MOST_EARLIER, runs_to_compare
 from observatory.comparison.run_summary import TooLarge
-from observatory.comparison.schemas import Comparison
+from observatory.comparison.schemas import AlignedMemory, Comparison
 from observatory.store.connection import read_connection
 
 router = Router(tags=["comparison"])
 
+Ids = Annotated[
+    str,
+    Query(
+        pattern=r"^[1-9]\d{0,8}(,[1-9]\d{0,8})*$",
+        max_length=200,
+        description=f"up to {MOST_RUNS} runs, separated by commas",
+    ),
+]
 Id = Annotated[int, Query(ge=1, lt=2**31)]
 
 
@@ -40,3 +51,14 @@ def compare_runs(
             return Response(compare(connection, run, others))
     except TooLarge as error:
         raise HttpError(422, str(error)) from None
+
+
+@router.get("/runs/memory", response=AlignedMemory)
+def memory_of_runs(request: HttpRequest, runs: Ids, measure: Measure = "process") -> HttpResponse:
+    """The memory of all workers during each of `runs`, over the time since its start."""
+    ids = [int(id) for id in runs.split(",")]
+    if len(ids) > MOST_RUNS:
+        raise HttpError(422, f"runs are {len(ids)}: at most {MOST_RUNS} can be aligned")
+    found = runs_to_align(cast(User, request.user), ids)
+    with read_connection() as connection:
+        return Response(aligned_memory(connection, found, measure))

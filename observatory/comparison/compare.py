@@ -11,6 +11,7 @@ import psycopg
 
 from observatory.comparison import significance
 from observatory.comparison.environment import differences, facts
+from observatory.comparison.findings import compared_findings
 from observatory.comparison.memory_over_time import memory_over_time
 from observatory.comparison.prefixes import LEAST_SHARE, compared_prefixes
 from observatory.comparison.run_summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, summarize
@@ -40,6 +41,7 @@ def compare(connection: psycopg.Connection, run: Run, others: Sequence[Run]) -> 
         "prefixes": ranked,
         "more_prefixes": more,
         "memory": memory,
+        "findings": compared_findings(run, others[0]),
         "differ": [asdict(each) for each in differ],
         "same": [asdict(each) for each in same],
         "test": {

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import psycopg
 
 from observatory.comparison.run_summary import Window
+from observatory.replay.windows.worker_facts import facts_of
 from observatory.runs.models import Run
-from observatory.store.queries.windows.comparison import WorkerSpec, worker_specs
+from observatory.store.queries.windows.environment import worker_specs
 
-MACHINE = {
-    "machine": "machine",
-    "cpus": "CPUs seen",
-    "platform": "platform",
-    "container_memory_limit": "container's memory limit (bytes)",
-    "python": "Python",
-}
-KINDS = {"versions": "version", "surroundings": "environment", "configuration": "configuration"}
 MOST_VALUES = 5
 """shown for one fact, since workers of one run can differ, too"""
 LONGEST = 300
@@ -51,7 +43,7 @@ def facts(connection: psycopg.Connection, run: Run, window: Window) -> Facts:
     found["hardware", "hosts"] = f"{len(hosts):,}"
     values: dict[tuple[str, str], list[str]] = {}
     for worker in workers:
-        for kind, name, value in _facts_of(worker):
+        for kind, name, value in facts_of(worker):
             values.setdefault((kind, name), []).append(value[:LONGEST])
     return found | {key: _summary(values, len(workers)) for key, values in values.items()}
 
@@ -68,30 +60,6 @@ def differences(a: Facts, b: Facts) -> tuple[list[Difference], list[Difference]]
 def _is_known(difference: Difference) -> bool:
     """A version missing on one side is no difference: agents report more packages than schedulers."""
     return difference.kind != "version" or bool(difference.a and difference.b)
-
-
-def _facts_of(worker: WorkerSpec) -> Iterator[tuple[str, str, str]]:
-    yield "hardware", "threads of a worker", str(worker.nthreads)
-    yield (
-        "hardware",
-        "memory limit of a worker (bytes)",
-        f"{worker.memory_limit:,}" if worker.memory_limit else "none",
-    )
-    for name, amount in worker.resources.items():
-        yield "hardware", f"resource {name}", str(amount)
-    for name, label in MACHINE.items():
-        if text := _as_text(worker.detail.get(name)):
-            yield "version" if name == "python" else "hardware", label, text
-    for name, kind in KINDS.items():
-        group = worker.detail.get(name)
-        group = group if isinstance(group, Mapping) else {}
-        # versions from the scheduler are nested as in Dask, those from the worker are flat
-        for part, value in group.get("packages", group).items():
-            yield kind, str(part)[:100], _as_text(value)
-
-
-def _as_text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
 
 
 def _summary(values: Iterable[str], workers: int) -> str:

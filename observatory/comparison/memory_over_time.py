@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal, TypedDict
 
 import numpy as np
 import psycopg
@@ -17,30 +17,41 @@ BINS = 400
 SHORTEST_BIN = 0.5
 """seconds: workers report their memory at most once a second"""
 STALE_AFTER = 15.0
-"""seconds that a worker's last known memory stays valid"""
+"""seconds that the last known memory stays valid"""
+
+Measure = Literal["process", "managed", "unmanaged", "spilled"]
+"""of memory, as in the labels of its metrics; distributed's MemorySampler has the same"""
+
+Line = list[float | None]
+"""bytes in each bin; None: not known"""
 
 
-def memory_over_time(connection: psycopg.Connection, windows: Sequence[Window]) -> dict[str, Any]:
-    """Peak memory of all workers' processes together (bytes) in each bin; None without a value."""
-    width = max(max(window.seconds for window in windows) / BINS, SHORTEST_BIN)
+class MemoryLines(TypedDict):
+    width: float
+    """of a bin, in seconds"""
+    lines: list[Line]
+
+
+def memory_over_time(
+    connection: psycopg.Connection, windows: Sequence[Window], measure: Measure = "process"
+) -> MemoryLines:
+    """The most memory of all workers together in each bin of each window."""
+    longest = max((window.seconds for window in windows), default=0.0)
+    width = max(longest / BINS, SHORTEST_BIN)
     lines = []
     for window in windows:
         bins = max(1, math.ceil(window.seconds / width))
-        by_worker = memory_by_bin(connection, window.cluster, window.start, window.stop, width, bins)
-        lines.append(_sum_of_workers(by_worker, valid_bins=math.ceil(STALE_AFTER / width)))
+        known = memory_by_bin(connection, window.cluster, window.start, window.stop, measure, width, bins)
+        lines.append(_held(known, valid_bins=math.ceil(STALE_AFTER / width)))
     return {"width": width, "lines": lines}
 
 
-def _sum_of_workers(by_worker: Floats, valid_bins: int) -> list[float | None]:
-    """The sum of the rows; a missing value is the row's last one, for up to `valid_bins` bins."""
-    workers, bins = by_worker.shape
-    if not workers:
-        return [None] * bins
-    places = np.where(np.isnan(by_worker), -1, np.arange(bins))
-    last = np.maximum.accumulate(places, axis=1)
-    known = (last >= 0) & (np.arange(bins) - last <= valid_bins)
-    values = np.where(known, np.take_along_axis(by_worker, np.maximum(last, 0), axis=1), np.nan)
+def _held(known: Floats, valid_bins: int) -> Line:
+    """A missing value is the last one before it, for up to `valid_bins` bins."""
+    places = np.arange(len(known))
+    last = np.maximum.accumulate(np.where(np.isnan(known), -1, places))
+    is_valid = (last >= 0) & (places - last <= valid_bins)
     return [
-        None if math.isnan(total) else float(total)
-        for total in np.where(known.any(axis=0), np.nansum(values, axis=0), np.nan)
+        float(known[at]) if valid else None
+        for at, valid in zip(last.tolist(), is_valid.tolist(), strict=True)
     ]

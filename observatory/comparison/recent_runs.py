@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
-from django.db.models import Value
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import F
 
 from observatory.comparison.deviation import Deviation, deviation_of
-from observatory.comparison.run_selection import last_runs_before
+from observatory.comparison.run_selection import last_runs_before_each
 from observatory.runs.models import Run
 
 ENDED = (Run.Outcome.FINISHED, Run.Outcome.ERRED)
@@ -33,17 +34,13 @@ class RecentDurations:
 
 def recent_durations(runs: Sequence[Run]) -> dict[int, RecentDurations]:
     """Of each run, by its id, with one query."""
-    queries = [
-        last_runs_before(run).annotate(later=Value(run.pk)).values_list("later", "start", "stop")
-        for run in runs
-    ]
-    before: dict[int, list[float]] = defaultdict(list)
-    for later, start, stop in sorted(queries[0].union(*queries[1:], all=True)) if queries else ():
-        assert stop is not None
-        before[later].append((stop - start).total_seconds())
-    return {run.pk: _recent(run, before[run.pk]) for run in runs}
+    earlier = last_runs_before_each().values_list(F("stop") - F("start"))
+    found = Run.objects.filter(pk__in=[run.pk for run in runs]).annotate(earlier=ArraySubquery(earlier))
+    before = dict(found.values_list("pk", "earlier"))
+    return {run.pk: _recent(run, before.get(run.pk, [])[::-1]) for run in runs}
 
 
-def _recent(run: Run, before: list[float]) -> RecentDurations:
+def _recent(run: Run, earlier: list[timedelta]) -> RecentDurations:
+    before = [each.total_seconds() for each in earlier]
     own = (run.stop - run.start).total_seconds() if run.stop and run.outcome in ENDED else None
     return RecentDurations(before, own, None if own is None else deviation_of(own, before))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from django.db.models import QuerySet, Value
+from django.db.models import OuterRef, QuerySet, Value
 from django.http import Http404
 
 from observatory.clusters.access import Person
@@ -24,13 +25,20 @@ def runs_of_name(user: Person, name: str, project: str) -> QuerySet[Run]:
 
 def earlier_runs(user: Person, run: Run, count: int) -> Sequence[Run]:
     """The last `count` finished runs of the same name and project before `run`, newest first."""
-    return list(finished_before(runs_of_name(user, run.name, run.cluster.project.slug), run)[:count])
+    runs = runs_of_name(user, run.name, run.cluster.project.slug)
+    return list(finished_before(runs, run.start, run.pk)[:count])
 
 
 def last_runs_before(run: Run) -> QuerySet[Run]:
     """The last MOST_EARLIER finished runs of the same name and project before `run`, newest first."""
     runs = Run.objects.filter(name=run.name, cluster__project=run.cluster.project_id)
-    return finished_before(runs.order_by("-start", "-pk"), run)[:MOST_EARLIER]
+    return finished_before(runs.order_by("-start", "-pk"), run.start, run.pk)[:MOST_EARLIER]
+
+
+def last_runs_before_each() -> QuerySet[Run]:
+    """last_runs_before() of each run of an outer query, as a subquery."""
+    runs = Run.objects.filter(name=OuterRef("name"), cluster__project=OuterRef("cluster__project"))
+    return finished_before(runs.order_by("-start", "-pk"), OuterRef("start"), OuterRef("pk"))[:MOST_EARLIER]
 
 
 def earlier_by_run(
@@ -58,10 +66,10 @@ def _earlier(run: Run, most: int, outcomes: Sequence[Run.Outcome]) -> QuerySet[R
     return newest.defer("contents", "code").annotate(later=Value(run.pk))
 
 
-def finished_before(runs: QuerySet[Run], run: Run) -> QuerySet[Run]:
-    """Those of `runs` that finished and began before `run`."""
-    finished = runs.filter(outcome=Run.Outcome.FINISHED, start__lt=run.start, stop__isnull=False)
-    return finished.exclude(pk=run.pk)
+def finished_before(runs: QuerySet[Run], start: datetime | OuterRef, pk: int | OuterRef) -> QuerySet[Run]:
+    """Those of `runs` but `pk` that finished and began before `start`."""
+    finished = runs.filter(outcome=Run.Outcome.FINISHED, start__lt=start, stop__isnull=False)
+    return finished.exclude(pk=pk)
 
 
 def runs_to_compare(user: Person, a: int, b: int | None, last: int | None) -> tuple[Run, Sequence[Run]]:

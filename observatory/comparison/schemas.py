@@ -61,7 +61,34 @@ class MemoryCurves(Schema):
     width: float
     """of a bin, in seconds"""
     lines: list[list[float | None]]
-    """most bytes in each bin, of `a` and of the newest of `b`"""
+    """most bytes of all workers in each bin, of `a` and of the newest of `b`"""
+
+
+class AlignedRun(Schema):
+    """The memory of a run since its start."""
+
+    id: int
+    name: str
+    cluster: int
+    cluster_name: str
+    start: float
+    """seconds since the epoch on the scheduler's clock"""
+    seconds: float
+    """that it lasted; of an open run, until its cluster's newest record"""
+    outcome: Literal["running", "finished", "erred", "lost"]
+    peak: float | None
+    """bytes; null: no memory was recorded"""
+    line: list[float | None]
+    """most bytes of all workers together in each bin"""
+
+
+class AlignedMemory(Schema):
+    """Runs that don't exist, or that one may not see, are left out."""
+
+    measure: Literal["process", "managed", "unmanaged", "spilled"]
+    width: float
+    """of a bin, in seconds"""
+    runs: list[AlignedRun]
 
 
 class ComparedFact(Schema):
@@ -69,6 +96,37 @@ class ComparedFact(Schema):
     name: str
     a: str
     b: str
+
+
+class FindingSide(Schema):
+    """A finding of a run, with its costs in seconds of threads and of the run."""
+
+    sentence: str
+    thread_seconds: float
+    wall_seconds: float
+
+
+class ComparedFinding(Schema):
+    """Findings of the same cause; `more` and `less` are differences of at least a quarter and a second."""
+
+    verdict: Literal["new", "gone", "more", "less", "same"]
+    kind: str
+    a: FindingSide | None
+    b: FindingSide | None
+
+
+FindingsState = Literal["found", "none", "too-large", "gone", "looking", "failed"]
+
+
+class ComparedFindings(Schema):
+    """The findings of `a` and of the newest of `b`; no pairs unless both are `found` or `none`.
+
+    A state is null until the run has ended and was looked at.
+    """
+
+    a: FindingsState | None
+    b: FindingsState | None
+    pairs: list[ComparedFinding]
 
 
 class TestParameters(Schema):
@@ -90,6 +148,7 @@ class Comparison(Schema):
     prefixes: list[ComparedPrefix]
     more_prefixes: int
     memory: MemoryCurves
+    findings: ComparedFindings
     differ: list[ComparedFact]
     same: list[ComparedFact]
     test: TestParameters

@@ -28,6 +28,10 @@ from observatory.runs.notes_api import router as notes
 from observatory.runs.search_api import router as search
 from observatory.runs.sharing.timelines import links as link_timelines
 from observatory.runs.sharing.timelines import runs as run_timelines
+from observatory.runs.usage.api import router as usage
+from observatory.why.timelines import clusters as why_clusters
+from observatory.why.timelines import links as why_links
+from observatory.why.timelines import runs as why_runs
 
 
 class UnicodeParser(Parser):
@@ -50,6 +54,7 @@ api.add_router("", records)
 api.add_router("", runs)
 api.add_router("", notes)
 api.add_router("", search)
+api.add_router("", usage)
 api.add_router("/clusters/{int:cluster_id}", cluster_timelines)
 api.add_router("/runs/{int:run_id}/timeline", run_timelines)
 api.add_router("/r/{token}", link_timelines)
@@ -58,6 +63,9 @@ api.add_router("", alerts)
 api.add_router("/clusters/{int:cluster_id}", cluster_alerts)
 api.add_router("/runs/{int:run_id}/timeline", run_alerts)
 api.add_router("/r/{token}", link_alerts)
+api.add_router("/clusters/{int:cluster_id}", why_clusters)
+api.add_router("/runs/{int:run_id}/timeline", why_runs)
+api.add_router("/r/{token}", why_links)
 
 
 @api.exception_handler(Http404)

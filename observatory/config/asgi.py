@@ -17,7 +17,7 @@ http = get_asgi_application()
 
 from observatory.collect.agents.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
 from observatory.config.body_limit import BodyLimit  # noqa: E402
-from observatory.config.memory import freeze_startup  # noqa: E402
+from observatory.config.memory import prepare_for_hours  # noqa: E402
 from observatory.config.static.server import StaticFiles  # noqa: E402
 from observatory.config.uploads import imports  # noqa: E402
 from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
@@ -35,4 +35,4 @@ application = ProtocolTypeRouter(
 )
 
 get_resolver().url_patterns  # noqa: B018  (loads the pages, which the first request would do)
-freeze_startup()
+prepare_for_hours()

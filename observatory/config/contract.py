@@ -96,7 +96,7 @@ def constants() -> dict[str, tuple[Any, str]]:
     from observatory.wire.dropped_records import MISSING, DropReason
     from observatory.wire.event_kinds import EVENT_KINDS
     from observatory.wire.layers import ALL, EACH
-    from observatory.wire.records import Action, Status
+    from observatory.wire.records import TASK_STATES, Action, Status
 
     return {
         "TABS": ([tab.name for tab in TABS], "Tabs of a timeline, in their order. @type {TabName[]}"),
@@ -121,6 +121,7 @@ def constants() -> dict[str, tuple[Any, str]]:
             [status.name.lower() for status in Status],
             "Names of the status of spans, by their number.",
         ),
+        "TASK_STATES": (list(TASK_STATES), "Dask's states of tasks, by their number."),
         "EVENT_KINDS": (
             {
                 kind.name: {

@@ -6,7 +6,6 @@ import hashlib
 import ipaddress
 import os
 import re
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -100,15 +99,15 @@ def redis_url(data_dir: Path) -> str:
     return text("REDIS_URL", f"unix://{run_dir(data_dir)}/valkey.sock")
 
 
-def secret_key(data_dir: Path) -> str:
-    """OBSERVATORY_SECRET_KEY, or the data folder's, or a new one for this process."""
+def secret_key(data_dir: Path) -> str | None:
+    """OBSERVATORY_SECRET_KEY, or the data folder's; None without one."""
     given = os.environ.get("OBSERVATORY_SECRET_KEY")
     if given:
         return given
     try:
-        return (data_dir / "secret_key").read_text().strip()
+        return (data_dir / "secret_key").read_text().strip() or None
     except OSError:
-        return secrets.token_urlsafe(50)
+        return None
 
 
 def database(data_dir: Path) -> dict[str, Any]:

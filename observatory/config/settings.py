@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,10 @@ DATA_DIR = data_dir()
 
 FRONTEND_DIR = frontend_dir()
 
-SECRET_KEY = secret_key(DATA_DIR)
+_known_key = secret_key(DATA_DIR)
+SECRET_KEY = _known_key or secrets.token_urlsafe(50)
+SECRET_KEY_IS_NEW = _known_key is None
+"""made for this process: nothing was signed or encrypted with it"""
 DEBUG = boolean("OBSERVATORY_DEBUG", False)
 PUBLIC_URL = text("OBSERVATORY_PUBLIC_URL", "").rstrip("/")
 ALLOWED_HOSTS = words("OBSERVATORY_ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]")
@@ -49,6 +53,7 @@ INSTALLED_APPS = [
     "observatory.collect",
     "observatory.replay",
     "observatory.runs",
+    "observatory.why",
     "observatory.alerts",
     "observatory.exchange",
     "observatory.pages",
@@ -92,7 +97,7 @@ TEMPLATES = [
             "builtins": ["observatory.pages.site.formatting"],
             "libraries": {
                 subject: f"observatory.pages.{subject}.tags"
-                for subject in ("alerts", "clusters", "comparison", "runs", "site")
+                for subject in ("alerts", "clusters", "comparison", "runs", "site", "usage")
             },
         },
     },
@@ -113,6 +118,8 @@ CHANNEL_LAYERS = {
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
+# seconds of a wait for the next task, which arrives at once: a second, the default, only wakes up
+CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 10}
 # `up` and Compose run a worker for alerts only, so that exports and tiles do not delay them
 CELERY_TASK_QUEUES: dict[str, dict[str, Any]] = {"celery": {}, "alerts": {}}
 CELERY_TASK_ROUTES = {
@@ -143,23 +150,28 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 60,
         "options": {"expires": 60},
     },
-    "deliver": {
-        "task": "observatory.alerts.notifying.tasks.deliver",
-        "schedule": 2,
-        "options": {"expires": 2},
-    },
     "repeat": {
         "task": "observatory.alerts.notifying.tasks.repeat",
         "schedule": 60,
         "options": {"expires": 60},
     },
-    "evaluate-rules": {
-        "task": "observatory.alerts.tasks.evaluate_rules",
+    "alerts": {
+        "task": "observatory.alerts.tasks.start_round",
         "schedule": 2,
         "options": {"expires": 2},
     },
     "make-partitions": {"task": "observatory.store.tasks.make_partitions", "schedule": 6 * 3600},
     "find-runs": {"task": "observatory.runs.tasks.find_runs", "schedule": 15, "options": {"expires": 15}},
+    "count-usage": {
+        "task": "observatory.runs.tasks.count_usage",
+        "schedule": 120,
+        "options": {"expires": 120},
+    },
+    "look-at-runs": {
+        "task": "observatory.why.tasks.look_at_runs",
+        "schedule": 30,
+        "options": {"expires": 30},
+    },
     "enforce-retention": {"task": "observatory.runs.tasks.enforce_retention", "schedule": 3600},
 }
 
@@ -216,10 +228,12 @@ CONTENT_SECURITY_POLICY = {
 # Plotly, which draws the back-test of an alert rule there, adds an empty <style>, filled by CSSOM, and one
 # for its maps. The latter's hash belongs to this version of Plotly: tests/pages/test_in_chromium.py fails
 # with another version.
+EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+PLOTLY_POLICY = {"style-src": [EMPTY_STYLE]}
 ADMIN_POLICY = {
     "script-src": ["'unsafe-eval'"],
     "style-src": [
-        "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
+        EMPTY_STYLE,
         "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
     ],
     "style-src-attr": ["'unsafe-inline'"],

@@ -19,6 +19,7 @@ SUBJECTS = (
     "site",
     "targets",
     "tasks",
+    "usage",
 )
 
 urlpatterns = [path("", include(f"observatory.pages.{subject}.urls")) for subject in SUBJECTS]

@@ -17,7 +17,9 @@ from ninja.responses import Response
 from observatory.clusters.access import get_cluster
 from observatory.replay import cluster_info
 from observatory.replay.lineage import lineage_of, stolen_tasks
-from observatory.replay.outliers import outliers_of
+from observatory.replay.logs.api import add_log_routes
+from observatory.replay.playhead_schemas import ResultsInMemory, RunningSpan, WorkerFigures
+from observatory.replay.results import results_of
 from observatory.replay.schemas import (
     ClusterInfo,
     EventItem,
@@ -28,14 +30,24 @@ from observatory.replay.schemas import (
     State,
     StolenTasks,
 )
-from observatory.replay.scope import Scope, Section
+from observatory.replay.scope import Scope, Section, require
 from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import cached_tile, get_tile
 from observatory.replay.tiles.events import list_events
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
-from observatory.replay.window_api import LATEST, After, Seconds, add_window_routes
+from observatory.replay.windows.api import (
+    LATEST,
+    After,
+    Identifier,
+    Seconds,
+    WorkerId,
+    add_window_routes,
+    window_of,
+)
+from observatory.replay.windows.outliers import outliers_of
+from observatory.replay.worker_figures import running_on, worker_figures
 from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries import timeline
 from observatory.store.stacks import stack_frames, stacks_seen_between
@@ -45,6 +57,7 @@ from observatory.wire.records import MAXIMUM_KEY_LENGTH, Action, Status
 FOREVER = "private, max-age=31536000, immutable"
 MAXIMUM_STACKS = 200
 """stacks in one response; each usually has 2 to 5 kB, at most 100 kB, and compresses to a tenth"""
+MAXIMUM_TEXT = 200
 LARGEST_ID = 2**31 - 1
 
 
@@ -80,7 +93,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         except ValueError as error:
             raise HttpError(422, str(error)) from None
         if parsed.name == PROFILE:
-            _require(scope, Section.CODE)
+            require(scope, Section.CODE)
         with read_connection() as connection:
             tile = cached_tile(connection, scope, parsed, tile_id)
         if tile is None:
@@ -96,6 +109,29 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         scope = scope_of(request)
         with read_connection() as connection, timeline.snapshot(connection):
             return Response(state_at(connection, scope, round(at * 1e6)))
+
+    @router.get("/results", operation_id=f"{word}_results", response=ResultsInMemory)
+    def results(
+        request: HttpRequest,
+        at: Seconds,
+        text: Annotated[str, Query(max_length=MAXIMUM_TEXT, description="what keys contain")] = "",
+        worker: WorkerId = None,
+    ) -> HttpResponse:
+        """The results in memory at a point in time by key, the largest first."""
+        with build_connection() as connection:
+            return Response(results_of(connection, scope_of(request), round(at * 1e6), text.strip(), worker))
+
+    @router.get("/workers", operation_id=f"{word}_workers", response=list[WorkerFigures])
+    def workers(request: HttpRequest, at: Seconds) -> HttpResponse:
+        """What each worker reported last at a point in time, beside the state."""
+        with read_connection() as connection:
+            return Response(worker_figures(connection, scope_of(request), round(at * 1e6)))
+
+    @router.get("/workers/{worker}/running", operation_id=f"{word}_running", response=list[RunningSpan])
+    def running(request: HttpRequest, worker: Identifier, at: Seconds) -> HttpResponse:
+        """What the threads of a worker did at a point in time."""
+        with read_connection() as connection:
+            return Response(running_on(connection, scope_of(request), worker, round(at * 1e6)))
 
     @router.get("/span", operation_id=f"{word}_span", response=SpanDetail)
     def span(request: HttpRequest, lane: Annotated[int, Query(ge=0, lt=2**31)], at: Seconds) -> HttpResponse:
@@ -127,13 +163,13 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     ) -> HttpResponse:
         """The first events with after ≤ time < before."""
         with read_connection() as connection:
-            window = round(after * 1e6), round(before * 1e6)
+            window = window_of(after, before)
             return Response(list_events(connection, scope_of(request), *window, limit))
 
     @router.get("/outliers", operation_id=f"{word}_outliers", response=Outliers)
     def outliers(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
         """What stands out with after ≤ time < before: of each figure the ten with the greatest value."""
-        window = round(after * 1e6), round(before * 1e6)
+        window = window_of(after, before)
         with read_connection() as connection:
             return Response(outliers_of(connection, scope_of(request), *window))
 
@@ -141,10 +177,11 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     def stacks(request: HttpRequest, ids: str) -> HttpResponse:
         """The frames of stacks, as one block; `ids` are comma-separated."""
         scope = scope_of(request)
-        _require(scope, Section.CODE)
+        require(scope, Section.CODE)
         return _stacks(request, scope, _parse_ids(ids))
 
     add_window_routes(router, word, scope_of)
+    add_log_routes(router, word, scope_of)
     return router
 
 
@@ -156,11 +193,6 @@ def scope_of_cluster(request: HttpRequest) -> Scope:
 
 
 clusters = timeline_router("cluster", scope_of_cluster)
-
-
-def _require(scope: Scope, section: Section) -> None:
-    if section not in scope.sections:
-        raise Http404("This isn't shared with the link.")
 
 
 def _span(scope: Scope, lane: int, at: int) -> dict[str, Any]:

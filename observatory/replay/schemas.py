@@ -321,7 +321,7 @@ class OutlierFigures(Schema):
     paused: float | None
     """seconds"""
     received: float | None
-    """bytes from other workers"""
+    """bytes from other workers; null: none, or their sizes aren't known"""
 
 
 class Outlier(OutlierFigures):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.http import Http404
+
 from observatory.clusters.models import Cluster
 from observatory.replay.pseudonyms import Pseudonyms
 from observatory.replay.tiles.levels import TileId
@@ -70,3 +72,9 @@ class Scope:
         """Return the part of the tile in the window (microseconds); start equals stop if there is none."""
         start = max(self.start, tile_id.start)
         return start, max(start, min(self.stop, tile_id.stop))
+
+
+def require(scope: Scope, section: Section) -> None:
+    """Raises Http404 where the section isn't shared."""
+    if section not in scope.sections:
+        raise Http404("This isn't shared with the link.")

@@ -27,10 +27,26 @@ TABS = (
         "Status",
         "What the cluster does: its task stream, its workers, what goes on at the playhead",
     ),
+    Tab("tasks", "Tasks", "Each prefix and group: durations, errors, its slowest tasks; the search for keys"),
     Tab("workers", "Workers", "Each worker: its tasks, memory and CPU, and those that stand out"),
+    Tab(
+        "transfers",
+        "Transfers",
+        "Who sent what to whom and how fast, what was stolen, and P2P shuffles",
+    ),
+    Tab(
+        "graph",
+        "Graph",
+        "Which groups there are, what each needs, where their tasks were and where they waited",
+    ),
     Tab("memory", "Memory", "Memory of the cluster and of each worker, by kind"),
     Tab("contention", "Contention", "How busy CPU, GIL and event loops are, and which code ran"),
     Tab("profile", "Profile", "Which code the threads ran", Section.CODE),
+    Tab(
+        "system", "System", "The machines and processes: network, disk, versions, clients, events and topics"
+    ),
+    Tab("logs", "Logs", "What the processes of the cluster logged", Section.LOGS),
+    Tab("why", "Why?", "Where the time of all threads went, why they were idle, and what others waited for"),
 )
 DEFAULT_TAB = TABS[0].name
 

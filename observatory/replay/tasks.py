@@ -17,6 +17,7 @@ from observatory.store.connection import build_connection
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance.advisory_lock import TILES, try_lock
 from observatory.store.maintenance.keyframes import make_keyframes
+from observatory.store.maintenance.result_keyframes import make_result_keyframes
 from observatory.store.queries.extents import read_extent
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
     reached = (extent.version, until >> (BASE_LEVEL + 9) if cluster.is_live else -extent.sequence)
     if _built.get(cluster.pk) == reached:
         return
-    made = make_keyframes(connection, extent, until)
+    made = make_keyframes(connection, extent, until) + make_result_keyframes(connection, extent, until)
     built = sum(build_cluster_tiles(connection, cluster, layer) for layer in built_layers(extent.workers))
     if len(_built) >= MAXIMUM_CACHED:
         _built.clear()

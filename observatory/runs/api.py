@@ -17,6 +17,7 @@ from observatory.clusters.refusal import Refusal, refusal, refused
 from observatory.runs import access
 from observatory.runs.forms import CutForm, RunForm
 from observatory.runs.listing import RunFilter, find_runs
+from observatory.runs.main_finding import main_finding_of
 from observatory.runs.models import Run
 from observatory.runs.tags import parse_tag
 from observatory.runs.window import time_from_epoch
@@ -38,6 +39,8 @@ class RunQuery(Schema):
     project: Text = ""
     cluster: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     name: Text = ""
+    like: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    """a run: those with its name in its project, itself among them"""
     tag: Annotated[str, Field(max_length=401)] = ""
     """`git=3f2a1c`, or `git` for every run that has this tag"""
     user: Text = ""
@@ -51,6 +54,8 @@ class RunQuery(Schema):
     pinned: bool = False
     alert: Text = ""
     """name of an alert rule that fired during the run"""
+    finding: Text = ""
+    """kind of its main finding, `none`, `too-large`, or `unknown`: it wasn't looked at yet"""
     order: Order = "-start"
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     page_size: Annotated[int, Field(ge=1, le=MAXIMUM_PAGE_SIZE)] = 50
@@ -82,16 +87,32 @@ class RunFigures(Schema):
     errors: int = 0
     seconds: dict[str, float] = {}
     """busy seconds by action"""
-    transferred: int = 0
-    """bytes"""
+    transferred: int | None = None
+    """bytes that moved between workers; None: not known"""
     workers: int = 0
     threads: int = 0
     memory_limit: int = 0
     """bytes, of all workers"""
     lane_seconds: float = 0.0
     """seconds that threads existed"""
+    worker_seconds: float | None = None
+    """seconds that workers existed; None: counted by an older Observatory, as the next"""
+    memory_seconds: float | None = None
+    """bytes of the workers' memory limits times the seconds that they existed"""
     peak_memory: float | None = None
     """bytes"""
+
+
+class MainFinding(Schema):
+    """The first of what the tab Why? finds in a run. Without state `found` its texts are empty."""
+
+    state: Literal["found", "none", "too-large", "gone", "looking", "failed"]
+    kind: str
+    sentence: str
+    thread_seconds: float
+    """of threads, that would be saved without the cause"""
+    wall_seconds: float
+    """by which the run would be shorter without the cause"""
 
 
 class RunOut(Schema):
@@ -116,6 +137,8 @@ class RunOut(Schema):
     errors: int | None
     figures: RunFigures
     """empty until they are counted"""
+    main_finding: MainFinding | None
+    """None until the run has ended and was looked at"""
 
 
 class RunPage(Schema):
@@ -132,7 +155,11 @@ def list_runs(request: HttpRequest, query: Query[RunQuery]) -> Any:
         wanted = _wanted(query)
     except ValidationError as error:
         return refusal(error.message_dict)
-    found = find_runs(cast(User, request.user), wanted)
+    user = cast(User, request.user)
+    found = find_runs(user, wanted)
+    if query.like is not None:
+        like = access.get_run(user, query.like)
+        found = found.filter(name=like.name, cluster__project=like.cluster.project_id)
     return page_of(found, query.page, query.page_size, _run)
 
 
@@ -179,7 +206,7 @@ def _run_to_change(request: HttpRequest, run_id: int) -> Run:
 
 def _wanted(query: RunQuery) -> RunFilter:
     """Raises ValidationError for an invalid tag or time."""
-    values = query.dict(exclude={"page", "page_size", "tag", "since", "until"})
+    values = query.dict(exclude={"page", "page_size", "like", "tag", "since", "until"})
     return RunFilter(
         **values,
         tag=read_field("tag", parse_tag, query.tag or None),
@@ -206,4 +233,5 @@ def _run(run: Run) -> dict[str, Any]:
         "tasks": run.tasks if run.counted else None,
         "errors": run.errors if run.counted else None,
         "figures": run.figures,
+        "main_finding": main_finding_of(run),
     }

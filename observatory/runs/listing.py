@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Prefetch, Q, QuerySet
 from django.utils.timezone import now
 
 from observatory.clusters.access import Person
 from observatory.runs.access import visible_runs
-from observatory.runs.models import Run
+from observatory.runs.models import Run, RunFindings
 
 SORTS = ("start", "duration", "tasks", "errors", "name")
 ORDERS = (*SORTS, *(f"-{sort}" for sort in SORTS))
 """“-” sorts descending"""
+UNKNOWN = "unknown"
+"""as `finding`: runs that weren't looked at yet"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class RunFilter:
     pinned: bool = False
     alert: str = ""
     """name of an alert rule that fired during the run"""
+    finding: str = ""
+    """kind of its main finding, a state of RunFindings, or UNKNOWN"""
     order: str = "-start"
     """one of ORDERS"""
 
@@ -49,6 +53,8 @@ class RunFilter:
 def find_runs(user: Person, wanted: RunFilter) -> QuerySet[Run]:
     """The matching runs that `user` may see. Open runs sort as the longest."""
     runs = visible_runs(user).filter(_condition(wanted)).defer("contents")
+    # by a query of its own: in a join, PostgreSQL might read the findings of all runs for one page of them
+    runs = runs.prefetch_related(Prefetch("findings", RunFindings.objects.defer("all")))
     is_falling = wanted.order.startswith("-")
     column = (
         F("stop") - F("start") if wanted.order.endswith("duration") else F(wanted.order.removeprefix("-"))
@@ -78,7 +84,15 @@ def _condition(wanted: RunFilter) -> Q:
         # a subquery, since several alerts of a run can match
         raised = Run.objects.filter(raised_alerts(), cluster__alerts__rule__name=wanted.alert)
         condition &= Q(pk__in=raised.order_by().values("pk"))
+    if wanted.finding:
+        condition &= _has_main_finding(wanted.finding)
     return condition & _duration_between(wanted.shortest, wanted.longest)
+
+
+def _has_main_finding(wanted: str) -> Q:
+    if wanted == UNKNOWN:
+        return Q(findings=None)
+    return Q(findings__state=wanted) | Q(findings__kind=wanted)
 
 
 def raised_alerts() -> Q:

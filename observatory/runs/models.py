@@ -69,6 +69,11 @@ class Run(models.Model):
     counted = models.DateTimeField(
         null=True, editable=False, help_text="When the figures were counted, by the server's clock."
     )
+    sums_counted = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="`counted` of the figures when its usage and errors were added up.",
+    )
 
     class Meta:
         ordering = ["-start", "-pk"]
@@ -93,6 +98,116 @@ class Run(models.Model):
     @property
     def is_open(self) -> bool:
         return self.stop is None
+
+    @property
+    def known_findings(self) -> RunFindings | None:
+        """None: it wasn't looked at yet."""
+        return getattr(self, "findings", None)
+
+
+class Usage(models.Model):
+    """What a cluster, or a run of it, used on one day (UTC). usage/counting.py keeps it."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="usage")
+    run = models.ForeignKey(
+        Run, models.CASCADE, null=True, related_name="usage", help_text="Null: all of it."
+    )
+    day = models.DateField()
+    until = models.DateTimeField(help_text="The day is counted up to here, on the scheduler's clock.")
+    cluster_seconds = models.FloatField(default=0)
+    worker_seconds = models.FloatField(default=0)
+    thread_seconds = models.FloatField(default=0)
+    memory_seconds = models.FloatField(default=0, help_text="Bytes of the workers' limits times seconds.")
+    busy_seconds = models.FloatField(default=0, help_text="In which threads computed tasks.")
+    tasks = models.BigIntegerField(default=0)
+    errors = models.BigIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "usage"
+        indexes = [models.Index(fields=["day", "cluster"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "run", "day"], name="one_usage_a_day", nulls_distinct=False
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run or self.cluster} on {self.day}"
+
+
+class RunError(models.Model):
+    """The errors of one exception at one place in the code in a run. errors/counting.py keeps them."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="error_kinds")
+    exception_type = models.CharField(max_length=200)
+    place = models.CharField(max_length=420, help_text="What errors of the same place have in common.")
+    function = models.CharField(max_length=200, blank=True)
+    file = models.CharField(max_length=200, blank=True)
+    line = models.PositiveIntegerField(default=0, help_text="Of the last error.")
+    prefix = models.CharField(max_length=200, help_text="That most of them are of.")
+    count = models.PositiveIntegerField(help_text="Failed attempts.")
+    retried = models.PositiveIntegerField(default=0)
+    killed = models.PositiveIntegerField(default=0)
+    first = models.DateTimeField()
+    last = models.DateTimeField()
+    last_id = models.UUIDField()
+    message = models.CharField(max_length=500, blank=True)
+    deaths = models.JSONField(default=dict, help_text="Of the workers on which killed tasks ran.")
+
+    class Meta:
+        indexes = [models.Index(fields=["exception_type", "place", "last"]), models.Index(fields=["last"])]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "exception_type", "place"], name="one_kind_of_error_a_run")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.exception_type} in {self.place}"
+
+
+class RunFindings(models.Model):
+    """What the tab Why? finds in a run that has ended; a run without them wasn't looked at yet.
+
+    why/findings/of_runs.py keeps it. The texts are as members of the project see them.
+    """
+
+    class State(models.TextChoices):
+        FOUND = "found", "found"
+        NONE = "none", "nothing stands out"
+        TOO_LARGE = "too-large", "too large to look at"
+        GONE = "gone", "its records are deleted"
+        LOOKING = "looking", "being looked at"
+        FAILED = "failed", "couldn't be looked at"
+
+    run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="findings")
+    state = models.CharField(max_length=10, choices=State.choices)
+    counted = models.DateTimeField(help_text="`counted` of the run's figures when it was looked at.")
+    attempts = models.PositiveSmallIntegerField(default=0, help_text="That ended without a result.")
+    kind = models.CharField(max_length=50, blank=True, help_text="Of the main finding, the first.")
+    sentence = models.TextField(blank=True)
+    thread_seconds = models.FloatField(default=0)
+    wall_seconds = models.FloatField(default=0)
+    all = models.JSONField(default=list, help_text="All of them, each with the names of its prefixes.")
+
+    class Meta:
+        verbose_name_plural = "findings of runs"
+        indexes = [models.Index(fields=["kind"]), models.Index(fields=["state"])]
+
+    def __str__(self) -> str:
+        return self.sentence or self.get_state_display()
+
+
+class RunExplanation(models.Model):
+    """The answers of the tab Why? for all of a run that has too many tasks to be looked at meanwhile.
+
+    why/kept.py keeps them. Their texts are as members of the project see them.
+    """
+
+    run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="explanation")
+    counted = models.DateTimeField(help_text="`counted` of the run's figures when it was looked at.")
+    answers = models.JSONField(default=dict, help_text="Those of the API, by the last part of its URL.")
+
+    def __str__(self) -> str:
+        return f"why {self.run} went as it did"
 
 
 class RunDiscovery(models.Model):

@@ -19,6 +19,7 @@ from observatory.runs.models import Run, RunDiscovery
 from observatory.runs.refresh import extend_to_last_tasks, refresh_figures, refresh_name
 from observatory.runs.retained_windows import retained_windows
 from observatory.runs.sharing.scopes import scope_of_run
+from observatory.runs.usage.counting import count_clusters, count_runs
 from observatory.store.connection import read_connection
 from observatory.store.ingest.client_runs import clusters_with_client_runs
 from observatory.store.ingest.late import note_since
@@ -62,6 +63,16 @@ def find_runs() -> None:
                 _build_tiles(run)
         except (psycopg.Error, DatabaseError):
             log.exception("couldn't count the figures of run %d, will try again", run.pk)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def count_usage() -> None:
+    """Counts what clusters and runs used on each day, as far as it isn't counted."""
+    try:
+        count_clusters()
+        count_runs()
+    except (psycopg.Error, DatabaseError):
+        log.exception("couldn't count the usage, will try again")
 
 
 def _build_tiles(run: Run) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import beat_init, worker_ready
 
-from observatory.config.memory import freeze_startup
+from observatory.config.memory import prepare_for_hours
 from observatory.runtime.health import heartbeats as beats
 
 
@@ -26,12 +26,12 @@ def record_own_metrics() -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def _worker_is_ready(**_: Any) -> None:
-    freeze_startup()
+    prepare_for_hours()
     beats.report_ready("worker")
 
 
 @beat_init.connect  # type: ignore[untyped-decorator]
 def _beat_is_ready(**_: Any) -> None:
-    freeze_startup()
+    prepare_for_hours()
     beats.report_ready("beat")
     beat.delay()  # the schedule's first one is an interval away

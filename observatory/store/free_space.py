@@ -76,8 +76,8 @@ def is_reserve_used() -> bool:
 
 
 def database_fault() -> str:
-    if is_reserve_used():
-        return DISK_FULL
+    if settings.DATABASE_DISK is not None:
+        return DISK_FULL if is_reserve_used() else ""
     try:
         with connect() as connection, connection.transaction():
             connection.execute("SET LOCAL work_mem = '64kB'")

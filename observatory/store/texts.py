@@ -18,6 +18,7 @@ MAXIMUM_DEPTH = 8
 MAXIMUM_ITEMS = 1_000
 MAXIMUM_JSON_LENGTH = 100_000
 LARGEST_INTEGER = 2**63 - 1
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 MANY_DIGITS = re.compile(r"\d{19}")
 
 
@@ -50,7 +51,7 @@ def clean_json(value: Mapping[str, Any] | list[Any]) -> str:
 def _if_clean(value: Mapping[str, Any] | list[Any]) -> str | None:
     """The JSON of a short value that has nothing to clean; faster than cleaning it. None: it may have."""
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
         return None
     depth = text.count("[") + text.count("{")

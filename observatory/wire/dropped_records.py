@@ -55,6 +55,7 @@ UNDRAWN_SAMPLE = "undrawn-sample"
 """Dropped samples of metrics that no chart draws."""
 
 MISSING: Mapping[str, Missing] = {
+    "client_activity": Missing("activities of clients"),
     "computation": Missing("computations"),
     "dependency": Missing("dependencies of tasks"),
     "dropped": Missing("reports of dropped records"),

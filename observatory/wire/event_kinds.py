@@ -70,6 +70,7 @@ _KINDS = (
     EventKind("agent-started", "the agent started reporting (the recording is complete from here on)"),
     EventKind("worker-restarted", "a nanny restarted its worker's process (it ended or was killed)"),
     EventKind("adaptive-target", "adaptive scaling requested another number of workers"),
+    EventKind("clock-differs", "a worker's clock differs from the scheduler's"),
     EventKind("shuffle", "a P2P shuffle began or ended"),
     EventKind("topic", "a message was logged to a Dask topic (`log_event`)"),
     EventKind("not-observed", "nothing was recorded (no collector observed the cluster)", Gap.RECORDS),

@@ -27,6 +27,8 @@ class Source(Enum):
     AGENT = "Needs the agent."
     AGENT_OR_PROMETHEUS = "Needs the agent, or prometheus_client on the scheduler."
     GILKNOCKER = "Needs gilknocker in that process."
+    GPU = "Needs a GPU and pynvml on the worker."
+    RMM = "Needs rmm on the worker."
     CRICK = "Needs crick on the worker."
     OBSERVATORY = "Of Observatory itself."
 
@@ -81,6 +83,7 @@ class Metric:
 
 NO_LABELS: Labels = {}
 MEMORY = {"type": ("process", "managed", "unmanaged", "spilled")}
+GPU = {"type": ("used", "total")}
 READ_WRITE = {"direction": ("read", "write")}
 IN_OUT = {"direction": ("incoming", "outgoing")}
 STATES = {"state": ("waiting", "queued", "no-worker", "processing", "memory", "erred", "released")}
@@ -101,12 +104,16 @@ _OBSERVATORY = (
     Metric("observatory_worker_cpu_percent", "percent", "CPU use of a worker's process; 100 is one core.", layer="cpu"),
     Metric("observatory_worker_gil_contention_ratio", "ratio", "Share of time in which a worker's threads wait for the GIL.", layer="gil", source=Source.GILKNOCKER),
     Metric("observatory_worker_event_loop_interval_seconds", "seconds", "Mean time between two ticks of a worker's event loop; 0.02 when nothing blocks it.", layer="event-loop"),
-    Metric("observatory_worker_host_network_bytes_per_second", "bytes/s", "Network traffic of a worker's machine, all processes together.", READ_WRITE),
-    Metric("observatory_worker_host_disk_bytes_per_second", "bytes/s", "Disk traffic of a worker's machine, all processes together.", READ_WRITE),
+    Metric("observatory_worker_host_network_bytes_per_second", "bytes/s", "Network traffic of a worker's machine, all processes together.", READ_WRITE, layer="network"),
+    Metric("observatory_worker_host_disk_bytes_per_second", "bytes/s", "Disk traffic of a worker's machine, all processes together.", READ_WRITE, layer="disk"),
     Metric("observatory_worker_transfer_bytes", "bytes", "Results in transit to or from other workers.", IN_OUT),
     Metric("observatory_worker_tasks", "", "Tasks on a worker by their state there.", {"state": ON_WORKER}, kinds=("state",)),
-    Metric("observatory_worker_file_descriptors", "", "Open files and connections of a worker's process."),
-    Metric("observatory_worker_disk_ratio", "ratio", "How full the disk is that a worker spills to; 1 is full.", source=Source.AGENT),
+    Metric("observatory_worker_file_descriptors", "", "Open files and connections of a worker's process.", layer="descriptors"),
+    Metric("observatory_worker_unmanaged_recent_bytes", "bytes", "Unmanaged memory of a worker that it has had for less than 30 seconds; the rest is old.", source=Source.AGENT),
+    Metric("observatory_worker_gpu_memory_bytes", "bytes", "Memory of a worker's GPU.", GPU, layer="gpu", source=Source.GPU, kinds=("type",)),
+    Metric("observatory_worker_gpu_utilization_percent", "percent", "Share of time in which a worker's GPU was busy.", layer="gpu", source=Source.GPU),
+    Metric("observatory_worker_rmm_memory_bytes", "bytes", "GPU memory that RMM, RAPIDS' memory manager, has allocated, and its pool.", GPU, layer="gpu", source=Source.RMM, kinds=("type",)),
+    Metric("observatory_worker_disk_ratio", "ratio", "How full the disk is that a worker spills to; 1 is full.", layer="disk", source=Source.AGENT),
     Metric("observatory_worker_processing_tasks", "", "Tasks assigned to a worker.", source=Source.AGENT),
     Metric("observatory_worker_occupancy_seconds", "seconds", "How long the scheduler expects a worker to be busy with its assigned tasks.", source=Source.AGENT),
     Metric("observatory_cluster_tasks", "", "Tasks that the scheduler knows, by state.", STATES, layer="states", kinds=("state",)),
@@ -115,13 +122,16 @@ _OBSERVATORY = (
     Metric("observatory_cluster_task_seconds_total", "seconds", "Time that all tasks took together, by action.", {"action": ("compute", "transfer")}, COUNTER, source=Source.AGENT_OR_PROMETHEUS, is_scraped=True),
     Metric("observatory_cluster_workers", "", "Workers: all, those without tasks (idle), and those with more tasks than threads (saturated).", {"state": ("total", "idle", "saturated")}, layer="cluster", kinds=("state",)),
     Metric("observatory_cluster_threads", "", "Threads of all workers together.", layer="cluster"),
-    Metric("observatory_cluster_clients", "", "Clients that are connected to the scheduler."),
-    Metric("observatory_scheduler_cpu_percent", "percent", "CPU use of the scheduler's process; 100 is one core."),
-    Metric("observatory_scheduler_memory_bytes", "bytes", "Memory of the scheduler's process.", source=Source.AGENT),
-    Metric("observatory_scheduler_gil_contention_ratio", "ratio", "Share of time in which the scheduler's threads wait for the GIL.", source=Source.GILKNOCKER),
-    Metric("observatory_scheduler_event_loop_interval_seconds", "seconds", "Mean time between two ticks of the scheduler's event loop; 0.02 when nothing blocks it."),
+    Metric("observatory_cluster_busy_threads", "", "Threads of all workers that compute a task."),
+    Metric("observatory_cluster_transfer_bytes_per_second", "bytes/s", "Mean bandwidth of a transfer between workers of over 1 MB, by the type of the data, while there are any.", {"type": ()}, layer="bandwidth", source=Source.AGENT),
+    Metric("observatory_cluster_clients", "", "Clients that are connected to the scheduler.", layer="scheduler"),
+    Metric("observatory_scheduler_cpu_percent", "percent", "CPU use of the scheduler's process; 100 is one core.", layer="scheduler"),
+    Metric("observatory_scheduler_memory_bytes", "bytes", "Memory of the scheduler's process.", layer="scheduler", source=Source.AGENT),
+    Metric("observatory_scheduler_gil_contention_ratio", "ratio", "Share of time in which the scheduler's threads wait for the GIL.", layer="gil", source=Source.GILKNOCKER),
+    Metric("observatory_scheduler_event_loop_interval_seconds", "seconds", "Mean time between two ticks of the scheduler's event loop; 0.02 when nothing blocks it.", layer="event-loop"),
     Metric("observatory_scheduler_queued_tasks", "", "Tasks that the scheduler holds back until a worker has a free thread.", source=Source.AGENT),
-    Metric("observatory_prefix_memory_bytes", "bytes", "Results in memory by the prefix of their task.", {"prefix": ()}, source=Source.AGENT),
+    Metric("observatory_scheduler_transitions_total", "", "Changes of tasks' states that the scheduler made.", NO_LABELS, COUNTER, layer="scheduler", source=Source.AGENT),
+    Metric("observatory_prefix_memory_bytes", "bytes", "Results in memory by the prefix of their task, those that were spilled as well. Zero is reported before a prefix has any, and after.", {"prefix": ()}, layer="prefix-memory", source=Source.AGENT),
     Metric("observatory_fine_performance_total", "", "Dask's fine performance metrics: time, bytes or count of each activity of tasks.", {"context": (), "prefix": (), "activity": (), "unit": ("seconds", "bytes", "count")}, COUNTER, source=Source.AGENT, is_sent_on_change=True, kinds=("unit", "activity"), is_fraction=True),
     Metric("observatory_stealing_requests_total", "", "Tasks that the scheduler tried to move to another worker (work stealing).", LEVEL, COUNTER, source=Source.AGENT, is_sent_on_change=True),
     Metric("observatory_stealing_seconds_total", "seconds", "Expected cost of moving those tasks.", LEVEL, COUNTER, source=Source.AGENT, is_sent_on_change=True),
@@ -155,12 +165,12 @@ _DASK = (
     Metric("dask_scheduler_tick_count_total", "", "Ticks of the scheduler's event loop.", NO_LABELS, COUNTER),
     Metric("dask_stealing_request_count_total", "", "Tasks that the scheduler tried to move to another worker.", COST, COUNTER),
     Metric("dask_stealing_request_cost_total", "", "Expected cost of moving those tasks, in seconds.", COST, COUNTER, is_fraction=True),
-    Metric("dask_semaphore_max_leases", "", "Leases that a semaphore has.", SEMAPHORE),
-    Metric("dask_semaphore_active_leases", "", "Leases of a semaphore in use.", SEMAPHORE),
-    Metric("dask_semaphore_pending_leases", "", "Requests that wait for a lease of a semaphore.", SEMAPHORE),
+    Metric("dask_semaphore_max_leases", "", "Leases that a semaphore has.", SEMAPHORE, layer="semaphores"),
+    Metric("dask_semaphore_active_leases", "", "Leases of a semaphore in use.", SEMAPHORE, layer="semaphores"),
+    Metric("dask_semaphore_pending_leases", "", "Requests that wait for a lease of a semaphore.", SEMAPHORE, layer="semaphores"),
     Metric("dask_semaphore_acquire_total", "", "Leases that were acquired.", SEMAPHORE, COUNTER),
     Metric("dask_semaphore_release_total", "", "Leases that were released.", SEMAPHORE, COUNTER),
-    Metric("dask_semaphore_average_pending_lease_time_s", "", "Recent mean time to wait for a lease, in seconds.", SEMAPHORE, is_fraction=True),
+    Metric("dask_semaphore_average_pending_lease_time_s", "", "Recent mean time to wait for a lease, in seconds.", SEMAPHORE, layer="semaphores", is_fraction=True),
     Metric("dask_worker_tasks", "", "Tasks on a worker by their state there.", {"state": (*ON_WORKER, "disk")}, kinds=("state",)),
     Metric("dask_worker_gc_collection_seconds_total", "seconds", "Time that a worker spent in garbage collection.", NO_LABELS, COUNTER),
     Metric("dask_worker_threads", "", "Threads of a worker."),

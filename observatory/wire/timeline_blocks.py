@@ -87,7 +87,9 @@ SPAN = BlockKind(
         BlockColumn("status", "u8", "0 ok, 1 error"),
         BlockColumn("start", "f64", "start", "s"),
         BlockColumn("stop", "f64", "end", "s"),
-        BlockColumn("nbytes", "f64", "size of the result or of what was moved", "bytes"),
+        BlockColumn(
+            "nbytes", "f64", "size of the task's result, also of a transfer that it waited for", "bytes"
+        ),
         BlockColumn("key", "text", "key of the task"),
         BlockColumn("typename", "text", "type of the result"),
     ),
@@ -161,7 +163,6 @@ WORKER_BUSY = BlockKind(
         BlockColumn("tasks", "f32", "tasks of that prefix; of one that goes on in other bins its share"),
         BlockColumn("longest", "f32", "duration of the longest of them", "s"),
         BlockColumn("errors", "u32", "tasks of all prefixes that erred in the bin"),
-        BlockColumn("received", "f32", "size of what the worker got from others", "bytes"),
     ),
     ("level", "index"),
     "tiles of `spans.each`",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,14 @@ from tests.first_start import copy_migrated, static_root
 
 @pytest.fixture
 def observatory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observatory]:
-    """A complete, migrated Observatory, not started, with a data folder that any account can access."""
-    folder = tmp_path_factory.mktemp("observatory")
+    """A complete, migrated Observatory, not started."""
+    with made_observatory(tmp_path_factory.mktemp("observatory")) as observatory:
+        yield observatory
+
+
+@contextmanager
+def made_observatory(folder: Path) -> Iterator[Observatory]:
+    """An Observatory in a folder that any account can access."""
     for parent in (folder, *folder.parents[:3]):
         if parent.owner() != "root" or parent == Path("/tmp"):
             break

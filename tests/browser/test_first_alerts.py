@@ -78,10 +78,13 @@ def test_the_first_page_leads_to_four_rules_whose_firings_are_exact(
         # as if that had been ten minutes ago
         observatory.rows("UPDATE alerts_rule SET changed = changed - interval '10 min' RETURNING id")
         began = report_a_night(observatory)
-        for rule in (MEMORY, ERRORS, QUEUE, SLOWER):
-            eventually(lambda rule=rule: heard(hook, rule), f"the webhook hears of “{rule}”", 240)
-        for rule in (MEMORY, ERRORS, QUEUE):
-            eventually(lambda rule=rule: heard(hook, rule, "resolved"), f"and of the end of “{rule}”", 240)
+        with saying_what_is_stored(observatory):
+            for rule in (MEMORY, ERRORS, QUEUE, SLOWER):
+                eventually(lambda rule=rule: heard(hook, rule), f"the webhook hears of “{rule}”", 240)
+            for rule in (MEMORY, ERRORS, QUEUE):
+                eventually(
+                    lambda rule=rule: heard(hook, rule, "resolved"), f"and of the end of “{rule}”", 240
+                )
         for rule, expected in {
             MEMORY: memory_firings,
             ERRORS: error_firings,
@@ -95,6 +98,23 @@ def test_the_first_page_leads_to_four_rules_whose_firings_are_exact(
             assert found == [approximate(firing, began) for firing in expected(observatory)], rule
             told = {datetime.fromisoformat(alert["startsAt"]).timestamp() for alert in heard(hook, rule)}
             assert sorted(told) == [pytest.approx(fired + began, abs=0.001) for fired, *_ in found], rule
+
+
+@contextmanager
+def saying_what_is_stored(observatory: Observatory) -> Iterator[None]:
+    """Whether the evaluation, a run or the delivery is missing when the webhook hears nothing."""
+    try:
+        yield
+    except AssertionError as error:
+        for query in (
+            "SELECT name, changed, error FROM alerts_rule",
+            "SELECT cluster_id, until, settled, is_over FROM alerts_progress",
+            "SELECT rule_id, cluster_id, pending, fired, resolved, value FROM alerts_alert",
+            "SELECT change, state, attempts, last_error FROM alerts_delivery",
+            "SELECT name, start, stop, counted FROM runs_run",
+        ):
+            error.add_note(f"{query}: {observatory.rows(query)}"[:2000])
+        raise
 
 
 def walk_through(walk: Walk, hook: Receiver) -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
@@ -17,12 +18,19 @@ from distributed.diagnostics.memory_sampler import MemorySampler
 from django.test import Client
 
 from observatory.client import MemorySamples, ObservatoryClient, ObservatoryError
+from observatory.client.client import MEASURES
+from observatory.clusters.models import Membership
 from observatory.clusters.tokens import access_tokens
 from observatory.exchange.records import api as records_api
+from observatory.runs.models import Run, Usage
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action
 from tests.observed import FORMULA, HOSTILE, Observed
+from tests.recorded import at
+from tests.why.findings.simulated import Simulated, Task, futures
 from tests.world import World
+
+SECOND = timedelta(seconds=1)
 
 
 @pytest.fixture
@@ -39,6 +47,15 @@ def test_clusters_and_runs_are_listed_with_their_times(client: ObservatoryClient
     assert list(runs["id"]) == [observed.run.pk]
     assert runs["start"][0].timestamp() == pytest.approx(observed.run.start.timestamp(), abs=1e-6)
     assert client.run(runs.iloc[0])["name"] == "a run"
+
+
+def test_usage_is_a_row_for_each_day_and_group(client: ObservatoryClient, observed: Observed) -> None:
+    assert client.usage(since="2020-01-01", until="2020-01-02").empty
+    day = observed.cluster.started
+    Usage.objects.create(cluster=observed.cluster, day=day.date(), until=day, thread_seconds=60, tasks=5)
+    found = client.usage(since=day.date().isoformat(), until=day.date().isoformat())
+    assert list(found["tasks"]) == [5]
+    assert found["day"][0].date() == day.date()
 
 
 def test_tasks_are_found_by_a_part_of_their_key_however_small_the_pages(
@@ -149,11 +166,70 @@ def test_a_plot_has_a_line_a_run_in_gibibytes(align: bool) -> None:
     axes.figure.savefig(BytesIO())
 
 
+def test_the_memory_of_runs_on_a_timeline_is_that_of_notebooks(
+    client: ObservatoryClient, observed: Observed, world: World
+) -> None:
+    run = observed.run
+    second = Run.objects.create(
+        cluster=run.cluster, name="its end", origin=Run.Origin.CUT, start=run.start + SECOND, stop=run.stop
+    )
+    for measure in MEASURES:
+        query = f"runs={run.pk},{second.pk}&measure={measure}"
+        shown = world.client("viewer").get(f"/api/v1/runs/memory?{query}").json()
+        ours = client.memory([run.pk, second.pk], measure).samples
+        for aligned in shown["runs"]:
+            samples = ours[aligned["name"]]
+            since = (
+                samples.index.tz_localize("UTC") - pd.Timestamp(aligned["start"], unit="s", tz="UTC")
+            ).total_seconds()
+            most = samples.groupby((since // shown["width"]).astype(int)).max()
+            assert len(most) > 1
+            assert [aligned["line"][place] for place in most.index] == list(most)
+            assert aligned["peak"] == samples.max()
+
+
 def test_memory_of_a_measure_that_there_is_not_is_refused(
     client: ObservatoryClient, observed: Observed
 ) -> None:
     with pytest.raises(ValueError, match="there are process, managed"):
         client.memory(observed.run.pk, measure="swapped")
+
+
+def test_findings_are_rows_and_none_of_a_quiet_run_has_the_same_columns(
+    world: World, live_server: Any
+) -> None:
+    _, secret = access_tokens.make(world.people["viewer"], "notebook", None)
+    client = ObservatoryClient(live_server.url, secret)
+    cluster = Simulated([*futures(60, 0.5), Task(f"work-{HOSTILE}", 9)]).record()
+    Membership.objects.create(project=cluster.project, user=world.people["viewer"])
+    run, quiet = (
+        Run.objects.create(cluster=cluster, name="etl", origin="cut", start=at(0), stop=at(stop))
+        for stop in (20, 0.4)
+    )
+    found = client.findings(run.pk)
+    assert found["kind"][0] == "stragglers"
+    assert found["sentence"][0].startswith("1 task of work took 9.00 s")
+    assert found["tasks"][0][0]["key"] == f"work-{HOSTILE}"
+    assert list(found["thread_seconds"]) == sorted(found["thread_seconds"], reverse=True)
+    none = client.findings(client.run(quiet.pk))
+    assert none.empty
+    assert list(none.columns) == list(found.columns)
+
+
+def test_a_prediction_of_a_run_with_faster_tasks_names_their_prefix(world: World, live_server: Any) -> None:
+    _, secret = access_tokens.make(world.people["viewer"], "notebook", None)
+    client = ObservatoryClient(live_server.url, secret)
+    cluster = Simulated([*futures(60, 0.5), Task("last-1", 9)]).record()
+    Membership.objects.create(project=cluster.project, user=world.people["viewer"])
+    run = Run.objects.create(cluster=cluster, name="etl", origin="cut", start=at(0), stop=at(20))
+    slow = client.prediction(run.pk, prefix="last", times_as_fast=0.5)
+    assert (
+        slow["seconds"] > client.prediction(run.pk)["seconds"] == pytest.approx(slow["stop"] - slow["start"])
+    )
+    with pytest.raises(ValueError, match="no tasks of the prefix 'absent'"):
+        client.prediction(run.pk, prefix="absent", times_as_fast=2)
+    with pytest.raises(ObservatoryError, match="workers"):
+        client.prediction(run.pk, workers=0)
 
 
 def test_who_may_not_see_a_run_gets_none_of_its_records(
@@ -189,7 +265,7 @@ print("django" in sys.modules)"""
         ("span?column=nbytes&value=1", "column is 'nbytes': of texts there are worker"),
         ("span?mark=[1]", "mark is '[1]'"),
         ("span?mark=[99999999999999999999,0]", "mark is"),
-        ("nothing", "kind is 'nothing': there are computation, dependency"),
+        ("nothing", "kind is 'nothing': there are client_activity, computation"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(

@@ -61,8 +61,8 @@ def events() -> list[tuple[str, float, str]]:
     with connect() as connection:
         rows = connection.execute(
             """SELECT kind, extract(epoch FROM time)::float8, detail->>'message' FROM event
-               WHERE kind = ANY(%s) ORDER BY time""",
-            [KINDS],
+               WHERE kind = ANY(%s) AND cluster_id = ANY(%s) ORDER BY time""",
+            [KINDS, list(Cluster.objects.values_list("pk", flat=True))],
         )
         return rows.fetchall()
 

@@ -39,7 +39,8 @@ def make_run(
     memory: float = 1.0,
 ) -> Run:
     """A run that began `at` seconds after START; `seconds` is how long a task of each prefix takes, and half
-    a percent more or less."""
+    a percent more or less. Its memory grows from a half of `memory` (GiB) to all of it; a quarter is managed.
+    """
     chance = random.Random(f"{at} {name}")
     start = START + at
     address = address or f"tcp://10.0.0.{cluster.pk % 250}:{4000 + round(at) % 60_000}"
@@ -54,10 +55,16 @@ def make_run(
             )
             ends[thread] = stop
     stop = max(ends)
-    series = Series("observatory_worker_memory_bytes", (("type", "process"),), address)
-    samples = [
-        Sample(series, start + second, memory * GIB * (0.5 + second / (2 * (stop - start))))
+    used = [
+        (start + second, memory * GIB * (0.5 + second / (2 * (stop - start))))
         for second in range(int(stop - start) + 1)
+    ]
+    kinds = {"process": 1.0, "managed": 0.25, "unmanaged": 0.75, "spilled": 0.0}
+    samples = [
+        Sample(Series(f"observatory_{of}_memory_bytes", (("type", kind),), worker), time, value * share)
+        for of, worker in (("worker", address), ("cluster", ""))
+        for kind, share in kinds.items()
+        for time, value in used
     ]
     seen = WorkerSeen(address, "w0", "10.0.0.1", THREADS, 4 * GIB, start, "running", {}, detail)
     gone = [WorkerGone(address, stop + 0.1, "removed")]

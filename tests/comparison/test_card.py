@@ -19,6 +19,7 @@ from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
 from tests.comparison.made_runs import START, make_run
 from tests.documented import assert_documented
+from tests.kept_findings import finding, keep
 from tests.recorded import Recorded
 from tests.world import HOSTILE, World
 
@@ -134,6 +135,27 @@ def test_the_runs_page_begins_with_the_card_and_escapes_what_it_shows(world: Wor
     assert HOSTILE not in page
     assert "style=" not in page
     assert "data-refresh" not in page
+
+
+def test_the_card_has_the_main_finding_which_leads_to_the_tab_why(world: World, run: Run) -> None:
+    client = world.client("viewer")
+    assert "Main finding" not in client.get(f"/runs/{run.pk}/").content.decode()
+    keep(run, finding("failure", 12, sentence=f"1 task failed with {HOSTILE} at {SECRET}."))
+    card = client.get(f"/api/v1/runs/{run.pk}/card").json()
+    assert_documented(RunCard, card)
+    assert (card["main_finding"]["kind"], card["main_finding"]["thread_seconds"]) == ("failure", 12)
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+    assert '<a href="?tab=why">1 task failed with &lt;img' in page
+    assert "costs 12.0 s of threads" in page
+    link = make_link(Permalink(run=run, audience=Permalink.Audience.ANYONE), world.people["owner"])
+    assert client.get(f"/api/v1/r/{link.token}/card").json()["main_finding"] is None
+    assert "Main finding" not in client.get(f"/r/{link.token}").content.decode()
+
+
+def test_a_card_says_that_nothing_stands_out(world: World, run: Run) -> None:
+    keep(run)
+    page = world.client("viewer").get(f"/runs/{run.pk}/").content.decode()
+    assert '<dt>Main finding</dt><dd class="muted">nothing stands out</dd>' in page
 
 
 def test_a_run_without_figures_is_being_counted_and_its_card_is_asked_for_again(

@@ -77,7 +77,7 @@ def test_memory_is_told_on_one_axis_from_the_starts_on(world: World, connection:
     assert len(first) == pytest.approx(12 / memory["width"], abs=1)
     assert len(second) == pytest.approx(3 / memory["width"], abs=1)
     assert first[0] == pytest.approx(1 * GIB)
-    # what a worker told last holds until it tells the next
+    # what was told last holds until the next
     assert None not in first
     assert first == sorted(first)
 

@@ -1,4 +1,4 @@
-from tests.pages.conftest import complaints, page
+from tests.pages.conftest import complaints, context, page
 from tests.world import world
 
-__all__ = ["complaints", "page", "world"]
+__all__ = ["complaints", "context", "page", "world"]

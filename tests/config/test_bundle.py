@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
 from playwright.sync_api import Page
 
 from observatory.config.static.bundle import BundleError, bundle
 from observatory.pages.site.static import BUNDLED
-from tests.world import World
+from tests.world import World, make_run
 
+READY = "() => document.documentElement.dataset.ready === '1'"
 ROOT = Path(__file__).parents[2]
 
 
@@ -65,17 +67,32 @@ def test_the_timeline_is_drawn_from_its_bundle_without_plotly(
 ) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    made = bundle(ROOT / BUNDLED[0], ROOT)
-    page.route(
-        "**/frontend/pages/cluster/cluster.js",
-        lambda route: route.fulfill(body=made, content_type="text/javascript"),
-    )
     page.goto(f"/clusters/{world.ended.pk}/")
-    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    page.wait_for_function(READY)
     page.get_by_text("No task had run yet.").wait_for()
     assert not any("plotly" in url for url in asked), "no timeline page loads its megabytes"
     modules = [url for url in asked if "/frontend/" in url and url.endswith(".js")]
     # what stands in every header is in no bundle
     in_every_header = {"theme.js", "flag.js", "search_key.js"}
-    assert {url.rsplit("/", 1)[1] for url in modules} == {"cluster.js", *in_every_header}
+    assert {url.rsplit("/", 1)[1] for url in modules} == {"cluster.bundle.js", *in_every_header}
+    assert complaints == []
+
+
+def test_where_nothing_is_collected_pages_are_drawn_from_their_modules(
+    page: Page, world: World, settings: LazySettings, complaints: list[str]
+) -> None:
+    settings.WHITENOISE_USE_FINDERS = True
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    other = make_run(world.ended, "another")
+    page.goto(f"/clusters/{world.ended.pk}/")
+    page.wait_for_function(READY)
+    page.goto(f"/runs/compare/?a={world.run.pk}&b={other.pk}")
+    page.wait_for_function(READY)
+    page.goto("/admin/alerts/rule/add/")
+    page.get_by_label("quantity", exact=True).first.select_option("worker-memory")
+    page.get_by_text("share of its limit” is above 90 %").wait_for()
+    loaded = " ".join(asked)
+    assert "bundle" not in loaded
+    assert all(entry in loaded for entry in BUNDLED)
     assert complaints == []

@@ -43,7 +43,7 @@ def write_everything(cluster: int) -> None:
     batch.gone = [WorkerGone(SECOND, START + 40.5, "lost"), WorkerGone(FIRST, STOP + 100, "retired")]
     for time in (START - 20, START + 1.123457, START + 30, STOP + 20):
         _at(batch, time)
-    batch.spans.append(
+    batch.add(
         _span(START - 5, START + 5, key="over-the-edge-1", prefix="over-the-edge", group="over-the-edge-1")
     )
     batch.errors = 4
@@ -66,11 +66,12 @@ def _span(start: float, stop: float, worker: str = FIRST, **changes: Any) -> Spa
 
 def _at(batch: BatchBuilder, time: float) -> None:
     other = f"('load-{int(time)}', 1)"
-    batch.spans += [
+    for span in (
         _span(time, time + 0.000001),
         _span(time, time + 2, key=other, prefix="load", group=f"load-{int(time)}", status=Status.ERROR),
         _span(time, time + 1, action=Action.TRANSFER),
-    ]
+    ):
+        batch.add(span)
     memory = Series("observatory_worker_memory_bytes", (("type", "process"),), FIRST)
     total = Series("dask_scheduler_tasks_total", (("a", "b"), ("c", "ö")), "", MetricType.COUNTER)
     for sample in (
@@ -113,6 +114,7 @@ def _at(batch: BatchBuilder, time: float) -> None:
             (time, "s1", ["outer", "inner"], "p2p", "", "disk-read", "bytes", 1e15),
         ],
         "shuffle": [(time, "f00d", "comm", "read", 1e15)],
+        "client_activity": [(time, time + 0.5, "f00d", "sending")],
     }
     for kind, made in rows.items():
         batch.rows[kind] = [*batch.rows.get(kind, ()), *made]

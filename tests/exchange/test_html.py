@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.formats.report import report_of
@@ -67,7 +67,7 @@ def alone(chromium: Browser) -> Iterator[tuple[Page, list[str], list[str]]]:
 @pytest.fixture
 def few_states(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests that don't replay: the states at 300 instants take seconds to read."""
-    monkeypatch.setattr("observatory.exchange.formats.report.MOST_INSTANTS", 10)
+    monkeypatch.setattr("observatory.exchange.formats.report_instants.MOST_INSTANTS", 10)
 
 
 def test_the_file_of_a_run_replays_it_from_disk_and_asks_for_nothing(
@@ -90,6 +90,27 @@ def test_the_file_of_a_run_replays_it_from_disk_and_asks_for_nothing(
     page.evaluate("at => window.observatory.context.timeline.setPlayhead(at)", info["first"] + 0.5)
     page.get_by_role("button", name="Play", exact=False).first.click()
     page.wait_for_function("at => window.observatory.context.timeline.playhead > at", arg=info["first"] + 1.0)
+    page.get_by_role("link", name="Tasks", exact=True).click()
+    row = page.get_by_role("row").filter(has_text="sum_slowly")
+    expect(row.get_by_role("img")).to_have_attribute("aria-label", re.compile(f"^{len(slow)} tasks"))
+    page.get_by_role("button", name="Details of sum_slowly").click()
+    expect(page.get_by_role("table", name="slowest tasks").locator("tbody tr")).to_have_count(
+        min(len(slow), 20)
+    )
+    expect(page.get_by_text("of the whole run, not of the window")).to_be_visible()
+    page.get_by_role("link", name="Logs", exact=True).click()
+    lines = page.locator("[data-chart=logs] tr[data-line]")
+    expect(lines.first).to_be_visible()
+    lines.first.locator(".log-text").click()
+    assert page.evaluate("() => window.observatory.context.timeline.playhead") >= info["first"]
+    page.get_by_role("link", name="System", exact=True).click()
+    page.locator("[data-chart=event-list]").scroll_into_view_if_needed()
+    expect(page.locator("[data-chart=event-list] tbody tr").first).to_be_visible()
+    expect(page.locator("[data-chart=environment]")).to_contain_text("distributed")
+    page.get_by_role("link", name="Why?", exact=True).click()
+    findings = page.locator("[data-chart=findings]")
+    expect(findings).to_contain_text("A file has the findings of the whole run")
+    expect(findings.locator("summary").filter(has_text="failed with ValueError")).to_be_visible()
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     assert len(asked) == 1
     assert complaints == []

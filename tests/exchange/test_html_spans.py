@@ -78,8 +78,8 @@ def cluster(committed: None, spans: list[Span]) -> Cluster:
 @pytest.fixture(autouse=True)
 def few_states(monkeypatch: pytest.MonkeyPatch) -> None:
     """The states of 300 instants take seconds to read."""
-    monkeypatch.setattr("observatory.exchange.formats.report.FEWEST_INSTANTS", 2)
-    monkeypatch.setattr("observatory.exchange.formats.report.MOST_INSTANTS", 2)
+    monkeypatch.setattr("observatory.exchange.formats.report_instants.FEWEST_INSTANTS", 2)
+    monkeypatch.setattr("observatory.exchange.formats.report_instants.MOST_INSTANTS", 2)
 
 
 def run_of(cluster: Cluster, spans: list[Span], tasks: int) -> tuple[Scope, list[Span]]:

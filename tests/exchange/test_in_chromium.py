@@ -15,9 +15,9 @@ from observatory.exchange.formats import FORMATS
 from observatory.exchange.models import Job
 from observatory.runs.models import Run
 from tests.exchange.test_jobs import Endless
-from tests.pages.conftest import complaints, page
+from tests.pages.conftest import complaints, context, page
 
-__all__ = ["complaints", "page"]
+__all__ = ["complaints", "context", "page"]
 pytestmark = pytest.mark.browser
 
 DROP = """([selector, name, data]) => {

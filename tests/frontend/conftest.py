@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.chromium import TIMEOUT
+from tests.chromium import new_page, opened
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TYPES = {".js": "text/javascript", ".css": "text/css"}
@@ -25,8 +25,7 @@ class Server:
     """Serves frontend/ and a blank page; below /api/, `answer` answers and `asked` keeps what was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.answer: Callable[[str], Answer] = lambda path: (404, b"")
+        self.forget()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -35,6 +34,8 @@ class Server:
                 self.send_response(status)
                 self.send_header("Content-Type", type)
                 self.send_header("Content-Length", str(len(body)))
+                for name, value in outer.headers.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)
 
@@ -48,6 +49,11 @@ class Server:
         self._server = Quiet(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def forget(self) -> None:
+        self.asked: list[str] = []
+        self.headers: dict[str, str] = {}
+        self.answer: Callable[[str], Answer] = lambda path: (404, b"")
 
     def respond(self, path: str) -> tuple[int, bytes, str]:
         if path.startswith("/api/"):
@@ -63,21 +69,30 @@ class Server:
         self._server.server_close()
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def one_server() -> Iterator[Server]:
     server = Server()
     yield server
     server.close()
 
 
 @pytest.fixture
-def page(chromium: Browser, server: Server) -> Iterator[Page]:
-    context = chromium.new_context(viewport={"width": 1000, "height": 600}, timezone_id="UTC")
-    context.set_default_timeout(TIMEOUT)
-    page = context.new_page()
+def server(one_server: Server) -> Server:
+    one_server.forget()
+    return one_server
+
+
+@pytest.fixture(scope="module")
+def context(chromium: Browser, one_server: Server) -> BrowserContext:
+    return opened(chromium, one_server.url, viewport={"width": 1000, "height": 600}, timezone_id="UTC")
+
+
+@pytest.fixture
+def page(context: BrowserContext, server: Server) -> Iterator[Page]:
+    page = new_page(context, server.url)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(server.url)
     yield page
-    context.close()
+    page.close()
     assert errors == []

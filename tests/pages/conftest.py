@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from django.conf import settings
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
-from tests.chromium import TIMEOUT
+from tests.chromium import new_page, opened
 from tests.observed import agent_server, observed
 from tests.recorded import Recorded
 from tests.world import World, world
@@ -30,21 +31,30 @@ def complaints() -> list[str]:
     return []
 
 
+@pytest.fixture(scope="module")
+def context(chromium: Browser, live_server: Any) -> BrowserContext:
+    a_static_file = f"{live_server.url}{settings.STATIC_URL}frontend/pages/site/theme.js"
+    return opened(chromium, a_static_file, base_url=live_server.url, viewport={"width": 1600, "height": 1000})
+
+
 @pytest.fixture
 def page(
-    chromium: Browser, transactional_db: None, world: World, live_server: Any, complaints: list[str]
+    context: BrowserContext,
+    bundled: None,
+    transactional_db: None,
+    world: World,
+    live_server: Any,
+    complaints: list[str],
 ) -> Iterator[Page]:
     """A page of the superuser's, who is signed in."""
-    context = chromium.new_context(base_url=live_server.url, viewport={"width": 1600, "height": 1000})
-    context.set_default_timeout(TIMEOUT)
+    page = new_page(context, live_server.url)
     session = world.client("superuser").cookies["sessionid"].value
     context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
-    page = context.new_page()
     page.on("pageerror", lambda error: complaints.append(f"{page.url}: {error}"))
     page.on("dialog", lambda dialog: (complaints.append(f"{page.url}: a dialog opened"), dialog.dismiss()))
     page.on("console", lambda message: _note(complaints, page, message.type, message.text))
     yield page
-    context.close()
+    page.close()
 
 
 def _note(complaints: list[str], page: Page, kind: str, text: str) -> None:

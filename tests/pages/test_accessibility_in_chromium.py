@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from observatory.alerts.models import Rule
-from observatory.runs.models import Permalink, Run
+from observatory.runs.models import Permalink, Run, RunError, Usage
 from observatory.runs.sharing.links import make_link
 from tests.alerted import make_alert
 from tests.observed import Observed
@@ -18,6 +19,7 @@ from tests.world import World, make_run
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+PLAYHEAD = "observatory.context.timeline.playhead"
 RUN = """async (rules) => {
   const only = rules ? { runOnly: { type: "rule", values: rules } } : {};
   const { violations } = await axe.run(document, { resultTypes: ["violations"], ...only });
@@ -52,8 +54,19 @@ def findings(page: Page, path: str) -> list[str]:
 def test_pages_of_lists_and_forms(page: Page, world: World, observed: Observed) -> None:
     make_alert(observed.cluster, "memory is high", fired=1, labels={"worker": "another"})
     alert = make_alert(observed.cluster, "memory is high", fired=1, resolved=None)
+    day = world.live.started
+    Usage.objects.create(cluster=world.live, day=day.date(), until=day, thread_seconds=60, tasks=5)
+    RunError.objects.create(
+        **{"run": world.run, "exception_type": "ValueError", "place": "etl.py:load", "count": 2},
+        **{"function": "load", "file": "etl.py", "line": 3, "prefix": "load", "message": "no"},
+        **{"first": day, "last": day, "last_id": uuid4(), "killed": 1, "retried": 1},
+    )
     paths = [
         "/clusters/",
+        "/clusters/?state=live",
+        f"/usage/?since={day.date()}&until={day.date()}",
+        "/errors/?days=",
+        "/errors/?days=&type=ValueError&place=etl.py:load",
         "/runs/",
         "/targets/",
         f"/targets/{world.target.pk}/",
@@ -89,6 +102,94 @@ def test_timelines_and_comparisons(page: Page, world: World, observed: Observed)
     assert [finding for path in paths for finding in findings(page, path)] == []
 
 
+def test_the_tab_of_tasks_with_an_opened_prefix(page: Page, world: World, observed: Observed) -> None:
+    open_page(page, f"/runs/{observed.run.pk}/?tab=tasks")
+    page.get_by_role("button", name="Details of sum_slowly").click()
+    page.get_by_role("table", name="slowest tasks").locator("tbody tr").first.wait_for()
+    assert page.evaluate(RUN, None) == []
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(RUN, ["color-contrast", "link-in-text-block"]) == []
+
+
+def test_the_tab_of_transfers_with_an_opened_transfer(page: Page, world: World, observed: Observed) -> None:
+    open_page(page, f"/runs/{observed.run.pk}/?tab=transfers")
+    for name in ("transfer-matrix", "largest-transfers", "steals"):
+        page.locator(f"[data-chart={name}]").scroll_into_view_if_needed()
+    page.locator("[data-chart=largest-transfers] .row-opener").first.click()
+    page.get_by_role("application", name="Matrix of transfers").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(RUN, None) == []
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(RUN, ["color-contrast", "link-in-text-block"]) == []
+
+
+def test_the_tab_of_graphs_with_a_selected_group(page: Page, world: World, observed: Observed) -> None:
+    open_page(page, f"/runs/{observed.run.pk}/?tab=graph")
+    page.locator("[data-chart=graph]").scroll_into_view_if_needed()
+    page.get_by_role("application", name="Graph: ").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.locator(".graph-node h3").wait_for()
+    assert page.evaluate(RUN, None) == []
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(RUN, ["color-contrast", "link-in-text-block"]) == []
+
+
+def test_the_tab_of_why_leads_to_moments_workers_and_tasks(
+    page: Page, world: World, observed: Observed
+) -> None:
+    open_page(page, f"/runs/{observed.run.pk}/?tab=why")
+    page.locator("[data-chart=findings] summary").filter(has_text="failed with ValueError").click()
+    for name in ("thread-times-over-time", "waited-for", "thread-times"):
+        page.locator(f"[data-chart={name}]").scroll_into_view_if_needed()
+    kinds = page.get_by_role("table", name="time of threads by what they did")
+    before = page.evaluate(PLAYHEAD)
+    kinds.get_by_role("button", name="failed attempts").click()
+    page.wait_for_function(f"({PLAYHEAD}) !== {before}")
+    page.get_by_role("button", name="workers", exact=True).click()
+    page.get_by_role("table", name="time of threads by workers").locator("tbody button").first.click()
+    page.wait_for_function("() => observatory.context.selection.worker !== null")
+    task = page.get_by_role("table", name="tasks that others waited for").locator("tbody button").first
+    key = task.text_content()
+    task.click()
+    page.wait_for_function("key => observatory.context.selection.key === key", arg=key)
+    expect(page.locator(".panel.is-stale")).to_have_count(0)  # while it loads, text is pale
+    assert page.evaluate(RUN, None) == []
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(RUN, ["color-contrast", "link-in-text-block"]) == []
+
+
+@pytest.mark.parametrize("tab", ["memory", "workers"])
+def test_the_tabs_of_memory_and_of_a_worker(page: Page, world: World, observed: Observed, tab: str) -> None:
+    open_page(page, f"/runs/{observed.run.pk}/?tab={tab}")
+    workers = page.evaluate("[...observatory.context.model.workers.keys()]")
+    open_page(page, f"/runs/{observed.run.pk}/?tab={tab}&worker={workers[0]}")
+    for chart in page.locator("[data-chart]").all():
+        chart.scroll_into_view_if_needed()
+    expect(page.locator(".panel.is-stale")).to_have_count(0)
+    assert page.evaluate(RUN, None) == []
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(RUN, ["color-contrast", "link-in-text-block"]) == []
+
+
 def test_the_form_of_a_rule(page: Page, world: World) -> None:
     assert findings(page, "/admin/alerts/rule/add/") == []
     assert Rule.objects.count() == 0
+
+
+def test_the_tab_of_logs_with_a_filter(page: Page, world: World, observed: Observed) -> None:
+    open_page(page, f"/runs/{observed.run.pk}/?tab=logs&level=10")
+    page.locator("[data-chart=logs] tr[data-line]").first.wait_for()
+    assert page.evaluate(RUN, None) == []
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(RUN, ["color-contrast", "link-in-text-block"]) == []
+
+
+def test_the_tab_of_the_system_with_an_opened_fact(page: Page, world: World, observed: Observed) -> None:
+    open_page(page, f"/runs/{observed.run.pk}/?tab=system")
+    for name in ("environment", "event-list"):
+        page.locator(f"[data-chart={name}]").scroll_into_view_if_needed()
+        page.locator(f"[data-chart={name}] .row-opener").first.click()
+    assert page.evaluate(RUN, None) == []
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(RUN, ["color-contrast", "link-in-text-block"]) == []

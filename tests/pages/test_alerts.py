@@ -11,8 +11,10 @@ from django.test import Client
 from django.utils.timezone import now
 
 from observatory.alerts.models import Alert, Channel, Rule, Silence
+from observatory.clusters.models import Membership
 from tests.alerted import make_alert, make_rule
 from tests.recorded import GIB, Recorded, at
+from tests.why.findings.simulated import Simulated, Task, futures
 from tests.world import HOSTILE, World, make_run
 
 
@@ -200,6 +202,21 @@ def test_the_page_draws_the_history_of_the_condition(recorded: Recorded, world: 
     condition.labels = "no labels"
     condition.save()
     assert world.client("viewer").get(path).status_code == 200
+
+
+def test_the_page_loads_what_was_found_around_the_alert(world: World) -> None:
+    cluster = Simulated([*futures(60, 0.5), Task("work-x", 9)]).record()
+    Membership.objects.create(project=cluster.project, user=world.people["viewer"])
+    alert = make_alert(cluster, "slow task", 5, 6, 20, at(0))
+    viewer = world.client("viewer")
+    path = f"/alerts/{alert.pk}/findings/"
+    assert f'data-loads="{path}"' in viewer.get(f"/alerts/{alert.pk}/").content.decode()
+    found = viewer.get(path).content.decode()
+    assert 'data-finding="stragglers"' in found
+    assert "1 task of work took 9.00 s" in found
+    assert re.search(rf'href="/clusters/{cluster.pk}/\?from=[\d.]+&amp;to=[\d.]+&amp;tab=why"', found)
+    quiet = viewer.get(f"/alerts/{make_alert(world.live).pk}/findings/").content.decode()
+    assert "Nothing stands out around this alert; without the agent, most causes can't be told." in quiet
 
 
 def test_acknowledging_from_the_list_returns_to_the_list(world: World, alert: Alert) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
 from tests.comparison.made_runs import DETAIL, START, make_run
+from tests.kept_findings import finding, keep
 from tests.world import HOSTILE, World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -127,6 +128,35 @@ def test_the_page_names_the_slowed_prefix_first_and_what_differs(page: Page, pai
 
 
 @pytest.mark.browser
+def test_the_page_says_which_findings_are_new_gone_or_cost_more(page: Page, pair: tuple[Run, Run]) -> None:
+    a, b = pair
+    new = finding("gil", 90, "clean", sentence=f"Tasks of {HOSTILE} hold the GIL.")
+    keep(a, new, finding("idle", 30))
+    keep(b, finding("idle", 3), finding("transfers", 5))
+    page.goto(f"/runs/compare/?a={a.pk}&b={b.pk}")
+    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    section = page.locator("[data-section=findings]")
+    items = section.get_by_role("listitem").all_inner_texts()
+    assert [item.split(" ")[0] for item in items] == ["new", "costs", "gone"]
+    assert HOSTILE in items[0]
+    assert "A: 30.0 s of threads, B: 3.00 s of threads" in items[1]
+    expect(section.get_by_role("link", name="hold the GIL")).to_have_attribute(
+        "href", f"/runs/{a.pk}/?tab=why"
+    )
+    expect(section.get_by_role("link", name="transfers of all")).to_have_attribute(
+        "href", f"/runs/{b.pk}/?tab=why"
+    )
+
+
+def test_the_page_says_which_run_was_not_looked_at(page: Page, pair: tuple[Run, Run]) -> None:
+    a, b = pair
+    keep(b, state="too-large")
+    page.goto(f"/runs/compare/?a={a.pk}&b={b.pk}")
+    expect(page.locator("[data-section=findings]")).to_contain_text(
+        "Nothing can be compared: A wasn't looked at yet, B is too large to look at."
+    )
+
+
 def test_hostile_names_run_nothing_and_break_no_policy(
     page: Page, world: World, transactional_db: None, complaints: list[str]
 ) -> None:

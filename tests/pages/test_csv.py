@@ -11,6 +11,7 @@ from django.test import Client
 
 from observatory.pages.site import csv as pages_csv
 from observatory.pages.site.csv import csv_response
+from tests.kept_findings import finding, keep
 from tests.recorded import Recorded
 from tests.world import World
 
@@ -63,6 +64,11 @@ def test_runs_are_those_that_one_may_see(world: World) -> None:
     [row] = get(world.client("viewer"), "/runs/?format=csv&name=etl")
     assert (row["id"], row["name"], row["tags"]) == (str(run.pk), "'+etl", "git=3f2")
     assert float(row["seconds"]) == 7200
+    assert (row["finding"], row["main finding"]) == ("unknown", "")
+    keep(run, finding("gil", 30, sentence="=1"))
+    [row] = get(world.client("viewer"), "/runs/?format=csv&name=etl")
+    assert (row["finding"], row["main finding"]) == ("gil", "'=1")
+    assert float(row["thread-seconds that it costs"]) == 30
     assert get(world.client("outsider"), "/runs/?format=csv&name=etl") == []
 
 

@@ -21,6 +21,9 @@ from observatory.pages.site.errors import server_error
 from observatory.pages.site.static import CompressedStorage
 from tests.world import World
 
+LIMIT = 120
+"""seconds to wait for an answer"""
+
 
 def test_every_answer_forbids_foreign_and_inline_code_and_frames(world: World) -> None:
     for path in ("/clusters/", f"/clusters/{world.live.pk}/", "/api/v1/clusters", "/nothing/"):
@@ -127,6 +130,33 @@ def test_collected_files_are_compressed_once_and_served_as_immutable(tmp_path: P
         assert asyncio.run(asked(serve, outside))[0] == 404
 
 
+def test_files_are_compressed_from_the_first_start_and_the_collected_ones_used_when_complete(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.STATIC_ROOT = root = tmp_path / "static"
+    root.mkdir()
+    settings.WHITENOISE_USE_FINDERS = True
+    serve = StaticFiles(refused)
+    path = f"{settings.STATIC_URL}frontend/charts/registry.js"
+    found = finders.find("frontend/charts/registry.js")
+    assert found
+    whole = Path(found).read_bytes()
+
+    status, headers, body = asyncio.run(asked(serve, path, {"accept-encoding": "br, gzip"}))
+    assert (status, headers["content-encoding"], headers["vary"]) == (200, "gzip", "Accept-Encoding")
+    assert "immutable" in headers["cache-control"]
+    assert int(headers["content-length"]) == len(body) < len(whole) / 2
+    assert gzip.decompress(body) == whole
+    assert asyncio.run(asked(serve, path))[2] == whole
+
+    (root / "some.js").write_text("let something = 1;\n" * 200)
+    storage = CompressedStorage(location=root)
+    list(storage.post_process({"some.js": (storage, "some.js")}))
+    path = f"{settings.STATIC_URL}some.js"
+    assert asyncio.run(asked(serve, path, {"accept-encoding": "br"}))[1]["content-encoding"] == "br"
+    assert not settings.WHITENOISE_USE_FINDERS
+
+
 async def refused(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 404, "headers": []})
     await send({"type": "http.response.body", "body": b""})
@@ -145,7 +175,7 @@ async def asked(
             "headers": [(name.encode(), value.encode()) for name, value in (headers or {}).items()],
         },
     )
-    start, body = await answer.receive_output(), await answer.receive_output()
+    start, body = await answer.receive_output(LIMIT), await answer.receive_output(LIMIT)
     found = {name.decode(): value.decode() for name, value in start["headers"]}
     return int(start["status"]), found, body["body"]
 

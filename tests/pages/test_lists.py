@@ -25,7 +25,7 @@ def test_clusters_show_when_how_long_how_many_tasks_workers_and_errors(world: Wo
         assert shown in row
     assert f'href="/clusters/{world.ended.pk}/"' in row
     assert "live" not in row
-    assert 'class="badge live"' in page(world, "viewer", "/clusters/?state=live")
+    assert 'class="badge live"' in page(world, "viewer", "/clusters/")
 
 
 @pytest.mark.parametrize(

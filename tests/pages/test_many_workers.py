@@ -73,10 +73,12 @@ def test_only_the_bands_of_the_rows_in_sight_are_asked_for(page: Page, large: st
     assert of_spans(asked) == ["spans", "spans.2", "spans.3"]
 
 
-def test_who_was_busiest_is_told_of_all_bands(page: Page, large: str, asked: list[str]) -> None:
+def test_who_was_busiest_is_told_from_the_sums_of_each_worker(
+    page: Page, large: str, asked: list[str]
+) -> None:
     page.goto(f"{large}?sort=busiest")
     page.wait_for_function(READY)
-    assert of_spans(asked) == ["spans", "spans.1", "spans.2", "spans.3"]
+    assert of_spans(asked) == ["spans.each"]
     assert page.get_by_label("Sort").input_value() == "busiest"
 
 
@@ -153,3 +155,12 @@ def test_what_is_new_at_the_playhead_draws_the_rows_again_only_if_it_orders_them
     page.get_by_label("Sort").select_option("most memory")
     page.wait_for_function(READY)
     assert page.evaluate(again) == 1
+
+
+def test_the_machines_of_many_workers_are_asked_for_together(
+    page: Page, large: str, asked: list[str]
+) -> None:
+    page.goto(f"{large}?tab=system&charts=network-received,file-descriptors")
+    page.wait_for_function(READY)
+    assert {"network.all", "descriptors.all"} <= set(asked)
+    assert not {"network", "descriptors"} & set(asked)

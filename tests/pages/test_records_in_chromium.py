@@ -67,7 +67,8 @@ def test_every_page_of_records_fits_a_phone(page: Page, recorded: Recorded) -> N
 def test_an_error_leads_to_its_task_its_logs_and_its_moment(page: Page, recorded: Recorded) -> None:
     error = make_error(recorded)
     page.goto(f"/clusters/{recorded.cluster}/")
-    page.get_by_role("link", name="Errors", exact=True).click()
+    tabs = page.get_by_role("navigation", name="Pages of the cluster")
+    tabs.get_by_role("link", name="Errors", exact=True).click()
     page.locator("[data-groups] a").first.click()
     assert page.url.endswith(error)
     page.get_by_role("link", name="in the logs").click()

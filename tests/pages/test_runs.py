@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from observatory.pages.runs.forms import parse_duration
 from observatory.runs.models import MOST_TAGS, Permalink, Run, SavedFilter
 from observatory.runs.sharing.link_tokens import stored
+from tests.kept_findings import finding, keep
 from tests.world import HOSTILE, World, make_run
 
 
@@ -63,6 +64,38 @@ def test_a_run_whose_figures_are_not_counted_yet_has_none(world: World) -> None:
     assert ">0<" not in row
     answer = world.client("viewer").get(f"/api/v1/runs/{run.pk}").json()
     assert (answer["tasks"], answer["errors"]) == (None, None)
+
+
+def row_of(shown: str, run: Run) -> str:
+    [row] = re.findall(rf'<tr data-run="{run.pk}".*?</tr>', shown, re.DOTALL)
+    return str(row)
+
+
+def test_a_row_has_the_runs_main_finding_in_words(world: World) -> None:
+    found, quiet, large, new, running = (
+        make_run(world.ended, name, minutes=None if name == "running" else 10)
+        for name in ("found", "quiet", "large", "new", "running")
+    )
+    keep(found, finding("gil", 90, sentence=f"Tasks of {HOSTILE} hold the GIL."))
+    keep(quiet)
+    keep(large, state="too-large")
+    shown = page(world, "viewer", "/runs/")
+    assert HOSTILE not in shown
+    row = row_of(shown, found)
+    assert f'href="/runs/{found.pk}/?tab=why" title="Tasks of &lt;img' in row
+    assert "tasks that hold the GIL</a>" in row
+    assert "1 min 30 s of threads" in row
+    assert "nothing stands out" in row_of(shown, quiet)
+    assert "too large to look at" in row_of(shown, large)
+    assert "not looked at yet" in row_of(shown, new)
+    assert "not looked at yet" not in row_of(shown, running)
+    assert names_in(page(world, "viewer", "/runs/?finding=gil")) == ["found"]
+    assert names_in(page(world, "viewer", "/runs/?finding=none")) == ["quiet"]
+
+
+def test_a_finding_that_this_version_does_not_know_is_shown_by_its_name(world: World) -> None:
+    keep(make_run(world.ended), finding("of-the-future", 2))
+    assert "of-the-future</a>" in page(world, "viewer", "/runs/")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +187,7 @@ def test_a_page_asks_the_database_no_more_often_for_more_runs(world: World) -> N
     queries()
     few = queries()
     for number in range(40):
-        make_run(world.ended, at=number)
+        keep(make_run(world.ended, at=number), finding("gil", 2))
     assert queries() == few
 
 

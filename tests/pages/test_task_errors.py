@@ -115,6 +115,7 @@ def test_an_empty_list_says_why_it_is_empty(world: World, recorded: Recorded) ->
     assert "docs/agent.md" in without
     recorded.agent()
     assert "No task has failed since" in show(world, "errors/")
+    assert "No task failed in this time" in show(world, "errors/?from=1700000000&to=1700000001")
     assert "No matching errors" in show(world, "errors/?text=zzz")
 
 

@@ -17,13 +17,15 @@ from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
 from observatory.replay.tiles.each_worker import WIDE_BINS, WorkerBusy, merge_busy
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
-from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action, MetricType, Sample, Series, Span, Status, WorkerSeen
+from tests.replay.committed import direct
 from tests.replay.conftest import make_cluster
 from tests.replay.tile_data import WORKERS, level_of, rows
+
+__all__ = ["direct"]
 
 SECONDS = 200
 LEVELS = range(BASE_LEVEL - 2, BASE_LEVEL + 9)
@@ -38,12 +40,6 @@ THREE_DIGITS = 2e-3
 @pytest.fixture(scope="module")
 def cluster(committed: None, now: float) -> Cluster:
     return make_cluster(now, "Scheduler-each")
-
-
-@pytest.fixture(scope="module")
-def direct(committed: None) -> Iterator[psycopg.Connection]:
-    with connect() as connection:
-        yield connection
 
 
 @pytest.fixture(scope="module")
@@ -100,26 +96,23 @@ def test_on_each_level_a_worker_computed_as_long_and_erred_as_often_as_its_spans
     spans: list[Span], cluster: Cluster, direct: psycopg.Connection, now: float
 ) -> None:
     workers = ids(direct, cluster)
-    expected: dict[int, list[float]] = defaultdict(lambda: [0.0, 0, 0])
+    expected: dict[int, list[float]] = defaultdict(lambda: [0.0, 0])
     for one in spans:
         if one.action == Action.COMPUTE:
             expected[workers[one.worker]][0] += one.stop - one.start
             expected[workers[one.worker]][1] += one.status == Status.ERROR
-        else:
-            expected[workers[one.worker]][2] += one.nbytes
-    assert sum(errors for _, errors, _ in expected.values()) > 10
+    assert sum(errors for _, errors in expected.values()) > 10
     for level in LEVELS:
-        sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0, 0])
+        sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0])
         for _, blocks in level_of(direct, cluster, Layer.parse("spans.each"), level, now):
-            names = ("worker", "bin", "busy", "errors", "received")
-            for worker, bin, busy, errors, received in rows(blocks.get("worker-busy"), *names):
+            names = ("worker", "bin", "busy", "errors")
+            for worker, bin, busy, errors in rows(blocks.get("worker-busy"), *names):
                 assert 0 <= bin < WIDE_BINS
                 sums[worker][0] += busy
                 sums[worker][1] += errors
-                sums[worker][2] += received
         assert sums.keys() == expected.keys()
-        for worker, (busy, errors, received) in expected.items():
-            assert sums[worker] == [pytest.approx(busy, rel=THREE_DIGITS), errors, received], level
+        for worker, (busy, errors) in expected.items():
+            assert sums[worker] == [pytest.approx(busy, rel=THREE_DIGITS), errors], level
 
 
 def test_on_each_level_the_prefix_of_most_time_has_the_mean_duration_of_its_tasks(
@@ -188,9 +181,9 @@ def test_of_a_small_cluster_there_are_none(direct: psycopg.Connection, now: floa
 
 def test_the_prefix_with_most_seconds_is_kept_and_all_are_busy_time() -> None:
     def rows(prefix: int, seconds: float, tasks: float, longest: float, errors: int) -> WorkerBusy:
-        columns = ([1], [5], [seconds], [prefix], [seconds], [tasks], [longest], [errors], [10.0])
+        columns = ([1], [5], [seconds], [prefix], [seconds], [tasks], [longest], [errors])
         return WorkerBusy(*map(np.array, columns))
 
     found = merge_busy([rows(7, 3.0, 2.0, 9.0, 1), rows(8, 2.0, 4.0, 0.5, 0), rows(8, 2.0, 4.0, 0.75, 1)])
-    columns = ("busy", "prefix", "seconds", "tasks", "longest", "errors", "received")
-    assert [getattr(found, name).tolist() for name in columns] == [[7], [8], [4], [8], [0.75], [2], [30]]
+    columns = ("busy", "prefix", "seconds", "tasks", "longest", "errors")
+    assert [getattr(found, name).tolist() for name in columns] == [[7], [8], [4], [8], [0.75], [2]]

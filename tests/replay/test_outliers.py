@@ -8,11 +8,11 @@ import psycopg
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.replay import outliers
-from observatory.replay.outliers import MOST, outliers_of
 from observatory.replay.pseudonyms import read_pseudonyms
 from observatory.replay.schemas import Outliers
 from observatory.replay.scope import Scope
+from observatory.replay.windows import outliers
+from observatory.replay.windows.outliers import MOST, outliers_of
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.windows import outliers as store
@@ -48,10 +48,24 @@ def span(
     stop: float,
     prefix: str = "inc",
     action: Action = Action.COMPUTE,
-    nbytes: int = 0,
 ) -> Span:
     key = f"{prefix}-{worker[-4:]}-{start}"
-    return Span(worker, 1, key, prefix, prefix, action, START + start, START + stop, nbytes, "int")
+    return Span(worker, 1, key, prefix, prefix, action, START + start, START + stop, 1000, "int")
+
+
+def fetch(worker: str, start: float) -> Span:
+    """What Dask says of a transfer: its `nbytes` are those of the waiting task's result."""
+    return span(worker, start, start + 1, action=Action.TRANSFER)
+
+
+def receive(cluster: Cluster, *transfers: tuple[str, float, float]) -> None:
+    """Entries of workers' logs of transfers: worker, start, bytes."""
+    rows = [
+        (START + start, START + start + 1, worker, "tcp://10.9.9.9:1", 0, float(nbytes), 0.0, {}, 1)
+        for worker, start, nbytes in transfers
+    ]
+    with Writer() as writer:
+        writer.write(Batch.of(cluster.pk, rows={"transfer": rows}))
 
 
 def figure(
@@ -84,15 +98,24 @@ def test_failed_attempts_and_received_bytes_are_counted_by_worker(
     recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
 ) -> None:
     usual, slow = recorded.worker(USUAL, "w0"), recorded.worker(SLOW, "w1")
-    transfers = [
-        span(USUAL, at, at + 1, action=Action.TRANSFER, nbytes=size) for at, size in ((0, 5), (9, 7))
-    ]
-    compute(cluster, *transfers, span(SLOW, 0, 20, nbytes=99))
+    compute(cluster, fetch(USUAL, 0), fetch(USUAL, 9), span(SLOW, 0, 20))
+    receive(cluster, (USUAL, 0, 5), (USUAL, 9, 7))
     for at in (1, 2):
         recorded.error(at, f"inc-{at}", workers=[SLOW])
     recorded.error(3, "inc-3")
     assert figure(direct, cluster, "errors") == {slow: 2}
     assert figure(direct, cluster, "received") == {usual: 12}
+
+
+def test_what_spans_alone_tell_of_has_no_size(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    slow = recorded.worker(SLOW, "w1")
+    recorded.worker(USUAL, "w0")
+    compute(cluster, fetch(USUAL, 0), fetch(USUAL, 20))
+    assert figure(direct, cluster, "received") == {}
+    receive(cluster, (USUAL, 20, 7), (SLOW, 21, 8))
+    assert figure(direct, cluster, "received") == {slow: 8}, "a part isn't all that the other one received"
 
 
 def test_a_worker_is_paused_from_the_change_to_the_next_one_or_to_its_end(
@@ -118,11 +141,9 @@ def test_the_growth_of_a_process_is_in_bytes_a_second_and_one_that_shrinks_is_no
 def test_of_many_workers_the_ten_with_the_greatest_value_are_named(
     recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
 ) -> None:
-    spans = [
-        span(f"tcp://10.0.0.1:{1000 + number}", 0, 1, action=Action.TRANSFER, nbytes=number)
-        for number in range(1, 300)
-    ]
-    compute(cluster, *spans)
+    workers = {f"tcp://10.0.0.1:{1000 + number}": number for number in range(1, 300)}
+    compute(cluster, *(fetch(worker, 0) for worker in workers))
+    receive(cluster, *((worker, 0, number) for worker, number in workers.items()))
     assert sorted(figure(direct, cluster, "received").values()) == list(range(300 - MOST, 300))
 
 
@@ -162,9 +183,9 @@ def test_a_host_has_the_figures_of_its_workers_together(
         for address, host in workers.items()
         for at in range(0, 40, 4)
     ]
-    spans += [span(address, 50, 51, action=Action.TRANSFER, nbytes=100) for address in list(workers)[:3]]
     with Writer() as writer:
         writer.write(Batch.of(cluster.pk, seen, spans))
+    receive(cluster, *((address, 50, 100) for address in list(workers)[:3]))
     hosts = {row["host"]: row for row in everything(direct, cluster)["hosts"]}
     assert hosts.keys() == {"host-0", "host-1", "host-2"}
     assert hosts["host-2"]["duration_ratio"] == pytest.approx(3.0, rel=0.01)
@@ -206,7 +227,8 @@ def test_of_many_spans_workers_are_compared_by_tiles(
     usual, slow = recorded.worker(USUAL, "w0"), recorded.worker(SLOW, "w1")
     spans = [span(USUAL, number * 10, number * 10 + 1) for number in range(5)]
     spans += [span(SLOW, 100, 103), span(SLOW, 110, 111), span(SLOW, 120, 130, "load")]
-    compute(cluster, *spans, span(SLOW, 140, 141, action=Action.TRANSFER, nbytes=9))
+    compute(cluster, *spans, fetch(SLOW, 140))
+    receive(cluster, (SLOW, 140, 9))
     found = {row["worker"]: row for row in everything(direct, cluster)["workers"]}
     assert found[usual]["duration_ratio"] == pytest.approx(1.0, rel=0.01)
     assert found[slow]["duration_ratio"] == pytest.approx(14 / 12, rel=0.01)
@@ -217,7 +239,7 @@ def test_a_large_window_costs_no_pass_over_its_spans(
     recorded: Recorded, cluster: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outliers, "FEW_SPANS", 0)
-    for name in ("computing", "received_bytes", "long_tasks"):
+    for name in ("computing", "long_tasks"):
         monkeypatch.delattr(store, name)
     recorded.worker(USUAL, "w0")
     compute(cluster, *[span(USUAL, number * 10, number * 10 + 1) for number in range(5)])

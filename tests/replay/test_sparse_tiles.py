@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from random import Random
 
 import psycopg
@@ -16,16 +15,19 @@ from observatory.replay.tiles.builder import BASE_LEVEL, FEW_ROWS, KEPT_LEVEL, g
 from observatory.replay.tiles.from_rows import has_few_rows, tile_from_rows
 from observatory.replay.tiles.layers import LAYER_NAMES, Layer
 from observatory.replay.tiles.levels import TileId
-from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.extents import read_extent
 from observatory.wire.layers import LAYERS, OF_WORKERS
 from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerSeen
+from tests.replay.committed import direct
 from tests.replay.conftest import make_cluster
 
+__all__ = ["direct"]
+
 HOURS = 48
-SPANS, SAMPLES = 3_539, 144_000
+SPANS, SAMPLES = 3_539, 12_000
+"""in all, and of each layer: with fewer of each, their tiles would take a larger share"""
 WORKER = "tcp://127.0.0.1:1"
 TILES = "SELECT count(*), sum(pg_column_size(body)) FROM tile WHERE cluster_id = %s"
 
@@ -37,7 +39,7 @@ def few_rows() -> int:
 
 @pytest.fixture(scope="module")
 def sparse(committed: None, now: float) -> Cluster:
-    """Two days with bursts of tasks and a sample of each layer every 12 s or so; all tiles are closed."""
+    """Two days with bursts of tasks and a sample of each layer every 14 s; all tiles are closed."""
     first = now - HOURS * 3_600
     cluster = make_cluster(first, "Scheduler-sparse")
     random = Random(2)
@@ -47,23 +49,16 @@ def sparse(committed: None, now: float) -> Cluster:
         key = f"inc-{number}"
         spans.append(Span(WORKER, 1, key, "inc", "inc", Action.COMPUTE, start, start + 0.5, 8, "int"))
     samples = []
-    count = SAMPLES // len(LAYERS)
     for layer, [metric, *_] in LAYERS.items():
         kind = MetricType.COUNTER if metric.endswith("_total") else MetricType.GAUGE
         series = Series(metric, (("type", "x"),), WORKER if layer in OF_WORKERS else "", kind)
-        step = HOURS * 3_600 / count
-        samples += [Sample(series, first + number * step, float(number)) for number in range(count)]
+        step = HOURS * 3_600 / SAMPLES
+        samples += [Sample(series, first + number * step, float(number)) for number in range(SAMPLES)]
     with Writer() as writer:
         seen = [WorkerSeen(WORKER, "w", "h", 2, 1000, first)]
         writer.write(Batch.of(cluster.pk, seen, spans, samples, committed=now))
         writer.write(Batch.of(cluster.pk, committed=now + 100_000))
     return cluster
-
-
-@pytest.fixture(scope="module")
-def direct(committed: None) -> Iterator[psycopg.Connection]:
-    with connect() as connection:
-        yield connection
 
 
 @pytest.fixture(scope="module")

@@ -175,6 +175,25 @@ def test_an_old_heartbeat_is_ignored(member: Client, cluster: Cluster, writer: W
     assert a["memory"] is None
 
 
+def test_a_worker_has_the_status_that_it_had_then(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    changes = [(now + 3, "paused"), (now + 5, "running"), (now + 8, "closed")]
+    events = [Event(time, "worker-status", A, {"status": status}) for time, status in changes]
+    fill(writer, cluster, now)
+    writer.write(Batch.of(cluster.pk, events=events))
+    writer.write(Batch.of(cluster.pk, gone=[WorkerGone(A, now + 9, "lost"), WorkerGone(B, now + 9, "lost")]))
+    Cluster.objects.filter(pk=cluster.pk).update(ended=datetime.fromtimestamp(now + 20, UTC))
+
+    def statuses(at: float) -> list[str]:
+        return [worker["status"] for worker in _at(member, cluster, at)["workers"]]
+
+    assert statuses(now + 2) == ["running", "running"]
+    assert statuses(now + 4) == ["paused", "running"]
+    assert statuses(now + 6) == ["running", "running"]
+    assert statuses(now + 8.5) == ["closed", "running"]
+
+
 def test_samples_of_workers_that_left_are_not_looked_for(
     cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
 ) -> None:

@@ -10,8 +10,9 @@ import pytest
 from observatory.clusters.models import Cluster
 from observatory.replay.pseudonyms import read_pseudonyms
 from observatory.replay.scope import Scope
-from observatory.replay.transfer_schemas import Transfers
-from observatory.replay.transfers import MOST_PLACES, transfers_of
+from observatory.replay.windows import sums as window_sums
+from observatory.replay.windows.transfer_schemas import Transfers
+from observatory.replay.windows.transfers import MOST_PLACES, transfers_of
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import MAXIMUM_TIME
@@ -83,7 +84,7 @@ def test_the_matrix_says_who_sent_how_much_to_whom(
         (workers[B], workers[A]): (1, 5, pytest.approx(0.5)),
         ("unknown", workers[A]): (1, 2, pytest.approx(0.5)),
     }
-    assert found["total"] == {"count": 3, "nbytes": 10**6 + 7, "seconds": pytest.approx(1.5)}
+    assert found["total"] == {"count": 3, "nbytes": 10**6 + 7, "seconds": pytest.approx(1.5), "unsized": 0}
     assert found["unknown_senders"] == 1
 
 
@@ -94,6 +95,8 @@ def test_the_largest_transfer_has_its_keys_and_the_task_that_waited_for_it(
     workers = ids(direct, moved)
     assert (largest["sender"], largest["receiver"], largest["nbytes"]) == (workers[A], workers[B], 10**6)
     assert largest["waiting"] == HOSTILE
+    [[prefix]] = direct.execute("SELECT id FROM prefix WHERE cluster_id = %s AND name = 'sum'", [moved.pk])
+    assert largest["prefix"] == prefix
     assert {one["key"]: one["nbytes"] for one in largest["keys"]} == {f"{A}-x": 7, "y": 3}
     assert [one["waiting"] for one in others] == [None, None]
 
@@ -108,6 +111,47 @@ def test_stealing_is_counted_by_outcome_and_a_shuffle_has_its_newest_amounts_of_
     assert {(one["victim"], one["thief"]) for one in found["steals"]} == {(workers[A], workers[B])}
     [shuffle] = found["shuffles"]
     assert {one["what"]: one["nbytes"] for one in shuffle["amounts"]} == {"total": 30, "written": 20}
+    assert {one["what"]: one["progress"] for one in shuffle["amounts"]} == {
+        "total": [[now + 1, 10], [now + 2, 30]],
+        "written": [[now + 2, 20]],
+    }
+    assert (shuffle["first"], shuffle["last"]) == (now + 1, now + 2)
+
+
+def test_of_a_long_shuffle_few_samples_are_sent_the_last_among_them(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    rows = [(now + step / 10, "shuffle-1", "comm", "read", float(step)) for step in range(1000)]
+    writer.write(Batch.of(cluster.pk, committed=now + 100, rows={"shuffle": rows}))
+    [shuffle] = transfers_of(direct, Scope(cluster), 0, MAXIMUM_TIME)["shuffles"]
+    [amount] = shuffle["amounts"]
+    assert len(amount["progress"]) <= 40
+    assert amount["progress"][-1] == [pytest.approx(now + 99.9), 999]
+    assert all(value == pytest.approx((time - now) * 10) for time, value in amount["progress"])
+
+
+@pytest.mark.parametrize("few", [20_000, 0], ids=["of rows", "of tiles"])
+def test_bytes_over_time_are_those_of_the_window_and_of_the_worker_that_was_asked_for(
+    moved: Cluster, direct: psycopg.Connection, now: float, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window_sums, "FEW_ROWS", few)
+    workers = ids(direct, moved)
+    for after, before in ((now, now + 100), (now + 1.5, now + 60.2), (now + 3, now + 3.1)):
+        times = round(after * 1e6), round(before * 1e6)
+        found = transfers_of(direct, Scope(moved), *times, workers[B])
+        over = found["over_time"]
+        assert len(over["nbytes"]) <= window_sums.MOST_BINS + 1
+        assert over["start"] <= found["start"] < over["start"] + over["width"]
+        for name in ("count", "nbytes"):
+            assert sum(over[name]) == found["total"][name], (name, after)
+        cells = [(found["places"][cell["sender"]], found["places"][cell["receiver"]], cell["nbytes"])
+                 for cell in found["cells"]]  # fmt: skip
+        of_b = [sum(n for *pair, n in cells if pair[side]["worker"] == workers[B]) for side in (0, 1)]
+        assert [sum(over["sent"]), sum(over["received"])] == of_b
+        for at, nbytes in ((now + 1, 10**6), (now + 60, 3)):
+            if after <= at < before:
+                assert over["nbytes"][int((at - over["start"]) / over["width"])] >= nbytes
+    assert transfers_of(direct, Scope(moved), *times)["over_time"]["sent"] is None
 
 
 def test_of_a_stock_cluster_transfers_are_counted_and_their_bytes_are_unknown(
@@ -115,7 +159,7 @@ def test_of_a_stock_cluster_transfers_are_counted_and_their_bytes_are_unknown(
 ) -> None:
     writer.write(Batch.of(cluster.pk, spans=[fetch("sum-1", B, now + 1)], committed=now + 100))
     found = transfers_of(direct, Scope(cluster), *window(now))
-    assert found["total"] == {"count": 1, "nbytes": 0, "seconds": pytest.approx(0.5)}
+    assert found["total"] == {"count": 1, "nbytes": 0, "seconds": pytest.approx(0.5), "unsized": 1}
     assert found["unknown_senders"] == 1
     assert found["largest"] == found["shuffles"] == found["steals"] == []
 

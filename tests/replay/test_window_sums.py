@@ -12,26 +12,33 @@ import psycopg
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.replay import window_sums
 from observatory.replay.scope import Scope
 from observatory.replay.tasks import build_cluster
 from observatory.replay.tiles import builder
 from observatory.replay.tiles.layers import LAYER_NAMES, Layer, layers_for
 from observatory.replay.tiles.sums import limit_rows, merge_sums
-from observatory.replay.window_sums import Sums, sums
-from observatory.store.connection import connect
+from observatory.replay.windows import greatest
+from observatory.replay.windows import sums as window_sums
+from observatory.replay.windows.sums import Sums, binned_sums, sums
+from observatory.replay.windows.transfers import MOST_TRANSFERS, transfers_of
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.sums.declared import SUM_LAYERS
-from observatory.store.queries.sums.prefix_sums import PREFIX_SUMS, duration_quantile
+from observatory.store.queries.sums.log_sums import LOG_SUMS
+from observatory.store.queries.sums.prefix_sums import PREFIX_SUMS
+from observatory.store.queries.sums.span_sums import duration_quantile
+from observatory.store.queries.sums.steal_sums import OUTCOMES, STEAL_SUMS
 from observatory.store.queries.sums.sum_layer import REST, UNKNOWN
 from observatory.store.queries.sums.transfer_sums import TRANSFER_SUMS
 from observatory.wire.records import Action, Span, Status, WorkerSeen
+from tests.replay.committed import direct
 from tests.replay.conftest import make_cluster
+
+__all__ = ["direct"]
 
 WORKERS = [f"tcp://10.0.0.{number}:1" for number in range(1, 6)]
 SECONDS = 400
-SPANS, TRANSFERS = 3_000, 2_000
+SPANS, TRANSFERS, LINES, STEALS = 3_000, 2_000, 1_500, 1_000
 CLOSED = 80_000.0
 """seconds after which tiles are closed"""
 INCOMING, OUTGOING = 0, 1
@@ -45,14 +52,8 @@ def cluster(committed: None, now: float) -> Cluster:
 
 
 @pytest.fixture(scope="module")
-def direct(committed: None) -> Iterator[psycopg.Connection]:
-    with connect() as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module")
 def spans(cluster: Cluster, direct: psycopg.Connection, now: float) -> list[Span]:
-    """Spans of no time to minutes; transfers of each pair of workers, of which the later ones are logged."""
+    """Spans of no time to minutes; transfers of each pair of workers, the later ones logged."""
     random = Random(3)
     made = []
     for number in range(SPANS):
@@ -67,11 +68,56 @@ def spans(cluster: Cluster, direct: psycopg.Connection, now: float) -> list[Span
         made.append(Span(worker, 1, key, prefix, prefix, action, start, stop, nbytes, "int", status))
     seen = [WorkerSeen(worker, "", "h", 2, 1000, now) for worker in WORKERS]
     with Writer() as writer:
-        rows = {"transfer": transfers(now)}
+        failed = [
+            (now + at, f"inc-{at}", "", "erred", "ValueError", "no", "", 0, [], 0) for at in range(SECONDS)
+        ]
+        rows = {
+            "transfer": transfers(now),
+            "error": failed,
+            "log": lines(now),
+            "transition": transitions(now),
+            "steal": steals(now),
+        }
         writer.write(Batch.of(cluster.pk, seen, made, committed=now + SECONDS, rows=rows))
         writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
     build_cluster(direct, cluster)
     return made
+
+
+def lines(now: float) -> list[tuple[Any, ...]]:
+    """Rows of kind `log`, of the scheduler and the workers."""
+    random = Random(7)
+    rows: list[tuple[Any, ...]] = []
+    for number in range(LINES):
+        role, worker = random.choice([("scheduler", ""), *(("worker", one) for one in WORKERS)])
+        level = random.choice((10, 20, 20, 30, 40))
+        at = round(now + random.uniform(0, SECONDS), 6)
+        rows.append((at, role, worker, level, "distributed", f"line {number}", "", 1))
+    return rows
+
+
+def transitions(now: float) -> list[tuple[Any, ...]]:
+    """Rows of kind `transition`: each task waits for a while."""
+    random = Random(11)
+    rows: list[tuple[Any, ...]] = []
+    for number in range(SPANS // 2):
+        start = round(now + random.uniform(0, SECONDS - 60), 6)
+        stop = round(start + random.uniform(0, 60), 6)
+        rows.append((start, f"inc-{number}", "released", "waiting", "", "update-graph-1"))
+        rows.append((stop, f"inc-{number}", "waiting", "processing", "", "task-finished-1"))
+    return sorted(rows)
+
+
+def steals(now: float) -> list[tuple[Any, ...]]:
+    """Rows of kind `steal`: requests and their outcomes, one of which another version of Dask has."""
+    random = Random(13)
+    rows: list[tuple[Any, ...]] = []
+    for number in range(STEALS):
+        victim, thief = random.sample([*WORKERS, "tcp://10.9.9.9:9"], 2)
+        outcome = random.choice(("request", "confirm", "already-computing", "refused-politely"))
+        at = round(now + random.uniform(0, SECONDS), 6)
+        rows.append((at, outcome, f"inc-{number}", victim, thief, 3, 0.1, 1.0, 0.0))
+    return rows
 
 
 def transfers(now: float) -> list[tuple[Any, ...]]:
@@ -182,6 +228,52 @@ def test_a_windows_transfers_by_sender_and_receiver(
 
 
 @pytest.mark.usefixtures("_way")
+def test_steals_are_those_of_the_window_by_victim_thief_and_outcome(
+    spans: list[Span], cluster: Cluster, direct: psycopg.Connection, now: float
+) -> None:
+    workers = {UNKNOWN: "", **names(direct, cluster, "worker", "address")}
+    for start, stop in windows(now):
+        expected = Counter(
+            (
+                victim if victim in WORKERS else "",
+                thief if thief in WORKERS else "",
+                outcome if outcome in OUTCOMES else "other",
+            )
+            for time, outcome, _, victim, thief, *_ in steals(now)
+            if start <= round(time * 1e6) < stop and outcome != "request"
+        )
+        found = sums(direct, Scope(cluster), STEAL_SUMS, start, stop)
+        made = {
+            (workers[victim], workers[thief], OUTCOMES[outcome]): count
+            for victim, thief, outcome, count in rows_of(found, "victim", "thief", "outcome", "count")
+        }
+        assert made == expected
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize(
+    "few", [greatest.FEW_ROWS, 100, 0], ids=["of rows", "of bins", "of the smallest bins"]
+)
+def test_the_largest_transfers_are_those_of_the_rows(
+    few: int,
+    spans: list[Span],
+    cluster: Cluster,
+    direct: psycopg.Connection,
+    now: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(greatest, "FEW_ROWS", few)
+    logged = [
+        (start, size) for start, _, _, _, direction, size, *_ in transfers(now) if direction == INCOMING
+    ]
+    for start, stop in windows(now):
+        sizes = sorted((size for at, size in logged if start <= round(at * 1e6) < stop), reverse=True)
+        found = transfers_of(direct, Scope(cluster), start, stop)["largest"]
+        assert [one["nbytes"] for one in found] == sizes[:MOST_TRANSFERS]
+        assert all(start <= round(one["start"] * 1e6) < stop for one in found)
+
+
+@pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("layer", SUM_LAYERS.values(), ids=SUM_LAYERS)
 def test_a_run_has_the_sums_of_its_own_window(
     layer: Any, spans: list[Span], cluster: Cluster, direct: psycopg.Connection, now: float
@@ -193,6 +285,26 @@ def test_a_run_has_the_sums_of_its_own_window(
     assert len(run.columns["count"])
     for name, column in whole.columns.items():
         assert run.columns[name] == pytest.approx(column)
+
+
+@pytest.mark.usefixtures("_way")
+def test_the_sums_of_bins_are_those_of_the_rows_in_them(
+    spans: list[Span], cluster: Cluster, direct: psycopg.Connection, now: float
+) -> None:
+    workers = {UNKNOWN: "", **names(direct, cluster, "worker", "address")}
+    for start, stop in windows(now):
+        found = binned_sums(direct, Scope(cluster), LOG_SUMS, start, stop)
+        expected = Counter(
+            (level, worker, (round(time * 1e6) - found.first) // found.width)
+            for time, _, worker, level, *_ in lines(now)
+            if start <= round(time * 1e6) < stop
+        )
+        made = {
+            (level, workers[worker], place): count
+            for level, worker, place, count in rows_of(found, "level", "worker", "bin", "count")
+        }
+        assert made == expected
+        assert all(0 <= place < found.bins for _, _, place in made)
 
 
 def test_a_window_of_many_rows_is_read_from_few_tiles_and_the_rows_at_its_edges(
@@ -246,6 +358,8 @@ def test_over_the_bound_of_rows_the_smallest_become_one(now: float) -> None:
         "count": one,
         "nbytes": nbytes,
         "seconds": one,
+        "unsized": 0 * one,
+        "largest": nbytes,
     }
     found = limit_rows(TRANSFER_SUMS, rows)
     assert len(found["bin"]) <= TRANSFER_SUMS.most_rows

@@ -9,6 +9,7 @@ from django.test import Client
 from observatory.runs.models import MOST_TAGS, Permalink, Run
 from observatory.runs.sharing.link_tokens import stored
 from observatory.store.connection import connect
+from tests.kept_findings import finding, keep
 from tests.recorded import START, Recorded
 from tests.world import HOSTILE, World, make_run
 
@@ -149,8 +150,21 @@ def test_runs_are_listed_in_pages_as_they_are_asked_for(world: World) -> None:
     assert get(shortest=301)["count"] == 0
 
 
+def test_runs_like_another_one_have_its_name_in_its_project(world: World) -> None:
+    runs = [make_run(world.ended, "etl", number * 10, 5) for number in range(2)]
+    make_run(world.ended, "etl of today")
+    make_run(world.elsewhere, "etl")
+    viewer = world.client("viewer")
+    found = viewer.get(API, {"like": runs[0].pk}).json()
+    assert {run["id"] for run in found["items"]} == {run.pk for run in runs}
+    before = viewer.get(API, {"like": runs[1].pk, "until": runs[1].start.timestamp()}).json()
+    assert [run["id"] for run in before["items"]] == [runs[0].pk]
+    assert world.client("outsider").get(API, {"like": runs[0].pk}).status_code == 404
+
+
 @pytest.mark.parametrize(
-    "query", [{"order": "age"}, {"page_size": 1000}, {"tag": "=x"}, {"since": 1}, {"shortest": "nan"}]
+    "query",
+    [{"order": "age"}, {"page_size": 1000}, {"tag": "=x"}, {"since": 1}, {"shortest": "nan"}, {"like": 0}],
 )
 def test_a_query_that_makes_no_sense_is_named(world: World, query: dict[str, Any]) -> None:
     answer = world.client("viewer").get(API, query)
@@ -169,3 +183,21 @@ def test_hostile_names_come_back_as_they_are(world: World) -> None:
     run = cut(world, name=HOSTILE, tags={HOSTILE.replace("=", ""): HOSTILE}).json()
     assert run["name"] == HOSTILE
     assert list(run["tags"].values()) == [HOSTILE]
+
+
+def test_a_run_has_its_main_finding_once_it_was_looked_at(world: World) -> None:
+    run, other = make_run(world.ended, "etl"), make_run(world.ended, "other")
+    keep(run, finding("gil", 30, sentence=f"{HOSTILE} holds the GIL."), finding("idle", 3))
+    keep(other, state="too-large")
+    client = world.client("viewer")
+    [found] = client.get(f"{API}?finding=gil").json()["items"]
+    assert found["main_finding"] == {
+        "state": "found",
+        "kind": "gil",
+        "sentence": f"{HOSTILE} holds the GIL.",
+        "thread_seconds": 30,
+        "wall_seconds": 15,
+    }
+    assert client.get(f"{API}/{other.pk}").json()["main_finding"]["state"] == "too-large"
+    assert client.get(f"{API}/{make_run(world.live).pk}").json()["main_finding"] is None
+    assert world.client("outsider").get(f"{API}?finding=gil").json()["items"] == []

@@ -69,12 +69,17 @@ def responses(client: Client, run: Run, hides_addresses: bool) -> dict[str, str]
     shown = {"shows_logs": True, "shows_code": True, "shows_tracebacks": True}
     link = Permalink(run=run, audience=Permalink.Audience.ANYONE, hides_addresses=hides_addresses, **shown)
     token = make_link(link, author).token
-    lanes = client.get(f"/api/v1/r/{token}/lanes").json()["lanes"]
+    known = client.get(f"/api/v1/r/{token}/lanes").json()
+    lanes, prefix = known["lanes"], str(known["prefixes"][0]["id"])
+    worker = str(known["workers"][0]["id"])
     found = {}
     for path in paths():
         for lane in lanes if path.endswith("/span") else lanes[:1]:
-            url = f"{path}?at={START + 2}&lane={lane['id']}&ids=1&limit=5000&key=load-1"
-            answer = client.get("/" + url.replace("TOKEN", token))
+            url = f"{path}?at={START + 2}&lane={lane['id']}&ids=1&limit=1000&key=load-1"
+            answer = client.get(
+                "/" + url.replace("TOKEN", token).replace("PREFIX", prefix).replace("WORKER", worker),
+                follow=True,
+            )
             assert answer.status_code == 200, url
             found[url] = answer.content.decode("latin-1")
     return found
@@ -87,6 +92,7 @@ def paths() -> Iterator[str]:
                 for level in (MINIMUM_LEVEL, 16, 20, MAXIMUM_LEVEL) if layer else (0,):
                     index = TileId.at(level, round((START + 1) * 1e6)).index if layer else 0
                     places = {"token": "TOKEN", "layer": layer, "level": level, "index": index}
+                    places |= {"prefix": "PREFIX", "worker": "WORKER"}
                     yield re.sub(r"<(?:\w+:)?(\w+)>", lambda match: str(places[match[1]]), route)  # noqa: B023
 
 

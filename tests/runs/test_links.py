@@ -147,7 +147,7 @@ def test_no_other_answer_tells_of_anything_outside_of_the_run_or_of_people(
     start = run.start.timestamp()
     paths = [api(link), f"{api(link)}/lanes", f"{api(link)}/events?limit=5000", f"/r/{link.token}?at=1"]
     paths += [f"{api(link)}/state?at={at}" for at in (1, start - 50, start, start + 10, start + 90, 4e9)]
-    paths += [f"/r/{link.token}/logs", f"/r/{link.token}/errors"]
+    paths += [f"{api(link)}/logs", f"{api(link)}/log-counts", f"/r/{link.token}/errors"]
     for path in paths:
         answer = client.get(path)
         assert answer.status_code == 200, path
@@ -220,7 +220,8 @@ def test_what_can_hold_secrets_is_left_out_unless_it_was_ticked(
     run: Run, author: User, client: Client
 ) -> None:
     link = link_to(run, author)
-    for path in (f"/r/{link.token}/logs", f"/r/{link.token}/errors", f"{api(link)}/tiles/profile/20/1"):
+    own = ("/logs", "/log-counts", "/tiles/profile/20/1")
+    for path in (f"/r/{link.token}/logs", f"/r/{link.token}/errors", *(f"{api(link)}{path}" for path in own)):
         assert client.get(path).status_code == 404, path
     assert client.get(f"{api(link)}/stacks?ids=1").status_code == 404
     texts = json.dumps(

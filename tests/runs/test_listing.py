@@ -10,6 +10,7 @@ from django.utils.timezone import now
 
 from observatory.runs.listing import ORDERS, RunFilter, find_runs
 from observatory.runs.models import Run
+from tests.kept_findings import finding, keep
 from tests.world import World, make_run
 
 
@@ -66,6 +67,27 @@ def test_runs_are_found_by(
     world: World, runs: dict[str, Run], wanted: dict[str, Any], found: set[str]
 ) -> None:
     assert set(names(world, **wanted)) == found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("stragglers", {"nightly etl"}),
+        ("found", {"nightly etl"}),
+        ("none", {"nightly report"}),
+        ("too-large", {"inc, sum"}),
+        ("unknown", {"goes on"}),
+        ("gil", set()),
+    ],
+)
+def test_runs_are_found_by_their_main_finding(
+    world: World, runs: dict[str, Run], wanted: str, found: set[str]
+) -> None:
+    keep(runs["nightly etl"], finding("stragglers", 5), finding("gil", 2))
+    keep(runs["nightly report"])
+    keep(runs["inc, sum"], state="too-large")
+    keep(runs["secret of beta"], finding("stragglers", 5))
+    assert set(names(world, finding=wanted)) == found
 
 
 def test_runs_are_found_by_when_they_started_and_where(world: World, runs: dict[str, Run]) -> None:

@@ -12,26 +12,35 @@ from pathlib import Path
 
 import psutil
 import pytest
+from django.conf import settings
 
 from observatory.runtime.errors import StartupError
 from observatory.runtime.management.commands import up
 from observatory.runtime.supervision import logs as logs_module
 from observatory.runtime.supervision.logs import Logs
 from observatory.runtime.supervision.program import MAXIMUM_PAUSE, Program
+from observatory.runtime.supervision.subprocesses import python as module
 from observatory.runtime.supervision.supervisor import Supervisor
 from tests.runtime.machine import alive, eventually
 
 STUBBORN = """
-import signal, subprocess, sys, time
+import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-print("started", flush=True)
+os.write(1, b"started\\n")
 time.sleep(600)
 """
 
 
 def python(code: str, name: str = "program") -> Program:
     return Program(name, [sys.executable, "-c", code], lambda: True)
+
+
+def fork(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Program:
+    """A program that is a fork of this process and runs a module with this code."""
+    (folder / "forked_program.py").write_text(code)
+    monkeypatch.syspath_prepend(folder)
+    return Program("web", module("forked_program", *arguments), lambda: True, settings={})
 
 
 @pytest.fixture
@@ -161,3 +170,74 @@ def test_only_processes_of_python_get_settings_of_the_allocator(is_python: bool,
     assert program.process is not None
     program.process.wait(60)
     assert logs.path("program").read_text() == ("2\n" if is_python else "None\n")
+
+
+def test_a_fork_runs_a_module_with_its_arguments_and_settings_of_its_own(
+    tmp_path: Path, logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = """
+import os, sys
+from django.conf import settings
+os.write(1, f"{sys.argv[1:]} {settings.PUBLIC_URL} {os.getsid(0) == os.getpid()}\\n".encode())
+"""
+    program = fork(code, tmp_path, monkeypatch, "--port", "1")
+    program.settings = {"PUBLIC_URL": "http://elsewhere"}
+    Supervisor(logs).run(program)
+    assert logs.path("web").read_text() == "['--port', '1'] http://elsewhere True\n"
+    assert settings.PUBLIC_URL != "http://elsewhere"
+
+
+def test_a_fork_is_known_to_others_by_the_name_of_its_program(
+    tmp_path: Path, logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = psutil.Process().cmdline()
+    program = fork("import time\ntime.sleep(600)", tmp_path, monkeypatch)
+    supervisor = Supervisor(logs)
+    supervisor.launch(program)
+    assert program.process is not None
+    process = psutil.Process(program.process.pid)
+    eventually(lambda: "observatory web" in " ".join(process.cmdline()), "it has its title")
+    assert psutil.Process().cmdline() == own
+    supervisor.stop()
+    assert alive([process]) == []
+
+
+def test_a_fork_that_fails_says_why_and_one_that_does_not_stop_is_killed(
+    tmp_path: Path, logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = fork("import os\nos.write(2, b'no such thing')\nraise ValueError", tmp_path, monkeypatch)
+    program.is_ready = lambda: False
+    with pytest.raises(StartupError, match=r"^web ended during startup: no such thing \(see .*\)$"):
+        Supervisor(logs).start(program)
+
+    program = fork(STUBBORN, tmp_path, monkeypatch)
+    program.stop_timeout = 0.5
+    supervisor = Supervisor(logs)
+    supervisor.launch(program)
+    eventually(lambda: "started" in logs.path("web").read_text(), "it started")
+    assert program.process is not None
+    stubborn = psutil.Process(program.process.pid)
+    processes = [stubborn, *stubborn.children()]
+    assert len(processes) == 2
+    supervisor.stop()
+    eventually(lambda: alive(processes) == [], "both are gone")
+
+
+def test_forks_of_a_killed_process_die_with_it(tmp_path: Path) -> None:
+    (tmp_path / "forked_program.py").write_text("import time\ntime.sleep(600)")
+    code = f"""
+import sys, time
+sys.path.insert(0, {str(tmp_path)!r})
+from observatory.runtime.supervision.program import Program
+from observatory.runtime.supervision.subprocesses import python
+program = Program("child", python("forked_program"), lambda: True, settings={{}})
+program.start()
+open({str(tmp_path / "pid")!r}, "w").write(str(program.process.pid))
+time.sleep(600)
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), "it started")
+    child = psutil.Process(int((tmp_path / "pid").read_text()))
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    eventually(lambda: alive([child]) == [], "the child is gone")

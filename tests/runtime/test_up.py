@@ -129,7 +129,11 @@ def test_services_are_reached_by_sockets_that_are_private(machine: Machine) -> N
 
 
 @pytest.mark.parametrize(
-    "pattern", ["uvicorn", "valkey-server", "bin/postgres", r"celery.* beat", r"celeryd|celery.* worker"]
+    "pattern",
+    [
+        *("valkey-server", "bin/postgres"),
+        *("observatory web", "observatory worker", "observatory alerts", "observatory beat"),
+    ],
 )
 def test_what_is_killed_is_started_again(machine: Machine, pattern: str) -> None:
     killed = machine.process(pattern)
@@ -141,12 +145,12 @@ def test_what_is_killed_is_started_again(machine: Machine, pattern: str) -> None
 
 
 def test_a_killed_collector_is_started_again_and_collects(machine: Machine) -> None:
-    killed = machine.process(r"observatory collect$")
+    killed = machine.process("observatory collector")
     assert killed is not None
     killed.kill()
     killed.wait(60)
-    eventually(lambda: machine.process(r"observatory collect$"), "another one runs")
-    another = machine.process(r"observatory collect$")
+    eventually(lambda: machine.process("observatory collector"), "another one runs")
+    another = machine.process("observatory collector")
     assert another is not None
     eventually(
         lambda: f":{another.pid}:" in machine.answer("/metrics", **METRICS)[1], "it says that it lives"

@@ -52,6 +52,7 @@ def recorded(times: list[float]) -> dict[str, list[tuple[Any, ...]]]:
     }
     found = {kind: [(time, *rest) for time in times] for kind, rest in rows.items()}
     found["transfer"] = [(time, time, worker, "tcp://w:2", 0, 1.0, 0.0, {key: 1}, 1) for time in times]
+    found["client_activity"] = [(time, time, "f00d", "sending") for time in times]
     return found
 
 

@@ -44,3 +44,25 @@ def test_tasks_of_a_window_with_a_gap_are_those_that_the_scheduler_counted(
     assert tasks(20, 30) == 200, "the gap began before"
     assert tasks(10, 13) == 1
     assert tasks(23, 30) == 0
+
+
+def test_bytes_that_only_spans_tell_of_are_unknown(cluster: int, connection: psycopg.Connection) -> None:
+    def transferred(start: float, stop: float) -> int | None:
+        window = from_seconds(START + start), from_seconds(START + stop)
+        return window_totals(connection, cluster, *window).transferred
+
+    def fetch(at: float) -> Span:
+        return Span(ADDRESS, 1, "inc-1", "inc", "inc", Action.TRANSFER, START + at, START + at + 1, 99)
+
+    def logged(at: float, direction: int, nbytes: float) -> tuple[object, ...]:
+        return (START + at, START + at + 1, ADDRESS, "tcp://h:1", direction, nbytes, 0.0, {}, 1)
+
+    seen = WorkerSeen(ADDRESS, "w", "h", 1, 0, START)
+    with Writer() as writer:
+        writer.write(Batch.of(cluster, [seen], [fetch(1)]))
+        assert transferred(0, 10) is None
+        assert transferred(3, 10) == 0, "there was none"
+        rows = [logged(11, 0, 5.0), logged(12, 0, 7.0), logged(12, 1, 100.0)]
+        writer.write(Batch.of(cluster, [seen], [fetch(11)], rows={"transfer": rows}))
+    assert transferred(10, 20) == 12, "what workers received; those that sent it log it as well"
+    assert transferred(0, 20) is None, "a part isn't all"

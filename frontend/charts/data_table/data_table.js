@@ -7,28 +7,31 @@ import { formatCount } from "../../formatting.js";
 /** @typedef {import("../chart_menu/table.js").Table} Table */
 
 const FEW = 12; // rows that need no search
-const MOST = 100; // rows, and as many more at each click
+const STEP = 100; // rows, and as many more at each click
 
 /**
  * `value` sorts, and is what the CSV has: a number in the unit of `unit`, a text, or null where it is unknown.
  * `text` is what people read; `cell` replaces it by an element.
  * @template Row
  * @typedef {{name: string, title: string, help?: string, unit?: string, value: (row: Row) => Cell,
- *   text?: (row: Row) => string, cell?: (row: Row) => HTMLElement|string}} Column
+ *   text?: (row: Row) => string, cell?: (row: Row) => Element|string}} Column
  */
 
 /**
- * `key` identifies a row when the rows are replaced. `find`: in what a search looks. `choose` is called when a row's first
- * cell is clicked. `open` makes what is below a row that was opened.
+ * `key` identifies a row when the rows are replaced. `sorted` names the column that sorts until a heading is clicked, or chooses it by the rows. `find`: in what a search looks; `search` and `placeholder` name its field.
+ * `step`: how many rows are shown at once. `hint` of a row's name, instead of its value. `choose` is called when a row's first
+ * cell is clicked. `open` makes what is below a row that was opened. A bounded table scrolls in itself where it is high.
  * @template Row
  * @typedef {{label: string, empty: string, key: (row: Row) => string|number, find?: (row: Row) => string,
- *   sorted?: string, choose?: (row: Row) => void, isChosen?: (row: Row) => boolean, open?: (row: Row) => HTMLElement}} Options
+ *   sorted?: string|((rows: readonly Row[]) => string), choose?: (row: Row) => void, isChosen?: (row: Row) => boolean, open?: (row: Row) => HTMLElement,
+ *   search?: string, placeholder?: string, step?: number, hint?: (row: Row) => string, isBounded?: boolean}} Options
  */
 
 /** @template Row */
 export class DataTable {
   #columns;
   #options;
+  #step;
   #search = element("input", "bars-search");
   #head = element("thead", "");
   #body = element("tbody", "");
@@ -38,34 +41,44 @@ export class DataTable {
   /** @type {Row[]} */
   #rows = [];
   #message = "";
-  #sorted;
+  /** @type {string|null} the column whose heading was clicked last */
+  #clicked = null;
   #isReversed = false;
-  #most = MOST;
+  #most;
+  #isPressed = false;
   /** @type {Map<string|number, HTMLElement>} what opened rows show, by key */
   #opened = new Map();
 
   /**
    * @param {HTMLElement} parent
    * @param {Column<Row>[]} columns the first names the row
-   * @param {Options<Row>} options `sorted` names the column that sorts at first, the greatest first
+   * @param {Options<Row>} options
    */
   constructor(parent, columns, options) {
     this.#columns = columns;
     this.#options = options;
-    this.#sorted = options.sorted ?? "";
+    this.#most = this.#step = options.step ?? STEP;
     this.#search.type = "search";
-    this.#search.placeholder = "search";
+    this.#search.placeholder = options.placeholder ?? "search";
     this.#search.maxLength = 100;
-    this.#search.setAttribute("aria-label", `Search ${options.label}`);
+    this.#search.setAttribute("aria-label", options.search ?? `Search ${options.label}`);
     this.#search.addEventListener("input", () => this.#render());
     this.#more.type = "button";
+    this.#search.hidden = this.#more.hidden = true; // until there are rows
     this.#more.addEventListener("click", () => {
-      this.#most += MOST;
+      this.#most += this.#step;
       this.#render();
     });
     this.#table = element("table", "data-table", this.#head, this.#body);
     this.#table.setAttribute("aria-label", options.label);
+    this.#table.addEventListener("pointerdown", () => this.#press());
     const scroller = element("div", "data-table-scroller", this.#table);
+    if (options.isBounded) {
+      scroller.classList.add("is-bounded");
+      scroller.tabIndex = 0; // so that the keyboard scrolls it
+      scroller.setAttribute("role", "region");
+      scroller.setAttribute("aria-label", `Table of ${options.label}`);
+    }
     parent.append(this.#search, scroller, this.#note, this.#more);
   }
 
@@ -87,7 +100,25 @@ export class DataTable {
     return { columns, rows: this.#ordered(this.#rows).map((row) => this.#columns.map(({ value }) => value(row))) };
   }
 
+  /** The name of the column that sorts, the greatest first. */
+  get #sorted() {
+    const { sorted = "" } = this.#options;
+    return this.#clicked ?? (typeof sorted === "string" ? sorted : sorted(this.#rows));
+  }
+
+  /** Leaves the rows as they are until the pointer is released and what it clicked has heard of it. */
+  #press() {
+    this.#isPressed = true;
+    const release = () =>
+      setTimeout(() => {
+        this.#isPressed = false;
+        this.#render();
+      });
+    for (const kind of ["pointerup", "pointercancel"]) window.addEventListener(kind, release, { once: true });
+  }
+
   #render() {
+    if (this.#isPressed) return; // a click on a button that is replaced meanwhile would be lost
     const query = this.#search.value.trim().toLowerCase();
     const found = this.#ordered(query ? this.#rows.filter((row) => this.#matches(row, query)) : this.#rows);
     this.#search.hidden = !this.#options.find || (this.#rows.length <= FEW && !query);
@@ -95,19 +126,22 @@ export class DataTable {
     this.#table.hidden = !found.length;
     this.#more.hidden = found.length <= this.#most;
     const rest = found.length - this.#most;
-    this.#more.textContent = `Show ${formatCount(Math.min(MOST, rest))} of ${formatCount(rest)} more`;
+    this.#more.textContent = `Show ${formatCount(Math.min(this.#step, rest))} of ${formatCount(rest)} more`;
     const focused = this.#focused();
     this.#head.replaceChildren(element("tr", "", ...this.#columns.map((column) => this.#heading(column))));
     this.#body.replaceChildren(...found.slice(0, this.#most).flatMap((row) => this.#rowElements(row)));
-    if (focused) /** @type {HTMLElement|undefined} */ (this.#buttons().find((button) => sameButton(button, focused)))?.focus();
+    if (focused) (focused.isConnected ? focused : this.#buttons().find((button) => sameButton(button, focused)))?.focus({ preventScroll: true });
   }
 
+  /** The buttons of the table itself, not of what its opened rows show. */
   #buttons() {
-    return [...this.#table.querySelectorAll("button")];
+    return [...this.#table.querySelectorAll("button")].filter((button) => button.closest("table") === this.#table);
   }
 
+  /** The element with the keyboard, if the table has it. */
   #focused() {
-    return this.#buttons().find((button) => button === document.activeElement) ?? null;
+    const focused = /** @type {HTMLElement|null} */ (document.activeElement);
+    return this.#table.contains(focused) ? focused : null;
   }
 
   /** @param {Row} row @param {string} query in lower case */
@@ -121,7 +155,8 @@ export class DataTable {
    * @param {Row[]} rows
    */
   #ordered(rows) {
-    const column = this.#columns.find(({ name }) => name === this.#sorted);
+    const sorted = this.#sorted;
+    const column = this.#columns.find(({ name }) => name === sorted);
     if (!column) return rows;
     const direction = this.#isReversed ? -1 : 1;
     const collator = new Intl.Collator("en", { numeric: true });
@@ -146,7 +181,7 @@ export class DataTable {
     if (help) button.title = help;
     button.addEventListener("click", () => {
       this.#isReversed = isSorted && !this.#isReversed;
-      this.#sorted = name;
+      this.#clicked = name;
       this.#render();
     });
     const cell = element("th", isText ? "" : "number", button);
@@ -177,7 +212,7 @@ export class DataTable {
    * @param {string|number} key
    */
   #firstCell(column, row, key) {
-    const { choose, isChosen, open } = this.#options;
+    const { choose, isChosen, open, hint } = this.#options;
     const cell = element("th", "");
     cell.scope = "row";
     if (open) cell.append(this.#opener(row, key, open));
@@ -188,7 +223,7 @@ export class DataTable {
     const button = element("button", "row-name", contentOf(column, row));
     button.type = "button";
     button.dataset.row = String(key);
-    button.title = String(column.value(row));
+    button.title = hint ? hint(row) : String(column.value(row));
     if (isChosen) button.setAttribute("aria-pressed", String(isChosen(row)));
     button.addEventListener("click", () => {
       choose(row);

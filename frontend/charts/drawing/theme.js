@@ -1,7 +1,7 @@
 // The colours of the theme for canvases: CSS custom properties, read again when the theme changes.
 
 /** @typedef {{background: string, surface: string, border: string, text: string, muted: string, accent: string,
- *   danger: string, warning: string, ok: string, plot: string, hatch: string}} Theme
+ *   danger: string, warning: string, ok: string, idle: string, plot: string, hatch: string}} Theme
  * `plot` lies behind data: Dask's darkest colours and black have to be seen on it. */
 
 /** @type {Theme|null} */
@@ -21,6 +21,7 @@ export function theme() {
     danger: read("danger"),
     warning: read("warning"),
     ok: read("ok"),
+    idle: read("idle"),
     plot: read("surface"),
     hatch: read("border"),
   };

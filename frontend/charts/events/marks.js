@@ -23,6 +23,7 @@ const LOOKS = {
   "scheduler-reachable": { symbol: "bar", color: "ok", weight: 1 },
   "agent-started": { symbol: "diamond", color: "accent", weight: 1 },
   "adaptive-target": { symbol: "bar", color: "accent", weight: 1 },
+  "clock-differs": { symbol: "bar", color: "muted", weight: 1 },
   shuffle: { symbol: "diamond", color: "muted", weight: 0 },
   topic: { symbol: "diamond", color: "muted", weight: 0 },
   "worker-restarted": { symbol: "up", color: "danger", weight: 3 },

@@ -1,11 +1,16 @@
 // The profile of the window as a flame graph, with the root at the top.
 
 import { element } from "../../element.js";
+import { AgainstControls } from "./against_controls.js";
 import { FlameControls } from "./controls.js";
-import { DEEPEST, layOutFlames, nodeAt } from "./layout.js";
+import { Difference } from "./difference.js";
+import { differenceColor, differenceMark } from "./difference_colors.js";
+import { DifferenceTable } from "./difference_table.js";
+import { DEEPEST, layOutFlames, neighbour, nodeAt } from "./layout.js";
+import { OtherSide, grow, ownSide } from "./sides.js";
 import { FlameTable } from "./table.js";
-import { follow, makeTree, ordered, pathTo, samplesWith, sumStacks, usages } from "./tree.js";
-import { describeNode, emptiness, heading, nameOf, placeOf, samples, share } from "./text.js";
+import { follow, functionName, largestOf, makeTree, pathTo, samplesWith, usages } from "./tree.js";
+import { describeDifference, describeNode, emptiness, heading, nameOf, nothingToCompare, placeOf, samples, share } from "./text.js";
 import { fileColor } from "../drawing/palette.js";
 import { Surface, fitText } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
@@ -18,13 +23,13 @@ import { Tooltip } from "../drawing/tooltip.js";
 /** @typedef {import("./tree.js").Node} Node */
 /** @typedef {import("./tree.js").Wanted} Wanted */
 /** @typedef {import("./layout.js").Box} Box */
+/** @typedef {import("./sides.js").Profile} Profile */
 
 const ROW = 18; // px
 const FONT = "11px system-ui, sans-serif";
 const TEXT_COLOR = "#1b1f27"; // on the colours of files
 const PAUSE = 300; // ms between two looks at the tiles
 const LONGER = 8; // than a look takes is the pause after it
-const FEW = 0.02; // of the samples: live, some are always new
 const [ROOT_ALPHA, FADED_ALPHA] = [0.3, 0.28];
 const EMPTY_TREE = makeTree(new Map(), /** @type {any} */ (null)).root;
 
@@ -38,7 +43,8 @@ export const flameGraph = {
   help:
     "Where the code spent time in the window, from the samples that Dask takes of its threads. A frame is as wide as its share " +
     "of the samples, its callees are below it, and functions of one file have one colour. Click a frame to zoom in. " +
-    "Dask samples computing threads every 10 ms (distributed.worker.profile.interval).",
+    "Dask samples computing threads every 10 ms (distributed.worker.profile.interval). Compared with another window or run, frames are " +
+    "red where their share of the samples is greater than there, and blue where it is less.",
   create: (element, context) => new FlameGraph(element, context),
 };
 
@@ -46,19 +52,26 @@ class FlameGraph {
   #element;
   #context;
   #controls = new FlameControls();
+  #against;
+  #other;
   #table = new FlameTable();
+  #differences = new DifferenceTable();
   #surface;
   #tooltip;
   #empty = element("p", "chart-empty");
+  #note = element("p", "chart-empty");
   #announcement = element("p", "hidden");
   #scroller = element("div", "flame-scroller");
   #stage = element("div", "flame-stage", this.#scroller);
-  #graph = element("div", "flame-graph", this.#stage, this.#table.table);
+  #graph = element("div", "flame-graph", this.#stage, this.#table.table, this.#differences.element);
   /** @type {View|null} */
   #view = null;
   #timer = 0;
   #next = -Infinity; // when to look again, in ms
   #root = EMPTY_TREE;
+  /** @type {Difference|null} to what it is compared with */
+  #difference = null;
+  #profiles = { drawn: "", other: "", total: 0, source: /** @type {Wanted["source"]} */ ("tasks") };
   /** @type {number[]} of what is zoomed into */
   #zoomed = [];
   /** @type {number[]|null} to the frame that the keys are at */
@@ -75,8 +88,10 @@ class FlameGraph {
   constructor(parent, context) {
     this.#element = parent;
     this.#context = context;
+    this.#against = new AgainstControls(context);
+    this.#other = new OtherSide(context);
     const { bar, heading: title, crumbs } = this.#controls;
-    parent.append(bar, title, crumbs, this.#empty, this.#graph, this.#announcement);
+    parent.append(bar, this.#against.bar, title, this.#note, this.#against.legend, crumbs, this.#empty, this.#graph, this.#announcement);
     this.#surface = new Surface(this.#scroller, "Flame graph");
     this.#tooltip = new Tooltip(this.#stage);
     this.#announcement.setAttribute("role", "status");
@@ -86,7 +101,8 @@ class FlameGraph {
     this.#controls.addEventListener("source", () => this.#look());
     this.#controls.addEventListener("search", () => this.#search());
     this.#controls.addEventListener("zoom", (event) => this.#zoom(/** @type {CustomEvent<Node>} */ (event).detail));
-    this.#table.addEventListener("choose", () => this.#chosen());
+    this.#other.addEventListener("change", () => this.#schedule());
+    for (const table of [this.#table, this.#differences]) table.addEventListener("choose", () => this.#chosen());
     this.#scroller.addEventListener("pointermove", (event) => this.#hover(event));
     this.#scroller.addEventListener("pointerleave", () => this.#leave());
     this.#scroller.addEventListener("click", (event) => this.#click(event));
@@ -96,7 +112,17 @@ class FlameGraph {
 
   destroy() {
     clearTimeout(this.#timer);
+    this.hide();
     this.#element.replaceChildren();
+  }
+
+  hide() {
+    this.#other.release();
+  }
+
+  /** @param {View} view */
+  cover(view) {
+    this.#other.cover(view);
   }
 
   /**
@@ -106,6 +132,12 @@ class FlameGraph {
   draw(view) {
     if (this.#view?.tiles === view.tiles) return;
     this.#view = view;
+    this.#against.show();
+    void this.#against.loadRuns();
+    this.#schedule();
+  }
+
+  #schedule() {
     this.#timer ||= window.setTimeout(() => this.#look(), Math.max(0, this.#next - performance.now()));
   }
 
@@ -126,38 +158,64 @@ class FlameGraph {
     const view = this.#view;
     if (!view) return;
     const began = performance.now();
-    const wanted = this.#wanted;
-    const sums = sumStacks(view.tiles.profile ?? [], view, wanted);
-    const { root, missing, unnamed } = makeTree(sums, this.#context.stacks);
-    void this.#context.stacks.want(missing);
-    this.#root = root;
-    this.#hovered = this.#hovered && follow(root, pathTo(this.#hovered));
-    const loading = unnamed > root.total * FEW ? ` · loading the stacks of ${share(unnamed, root.total)} of them` : "";
-    this.#controls.heading.textContent = root.total ? heading(this.#context, view, wanted, root.total) + loading : "";
-    this.#empty.textContent = root.total ? "" : emptiness(this.#context, view, wanted);
-    this.#graph.hidden = !root.total;
+    const own = grow(ownSide(this.#context, view, this.#wanted));
+    const found = this.#other.side(view, this.#wanted);
+    const other = found && typeof found !== "string" ? grow(found) : null;
+    const isSwapped = this.#context.profileOptions.isSwapped && (other?.root.total ?? 0) > 0;
+    const drawn = other && isSwapped ? other : own;
+    this.#root = drawn.root;
+    this.#zoomFromAddress();
+    this.#hovered = this.#hovered && follow(this.#root, pathTo(this.#hovered));
+    this.#compare(drawn, drawn === own ? other : own);
+    this.#note.textContent = typeof found === "string" ? found : other && !other.root.total ? nothingToCompare(other.side) : "";
+    this.#empty.textContent = this.#root.total ? "" : emptiness(drawn.side);
+    this.#graph.hidden = !this.#root.total;
     this.#tabulate();
     this.#paint();
     const ended = performance.now();
     this.#next = ended + Math.max(PAUSE, LONGER * (ended - began));
   }
 
+  /**
+   * @param {Profile} drawn
+   * @param {Profile|null} other
+   */
+  #compare(drawn, other) {
+    const { root, side } = drawn;
+    this.#difference = root.total && other?.root.total ? new Difference(root, other.root) : null;
+    this.#profiles = { drawn: side.name, other: other?.side.name ?? "", total: root.total, source: side.wanted.source };
+    this.#controls.heading.textContent = root.total ? heading(drawn, this.#difference && other) : "";
+    this.#against.explain(this.#difference && this.#difference.scale, side.name, this.#profiles.other);
+    this.#graph.classList.toggle("is-compared", this.#difference !== null);
+  }
+
   #tabulate() {
     const focus = this.#focus;
     const whole = focus.of ? ` in ${nameOf(focus)}, by share of its ` : " by share of ";
     this.#controls.showCrumbs(focus);
-    this.#table.show(usages(focus), focus.total, `Functions${whole}${samples(focus.total)}`);
+    this.#differences.element.hidden = !this.#difference;
+    if (this.#difference) {
+      const where = focus.of ? ` in ${nameOf(focus)}` : "";
+      this.#table.table.hidden = true;
+      this.#differences.show(this.#difference.functions(focus), this.#profiles, `Functions${where}: shares of all samples of ${this.#profiles.drawn} (drawn) and ${this.#profiles.other} (other)`);
+    } else this.#table.show(usages(focus), focus.total, `Functions${whole}${samples(focus.total)}`);
     this.#tellMatched();
   }
 
   table() {
+    if (this.#difference) return this.#differences.table();
     const rows = usages(this.#focus).map(({ of, own, total }) => [of.name, of.file, own, total]);
     return { columns: ["function", "file", "own samples", "all samples"], rows };
   }
 
+  /** The table that is shown. */
+  get #functions() {
+    return this.#difference ? this.#differences : this.#table;
+  }
+
   /** @returns {((of: Code) => boolean)|null} what is looked for; null: nothing */
   get #matches() {
-    const { chosen } = this.#table;
+    const { chosen } = this.#functions;
     const text = this.#controls.searched;
     if (chosen) return (of) => of.id === chosen.id;
     return text ? (of) => `${of.name} ${of.file}`.toLowerCase().includes(text) : null;
@@ -167,27 +225,36 @@ class FlameGraph {
     const matches = this.#matches;
     const focus = this.#focus;
     if (!matches) return this.#controls.showMatched("");
-    const what = this.#table.chosen ? this.#table.chosen.name : `“${this.#controls.searched}”`;
+    const { chosen } = this.#functions;
+    const what = chosen ? chosen.name : `“${this.#controls.searched}”`;
     const found = samplesWith(focus, matches);
     const where = focus.of ? `of ${nameOf(focus)}` : "of all";
     this.#controls.showMatched(found ? `${what} is in ${share(found, focus.total)} ${where}` : `${what} is in no frame`);
   }
 
   #search() {
-    this.#table.choose(null);
+    this.#functions.choose(null);
     this.#tellMatched();
     this.#paint();
   }
 
   #chosen() {
-    if (this.#table.chosen) this.#controls.clearSearch();
+    if (this.#functions.chosen) this.#controls.clearSearch();
     this.#tellMatched();
     this.#paint();
+  }
+
+  /** As soon as the tree has the function. */
+  #zoomFromAddress() {
+    const { zoomed } = this.#context.profileOptions;
+    const found = zoomed && !this.#zoomed.length ? largestOf(this.#root, zoomed) : null;
+    if (found) this.#zoomed = pathTo(found);
   }
 
   /** @param {Node} node */
   #zoom(node) {
     this.#zoomed = pathTo(node);
+    this.#context.profileOptions.set({ zoomed: node.of ? functionName(node.of) : "" });
     this.#hovered = null;
     this.#tooltip.hide();
     this.#scroller.scrollTop = 0;
@@ -213,7 +280,9 @@ class FlameGraph {
     if (this.#hovered) this.#outline(this.#hovered, 1);
     if (this.#current) this.#outline(follow(this.#root, this.#current), 2);
     const deeper = this.#rows.length >= DEEPEST ? `, the first ${DEEPEST} rows` : "";
-    canvas.setAttribute("aria-label", `Flame graph of ${samples(focus.total)} in ${nameOf(focus)}${deeper}`);
+    const against = this.#difference ? `, compared with ${this.#profiles.other}` : "";
+    canvas.setAttribute("aria-label", `Flame graph of ${samples(focus.total)} in ${nameOf(focus)}${deeper}${against}`);
+    canvas.dataset.compared = String(this.#difference !== null);
     canvas.dataset.frames = String(this.#rows.reduce((sum, boxes) => sum + boxes.filter((box) => box.node).length, 0));
   }
 
@@ -227,14 +296,29 @@ class FlameGraph {
     const colors = theme();
     const isFaded = matches && !(node?.of && matches(node.of));
     context.globalAlpha = isFaded ? FADED_ALPHA : node?.of ? 1 : ROOT_ALPHA;
-    context.fillStyle = node?.of ? fileColor(node.of.file) : colors.muted;
+    const compared = this.#difference;
+    const difference = node && compared ? compared.of(node).difference : 0;
+    context.fillStyle = !node?.of ? colors.muted : compared ? differenceColor(difference, compared.scale) : fileColor(node.of.file);
     context.fillRect(x, top, Math.max(width - (width > 3 ? 1 : 0), 0.5), ROW - 1);
     context.globalAlpha = 1;
     if (!node) return;
     context.fillStyle = node.of && !isFaded ? TEXT_COLOR : colors.text;
     const left = Math.max(x, 0) + 4;
-    const text = fitText(context, node.of ? nameOf(node) : samples(node.total), width - 8);
+    const text = fitText(context, node.of ? differenceMark(difference) + nameOf(node) : samples(node.total), width - 8);
     if (text) context.fillText(text, left, top + ROW / 2);
+  }
+
+  /**
+   * The lines of a frame's tooltip.
+   * @param {Node} node
+   */
+  #describe(node) {
+    return [...describeNode(node, this.#root, this.#focus, this.#wanted), ...this.#compared(node)];
+  }
+
+  /** @param {Node} node @returns {[string, string][]} */
+  #compared(node) {
+    return this.#difference ? describeDifference(this.#difference.of(node), this.#profiles) : [];
   }
 
   /**
@@ -271,7 +355,7 @@ class FlameGraph {
     }
     if (!node) return this.#tooltip.hide();
     const box = this.#stage.getBoundingClientRect();
-    const lines = describeNode(node, this.#root, this.#focus, this.#wanted);
+    const lines = this.#describe(node);
     this.#tooltip.show(event.clientX - box.left, event.clientY - box.top, nameOf(node), lines);
   }
 
@@ -312,29 +396,14 @@ class FlameGraph {
     if (!path) return;
     const node = follow(this.#root, path);
     const where = node.of ? `, ${placeOf(node)}` : "";
-    this.#announcement.textContent = `${nameOf(node)}${where}: ${samples(node.total)}, ${share(node.total, this.#root.total)}`;
+    this.#announcement.textContent = `${nameOf(node)}${where}: ${samples(node.total)}, ${share(node.total, this.#root.total)}${this.#compared(node).map((line) => `, ${line.join(" ")}`).join("")}`;
     const row = this.#rows.findIndex((boxes) => boxes.some((box) => box.node === node));
     const box = this.#rows[row]?.find((one) => one.node === node);
     if (!box) return this.#tooltip.hide();
     const top = row * ROW;
     const { scrollTop, clientHeight } = this.#scroller;
     if (top < scrollTop || top + ROW > scrollTop + clientHeight) this.#scroller.scrollTop = top - clientHeight / 2;
-    const lines = describeNode(node, this.#root, this.#focus, this.#wanted);
+    const lines = this.#describe(node);
     this.#tooltip.show(box.x + box.width / 2, top + ROW - this.#scroller.scrollTop, nameOf(node), lines);
   }
-}
-
-/**
- * The frame that an arrow key leads to: the caller, the callee with most samples, or what stands beside it.
- * @param {Node} node
- * @param {string} key
- * @returns {Node|null}
- */
-function neighbour(node, key) {
-  if (key === "ArrowUp") return node.parent;
-  if (key === "ArrowDown") return [...node.children.values()].sort((one, other) => other.total - one.total)[0] ?? null;
-  const beside = node.parent ? ordered(node.parent) : [];
-  const at = beside.indexOf(node);
-  if (key === "ArrowLeft") return beside[at - 1] ?? null;
-  return key === "ArrowRight" ? (beside[at + 1] ?? null) : null;
 }

@@ -70,3 +70,18 @@ function merged(row) {
 export function nodeAt(rows, row, x) {
   return rows[row]?.find((box) => x >= box.x && x < box.x + box.width)?.node ?? null;
 }
+
+/**
+ * The frame that an arrow key leads to: the caller, the callee with most samples, or what stands beside it.
+ * @param {Node} node
+ * @param {string} key
+ * @returns {Node|null}
+ */
+export function neighbour(node, key) {
+  if (key === "ArrowUp") return node.parent;
+  if (key === "ArrowDown") return [...node.children.values()].sort((one, other) => other.total - one.total)[0] ?? null;
+  const beside = node.parent ? ordered(node.parent) : [];
+  const at = beside.indexOf(node);
+  if (key === "ArrowLeft") return beside[at - 1] ?? null;
+  return key === "ArrowRight" ? (beside[at + 1] ?? null) : null;
+}

@@ -1,15 +1,18 @@
 // The texts of a flame graph: heading, tooltip of a frame, and why it is empty.
 
-import { formatCount, formatCountOf, formatDuration, formatPercent } from "../../formatting.js";
+import { formatCount, formatCountOf, formatDifference, formatDuration, formatPercent } from "../../formatting.js";
 import { newest, slotLabel } from "../../timeline/slots.js";
-import { digitsFor, formatTime } from "../../timeline/times.js";
+import { formatWindow } from "../../timeline/times.js";
 import { unloadedWithin } from "../drawing/unloaded.js";
 
-/** @typedef {import("../../types.js").Context} Context */
-/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("./difference.js").Shares} Shares */
+/** @typedef {import("./sides.js").Origin} Origin */
+/** @typedef {import("./sides.js").Profile} Profile */
+/** @typedef {import("./sides.js").Side} Side */
 /** @typedef {import("./tree.js").Node} Node */
 /** @typedef {import("./tree.js").Wanted} Wanted */
 
+const FEW = 0.02; // of the samples: live, some are always new
 const USUAL_INTERVAL = 0.01; // s between two samples of a thread: Dask's distributed.worker.profile.interval
 
 /**
@@ -71,8 +74,33 @@ export function describeNode(node, root, focus, wanted) {
 }
 
 /**
+ * The lines of a frame's tooltip about another profile.
+ * @param {Shares} shares
+ * @param {{drawn: string, other: string, total: number, source: Wanted["source"]}} profiles their names, and samples of the drawn one
+ * @returns {[string, string][]}
+ */
+export function describeDifference({ here, there, difference }, profiles) {
+  const seconds = secondsOf(difference, profiles);
+  const time = seconds === null ? "" : ` ≈ ${formatDifference(seconds, "seconds")} of ${profiles.drawn}`;
+  return [
+    [profiles.drawn, formatPercent(here)],
+    [profiles.other, formatPercent(there)],
+    ["difference", formatDifference(difference, "share") + time],
+  ];
+}
+
+/**
+ * @param {number} share of the samples
+ * @param {{total: number, source: Wanted["source"]}} drawn
+ * @returns {number|null} of a thread, at the usual interval; null: event loops are sampled at another one
+ */
+export function secondsOf(share, { total, source }) {
+  return source === "tasks" ? share * total * USUAL_INTERVAL : null;
+}
+
+/**
  * Whose samples are wanted: "tasks of prefix inc on worker tcp://…".
- * @param {Context} context
+ * @param {Origin} origin
  * @param {Wanted} wanted
  */
 function subject({ model }, wanted) {
@@ -86,43 +114,55 @@ function subject({ model }, wanted) {
   return slot ? `${prefix} on ${worker}` : `${prefix} on all workers`;
 }
 
-/**
- * @param {View} view
- * @returns {string} "12:01:10–12:03:41"
- */
-function windowOf(view) {
-  const digits = digitsFor(view.stop - view.start);
-  return `${formatTime(view.start, digits)}–${formatTime(view.stop, digits)}`;
+/** @param {Side} side */
+function loadingPart({ unloaded, start, stop }) {
+  return unloadedWithin(unloaded, start, stop);
+}
+
+/** @param {Profile} profile */
+function extentOf({ side }) {
+  const missing = loadingPart(side);
+  return `${formatWindow(side)}${missing ? ` · a part is ${missing.message}` : ""}`;
 }
 
 /**
- * @param {Context} context
- * @param {View} view
- * @param {Wanted} wanted
- * @param {number} total samples
+ * What is drawn, and what it is compared with.
+ * @param {Profile} drawn
+ * @param {Profile|null} other
  */
-export function heading(context, view, wanted, total) {
-  const missing = unloadedWithin(view.unloaded.profile ?? [], view.start, view.stop);
-  const rest = missing ? ` · a part is ${missing.message}` : "";
-  return `${samples(total)} of ${subject(context, wanted)}, ${windowOf(view)}${rest}`;
+export function heading(drawn, other) {
+  const [unnamed, total] = [drawn.unnamed + (other?.unnamed ?? 0), drawn.root.total + (other?.root.total ?? 0)];
+  const loading = unnamed > total * FEW ? ` · loading the stacks of ${share(unnamed, total)} of them` : "";
+  const { origin, wanted } = drawn.side;
+  const shown = `${samples(drawn.root.total)} of ${subject(origin, wanted)}, ${extentOf(drawn)}${loading}`;
+  if (!other) return shown;
+  const compared = `compared with ${other.side.name}: ${samples(other.root.total)}, ${extentOf(other)}`;
+  return `${shown} · ${compared}. Compared are shares of the samples, as the windows may differ in length.`;
 }
 
 /**
  * Why there is nothing to see, and what to do about it.
- * @param {Context} context
- * @param {View} view
- * @param {Wanted} wanted
+ * @param {Side} side
  */
-export function emptiness(context, view, wanted) {
-  if (!context.info.has_agent) {
+export function emptiness(side) {
+  const { origin, wanted } = side;
+  if (!origin.info.has_agent) {
     return "Profiles need the agent, which isn't installed on this cluster: see docs/agent.md.";
   }
-  const missing = unloadedWithin(view.unloaded.profile ?? [], view.start, view.stop);
+  const missing = loadingPart(side);
   if (missing) return `The profile is ${missing.message}`;
-  const nothing = `No samples of ${subject(context, wanted)} in ${windowOf(view)}.`;
+  const nothing = `No samples of ${subject(origin, wanted)} in ${formatWindow(side)}.`;
   if (wanted.source !== "tasks") {
     return `${nothing} Dask takes about one sample a second of an event loop, and none on Python 3.11: choose a longer window.`;
   }
   const isSelected = wanted.slot !== null || wanted.prefix !== null;
   return `${nothing} Choose a window in which tasks ran${isSelected ? ", or clear the selection" : ""}.`;
+}
+
+/**
+ * Why there is nothing to compare with.
+ * @param {Side} side
+ */
+export function nothingToCompare(side) {
+  return `Nothing to compare with in ${side.name}. ${side.missing || emptiness(side)}`;
 }

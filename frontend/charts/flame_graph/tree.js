@@ -171,6 +171,28 @@ export function follow(root, path) {
   return node;
 }
 
+/** @param {Code} of; its name and the end of its file's path, which say in an address what is zoomed into */
+export function functionName({ name, file }) {
+  return `${name}@${file.split("/").pop()}`;
+}
+
+/**
+ * @param {Node} root
+ * @param {string} name as functionName writes it
+ * @returns {Node|null} of the nodes of such functions the one with most samples
+ */
+export function largestOf(root, name) {
+  /** @type {Node|null} */
+  let found = null;
+  const waiting = [root];
+  for (let node = waiting.pop(); node; node = waiting.pop()) {
+    if (found && node.total <= found.total) continue; // nothing below it has more
+    if (node.of && functionName(node.of) === name) found = node;
+    else waiting.push(...node.children.values());
+  }
+  return found;
+}
+
 /**
  * The children of a node as they stand beside each other: by name, so that a frame stays where it was.
  * @param {Node} node

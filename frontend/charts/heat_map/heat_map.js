@@ -31,7 +31,7 @@ import { QUANTITIES, topOf } from "./quantities.js";
 /** @typedef {import("./heat_rows.js").Arrangement} Arrangement */
 
 const VIEWER = "heat-map";
-const MOST_CELLS = 300_000; // of all workers: more take megabytes
+const MOST_CELLS = 150_000; // of all workers: more take megabytes, at two (memory) to nine (tasks) bytes a cell
 const FINER = 2; // so that a column of eight bins has 4 to 8 px
 const PAUSE = 500; // ms between two looks at the tiles: rows that jump at each frame couldn't be read
 const LOWEST_NAMED = 4; // px of a row that stands out

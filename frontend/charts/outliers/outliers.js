@@ -1,27 +1,37 @@
 // The workers, hosts and tasks of the window that stand out, as a table. A click shows them on the task stream.
 
 import { element } from "../../element.js";
-import { formatCount, formatDuration } from "../../formatting.js";
+import { formatDuration } from "../../formatting.js";
 import { WindowData } from "../../timeline/window_data.js";
-import { shortName, workerLabel } from "../../timeline/slots.js";
 import { formatTime } from "../../timeline/times.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
-import { FIGURES, firstFigure, ranked } from "./ranking.js";
+import { DataTable } from "../data_table/data_table.js";
+import { kindChoice } from "../data_table/kind_choice.js";
+import { Shown } from "../drawing/shown.js";
+import { goToTask } from "../side_list/items.js";
+import { workerName } from "../worker/name.js";
+import { figureColumns, firstFigure } from "./ranking.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("./ranking.js").FigureName} FigureName */
 /** @typedef {import("../../types.js").Schemas["Outliers"]} Found */
-/** @typedef {Found["workers"][number]|Found["hosts"][number]} Compared */
+/** @typedef {Found["workers"][number]} Worker */
+/** @typedef {Found["hosts"][number]} Host */
 /** @typedef {Found["tasks"][number]} LongTask */
+/**
+ * @template Row
+ * @typedef {import("../data_table/data_table.js").Column<Row>} Column
+ */
 
 const EVERY = 10_000; // ms, where the window moves with the present
-const LONGEST_NAME = 32; // characters
-const KINDS = /** @type {const} */ (["workers", "hosts", "tasks"]);
-/** @type {Found} */
-const NOTHING = { workers: [], hosts: [], tasks: [] };
-const TASK_COLUMNS = ["task", "prefix", "worker", "begin", "duration", "× median"];
+const STEP = 10; // rows, and as many more at each click
+const KINDS = { workers: "workers", hosts: "hosts", tasks: "tasks" };
+const NONE = {
+  workers: "None.",
+  hosts: "None: all workers are on one host.",
+  tasks: "None: no task took twice the median of its prefix.",
+};
 
 /** @type {Chart} */
 export const outliers = {
@@ -30,7 +40,7 @@ export const outliers = {
   place: "below",
   layers: [],
   help:
-    "The ten workers, or hosts, of the window with the greatest value of a figure: choose it by its heading. Click one to select it " +
+    "The workers, or hosts, of the window with the greatest values of the figures; a heading sorts them. Click one to select it " +
     "and to show its lanes alone; click it again to show all. Tasks: those that computed for over twice the median of their prefix; " +
     "click one to go to it.",
   create: (parent, context) => new Outliers(parent, context),
@@ -39,17 +49,14 @@ export const outliers = {
 class Outliers {
   #parent;
   #context;
-  #kinds = element("div", "outlier-kinds");
-  #table = element("table", "outliers");
-  #note = element("p", "notes-empty muted");
+  #holder = element("div", "outliers");
   /** @type {WindowData<Found>} */
   #data;
-  /** @type {typeof KINDS[number]} */
+  /** @type {keyof typeof KINDS} */
   #kind = "workers";
-  /** @type {FigureName|null} null: the first that some of them has */
-  #figure = null;
-  /** @type {unknown[]} what the rows are made of */
-  #shown = [];
+  /** @type {DataTable<any>} */
+  #table;
+  #shown = new Shown();
 
   /**
    * @param {HTMLElement} parent
@@ -60,10 +67,13 @@ class Outliers {
     this.#context = context;
     this.#data = new WindowData(context.source, "/outliers", EVERY);
     this.#data.addEventListener("change", () => this.#render());
-    this.#kinds.setAttribute("role", "group");
-    this.#kinds.setAttribute("aria-label", "Outliers among");
-    this.#kinds.append(...KINDS.map((kind) => this.#choice(kind)));
-    parent.append(this.#kinds, this.#table, this.#note);
+    const kinds = kindChoice("Outliers among", KINDS, this.#kind, (kind) => {
+      this.#kind = kind;
+      this.#table = this.#makeTable();
+      this.#render();
+    });
+    this.#table = this.#makeTable();
+    parent.append(kinds, this.#holder);
   }
 
   destroy() {
@@ -81,134 +91,90 @@ class Outliers {
     this.#render();
   }
 
-  /** @returns {import("../chart_menu/table.js").Table} */
   table() {
-    if (this.#kind === "tasks") return this.#taskTable();
-    const figures = FIGURES.map(({ label, unit }) => (unit ? `${label} (${unit})` : label));
-    const rows = ranked(this.#compared, this.#sorted).map((outlier) => {
-      return [this.#labelOf(outlier), ...FIGURES.map(({ name }) => outlier[name])];
-    });
-    return { columns: [this.#kind === "hosts" ? "host" : "worker", ...figures], rows };
-  }
-
-  #taskTable() {
-    const rows = (this.#data.answer?.tasks ?? []).map(({ key, prefix, worker, start, stop, ratio }) => {
-      return [isoTime(start), key, this.#context.model.prefixName(prefix), this.#name(worker), microseconds(stop - start), ratio];
-    });
-    return { columns: ["begin (UTC)", "key", "prefix", "worker", "seconds", "times the median"], rows };
-  }
-
-  /** @returns {Compared[]} */
-  get #compared() {
-    const { workers, hosts } = this.#data.answer ?? NOTHING;
-    return this.#kind === "hosts" ? hosts : workers;
-  }
-
-  get #sorted() {
-    return this.#figure ?? firstFigure(this.#compared);
-  }
-
-  /** @param {Compared} outlier */
-  #labelOf(outlier) {
-    return "worker" in outlier ? this.#name(outlier.worker) : outlier.host;
-  }
-
-  /** @param {number} worker id */
-  #name(worker) {
-    const known = this.#context.model.workers.get(worker);
-    return known ? workerLabel(known) : `worker ${worker}`;
+    return this.#table.table();
   }
 
   #render() {
     const { model, selection, laneOptions } = this.#context;
-    const shown = [this.#data.answer, this.#data.message, this.#figure, this.#kind, selection.worker, selection.key, laneOptions.filter, model.version];
-    if (shown.every((value, place) => value === this.#shown[place])) return;
-    this.#shown = shown;
-    const areTasks = this.#kind === "tasks";
-    const compared = areTasks ? [] : ranked(this.#compared, this.#sorted).map((outlier) => this.#row(outlier));
-    const rows = areTasks ? (this.#data.answer?.tasks ?? []).map((task) => this.#taskRow(task)) : compared;
-    this.#table.hidden = rows.length === 0;
-    this.#note.textContent = rows.length ? "" : this.#emptyText;
-    for (const button of this.#kinds.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.value === this.#kind));
-    const figures = FIGURES.map((figure) => this.#heading(figure));
-    const first = element("th", "", this.#kind === "hosts" ? "host" : "worker");
-    const head = areTasks ? TASK_COLUMNS.map((name) => element("th", "", name)) : [first, ...figures];
-    this.#table.replaceChildren(element("thead", "", element("tr", "", ...head)), element("tbody", "", ...rows));
+    const { answer, message } = this.#data;
+    if (!this.#shown.changes(answer, message, this.#kind, selection.worker, selection.key, laneOptions.filter, model.version)) return;
+    this.#table.show(answer?.[this.#kind] ?? [], message);
   }
 
-  get #emptyText() {
-    if (this.#data.message) return this.#data.message;
-    if (this.#kind === "hosts") return "None: all workers are on one host.";
-    return this.#kind === "tasks" ? "None: no task took twice the median of its prefix." : "None.";
+  #makeTable() {
+    this.#holder.replaceChildren();
+    const options = { label: `outliers among ${this.#kind}`, empty: NONE[this.#kind], step: STEP };
+    if (this.#kind === "tasks") return new DataTable(this.#holder, taskColumns(this.#context), { ...options, ...this.#ofTasks() });
+    if (this.#kind === "hosts") return new DataTable(this.#holder, HOST_COLUMNS, { ...options, ...this.#ofHosts() });
+    return new DataTable(this.#holder, workerColumns(this.#context), { ...options, ...this.#ofWorkers() });
   }
 
-  /** @param {typeof KINDS[number]} kind */
-  #choice(kind) {
-    const button = element("button", "", kind);
-    button.type = "button";
-    button.value = kind;
-    button.addEventListener("click", () => {
-      this.#kind = kind;
-      this.#figure = null;
-      this.#render();
-    });
-    return button;
-  }
-
-  /** @param {import("./ranking.js").Figure} figure */
-  #heading({ name, label, help }) {
-    const isSorted = name === this.#sorted;
-    const button = element("button", "", isSorted ? `${label} ▾` : label);
-    button.type = "button";
-    button.title = help;
-    button.addEventListener("click", () => {
-      this.#figure = name;
-      this.#render();
-      /** @type {HTMLElement|null} */ (this.#table.querySelector("[aria-sort] button"))?.focus();
-    });
-    const cell = element("th", "", button);
-    if (isSorted) cell.setAttribute("aria-sort", "descending");
-    return cell;
-  }
-
-  /** @param {Compared} outlier */
-  #row(outlier) {
+  #ofWorkers() {
     const { model, selection, laneOptions } = this.#context;
-    const name = this.#labelOf(outlier);
-    const worker = "worker" in outlier ? outlier.worker : null;
-    // the address is of this worker alone: names such as "1" are parts of others
-    const filter = worker === null ? name : (model.workers.get(worker)?.address ?? name);
-    const slot = model.slotOf(worker)?.key;
-    const isChosen = slot === undefined ? laneOptions.filter === filter : model.slotOf(selection.worker)?.key === slot;
-    const button = element("button", "", shortName(name, LONGEST_NAME));
-    button.type = "button";
-    button.title = name;
-    button.setAttribute("aria-pressed", String(isChosen));
-    button.addEventListener("click", () => {
-      laneOptions.set({ filter: isChosen ? "" : filter });
-      selection.set({ worker: isChosen ? null : worker });
-      this.#render();
-    });
-    const count = "workers" in outlier ? [element("span", "muted", ` (${formatCount(outlier.workers)})`)] : [];
-    const values = FIGURES.map(({ name: figure, text }) => {
-      const value = outlier[figure];
-      return element("td", "", value === null ? "–" : text(value));
-    });
-    return element("tr", "", element("td", "", button, ...count), ...values);
+    const isChosen = (/** @type {Worker} */ { worker }) => {
+      const slot = model.slotOf(worker)?.key;
+      return slot !== undefined && model.slotOf(selection.worker)?.key === slot;
+    };
+    return {
+      sorted: firstFigure,
+      key: (/** @type {Worker} */ { worker }) => worker,
+      isChosen,
+      choose: (/** @type {Worker} */ row) => {
+        const leaves = isChosen(row);
+        // the address is of this worker alone: names such as "1" are parts of others
+        const filter = model.workers.get(row.worker)?.address ?? workerName(this.#context, row.worker);
+        laneOptions.set({ filter: leaves ? "" : filter });
+        selection.set({ worker: leaves ? null : row.worker });
+      },
+    };
   }
 
-  /** @param {LongTask} task */
-  #taskRow({ key, prefix, worker, start, stop, ratio }) {
-    const { model, selection, timeline } = this.#context;
-    const button = element("button", "", shortName(key, LONGEST_NAME));
-    button.type = "button";
-    button.title = key;
-    button.setAttribute("aria-pressed", String(selection.key === key));
-    button.addEventListener("click", () => {
-      selection.set({ worker: null, prefix, key });
-      timeline.jump(start);
-    });
-    const texts = [model.prefixName(prefix), this.#name(worker), formatTime(start, 1), formatDuration(stop - start), `${ratio.toFixed(1)} ×`];
-    return element("tr", "", element("td", "", button), ...texts.map((text) => element("td", "", text)));
+  #ofHosts() {
+    const { selection, laneOptions } = this.#context;
+    const isChosen = (/** @type {Host} */ { host }) => laneOptions.filter === host;
+    return {
+      sorted: firstFigure,
+      key: (/** @type {Host} */ { host }) => host,
+      isChosen,
+      choose: (/** @type {Host} */ row) => {
+        laneOptions.set({ filter: isChosen(row) ? "" : row.host });
+        selection.set({ worker: null });
+      },
+    };
   }
+
+  #ofTasks() {
+    return {
+      sorted: "ratio",
+      key: (/** @type {LongTask} */ { key, start }) => `${start} ${key}`,
+      isChosen: (/** @type {LongTask} */ { key }) => this.#context.selection.key === key,
+      choose: (/** @type {LongTask} */ task) => goToTask(this.#context, task, task.start),
+    };
+  }
+}
+
+/** @type {Column<Host>[]} */
+const HOST_COLUMNS = [
+  { name: "host", title: "host", value: ({ host }) => host },
+  { name: "workers", title: "workers", value: ({ workers }) => workers },
+  ...figureColumns(),
+];
+
+/** @param {Context} context @returns {Column<Worker>[]} */
+function workerColumns(context) {
+  return [{ name: "worker", title: "worker", value: ({ worker }) => workerName(context, worker) }, ...figureColumns()];
+}
+
+/** @param {Context} context @returns {Column<LongTask>[]} */
+function taskColumns(context) {
+  const seconds = (/** @type {LongTask} */ { start, stop }) => microseconds(stop - start);
+  return [
+    { name: "task", title: "task", value: ({ key }) => key },
+    { name: "prefix", title: "prefix", value: ({ prefix }) => context.model.prefixName(prefix) },
+    { name: "worker", title: "worker", value: ({ worker }) => workerName(context, worker) },
+    { name: "start", title: "began", value: ({ start }) => isoTime(start), text: ({ start }) => formatTime(start, 1) },
+    { name: "seconds", title: "duration", unit: "s", value: seconds, text: (task) => formatDuration(seconds(task)) },
+    { name: "ratio", title: "× median", value: ({ ratio }) => ratio, text: ({ ratio }) => `${ratio.toFixed(1)} ×` },
+  ];
 }

@@ -1,12 +1,10 @@
-// The figures by which workers and hosts stand out, and those with the greatest of one.
+// The figures by which workers and hosts stand out.
 
 import { formatBytes, formatCount, formatDuration } from "../../formatting.js";
 
 /** @typedef {Omit<import("../../types.js").Schemas["Outlier"], "worker">} Figures */
 /** @typedef {"duration_ratio"|"errors"|"memory_slope"|"paused"|"received"} FigureName */
 /** @typedef {{name: FigureName, label: string, unit: string, help: string, text: (value: number) => string}} Figure */
-
-const MOST = 10;
 
 /** @type {Figure[]} */
 export const FIGURES = [
@@ -29,21 +27,22 @@ export const FIGURES = [
   { name: "received", label: "received", unit: "bytes", help: "Data that it got from other workers.", text: formatBytes },
 ];
 
-/**
- * @template {Figures} Outlier
- * @param {Outlier[]} outliers
- * @param {FigureName} name
- * @returns {Outlier[]} the greatest first; those without the figure are left out
- */
-export function ranked(outliers, name) {
-  const value = (/** @type {Figures} */ outlier) => outlier[name] ?? 0;
-  return outliers
-    .filter((outlier) => value(outlier) > 0)
-    .sort((one, other) => value(other) - value(one))
-    .slice(0, MOST);
+/** @param {readonly Figures[]} outliers @returns {FigureName} the first that some of them has */
+export function firstFigure(outliers) {
+  return FIGURES.find(({ name }) => outliers.some((one) => (one[name] ?? 0) > 0))?.name ?? FIGURES[0].name;
 }
 
-/** @param {Figures[]} outliers @returns {FigureName} the first that some of them has */
-export function firstFigure(outliers) {
-  return FIGURES.find(({ name }) => ranked(outliers, name).length)?.name ?? FIGURES[0].name;
+/**
+ * @template {Figures} Outlier
+ * @returns {import("../data_table/data_table.js").Column<Outlier>[]}
+ */
+export function figureColumns() {
+  return FIGURES.map(({ name, label, unit, help, text }) => ({
+    name,
+    title: label,
+    unit,
+    help,
+    value: (outlier) => outlier[name],
+    text: (outlier) => text(outlier[name] ?? 0),
+  }));
 }

@@ -9,6 +9,7 @@ import { formatTime, formatUtc } from "../../timeline/times.js";
 
 const KEY_STEP = 0.01; // of the overview
 const PAGE_STEP = 0.1;
+const STILL = 3; // px: a pointer that moved less has clicked
 /** @type {Record<Part, string>} */
 const LABELS = {
   start: "Beginning of the window",
@@ -28,7 +29,7 @@ export class Brush {
   #stop = 1;
   /** @type {Record<Part, HTMLElement>} */
   #parts;
-  /** @type {{part: Part, time: number, start: number, stop: number}|null} */
+  /** @type {{part: Part, time: number, start: number, stop: number, from: number, isClick: boolean}|null} */
   #drag = null;
 
   /**
@@ -52,9 +53,8 @@ export class Brush {
     element.addEventListener("pointerdown", (event) => this.#down(event));
     element.addEventListener("pointermove", (event) => this.#move(event));
     element.addEventListener("pointerleave", () => selection.setHover(null));
-    for (const name of /** @type {const} */ (["pointerup", "pointercancel"])) {
-      element.addEventListener(name, () => (this.#drag = null));
-    }
+    element.addEventListener("pointerup", () => this.#up());
+    element.addEventListener("pointercancel", () => (this.#drag = null));
     element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
   }
 
@@ -134,7 +134,7 @@ export class Brush {
       timeline.setPlayhead(time);
       part = "middle";
     }
-    this.#drag = { part, time, start: timeline.start, stop: timeline.stop };
+    this.#drag = { part, time, start: timeline.start, stop: timeline.stop, from: event.clientX, isClick: true };
     this.#element.setPointerCapture(event.pointerId);
   }
 
@@ -146,12 +146,19 @@ export class Brush {
     const { part, time, start, stop } = this.#drag;
     const now = this.#time(event);
     const moved = now - time;
-    if (moved === 0) return;
+    if (Math.abs(event.clientX - this.#drag.from) >= STILL) this.#drag.isClick = false;
+    if (this.#drag.isClick) return;
     const timeline = this.#timeline;
     if (part === "middle") timeline.setWindow(start + moved, stop + moved);
     else if (part === "start" && start + moved < stop) timeline.setWindow(start + moved, stop);
     else if (part === "stop" && stop + moved > start) timeline.setWindow(start, stop + moved);
     else if (part === "playhead") timeline.setPlayhead(now);
+  }
+
+  /** A click in the window moves the playhead there; one beside it has moved both. */
+  #up() {
+    if (this.#drag?.isClick && this.#drag.part === "middle") this.#timeline.setPlayhead(this.#drag.time);
+    this.#drag = null;
   }
 
   /** @param {WheelEvent} event */

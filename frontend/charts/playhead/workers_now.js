@@ -1,26 +1,23 @@
 // The workers at the playhead, a row each. A click selects one for all charts, a heading sorts them.
 
 import { element } from "../../element.js";
-import { formatBytes, formatCount, formatPercent } from "../../formatting.js";
+import { formatBytes, formatPercent } from "../../formatting.js";
 import { shortName, workerLabel } from "../../timeline/slots.js";
+import { DataTable } from "../data_table/data_table.js";
+import { Shown } from "../drawing/shown.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").State} State */
+/** @typedef {State["workers"][number]} Now */
 
-const MOST = 200; // rows, and as many more at each click
-const FEW = 12; // workers that need no search
+const STEP = 200; // rows, and as many more at each click
 const LONGEST_NAME = 22; // characters that leave room for the other columns
 const COLUMNS = [
   ...["worker", "address", "status", "CPU (%)", "memory (bytes)", "managed (bytes)", "unmanaged (bytes)", "spilled (bytes)"],
   ...["memory limit (bytes)", "GIL (share)", "busy threads", "threads"],
 ];
-const HEADINGS = /** @type {const} */ (["worker", "CPU", "memory", "GIL", "busy"]);
-/** @typedef {typeof HEADINGS[number]} Heading */
-/** @typedef {State["workers"][number]} Now */
-/** @type {Record<Exclude<Heading, "worker">, (worker: Now) => number|null>} */
-const VALUES = { CPU: ({ cpu }) => cpu, memory: ({ memory }) => memory, GIL: ({ gil }) => gil, busy: ({ running }) => running };
 
 /** @type {Chart} */
 export const workersNow = {
@@ -36,16 +33,11 @@ export const workersNow = {
 class WorkersNow {
   #parent;
   #context;
-  #table = document.createElement("table");
-  #note = document.createElement("p");
-  #search = element("input", "bars-search");
-  #more = element("button", "");
-  /** @type {Heading|null} null: in the order of their starts */
-  #sorted = null;
-  #isReversed = false;
-  #most = MOST;
-  /** @type {unknown[]} what the rows are made of */
-  #shown = [];
+  /** @type {DataTable<Now>} */
+  #table;
+  #shown = new Shown();
+  /** @type {State|null} what is shown */
+  #state = null;
 
   /**
    * @param {HTMLElement} parent
@@ -54,19 +46,21 @@ class WorkersNow {
   constructor(parent, context) {
     this.#parent = parent;
     this.#context = context;
-    this.#table.className = "workers-now";
-    this.#note.className = "chart-empty";
-    this.#search.type = "search";
-    this.#search.placeholder = "name, host, status";
-    this.#search.setAttribute("aria-label", "Find a worker");
-    this.#search.maxLength = 100;
-    this.#search.addEventListener("input", () => this.#render());
-    this.#more.type = "button";
-    this.#more.addEventListener("click", () => {
-      this.#most += MOST;
-      this.#render();
+    const holder = element("div", "workers-now");
+    parent.append(holder);
+    this.#table = new DataTable(holder, this.#columns(), {
+      label: "workers",
+      search: "Find a worker",
+      placeholder: "name, host, status",
+      empty: "There were no workers at this time.",
+      step: STEP,
+      isBounded: true,
+      key: ({ id }) => id,
+      find: ({ id, status }) => `${this.#name(id)} ${this.#known(id)?.address ?? ""} ${this.#known(id)?.host ?? ""} ${status}`,
+      hint: ({ id }) => [...new Set([this.#name(id), this.#known(id)?.address])].filter(Boolean).join(" · "),
+      isChosen: (worker) => this.#isSelected(worker),
+      choose: (worker) => context.selection.set({ worker: this.#isSelected(worker) ? null : worker.id }),
     });
-    parent.append(this.#search, this.#table, this.#note, this.#more);
   }
 
   destroy() {
@@ -77,85 +71,15 @@ class WorkersNow {
   draw(view) {
     if (!view.state) return;
     const { selection, model } = this.#context;
-    const shown = [view.state, selection.worker, model.version];
-    if (shown.every((value, place) => value === this.#shown[place])) return;
-    this.#shown = shown;
-    this.#render();
-  }
-
-  #render() {
-    const all = this.#state?.workers ?? [];
-    const query = this.#search.value.trim().toLowerCase();
-    const workers = this.#ordered(query ? all.filter((worker) => this.#matches(worker, query)) : all);
-    this.#search.hidden = all.length <= FEW && !query;
-    this.#note.textContent = workers.length ? "" : query ? "No worker matches." : "There were no workers at this time.";
-    this.#more.hidden = workers.length <= this.#most;
-    this.#more.textContent = `Show ${formatCount(Math.min(MOST, workers.length - this.#most))} of ${formatCount(workers.length - this.#most)} more`;
-    this.#table.hidden = workers.length === 0;
-    const rows = workers.slice(0, this.#most).map((worker) => this.#row(worker));
-    const focused = HEADINGS.find((heading) => document.activeElement === this.#table.querySelector(`[data-heading="${heading}"]`));
-    this.#table.replaceChildren(this.#headings(), ...rows);
-    if (focused) /** @type {HTMLElement|null} */ (this.#table.querySelector(`[data-heading="${focused}"]`))?.focus();
-  }
-
-  #headings() {
-    const cells = HEADINGS.map((heading) => {
-      const isSorted = heading === this.#sorted;
-      const isDown = (heading !== "worker") !== this.#isReversed;
-      const button = element("button", "", isSorted ? `${heading} ${isDown ? "▾" : "▴"}` : heading);
-      button.type = "button";
-      button.dataset.heading = heading;
-      button.addEventListener("click", () => {
-        this.#isReversed = isSorted && !this.#isReversed;
-        this.#sorted = heading;
-        this.#render();
-      });
-      const cell = element("th", "", button);
-      if (isSorted) cell.setAttribute("aria-sort", isDown ? "descending" : "ascending");
-      return cell;
-    });
-    return element("tr", "", ...cells);
-  }
-
-  /**
-   * By name, or the greatest first; unknown values come last.
-   * @param {Now[]} workers
-   */
-  #ordered(workers) {
-    const sorted = this.#sorted;
-    if (!sorted) return workers;
-    const direction = this.#isReversed ? -1 : 1;
-    if (sorted === "worker") {
-      const collator = new Intl.Collator("en", { numeric: true });
-      const names = new Map(workers.map((worker) => [worker, this.#name(worker)]));
-      return [...workers].sort((one, other) => direction * collator.compare(names.get(one) ?? "", names.get(other) ?? ""));
-    }
-    const value = VALUES[sorted];
-    return [...workers].sort((one, other) => {
-      const [its, others] = [value(one), value(other)];
-      if (its === null || others === null) return Number(its === null) - Number(others === null);
-      return direction * (others - its);
-    });
-  }
-
-  /** @param {Now} worker @param {string} query in lower case */
-  #matches(worker, query) {
-    const known = this.#context.model.workers.get(worker.id);
-    const text = `${this.#name(worker)} ${known?.address ?? ""} ${known?.host ?? ""} ${worker.status}`.toLowerCase();
-    return query.split(/\s+/).every((word) => text.includes(word));
-  }
-
-  /** @param {Now} worker */
-  #name({ id }) {
-    const known = this.#context.model.workers.get(id);
-    return known ? workerLabel(known) : `worker ${id}`;
+    if (!this.#shown.changes(view.state, selection.worker, model.version)) return;
+    this.#state = view.state;
+    this.#table.show(view.state.workers);
   }
 
   /** @returns {import("../chart_menu/table.js").Table} */
   table() {
-    const { model } = this.#context;
     const rows = (this.#state?.workers ?? []).map((worker) => {
-      const known = model.workers.get(worker.id);
+      const known = this.#known(worker.id);
       const memory = [worker.memory, worker.managed, worker.unmanaged, worker.spilled, worker.limit];
       const where = [known ? workerLabel(known) : String(worker.id), known?.address ?? "", worker.status];
       return [...where, worker.cpu, ...memory, worker.gil, worker.running, known?.nthreads ?? null];
@@ -163,55 +87,49 @@ class WorkersNow {
     return { columns: COLUMNS, rows };
   }
 
-  get #state() {
-    return /** @type {State|undefined} */ (this.#shown[0]);
+  /** @returns {import("../data_table/data_table.js").Column<Now>[]} */
+  #columns() {
+    const { thresholds } = this.#context.info;
+    return [
+      { name: "worker", title: "worker", value: ({ id }) => this.#name(id), text: ({ id }) => shortName(this.#name(id), LONGEST_NAME) },
+      { name: "CPU", title: "CPU", value: ({ cpu }) => cpu, text: ({ cpu }) => formatPercent((cpu ?? 0) / 100) },
+      { name: "memory", title: "memory", value: (worker) => worker.memory, cell: (worker) => memory(worker, thresholds) },
+      { name: "GIL", title: "GIL", value: ({ gil }) => gil, text: ({ gil }) => formatPercent(gil ?? 0) },
+      { name: "busy", title: "busy", value: ({ running }) => running, text: ({ id, running }) => `${running}/${this.#known(id)?.nthreads ?? 0}` },
+    ];
   }
 
-  /** @param {State["workers"][number]} worker */
-  #row(worker) {
-    const { info, model, selection } = this.#context;
-    const known = model.workers.get(worker.id);
-    const isSelected = known !== undefined && model.slotOf(selection.worker)?.key === known.slot;
-    const button = document.createElement("button");
-    button.type = "button";
-    const name = this.#name(worker);
-    button.textContent = shortName(name, LONGEST_NAME);
-    button.title = [...new Set([name, known?.address])].filter(Boolean).join(" · ");
-    button.setAttribute("aria-pressed", String(isSelected));
-    button.addEventListener("click", () => selection.set({ worker: isSelected ? null : worker.id }));
-    const threads = known?.nthreads ?? 0;
-    return row([
-      button,
-      worker.cpu === null ? "–" : formatPercent(worker.cpu / 100),
-      memory(worker, info.thresholds),
-      worker.gil === null ? "–" : formatPercent(worker.gil),
-      worker.running === null ? "–" : `${worker.running}/${threads}`,
-    ]);
+  /** @param {Now} worker */
+  #isSelected({ id }) {
+    const slot = this.#known(id)?.slot;
+    return slot !== undefined && this.#context.model.slotOf(this.#context.selection.worker)?.key === slot;
+  }
+
+  /** @param {number} id */
+  #known(id) {
+    return this.#context.model.workers.get(id);
+  }
+
+  /** @param {number} id */
+  #name(id) {
+    const known = this.#known(id);
+    return known ? workerLabel(known) : `worker ${id}`;
   }
 }
 
 /**
- * @param {State["workers"][number]} worker
+ * @param {Now} worker
  * @param {import("../../types.js").ClusterInfo["thresholds"]} thresholds
  */
 function memory(worker, thresholds) {
-  const box = document.createElement("span");
-  if (worker.memory === null) {
-    box.textContent = "–";
-    return box;
-  }
-  box.textContent = formatBytes(worker.memory);
+  if (worker.memory === null) return "–";
+  const box = element("span", "", formatBytes(worker.memory));
   if (!worker.limit) return box;
-  const meter = document.createElement("meter");
+  const meter = element("meter", "");
   meter.max = worker.limit;
   [meter.low, meter.high, meter.optimum] = [worker.limit * thresholds.target, worker.limit * thresholds.pause, 0];
   meter.value = worker.memory;
   box.title = `${formatBytes(worker.memory)} of ${formatBytes(worker.limit)}`;
   box.append(meter);
   return box;
-}
-
-/** @param {(string|HTMLElement)[]} cells */
-function row(cells) {
-  return element("tr", "", ...cells.map((cell) => element("td", "", cell)));
 }

@@ -32,8 +32,8 @@ export const gil = seriesChart({
   layers: workerLayers("gil"),
   help:
     "Share of time in which Python's global interpreter lock was contended, by worker and for the scheduler. From the " +
-    "counters dask_worker_gil_contention_seconds_total and dask_scheduler_gil_contention_seconds_total as rates, or " +
-    "the workers' heartbeats where those are missing.",
+    "counters dask_worker_gil_contention_seconds_total and dask_scheduler_gil_contention_seconds_total as rates, or, where those " +
+    "are missing, from the workers' heartbeats and observatory_scheduler_gil_contention_ratio.",
   unit: units.percent,
   empty:
     "There is no data on the GIL in this window. To record it, install `gilknocker` on the scheduler and the workers " +
@@ -48,7 +48,7 @@ export const gil = seriesChart({
       (one) => one.metric === "dask_worker_gil_contention_seconds_total" || !has.has(one.worker),
       100,
     );
-    return [...workers, ...scheduler(context, "gil", "dask_scheduler_gil_contention_seconds_total", 100)];
+    return [...workers, ...scheduler(context, "gil", ["dask_scheduler_gil_contention_seconds_total", "observatory_scheduler_gil_contention_ratio"], 100)];
   },
 });
 
@@ -59,24 +59,26 @@ export const eventLoop = seriesChart({
   layers: workerLayers("event-loop"),
   help:
     "How long the event loops of the workers (observatory_worker_event_loop_interval_seconds) and of the scheduler " +
-    "(dask_scheduler_tick_duration_maximum_seconds) took for an iteration. When it is long, they respond late.",
+    "took for an iteration: its longest (dask_scheduler_tick_duration_maximum_seconds), or the mean where that was not read " +
+    "(observatory_scheduler_event_loop_interval_seconds). When it is long, they respond late.",
   unit: units.seconds,
   empty: "There is no data on the event loops in this window.",
   lines: (context, view) => [
     ...workerLines(context, view, "event-loop", (one) => one.metric === "observatory_worker_event_loop_interval_seconds"),
-    ...scheduler(context, "event-loop", "dask_scheduler_tick_duration_maximum_seconds", 1),
+    ...scheduler(context, "event-loop", ["dask_scheduler_tick_duration_maximum_seconds", "observatory_scheduler_event_loop_interval_seconds"], 1),
   ],
 });
 
 /**
  * @param {Context} context
  * @param {string} layer
- * @param {string} metric
+ * @param {string[]} metrics the first one that was recorded is shown
  * @param {number} scale
  * @returns {Line[]}
  */
-function scheduler(context, layer, metric, scale) {
-  const series = context.model.seriesOf(layer).find((one) => one.metric === metric);
+function scheduler(context, layer, metrics, scale) {
+  const recorded = context.model.seriesOf(layer);
+  const series = metrics.flatMap((metric) => recorded.find((one) => one.metric === metric) ?? [])[0];
   if (!series) return [];
   const shown = context.model.bands === 1 ? series : together(series);
   return [{ series: [shown], label: "scheduler", color: theme().text, slot: null, scale }];

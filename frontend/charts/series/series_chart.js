@@ -2,16 +2,14 @@
 
 import { newest, pausesOf } from "../../timeline/slots.js";
 import { contentOf } from "../../timeline/tiles/tile_store.js";
-import { formatTime } from "../../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { Legend } from "./legend.js";
 import { seriesTable } from "./series_table.js";
-import { joinPoints, placeAt, pointsOf, runsOf, stack, valueAt, visibleRuns } from "./series_points.js";
-import { Readout } from "../drawing/readout.js";
+import { joinPoints, placeAt, pointsOf, runsOf, stack, sumPoints, valueAt, visibleRuns } from "./series_points.js";
+import { PointedValues } from "../drawing/pointed_values.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
-import { Tooltip } from "../drawing/tooltip.js";
 import { drawUnloaded, unloadedWithin } from "../drawing/unloaded.js";
 import { joined } from "../../timeline/tiles/unloaded.js";
 import { drawEndLabels } from "./end_labels.js";
@@ -29,12 +27,13 @@ import { areTangled, summarise } from "./worker_band.js";
 
 /**
  * One line or area: of one series, or of those of a worker's lifetimes in order of time. `scale` multiplies its values;
- * a worker's has the key of its `slot` and is clicked to select it. One of all workers has a band.
- * @typedef {{series: Series[], label: string, color: string, slot: string|null, isAll?: boolean, scale?: number}} Line
- * @typedef {{name: string, title: string, layers: Chart["layers"], help: string, unit: Unit, quantity: string, stacked?: boolean,
+ * a worker's has the key of its `slot` and is clicked to select it. One of all workers has a band. `isSum`: the series are
+ * at the same time, and the line is their sum.
+ * @typedef {{series: Series[], label: string, color: string, slot: string|null, isAll?: boolean, isSum?: boolean, scale?: number}} Line
+ * @typedef {{name: string, title: string, layers: Chart["layers"], help: string, unit: Unit, quantity?: string, stacked?: boolean,
  *   lines: (context: Context, view: View) => Line[],
  *   references?: (context: Context, view: View) => Reference[],
- *   empty: string, ofSelection?: boolean}} Definition where ofSelection charts show the selected worker alone
+ *   empty: string, ofSelection?: boolean, isThere?: Chart["isThere"]}} Definition where ofSelection charts show the selected worker alone
  */
 
 const HEIGHT = 84;
@@ -49,7 +48,7 @@ const BEHIND = 0.5; // all workers together, behind the selected one
  * @returns {Chart}
  */
 export function seriesChart(definition) {
-  const { name, title, layers, help, quantity } = definition;
+  const { name, title, layers, help, quantity, isThere } = definition;
   return {
     name,
     title,
@@ -57,6 +56,7 @@ export function seriesChart(definition) {
     layers,
     help,
     quantity,
+    isThere,
     create: (element, context) => new SeriesChart(element, context, definition),
   };
 }
@@ -67,8 +67,7 @@ class SeriesChart {
   #definition;
   #legend;
   #surface;
-  #tooltip;
-  #readout;
+  #pointed;
   #empty;
   /** @type {View|null} */
   #view = null;
@@ -84,8 +83,6 @@ class SeriesChart {
   #content = "";
   #areTangled = false;
   #highest = 1;
-  /** @type {number|null} */
-  #mouse = null;
 
   /**
    * @param {HTMLElement} element
@@ -104,13 +101,7 @@ class SeriesChart {
     this.#empty = document.createElement("p");
     this.#empty.className = "chart-empty";
     element.append(this.#empty);
-    this.#tooltip = new Tooltip(element);
-    this.#readout = new Readout(element);
-    element.addEventListener("pointermove", (event) => (this.#mouse = event.clientY));
-    element.addEventListener("pointerleave", () => {
-      this.#mouse = null;
-      this.#tooltip.hide();
-    });
+    this.#pointed = new PointedValues(element);
   }
 
   destroy() {
@@ -126,7 +117,8 @@ class SeriesChart {
     if (!isSame || this.#version !== model.version || this.#selected !== selected) this.#paint(view);
     this.#version = model.version;
     this.#selected = selected;
-    this.#point(view);
+    const top = this.#surface.canvas.offsetTop;
+    this.#pointed.show(view, (time) => this.#x(time), top, (time) => this.#valuesAt(time), { inTooltip: firstOf });
   }
 
   /** @param {View} view */
@@ -183,7 +175,7 @@ class SeriesChart {
     for (const line of this.#lines) {
       const parts = line.series.flatMap(({ id }) => found.get(id) ?? []);
       if (!parts.length) continue;
-      const points = joinPoints(parts);
+      const points = line.isSum ? sumPoints(parts, this.#gaps) : joinPoints(parts);
       const { scale = 1 } = line;
       if (scale !== 1) for (const values of [points.mean, points.min, points.max]) values.forEach((_, at) => (values[at] *= scale));
       this.#points.set(nameOf(line), points);
@@ -318,24 +310,6 @@ class SeriesChart {
     context.globalAlpha = alpha;
   }
 
-  /** @param {View} view; the values at the instant under the mouse, which may be on another chart */
-  #point(view) {
-    const at = view.hover;
-    if (at === null || this.#mouse === null) this.#tooltip.hide();
-    if (at === null || this.#mouse !== null) this.#readout.hide();
-    if (at === null) return;
-    const values = at >= view.start && at <= view.stop ? this.#valuesAt(at) : [];
-    if (this.#mouse === null) {
-      const isLeft = at - view.start > (view.stop - view.start) / 2;
-      return this.#readout.show(this.#x(at), this.#surface.canvas.offsetTop, isLeft, values);
-    }
-    if (!values.length) return this.#tooltip.hide();
-    const rows = values.slice(0, MOST_LINES);
-    if (values.length > MOST_LINES) rows.push([`and ${values.length - MOST_LINES} more`, ""]);
-    const y = this.#mouse - this.#element.getBoundingClientRect().top;
-    this.#tooltip.show(this.#x(at), y, formatTime(at, 1), rows);
-  }
-
   /**
    * @param {number} at
    * @returns {import("../drawing/readout.js").Value[]}
@@ -381,6 +355,16 @@ class SeriesChart {
   #y(value) {
     return HEIGHT - BOTTOM - (value / this.#highest) * (HEIGHT - TOP - BOTTOM);
   }
+}
+
+/**
+ * As many values as a tooltip has room for.
+ * @param {import("../drawing/readout.js").Value[]} values
+ * @returns {import("../drawing/readout.js").Value[]}
+ */
+function firstOf(values) {
+  const rows = values.slice(0, MOST_LINES);
+  return values.length > MOST_LINES ? [...rows, [`and ${values.length - MOST_LINES} more`, ""]] : rows;
 }
 
 /**

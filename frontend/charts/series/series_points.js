@@ -184,6 +184,19 @@ export function stack(layers, gaps) {
 }
 
 /**
+ * The points of the sum of several series.
+ * @param {Points[]} parts none empty
+ * @param {Gaps} gaps
+ * @returns {Points}
+ */
+export function sumPoints(parts, gaps) {
+  const { time, tops, breaks } = stack(parts, gaps);
+  const sum = tops[tops.length - 1];
+  const [reach, due] = [Math.max(...parts.map((part) => part.reach)), Math.max(...parts.map((part) => part.due))];
+  return { time, mean: sum, min: [...sum], max: [...sum], reach, due, breaks, hasBand: false };
+}
+
+/**
  * The points of one line from those of several series, such as of a worker's lifetimes: one after the other, not joined.
  * Where two overlap, the later one is drawn.
  * @param {Points[]} parts in order of their starts, none empty

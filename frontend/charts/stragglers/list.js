@@ -13,6 +13,8 @@ import { goToTask, listItem } from "../side_list/items.js";
 
 const MOST = 8;
 
+const SUMMED = "Rows of this many workers sum up their tasks. The outliers name the longest ones; an unfolded worker shows each task.";
+
 /** @type {Chart} */
 export const stragglersList = {
   name: "stragglers",
@@ -32,6 +34,7 @@ class StragglersList {
   #note = element("p", "notes-empty muted");
   /** @type {Straggler[]|null} */
   #shown = null;
+  #areSummed = false;
 
   /**
    * @param {HTMLElement} parent
@@ -48,11 +51,12 @@ class StragglersList {
   }
 
   draw() {
-    const { list } = this.#context.stragglers;
-    if (list === this.#shown) return;
+    const { list, areSummed } = this.#context.stragglers;
+    if (list === this.#shown && areSummed === this.#areSummed) return;
     this.#shown = list;
+    this.#areSummed = areSummed;
     this.#list.replaceChildren(...list.slice(0, MOST).map((straggler) => this.#item(straggler)));
-    this.#note.textContent = list.length > MOST ? `and ${list.length - MOST} more` : list.length ? "" : "None.";
+    this.#note.textContent = list.length > MOST ? `and ${list.length - MOST} more` : list.length ? "" : areSummed ? SUMMED : "None.";
   }
 
   table() {

@@ -7,6 +7,7 @@ import { workerLabel } from "../../timeline/slots.js";
 import { factorText } from "../../timeline/tasks/stragglers.js";
 import { ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
 import { describeLifetime } from "./lanes/lifetimes.js";
+import { OTHER_PREFIXES, nameOfPrefix } from "./lanes/worker_sums.js";
 
 /** @typedef {import("./lanes/hit.js").Hit} Hit */
 /** @typedef {import("./lanes/hit.js").SpanHit} SpanHit */
@@ -67,7 +68,8 @@ function describeSpan(span, model, stragglers, where) {
     ["from", `${formatTime(span.start, 3)} – ${formatTime(span.stop, 3)}`],
     ...where,
   ];
-  if (span.nbytes) lines.push(["size", formatBytes(span.nbytes)]);
+  // Dask gives all spans of a task the size and type of its result
+  if (span.nbytes) lines.push(["result", formatBytes(span.nbytes)]);
   if (span.typename) lines.push(["type", span.typename]);
   const factor = span.action === COMPUTE ? stragglers.factorOf(span.prefix, span.stop - span.start) : 0;
   if (factor) lines.push(["straggler", factorText(factor)]);
@@ -87,8 +89,9 @@ function describeShares(hit, model, where, threads) {
   /** @type {Line[]} */
   const lines = [...where];
   for (const { prefix, action, seconds, count } of hit.shares.slice(0, MOST_SHARES)) {
-    const name = action === COMPUTE ? model.prefixName(prefix) : `${model.prefixName(prefix)}, ${ACTIONS[action]}`;
-    const color = action === COMPUTE ? model.color(prefix) : ACTION_COLORS[action];
+    const computed = nameOfPrefix(prefix, model);
+    const name = action === COMPUTE ? computed : `${computed}, ${ACTIONS[action]}`;
+    const color = action !== COMPUTE ? ACTION_COLORS[action] : prefix === OTHER_PREFIXES ? undefined : model.color(prefix);
     const times = count ? `, ${count}×` : "";
     lines.push([name, `${formatDuration(seconds)}${times}`, color]);
   }

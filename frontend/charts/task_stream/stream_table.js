@@ -3,6 +3,7 @@
 import { ACTIONS, STATUSES } from "../../contract.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
+import { nameOfPrefix } from "./lanes/worker_sums.js";
 import { visitBusy, visitSpans } from "./lanes/index.js";
 
 /** @typedef {import("../../types.js").Tile} Tile */
@@ -66,5 +67,5 @@ function place(model, lane) {
  * @returns {Cell[]} prefix, key and action
  */
 function kind(model, block, row, key) {
-  return [model.prefixName(block.numbers("prefix")[row]), key, ACTIONS[block.numbers("action")[row]] ?? ""];
+  return [nameOfPrefix(block.numbers("prefix")[row], model), key, ACTIONS[block.numbers("action")[row]] ?? ""];
 }

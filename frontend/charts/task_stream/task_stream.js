@@ -1,7 +1,6 @@
 // The task stream: lanes × time, in Dask's colours. Zoomed out, it shows how busy each lane was.
 
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
-import { bandLayer } from "../../timeline/tiles/bands.js";
 import { formatCountOf } from "../../formatting.js";
 import { formatWorkers, newest } from "../../timeline/slots.js";
 import { wheelMove } from "../../timeline/controls/wheel.js";
@@ -11,9 +10,12 @@ import { LaneControls } from "./lanes/controls.js";
 import { hitLanes } from "./lanes/hit.js";
 import { CARET, INDENT, drawGroupName } from "./lanes/names.js";
 import { LanePainter } from "./lanes/paint.js";
+import { LaneTiles } from "./lanes/lane_tiles.js";
+import { OTHER_PREFIXES } from "./lanes/worker_sums.js";
 import { LaneReadout } from "./lanes/readout.js";
 import { layoutLanes } from "./lanes/rows.js";
 import { drawLineage } from "./lineage_lines.js";
+import { drawPath } from "./path_line.js";
 import { describeEnd, describeWorker, drawLifetimes, endNear } from "./lanes/lifetimes.js";
 import { describeHit, askForKey } from "./span_text.js";
 import { StreamLegend } from "./stream_legend.js";
@@ -22,7 +24,6 @@ import { Surface } from "../drawing/surface.js";
 import { rgb, theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
 import { drawUnloaded } from "../drawing/unloaded.js";
-import { joined } from "../../timeline/tiles/unloaded.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -37,7 +38,6 @@ const LABEL_HEIGHT = 11;
 const FONT = "11px system-ui, sans-serif";
 const REACH = 5; // px around the mark of a worker's end
 const SHORTEST = 48; // px of the whole chart
-const VIEWER = "task-stream";
 
 /** @type {Chart} */
 export const taskStream = {
@@ -72,10 +72,7 @@ class TaskStream {
   #height = 0;
   /** @type {View|null} */
   #view = null;
-  /** @type {Set<string>} */
-  #layers = new Set();
-  /** @type {import("../../types.js").Tile[]} */
-  #tiles = [];
+  #tiles;
 
   /**
    * @param {HTMLElement} element
@@ -83,6 +80,7 @@ class TaskStream {
    */
   constructor(element, context) {
     this.#context = context;
+    this.#tiles = new LaneTiles(context);
     this.#controls = new LaneControls(context);
     this.#controls.addEventListener("change", () => this.#arrange());
     this.#stage.className = "task-stream";
@@ -113,8 +111,7 @@ class TaskStream {
   }
 
   hide() {
-    for (const layer of this.#layers) this.#context.tiles.release(VIEWER, layer);
-    this.#layers = new Set();
+    this.#tiles.release();
   }
 
   /** @param {View} view */
@@ -122,11 +119,11 @@ class TaskStream {
     const before = this.#view;
     this.#view = view;
     if (this.#isPointed) this.#readout.hide();
-    else this.#readout.show(view, this.#rowsInSight().flatMap((row) => row.lanes), this.#tiles);
+    else this.#readout.show(view, this.#rowsInSight().flatMap((row) => row.lanes), this.#tiles.all);
     if (before?.tiles === view.tiles && (before.state === view.state || !this.#controls.needsState)) return;
     this.cover(view); // what has come decides which rows there are
-    this.#context.stragglers.update(this.#tiles, view.start, view.stop);
-    this.#context.attempts.update(this.#tiles);
+    this.#context.stragglers.update(this.#tiles.all, view.start, view.stop, this.#tiles.areSums);
+    this.#context.attempts.update(this.#tiles.all);
     this.#context.stolen.update();
     this.#layOut(view);
     this.#redraw();
@@ -135,7 +132,7 @@ class TaskStream {
   /** @param {View} view */
   #layOut(view) {
     const room = Math.max(160, window.innerHeight * 0.5);
-    const wishes = this.#controls.wishes(view, this.#tiles);
+    const wishes = this.#controls.wishes(view, this.#tiles.all);
     this.#layout = layoutLanes(this.#context.model, view.start, view.stop, room, wishes);
     this.#controls.update(this.#layout);
     this.#legend.draw();
@@ -172,6 +169,7 @@ class TaskStream {
     const { labelled } = this.#painter;
     if (this.#layout.height >= LABEL_HEIGHT) drawBarLabels(context, labelled, this.#context.model, left, this.#surface.ratio);
     for (const group of this.#layout.groups) this.#drawLifetimes(group, view, left);
+    drawPath(context, this.#context.criticalPath.pieces, this.#layout, this.#x, this.#scroll);
     drawLineage(context, this.#context.lineage, this.#layout, this.#x, this.#scroll);
     context.restore();
     for (const group of this.#layout.groups) this.#drawGroup(group, left, view.width);
@@ -186,15 +184,7 @@ class TaskStream {
    * @param {View} view
    */
   cover(view) {
-    const { model, tiles } = this.#context;
-    const layers = new Set(this.#rowsInSight().flatMap((row) => row.lanes.map((lane) => model.spansLayer(lane))));
-    // a single band is requested before it has a lane, so that the first tasks appear at once
-    const needsAll = this.#controls.needsAll || model.bands === 1;
-    if (needsAll) for (let band = 0; band < model.bands; band++) layers.add(bandLayer("spans", band));
-    for (const layer of this.#layers) if (!layers.has(layer)) tiles.release(VIEWER, layer);
-    this.#layers = layers;
-    for (const layer of layers) view.tiles[layer] = tiles.cover(VIEWER, layer, view.start, view.stop, view.width);
-    this.#tiles = [...layers].flatMap((layer) => view.tiles[layer]);
+    this.#tiles.cover(view, this.#rowsInSight(), this.#controls.needsAll);
   }
 
   /** "3 workers (7 lifetimes)": those that have rows. */
@@ -206,7 +196,7 @@ class TaskStream {
   /** Of the rows in sight. */
   table() {
     const lanes = new Set(this.#rowsInSight().flatMap((row) => row.lanes));
-    return streamTable(this.#tiles, this.#context.model, [...lanes], this.#view ?? { start: 0, stop: 0 });
+    return streamTable(this.#tiles.all, this.#context.model, [...lanes], this.#view ?? { start: 0, stop: 0 });
   }
 
   #rowsInSight() {
@@ -233,7 +223,7 @@ class TaskStream {
     const [width, height] = [Math.round(view.width * ratio), Math.round(this.#height * ratio)];
     if (width < 1 || height < 1) return;
     const window = { start: view.start, stop: view.stop, width, height, labelWidth: LABEL_WIDTH * ratio };
-    this.#painter.paint(rows, this.#tiles, window, rgb(theme().plot));
+    this.#painter.paint(rows, this.#tiles.all, window, rgb(theme().plot));
     const { image } = this.#painter.pixels;
     if (image) context.putImageData(image, Math.round(left * ratio), 0);
   }
@@ -267,16 +257,15 @@ class TaskStream {
    * @param {number} left
    */
   #drawUnloaded(view, left) {
-    const { model, tiles } = this.#context;
     const step = this.#layout.height;
     const draw = (/** @type {string[]} */ layers, /** @type {number} */ first, /** @type {number} */ last) => {
-      const parts = joined(layers.flatMap((layer) => tiles.unloaded(VIEWER, layer)));
+      const parts = this.#tiles.unloaded(layers);
       const [top, bottom] = [Math.max(first * step - this.#scroll, 0), Math.min(last * step - this.#scroll, this.#height)];
       if (bottom > top) drawUnloaded(this.#surface.context, parts, this.#x, [left, left + view.width], top, bottom - top);
     };
     const { rows } = this.#layout;
-    if (model.bands === 1) return draw(["spans"], 0, rows.length);
-    const layersOf = rows.map((row) => [...new Set(row.lanes.map((lane) => model.spansLayer(lane)))]);
+    if (this.#context.model.bands === 1) return draw(["spans"], 0, rows.length);
+    const layersOf = rows.map((row) => this.#tiles.layersOf(row));
     for (let first = 0, last = 1; first < rows.length; first = last, last += 1) {
       while (last < rows.length && `${layersOf[last]}` === `${layersOf[first]}`) last += 1;
       draw(layersOf[first], first, last);
@@ -333,7 +322,7 @@ class TaskStream {
     if (!view || !row || x < left || x > left + view.width) return { x, y, row, group, hit: null, ended: null };
     const pixel = (view.stop - view.start) / view.width;
     const time = view.start + (x - left) * pixel;
-    const hit = row.lanes.length ? hitLanes(this.#tiles, this.#context.model, row, time, pixel, this.#context.selection.hidden) : null;
+    const hit = row.lanes.length ? hitLanes(this.#tiles.all, this.#context.model, row, time, pixel, this.#context.selection.hidden) : null;
     const ended = group?.slots.length === 1 ? endNear(group.slots[0].lifetimes, time, REACH * pixel) : null;
     return { x, y, row, group, hit, ended };
   }
@@ -376,7 +365,8 @@ class TaskStream {
       if (group.folds && isCaret) this.#controls.toggle(group.folds);
       else selection.set({ worker: isChosen ? null : newest(slot).id, prefix: null, key: null });
     } else if (hit) {
-      const prefix = hit.span?.prefix ?? hit.shares[0].prefix;
+      const prefix = hit.span?.prefix ?? hit.shares.find((share) => share.prefix !== OTHER_PREFIXES)?.prefix;
+      if (prefix === undefined) return selection.clear();
       const key = hit.span?.key ?? null;
       const same = selection.prefix === prefix && selection.key === key;
       if (same) selection.clear();

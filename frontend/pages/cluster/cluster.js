@@ -9,6 +9,7 @@ import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { TimeAxis } from "../../charts/time_axis/time_axis.js";
 import { Address } from "../../timeline/address.js";
 import { loadContext } from "../../timeline/context.js";
+import { followPath } from "../../timeline/critical_path.js";
 import { KEYS, Keys, SEARCH_KEYS, WRITING_KEYS, attachPointer } from "../../timeline/controls/gestures.js";
 import { Live } from "../../timeline/sources/live.js";
 import { sourceOf } from "../../timeline/sources/source.js";
@@ -89,17 +90,20 @@ class Page {
     const writing = mayWrite ? createWriting(layout.header, this.context) : {};
     const searching = document.querySelector(".site-search") ? SEARCH_KEYS : [];
     const dialog = createKeysDialog(layout.header, [...KEYS, ...(mayWrite ? WRITING_KEYS : []), ...searching]);
-    const dialogs = { "?": () => dialog.showModal(), ...writing };
+    const path = { "[": () => followPath(this.context, -1), "]": () => followPath(this.context, 1) };
+    const dialogs = { "?": () => dialog.showModal(), ...path, ...writing };
     this.keys = new Keys(timeline, this.context.events, this.context.selection, dialogs);
   }
 
   start() {
-    const { timeline, tiles, model, selection, playheadState, events, laneOptions, stacks, stragglers, attempts } = this.context;
-    const { notes, alerts, freshness, info, lineage, stolen, heatOptions } = this.context;
+    const { timeline, tiles, selection, playheadState, events } = this.context;
+    const { notes, alerts, freshness, info, lineage } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
     tiles.addEventListener("change", () => this.#mark("tiles"));
     playheadState.addEventListener("change", () => this.#mark("state"));
-    for (const source of [model, selection, events, laneOptions, heatOptions, stacks, stragglers, attempts, lineage, stolen]) {
+    const others = /** @type {unknown[]} */ ([timeline, tiles, playheadState, notes, alerts, freshness]);
+    for (const source of Object.values(this.context)) {
+      if (!(source instanceof EventTarget) || others.includes(source)) continue;
       source.addEventListener("change", () => this.#mark("data"));
     }
     notes.addEventListener("change", () => events.setNotes(notes.list));

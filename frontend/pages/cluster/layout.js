@@ -1,4 +1,4 @@
-// The layout of the page: header, the card that the server rendered for a run, overview, transport, time axis, timeline charts, side column, and charts below.
+// The layout of the page: header, the card that the server rendered for a run, overview, transport, time axis, timeline charts, side column, and charts above and below.
 
 import { element } from "../../element.js";
 
@@ -22,9 +22,10 @@ export function buildLayout(main) {
   const playhead = element("div", "line-playhead");
   const hover = element("div", "line-hover");
   plots.append(playhead, hover);
+  const above = element("div", "above");
   const below = element("div", "below");
   const card = main.querySelectorAll("#run-card");
-  main.replaceChildren(loading, header, ...card, banners, top, columns, below);
+  main.replaceChildren(loading, header, ...card, banners, top, above, columns, below);
 
   /**
    * Draws the playhead and the instant under the mouse over all charts of the timeline.
@@ -42,5 +43,5 @@ export function buildLayout(main) {
     }
   }
 
-  return { header, banners, overview, transport, axis, plots, side, below, loading, drawLines };
+  return { header, banners, overview, transport, axis, plots, side, above, below, loading, drawLines };
 }

@@ -31,7 +31,7 @@ export class Panels {
   #view = null;
 
   /**
-   * @param {{plots: HTMLElement, side: HTMLElement, below: HTMLElement, header: HTMLElement}} places
+   * @param {{plots: HTMLElement, side: HTMLElement, above: HTMLElement, below: HTMLElement, header: HTMLElement}} places
    * @param {() => Chart[]} charts of the open tab
    * @param {Context} context
    * @param {Address} address knows which are shown
@@ -45,14 +45,22 @@ export class Panels {
     this.#onChange = onChange;
     this.#observer = new IntersectionObserver((entries) => this.#observe(entries), { rootMargin: "100px" });
     places.header.append(this.#menu);
+    context.model.addEventListener("change", () => {
+      if (this.#there().length !== this.#charts.length) this.open();
+    });
     this.open();
   }
 
   /** Shows the charts of the open tab. */
   open() {
-    this.#charts = this.#chartsOfTab();
+    this.#charts = this.#there();
     this.#fillMenu();
     this.#update();
+  }
+
+  /** The charts of the open tab that have anything to show. */
+  #there() {
+    return this.#chartsOfTab().filter(({ isThere }) => isThere?.(this.#context) ?? true);
   }
 
   /** The layers that the charts in sight draw. */
@@ -112,8 +120,8 @@ export class Panels {
     for (const chart of this.#charts) {
       if (!shown.includes(chart.name)) continue;
       const panel = this.#panels.get(chart.name) ?? this.#create(chart);
-      const { plots, side, below } = this.#places;
-      ({ timeline: plots, side, below })[chart.place].append(panel.panel);
+      const { plots, side, above, below } = this.#places;
+      ({ timeline: plots, side, above, below })[chart.place].append(panel.panel);
     }
     this.#onChange();
   }

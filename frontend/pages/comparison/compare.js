@@ -5,6 +5,7 @@
 import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { element } from "../../element.js";
 import { PrefixColors } from "../../timeline/colors/prefix_colors.js";
+import { comparedFindings } from "./findings.js";
 import { differences, figures, prefixes } from "./tables.js";
 import { Streams } from "./streams.js";
 import { finding, statement } from "./text.js";
@@ -44,6 +45,7 @@ function show(place, found) {
   const newest = found.b.length > 1 ? ` (B: only #${found.b[0].id}, the newest)` : "";
   place.replaceChildren(
     finding(found),
+    section(`Findings${newest}`, "findings", comparedFindings(found)),
     section(`Environment${newest}`, "differences", differences(found)),
     section("Figures", "figures", figures(found, Number(place.dataset.median ?? 0))),
     section("Prefixes", "prefixes", prefixes(found), statement(found)),

@@ -3,6 +3,7 @@
 
 import { ElapsedAxis } from "../../charts/comparison/elapsed_axis.js";
 import { MemoryLines } from "../../charts/comparison/memory_lines.js";
+import { runColors } from "../../charts/drawing/palette.js";
 import { taskStream } from "../../charts/task_stream/task_stream.js";
 import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { element } from "../../element.js";
@@ -19,6 +20,12 @@ import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").ChartInstance} ChartInstance */
 /** @typedef {import("../../types.js").ClusterInfo} ClusterInfo */
+
+const MEMORY_HEIGHT = 160; // px
+const SIDES = [
+  { label: "A", color: runColors.a },
+  { label: "B", color: runColors.b },
+];
 
 export class Streams {
   #plots = element("div", "plots compare-plots");
@@ -48,7 +55,8 @@ export class Streams {
     this.#axis = new ElapsedAxis(panels[0]);
     const draw = () => this.#mark();
     this.#streams = [new Stream(panels[1], a, colors, draw), new Stream(panels[2], b[0], colors, draw)];
-    this.#memory = new MemoryLines(panels[3], memory);
+    this.#memory = new MemoryLines(panels[3], MEMORY_HEIGHT);
+    this.#memory.show({ width: memory.width, lines: memory.lines.map((values, at) => ({ ...SIDES[at], values })) });
     if (!memory.lines.flat().some((value) => value !== null)) {
       panels[3].replaceChildren(element("p", "muted chart-none", "No memory was recorded in either run."));
     }

@@ -21,6 +21,7 @@ export const KEYS = [
   ["Space", "play and pause"],
   [", / .", "step back and forward (with Shift: one second)"],
   ["P / N", "previous and next event or note"],
+  ["[ / ]", "previous and next piece of the critical path, on the tab Why?"],
   ["L", "live"],
   ["F", "show everything"],
   ["Home / End", "go to the beginning and the end"],

@@ -4,13 +4,20 @@
 import { isEach, layerName } from "../tiles/bands.js";
 import { decode } from "../tiles/blocks.js";
 import { tileWidth } from "../tiles/levels.js";
+import { figuresAt, findResults, placeAt } from "./embedded_instants.js";
+import { countLogs, findLogs } from "./embedded_logs.js";
 import { spansWithin, unpackSpans } from "./packed_spans.js";
 
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("./source.js").Source} Source */
-/** @typedef {{instants: number[], states: import("../../types.js").State[]}} States in order of time */
 
 const NOTHING = "/tiles"; // a tile that has nothing in it
+/** @type {Record<string, {entry: string, answer: (known: any, place: number, query: URLSearchParams) => unknown}>} what a file answers at an instant */
+const OF_INSTANTS = {
+  "/state": { entry: "/states", answer: ({ states }, place) => states[place] },
+  "/workers": { entry: "/workers", answer: ({ workers }, place) => figuresAt(workers, place) },
+  "/results": { entry: "/results", answer: ({ answers }, place, query) => findResults(answers[place], query) },
+};
 const BYTES_OF_A_ROW = 54; // of a span in memory
 
 /**
@@ -18,7 +25,7 @@ const BYTES_OF_A_ROW = 54; // of a span in memory
  * @returns {Source}
  */
 export function embeddedSource(main) {
-  return { url: "", live: null, pages: null, notes: main.dataset.notes ?? null, tile: tileOfSpans, fetch: readScript };
+  return { url: "", live: null, pages: null, notes: main.dataset.notes ?? null, isFile: true, tile: tileOfSpans, worker: workerUrl, fetch: readScript };
 }
 
 /** @type {Promise<Block[]|null>|null} the extent, and the spans of each band */
@@ -49,31 +56,56 @@ async function readSpans() {
   return [extent, ...bands.map(unpackSpans)];
 }
 
-/** @type {Promise<States>|null} */
-let states = null;
-
 /**
  * @param {string} url
  * @returns {Promise<Response>}
  */
 async function readScript(url) {
   const [path, query = ""] = url.split("?");
-  if (path === "/state") return stateAt(Number(new URLSearchParams(query).get("at")));
+  if (path in OF_INSTANTS) return ofInstant(path, new URLSearchParams(query));
+  if (path === "/logs" || path === "/log-counts") return logsOf(path, new URLSearchParams(query));
   const content = (await find(path)) ?? (path.startsWith(NOTHING) ? await find(NOTHING) : null);
   if (content === null) return new Response(null, { status: 404 });
   return new Response(unpack(content));
 }
 
+/** @type {Promise<import("./embedded_logs.js").LogLine[]|null>|null} */
+let logs = null;
+
 /**
- * The last state that is known by then: of each instant the file has none.
- * @param {number} at
+ * @param {string} path
+ * @param {URLSearchParams} query
  */
-async function stateAt(at) {
-  states ??= find("/states").then((content) => new Response(unpack(content ?? "")).json());
-  const known = await states;
-  let index = known.instants.findIndex((instant) => instant > at + 1e-6);
-  if (index < 0) index = known.instants.length;
-  return Response.json(known.states[Math.max(index - 1, 0)]);
+async function logsOf(path, query) {
+  logs ??= find("/logs").then((content) => content && new Response(unpack(content)).json());
+  const lines = await logs;
+  if (!lines) return new Response(null, { status: 404 });
+  try {
+    return Response.json(path === "/logs" ? findLogs(lines, query) : countLogs(lines, query));
+  } catch (error) {
+    return Response.json({ detail: String(error) }, { status: 422 });
+  }
+}
+
+/** The worker that lays out graphs, from its text in the file. */
+async function workerUrl() {
+  const text = await new Response(unpack((await find("/layout-worker")) ?? "")).text();
+  return URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+}
+
+/** @type {Map<string, Promise<any>>} by path; null where the file has nothing of it */
+const ofInstants = new Map();
+
+/**
+ * @param {string} path
+ * @param {URLSearchParams} query with the instant, as `at`
+ */
+async function ofInstant(path, query) {
+  const { entry, answer } = OF_INSTANTS[path];
+  if (!ofInstants.has(path)) ofInstants.set(path, find(entry).then((content) => content && new Response(unpack(content)).json()));
+  const known = await ofInstants.get(path);
+  if (!known) return new Response(null, { status: 404 });
+  return Response.json(answer(known, placeAt(known.instants, Number(query.get("at"))), query));
 }
 
 /**

@@ -4,26 +4,30 @@
 /**
  * `url` is what information, /lanes, /tiles, /state, /span and /stacks are below; `fetch` is like the browser's; `live`:
  * where the socket of what is committed is, null where there is none. `pages` is what the pages of records are below
- * (errors, logs, tasks), `notes` where notes are; null where there are none. `tile`: a tile that the source makes itself;
- * null where it is fetched.
+ * (errors, logs, tasks), `notes` where notes are; null where there are none. `run`: the run that it is of, to those who see the
+ * project's runs. `isFile`: whether it answers of the whole
+ * run alone, not of windows. `tile`: a tile that the source makes itself;
+ * null where it is fetched. `worker`: the URL of the worker that lays out graphs, where it isn't a module beside the page's.
  * @typedef {{url: string, live: string|null, pages: string|null, notes: string|null,
- *   tile?: (place: {layer: string, level: number, index: number}) => Promise<MadeTile|null>,
+ *   run?: number, isFile?: boolean, tile?: (place: {layer: string, level: number, index: number}) => Promise<MadeTile|null>,
+ *   worker?: () => Promise<string>,
  *   fetch: (url: string, options?: RequestInit) => Promise<Response>}} Source
  * @typedef {{blocks: import("../../types.js").Block[], bytes: number}} MadeTile
  */
 
 /**
- * The source that a page names: data-url, and, where there is one, data-live, data-pages and data-notes.
+ * The source that a page names: data-url, and, where there is one, data-live, data-pages, data-notes and data-run.
  * @param {HTMLElement} main
  * @returns {Source}
  */
 export function sourceOf(main) {
-  const { url = "", live, pages, notes } = main.dataset;
+  const { url = "", live, pages, notes, run } = main.dataset;
   return {
     ...serverSource(url),
     live: live ? `${location.origin.replace(/^http/, "ws")}${live}` : null,
     pages: pages ?? null,
     notes: notes ?? null,
+    run: run ? Number(run) : undefined,
   };
 }
 
@@ -52,4 +56,14 @@ export async function getJson(source, path) {
   const response = await source.fetch(`${source.url}${path}`);
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   return response.json();
+}
+
+/**
+ * Why the server refused a request, for people.
+ * @param {Response} response
+ * @returns {Promise<string>}
+ */
+export async function reasonOf(response) {
+  const said = [413, 422, 503].includes(response.status) ? (await response.json().catch(() => null))?.detail : null;
+  return typeof said === "string" ? said : `the server answered ${response.status}`;
 }

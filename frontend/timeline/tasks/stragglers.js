@@ -19,30 +19,35 @@ const MOST = 50;
 const PAUSE = 500; // ms between two looks at the tiles
 const COMPUTE = ACTIONS.indexOf("compute");
 
-/** Fires "change" when the tiles have to be looked at again. */
+/** Fires "change" when it looked at the tiles later than asked. */
 export class Stragglers extends EventTarget {
   /** @type {Straggler[]} those of the window, the greatest factors first */
   list = [];
+  /** whether the tiles sum up tasks, so that none of them can be named */
+  areSummed = false;
   /** @type {Map<number, number>} median by prefix, in seconds */
   #medians = new Map();
   #looked = -Infinity;
+  #look = () => {};
   #timer = 0;
 
   /**
-   * Looks at the tiles, if that is not too soon.
+   * Looks at the tiles, at once or soon.
    * @param {Tile[]} tiles
    * @param {number} start of the window
    * @param {number} stop
+   * @param {boolean} [areSummed]
    */
-  update(tiles, start, stop) {
+  update(tiles, start, stop, areSummed = false) {
+    this.areSummed = areSummed;
+    this.#look = () => {
+      this.#looked = performance.now();
+      this.#medians = mediansOf(tiles);
+      this.list = stragglersOf(tiles, this.#medians, start, stop);
+    };
     const wait = this.#looked + PAUSE - performance.now();
-    if (wait > 0) {
-      this.#timer ||= window.setTimeout(() => this.#lookAgain(), wait);
-      return;
-    }
-    this.#looked = performance.now();
-    this.#medians = mediansOf(tiles);
-    this.list = stragglersOf(tiles, this.#medians, start, stop);
+    if (wait > 0) this.#timer ||= window.setTimeout(() => this.#lookLater(), wait);
+    else this.#look();
   }
 
   /**
@@ -54,8 +59,9 @@ export class Stragglers extends EventTarget {
     return factor(this.#medians, prefix, seconds);
   }
 
-  #lookAgain() {
+  #lookLater() {
     this.#timer = 0;
+    this.#look(); // here, as the task stream may be out of sight by now
     this.dispatchEvent(new Event("change"));
   }
 }

@@ -40,5 +40,5 @@ export function layerName(layer) {
 
 /** @param {{layer: string}} place of a tile; those of the task stream are loaded first */
 export function isUrgent({ layer }) {
-  return layerName(layer) === "spans" && !isEach(layer);
+  return layerName(layer) === "spans";
 }

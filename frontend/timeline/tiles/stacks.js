@@ -31,6 +31,16 @@ export class Stacks extends EventTarget {
   }
 
   /**
+   * The stacks of another source, with the same ids of functions.
+   * @param {import("../sources/source.js").Source} source
+   */
+  beside(source) {
+    const other = new Stacks(source);
+    other.#functions = this.#functions;
+    return other;
+  }
+
+  /**
    * The frames of a stack, outermost first.
    * @param {number} id
    * @returns {Frame[]|undefined} undefined before it has arrived

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from time import time
 from typing import Any
 
@@ -13,11 +14,13 @@ from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
 from observatory.wire.runs import (
+    ACTIVITIES,
     ERRED,
     LONGEST_NAME,
     LONGEST_TAG,
     LONGEST_USER,
     METADATA,
+    MOST_ACTIVITIES,
     OUTCOMES,
     RUNNING,
     clean_code,
@@ -43,11 +46,15 @@ class ClientRun:
 
 
 class ClientRuns:
-    """Makes rows of kind `run`. Any client can call the handler, so its arguments are checked and cleaned."""
+    """Makes rows of kinds `run` and `client_activity`.
+
+    Any client can call the handler, so its arguments are checked and cleaned.
+    """
 
     def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:
         self.scheduler = scheduler
         self._append = buffer.appender("run")
+        self._append_activity = buffer.appender("client_activity")
         self._open: dict[str, ClientRun] = {}
 
     def install(self) -> None:
@@ -73,21 +80,25 @@ class ClientRuns:
     ) -> dict[str, Any]:
         """Dask comm handler: a client opened a run, or ended it `seconds` after it was opened.
 
-        `description` has the run's name, tags, user and code (OpenRun.description).
+        `description` has the run's name, tags, user and code (OpenRun.description), at its end also the
+        client's activities: agents of earlier versions ignore these.
         """
         if not isinstance(run, str) or not RUN.fullmatch(run) or outcome not in OUTCOMES:
             return {"status": "refused"}
         now = time()
+        is_valid = outcome != RUNNING and isinstance(seconds, (int, float)) and 0 <= seconds < now
+        start = now - seconds if is_valid else now
         client_run = self._open.pop(run, None)
         if client_run is None:
-            is_valid = outcome != RUNNING and isinstance(seconds, (int, float)) and 0 <= seconds < now
-            start = now - seconds if is_valid else now
             client_run = ClientRun(clean_line(client, LONGEST_NAME), start, _cleaned(description))
         if outcome == RUNNING:
             self._open[run] = client_run
             if len(self._open) > MOST_OPEN:
                 del self._open[next(iter(self._open))]
         self._record(now, run, outcome, client_run, clean_line(exception_type, LONGEST_TAG))
+        if is_valid and isinstance(description, Mapping):
+            # both messages came later than they were sent: the earlier of their starts is closer
+            self._record_activities(min(start, client_run.start), now, run, description.get("activities"))
         return {"status": "OK"}
 
     def client_left(self, client: str) -> None:
@@ -98,6 +109,22 @@ class ClientRuns:
 
     def _record(self, now: float, run: str, outcome: str, client_run: ClientRun, exception_type: str) -> None:
         self._append((now, client_run.start, run, outcome, *client_run.description, exception_type))
+
+    def _record_activities(self, start: float, now: float, run: str, activities: Any) -> None:
+        if not isinstance(activities, (list, tuple)):
+            return
+        for one in activities[:MOST_ACTIVITIES]:
+            if _is_activity(one):
+                activity, first, last = one
+                self._append_activity((min(start + first, now), min(start + last, now), run, activity))
+
+
+def _is_activity(value: Any) -> bool:
+    """Whether it is an activity, its start and its end (seconds since the start of its run)."""
+    if not isinstance(value, (list, tuple)) or len(value) != 3 or value[0] not in ACTIVITIES:
+        return False
+    _, first, last = value
+    return isinstance(first, float) and isinstance(last, float) and 0 <= first <= last < inf
 
 
 def _cleaned(description: Any) -> tuple[str, str, str, str]:

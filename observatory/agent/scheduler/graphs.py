@@ -1,10 +1,14 @@
-"""Records submitted graphs: their code, dependencies, annotations, priorities and resources."""
+"""Records submitted graphs: their size, code, dependencies, annotations, priorities and resources."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from itertools import islice
 from time import time
 from typing import Any
 
@@ -18,8 +22,14 @@ MAXIMUM_GROUPS = 200
 MAXIMUM_NAME = 400
 
 
+MAXIMUM_FRAMES = 10_000
+OPERATION = "update-graph"
+RECEIVED: ContextVar[tuple[float, int]] = ContextVar("received")
+"""when the scheduler had received the graph that it unpacks, and the graph's bytes"""
+
+
 class Graphs:
-    """Makes rows of kinds `computation`, `group_dependency`, `dependency` and `task`.
+    """Makes rows of kinds `computation`, `group_dependency`, `dependency` and `task`, and events of graphs.
 
     It runs inside Scheduler.update_graph, which itself takes about fifty times as long per task.
     """
@@ -34,13 +44,24 @@ class Graphs:
         self._task = buffer.appender("task")
         self._event = buffer.appender("event")
 
+    def install(self) -> None:
+        """Wraps the handler that clients send graphs to, of which plugins are told without their bytes."""
+        self._handler = handler = self.scheduler.stream_handlers.get(OPERATION)
+        if handler is not None:
+            self.scheduler.stream_handlers[OPERATION] = _noting_size(handler)
+
+    def uninstall(self) -> None:
+        if self._handler is not None:
+            self.scheduler.stream_handlers[OPERATION] = self._handler
+
     def record(self, update: Mapping[str, Any]) -> None:
         """Records the arguments of SchedulerPlugin.update_graph."""
         now = time()
         scheduler = self.scheduler
         tasks = [task for task in map(scheduler.tasks.get, update.get("tasks") or ()) if task is not None]
         client = str(update.get("client") or "")
-        message = {"message": f"{client} submitted {len(tasks)} tasks", "client": client, "tasks": len(tasks)}
+        text = f"{client} submitted {len(tasks)} tasks"
+        message = {"message": text, "client": client, "tasks": len(tasks), **_size_of_message(now)}
         self._event((now, "graph-updated", "", json.dumps(message)))
         if not tasks:
             return
@@ -74,6 +95,31 @@ class Graphs:
             resources = _json(task.resource_restrictions) if task.resource_restrictions else EMPTY
             priority = task.priority or ""
             self._task((now, computation, task.key, priority, max(0, task.retries), annotations, resources))
+
+
+def _noting_size(handler: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(handler)
+    async def update_graph(*arguments: Any, **named: Any) -> Any:
+        RECEIVED.set((time(), _nbytes(named.get("expr_ser"))))
+        done = handler(*arguments, **named)
+        return await done if inspect.isawaitable(done) else done
+
+    return update_graph
+
+
+def _nbytes(message: Any) -> int:
+    """The bytes of a serialized graph, of its first frames where it has very many; 0: not known."""
+    try:
+        frames = islice(message.frames, MAXIMUM_FRAMES)
+        return sum(getattr(frame, "nbytes", None) or len(frame) for frame in frames)
+    except Exception:  # another version of Dask
+        return 0
+
+
+def _size_of_message(now: float) -> dict[str, Any]:
+    """How large the graph was, and how long the scheduler has been unpacking it."""
+    received, nbytes = RECEIVED.get((now, 0))
+    return {"nbytes": nbytes, "seconds": round(now - received, 6)} if nbytes else {}
 
 
 def _code(computation: Any) -> str:

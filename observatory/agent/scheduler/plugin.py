@@ -41,6 +41,8 @@ FLUSH = "observatory_flush"
 FLUSH_TIMEOUT = 3.0
 UNREGISTER = "observatory_unregister"
 OK = int(Status.OK)
+STEP = 2e-6
+"""seconds: stays apart when rounded to microseconds"""
 
 
 class SchedulerAgent(SchedulerPlugin):
@@ -66,7 +68,7 @@ class SchedulerAgent(SchedulerPlugin):
             self.client_runs.announce()
             return
         self.scheduler = scheduler
-        self.since = time()
+        self.since = self._last_time = time()
         configuration = self.configuration
         self.buffer = buffer = Buffer()
         self._transition = buffer.appender("transition")
@@ -86,6 +88,7 @@ class SchedulerAgent(SchedulerPlugin):
         handler.listen(self.listener)
         self.errors.install()
         self.events.install()
+        self.graphs.install()
         self.worker_messages.install()
         self.client_runs.install()
         scheduler.handlers[UNREGISTER] = self.unregister
@@ -115,9 +118,17 @@ class SchedulerAgent(SchedulerPlugin):
             payload = pack(module, plugin, settings)
             await register(None, plugin=payload, name=name, idempotent=True)
 
+    def _next_time(self) -> float:
+        """Now, but later than the transition before (Windows' clock gives many of them the same time)."""
+        now = time()
+        if now <= self._last_time < now + 1:
+            now = self._last_time + STEP
+        self._last_time = now
+        return now
+
     def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
         try:
-            now = time()
+            now = self._next_time()
             stimulus = kwargs.get("stimulus_id") or ""
             worker = kwargs.get("worker") or ""
             states = self.sampler.states
@@ -171,6 +182,7 @@ class SchedulerAgent(SchedulerPlugin):
         await scheduler.unregister_nanny_plugin(None, NANNY_PLUGIN[2])
         self.errors.uninstall()
         self.events.uninstall()
+        self.graphs.uninstall()
         self.worker_messages.uninstall()
         self.client_runs.uninstall()
         del scheduler.handlers[UNREGISTER]

@@ -8,15 +8,19 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from time import time
+from time import monotonic, time
 from typing import Any
 
 from distributed import Scheduler
 from tornado.ioloop import PeriodicCallback
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.scheduler.bandwidth import Bandwidth
+from observatory.agent.scheduler.clocks import Clocks
 from observatory.agent.scheduler.fine_performance import FinePerformance
+from observatory.agent.scheduler.semaphores import Semaphores
 from observatory.agent.scheduler.shuffles import Shuffles
+from observatory.agent.worker.event_loop import METRIC as EVENT_LOOP_INTERVAL
 from observatory.agent.worker.profiles import Profiles
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
 from observatory.wire.records import TASK_STATES, MetricType
@@ -28,6 +32,9 @@ RARE = 10
 """Ticks between two samples of how often tasks entered each state, by prefix."""
 MAXIMUM_PREFIXES = 200
 """Newest prefixes of which that is sampled."""
+MAXIMUM_CHANGED = 50
+"""Prefixes whose memory changed, of which a tick samples it; a slow tick samples all."""
+PREFIX_MEMORY = "observatory_prefix_memory_bytes"
 ENTERED = ("waiting", "memory", "erred")
 MEMORY = ("process", "managed", "unmanaged", "spilled")
 STATES = tuple(state for state in TASK_STATES if state != "forgotten")
@@ -47,17 +54,26 @@ class Sampler:
         self._profiles = Profiles(scheduler, "")
         self._shuffles = Shuffles(scheduler, buffer)
         self._fine_performance = FinePerformance(scheduler, buffer, self._add_counter)
+        self._bandwidth = Bandwidth(self._add)
+        self._semaphores = Semaphores(scheduler, self._add)
+        self._clocks = Clocks(buffer)
         self._interval = interval
         self._series: dict[tuple[Any, ...], str] = {}
         self._heartbeats: dict[str, float] = {}
         """Arrival of each worker's last heartbeat."""
         self._memory_by_type: dict[str, dict[str, int]] = {}
         """Bytes by type of memory in each worker's last heartbeat."""
+        self._executing: dict[str, int] = {}
+        """Tasks that each worker computed at its last heartbeat."""
         self._counters: dict[str, float] = {}
         self._ticks = 0
+        self._event_loop = monotonic(), getattr(scheduler, "_tick_counter", 0)
+        """When the event loop's ticks were last read, and their number."""
         self._results: dict[Any, tuple[str, int]] = {}
         self._memory: dict[str, int] = {}
-        """Bytes of results in memory by prefix."""
+        """Bytes of results in memory by prefix. One that has none is sampled once more, and removed."""
+        self._changed: set[str] = set()
+        """Prefixes whose results in memory changed since the last tick."""
         self.states: defaultdict[str, int] = defaultdict(int, dict.fromkeys(STATES, 0))
         """Number of tasks by state, updated by the plugin's `transition` hook."""
         self.failures = 0
@@ -66,7 +82,7 @@ class Sampler:
         for task in self.scheduler.tasks.values():
             self.states[task.state] += 1
             if task.state == "memory":
-                self.result_stored(task.key)
+                self._add_result(task)
         self._callback = PeriodicCallback(self._tick, self._interval * 1000)
         self._callback.start()
 
@@ -78,20 +94,30 @@ class Sampler:
     def result_stored(self, key: Any) -> None:
         """A task's result is in memory."""
         task = self.scheduler.tasks[key]
+        prefix = task.prefix.name
+        if prefix not in self._memory:  # else a chart would draw a ramp from the last sample, however old
+            self._add(time(), PREFIX_MEMORY, 0, {"prefix": prefix})
+        self._add_result(task)
+
+    def _add_result(self, task: Any) -> None:
         prefix, nbytes = task.prefix.name, max(0, task.nbytes)
-        self._results[key] = (prefix, nbytes)
+        self._results[task.key] = (prefix, nbytes)
         self._memory[prefix] = self._memory.get(prefix, 0) + nbytes
+        self._changed.add(prefix)
 
     def result_released(self, key: Any) -> None:
         """A task's result left memory."""
         prefix, nbytes = self._results.pop(key, ("", 0))
         if prefix:
             self._memory[prefix] -= nbytes
+            self._changed.add(prefix)
 
     def forget(self, worker: str) -> None:
         """Forgets a worker that left."""
         self._heartbeats.pop(worker, None)
+        self._clocks.forget(worker)
         self._memory_by_type.pop(worker, None)
+        self._executing.pop(worker, None)
         self._series = {key: series for key, series in self._series.items() if key[1] != worker}
 
     def _tick(self) -> None:
@@ -103,8 +129,12 @@ class Sampler:
             self._sample_scheduler(now)
             for address, worker in list(self.scheduler.workers.items()):
                 self._sample_worker(now, address, worker)
+            self._bandwidth.sample(now)
             self._sample_cluster_memory(now)
+            self._sample_prefix_memory(now)
+            self._add(now, "observatory_cluster_busy_threads", sum(self._executing.values()))
             self._shuffles.sample(now)
+            self._semaphores.sample(now)
             for row in self._profiles.rows():
                 self._profile(row)
             if self._ticks % SLOW == 0:
@@ -159,14 +189,25 @@ class Sampler:
         self._add(now, "observatory_cluster_clients", len(scheduler.clients))
 
     def _sample_scheduler(self, now: float) -> None:
-        """From SystemMonitor.recent(), the event loop's tick and the queue."""
+        """From SystemMonitor.recent(), the event loop's ticks, the queue and the number of transitions."""
         recent = self.scheduler.monitor.recent()
         self._add(now, "observatory_scheduler_cpu_percent", recent.get("cpu"))
         self._add(now, "observatory_scheduler_memory_bytes", recent.get("memory"))
         self._add(now, "observatory_scheduler_gil_contention_ratio", recent.get("gil_contention"))
-        tick = getattr(self.scheduler, "_tick_interval_observed", None)
-        self._add(now, "observatory_scheduler_event_loop_interval_seconds", tick)
+        self._add(now, "observatory_scheduler_event_loop_interval_seconds", self._event_loop_interval())
         self._add(now, "observatory_scheduler_queued_tasks", len(getattr(self.scheduler, "queued", ())))
+        transitions = getattr(self.scheduler, "transition_counter", None)
+        self._add(now, "observatory_scheduler_transitions_total", transitions, type=COUNTER)
+
+    def _event_loop_interval(self) -> float | None:
+        """The mean seconds between two ticks since the last sample, from Server._tick_counter.
+
+        Server._tick_interval_observed is of one second each, of which samples may miss that of a stall.
+        """
+        last, last_count = self._event_loop
+        self._event_loop = monotonic(), getattr(self.scheduler, "_tick_counter", 0)
+        seconds, count = self._event_loop[0] - last, self._event_loop[1] - last_count
+        return seconds / max(count, 1) if self._event_loop[1] else None
 
     def _sample_worker(self, now: float, address: str, worker: Any) -> None:
         self._add(now, "observatory_worker_processing_tasks", len(worker.processing), worker=address)
@@ -174,19 +215,29 @@ class Sampler:
         if worker.last_seen == self._heartbeats.get(address):
             return
         self._heartbeats[address] = worker.last_seen
+        self._clocks.look(address, worker)
         self._memory_by_type[address] = dict(memory(worker))
+        self._executing[address] = (worker.metrics.get("task_counts") or {}).get("executing", 0)
+        self._bandwidth.add_heartbeat(worker.metrics)
         for metric, labels, value in heartbeat(worker):
             self._add(worker.last_seen or now, metric, value, labels, address)
 
     def _sample_slow(self, now: float) -> None:
         """Samples values that change slowly."""
-        for prefix, nbytes in list(self._memory.items()):
-            self._add(now, "observatory_prefix_memory_bytes", nbytes, {"prefix": prefix})
-            if not nbytes:
-                del self._memory[prefix]
         self._sample_finished(now)
         self._fine_performance.sample(now)
         self._sample_stealing(now)
+
+    def _sample_prefix_memory(self, now: float) -> None:
+        """Results in memory: of prefixes where that changed; at slow ticks of all."""
+        is_slow = self._ticks % SLOW == 0
+        prefixes = list(self._memory) if is_slow else list(self._changed)[:MAXIMUM_CHANGED]
+        self._changed.clear()
+        for prefix in prefixes:
+            nbytes = self._memory.get(prefix, 0)
+            self._add(now, PREFIX_MEMORY, nbytes, {"prefix": prefix})
+            if not nbytes:
+                self._memory.pop(prefix, None)
 
     def _sample_finished(self, now: float) -> None:
         """Finished tasks and their durations, summed over all TaskPrefix."""
@@ -230,7 +281,8 @@ def heartbeat(worker: Any) -> Iterator[tuple[str, dict[str, str], Any]]:
         yield "observatory_worker_memory_bytes", {"type": kind}, nbytes
     yield "observatory_worker_cpu_percent", {}, metrics.get("cpu")
     yield "observatory_worker_gil_contention_ratio", {}, metrics.get("gil_contention")
-    yield "observatory_worker_event_loop_interval_seconds", {}, metrics.get("event_loop_interval")
+    interval = metrics.get(EVENT_LOOP_INTERVAL, metrics.get("event_loop_interval"))
+    yield "observatory_worker_event_loop_interval_seconds", {}, interval
     yield "observatory_worker_file_descriptors", {}, metrics.get("num_fds")
     for medium, name in (("net", "network"), ("disk", "disk")):
         rates = metrics.get(f"host_{medium}_io") or {}
@@ -241,8 +293,22 @@ def heartbeat(worker: Any) -> Iterator[tuple[str, dict[str, str], Any]]:
     for direction in ("incoming", "outgoing"):
         moving = transfer.get(f"{direction}_bytes")
         yield "observatory_worker_transfer_bytes", {"direction": direction}, moving
+    yield "observatory_worker_unmanaged_recent_bytes", {}, getattr(worker.memory, "unmanaged_recent", None)
+    yield from gpu(metrics, worker.extra)
     for state, count in (metrics.get("task_counts") or {}).items():
         yield "observatory_worker_tasks", {"state": str(state)}, count
+
+
+def gpu(metrics: Mapping[str, Any], startup: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str], Any]]:
+    """(metric, labels, value) of a worker's GPU; `startup`: what it reported when it started."""
+    # users can register metrics of these names
+    found = (metrics.get("gpu"), startup.get("gpu"), metrics.get("rmm"))
+    used, total, rmm = (one if isinstance(one, Mapping) else {} for one in found)
+    yield "observatory_worker_gpu_memory_bytes", {"type": "used"}, used.get("memory-used")
+    yield "observatory_worker_gpu_memory_bytes", {"type": "total"}, total.get("memory-total")
+    yield "observatory_worker_gpu_utilization_percent", {}, used.get("utilization")
+    for kind in ("used", "total"):
+        yield "observatory_worker_rmm_memory_bytes", {"type": kind}, rmm.get(f"rmm-{kind}")
 
 
 def memory(worker: Any) -> Iterator[tuple[str, int]]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import psutil
 from dask import config
 
 PACKAGES = (
@@ -27,6 +29,8 @@ CONFIGURATION = (
 INSTANCE_FILES = ("/sys/class/dmi/id/product_name", "/sys/class/dmi/id/sys_vendor")
 INSTANCE_VARIABLES = ("INSTANCE_TYPE", "NODE_INSTANCE_TYPE", "AWS_EXECUTION_ENV", "KUBERNETES_SERVICE_HOST",
                       "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")  # fmt: skip
+STARTED = 19
+"""The position of the process' start after its name in /proc/self/stat. psutil rounds it to seconds."""
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -46,6 +50,15 @@ def describe() -> dict[str, Any]:
             (text for path in CGROUP_LIMITS if (text := _read(path)).isdecimal()), ""
         ),
     }
+
+
+def process_age() -> float:
+    """Seconds since the process was created."""
+    try:
+        ticks = float(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[STARTED])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):  # not Linux
+        return time.time() - float(psutil.Process().create_time())
 
 
 def _version(name: str) -> str:

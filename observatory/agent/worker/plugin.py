@@ -15,7 +15,8 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from observatory.agent.logs import Listener, handler
 from observatory.agent.worker.causes import send_causes
 from observatory.agent.worker.disk import Disk
-from observatory.agent.worker.environment import describe
+from observatory.agent.worker.environment import describe, process_age
+from observatory.agent.worker.event_loop import METRIC, EventLoopInterval
 from observatory.agent.worker.message_sender import MessageSender
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.transfers import Transfers
@@ -56,12 +57,15 @@ class WorkerAgent(WorkerPlugin):
         )
         handler.listen(self.listener)
         worker.handlers[FLUSH] = self.message_sender.flush
+        if hasattr(worker, "_tick_counter"):
+            worker.metrics[METRIC] = EventLoopInterval(worker)
         self._record_worker()
         self.message_sender.start()
 
     async def teardown(self, worker: Any) -> None:
         handler.leave(self.listener)
         worker.handlers.pop(FLUSH, None)
+        worker.metrics.pop(METRIC, None)
         await self.message_sender.stop()
 
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
@@ -88,7 +92,9 @@ class WorkerAgent(WorkerPlugin):
                 self.wal.append("profile", row)
 
     def _record_worker(self) -> None:
-        worker = self.worker
+        worker, detail = self.worker, describe()
+        if worker.nanny:  # otherwise the process may be a client's, or have begun long before the worker
+            detail["process_started"] = self._on_scheduler_clock(time() - process_age())
         resources = getattr(worker.state, "total_resources", None) or {}
         self.wal.append(
             "worker",
@@ -101,6 +107,6 @@ class WorkerAgent(WorkerPlugin):
                 float(worker.memory_manager.memory_limit or 0),
                 "running",  # plugins are set up just before the worker gets this status
                 json.dumps(dict(resources), default=str),
-                json.dumps(describe(), default=str),
+                json.dumps(detail, default=str),
             ),
         )

@@ -32,8 +32,9 @@ from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
 from observatory.alerts.evaluation.window.state_machine import advance
 from observatory.alerts.models import Alert, Progress
 from observatory.clusters.models import Cluster
+from observatory.clusters.own_cluster import INTERVAL
 from observatory.clusters.scheduler_clock import scheduler_time
-from observatory.store.ingest.late import take_late, with_late
+from observatory.store.ingest.late import LATENESS, take_late, with_late
 from observatory.store.queries.extents import Extent, extents
 from observatory.store.times import from_seconds
 
@@ -49,15 +50,21 @@ MAX_WINDOW = 86_400.0
 """seconds after the end of a cluster at which all of its alerts are resolved"""
 VALUES_INTERVAL = 30.0
 """seconds after which the latest values of firing alerts are written"""
+OWN_LAG = LATENESS + 2 * INTERVAL
+"""seconds by which the evaluation of Observatory's own cluster is behind when its next sample is stored"""
 
 
 def clusters_to_evaluate(now: float) -> QuerySet[Cluster]:
-    """Live clusters, ended ones that aren't evaluated to their end, and those with late data."""
+    """Live clusters, ended ones that aren't evaluated to their end, and those with late data.
+
+    Observatory's own cluster only as often as it gets samples, so that little happens at rest.
+    """
     just_ended = Q(progress=None, ended__gt=from_seconds(now) - timedelta(seconds=MAX_BACKLOG))
     observed = Q(target__isnull=False) | Q(agent_heard__isnull=False)
     late = Q(pk__in=with_late(), progress__isnull=False)
     found = Q(ended=None) | Q(progress__is_over=False) | (just_ended & observed) | late
-    return Cluster.objects.filter(found).select_related("project", "target")
+    is_early = Q(project__is_own=True, progress__until__gt=from_seconds(now - OWN_LAG))
+    return Cluster.objects.filter(found & (~is_early | late)).select_related("project", "target")
 
 
 def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: float) -> None:

@@ -13,6 +13,7 @@ def annotations_of(item: Item) -> dict[str, str]:
         "description": item.description,
         "advice": item.advice,
         "fired": ", ".join(item.fired),
+        "finding": item.finding,
         "page": item.page_url,
     }
     return {name: text for name, text in texts.items() if text}

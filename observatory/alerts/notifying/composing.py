@@ -46,4 +46,5 @@ def _item(alert: Alert, change: Change) -> Item:
         moment_url=moment_url(alert),
         fingerprint=alert.fingerprint,
         fired=fired_in_run_of(alert),
+        finding=alert.finding,
     )

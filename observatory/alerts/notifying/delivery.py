@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 
 from django.db.models import F, Q
 
+from observatory.alerts.findings import FirstFindings
 from observatory.alerts.models import Channel, Delivery
 from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.composing import message_of
@@ -53,11 +54,12 @@ def deliver_to(channel_id: int, at: datetime) -> None:
         channel = Channel.objects.filter(pk=channel_id, enabled=True).first()
         if not is_ours or channel is None:
             return
+        findings = FirstFindings()
         for message_id in _messages_to_retry(channel, at):
-            if not _attempt(channel, message_id, at):
+            if not _attempt(channel, message_id, at, findings):
                 return
         for deliveries in _new_messages(channel, at):
-            if not _attempt(channel, _begin(deliveries), at):
+            if not _attempt(channel, _begin(deliveries), at, findings):
                 return
 
 
@@ -106,13 +108,14 @@ def _begin(deliveries: Iterable[int]) -> UUID:
     return message_id
 
 
-def _attempt(channel: Channel, message_id: UUID, at: datetime) -> bool:
+def _attempt(channel: Channel, message_id: UUID, at: datetime, findings: FirstFindings) -> bool:
     """True if the message was sent. The state SENDING is committed before, SENT afterwards."""
     ours = channel.deliveries.filter(message_id=message_id, state__in=OPEN)
     ours.update(state=State.SENDING, attempts=F("attempts") + 1)
     deliveries = list(with_alerts(ours))
     if not deliveries:  # their alerts were deleted
         return True
+    findings.keep(delivery.alert for delivery in deliveries if delivery.change != Change.RESOLVED)
     try:
         send(channel, message_of(message_id, channel.name, deliveries), at)
     except SendError as error:

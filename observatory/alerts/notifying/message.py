@@ -49,6 +49,8 @@ class Item:
     fingerprint: str
     fired: Sequence[str] = ()
     """other rules that fired in the run that the alert is about"""
+    finding: str = ""
+    """the sentence of the first finding around the alert"""
 
     @property
     def is_resolved(self) -> bool:

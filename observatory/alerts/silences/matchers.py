@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Protocol
 
-import re2
+from observatory.store.patterns import PatternError, pattern
 
 MAX_MATCHERS = 20
-MAX_PATTERN = 500
 MATCHER = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"\s*')
 
 
@@ -72,25 +69,7 @@ def match_all(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
 
 def check_pattern(text: str) -> None:
     """Raises MatcherError for an invalid regular expression."""
-    if len(text) > MAX_PATTERN:
-        raise MatcherError(f"A regular expression has at most {MAX_PATTERN} characters.")
     try:
         pattern(text)
-    except re2.error as error:
-        reason = error.args[0].decode(errors="replace")
-        raise MatcherError(f"“{text[:60]}” isn't a valid regular expression (RE2): {reason}.") from None
-
-
-class Pattern(Protocol):
-    def search(self, text: str) -> object | None: ...
-
-    def fullmatch(self, text: str) -> object | None: ...
-
-
-@cache
-def pattern(text: str) -> Pattern:
-    """Raises re2.error."""
-    options = re2.Options()
-    options.log_errors = False
-    compiled: Pattern = re2.compile(text, options)
-    return compiled
+    except PatternError as error:
+        raise MatcherError(str(error)) from None

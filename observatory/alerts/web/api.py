@@ -90,6 +90,8 @@ class AlertOut(Schema):
     last_value: float | None
     message: str
     is_late: bool
+    finding: str
+    """of those around it, that its notifications have; empty before the first, or where nothing stood out"""
     description: str
     """what it means"""
     advice: str
@@ -177,6 +179,7 @@ def _alert(alert: Alert) -> dict[str, Any]:
         "last_value": alert.last_value,
         "message": alert.message,
         "is_late": alert.is_late,
+        "finding": alert.finding,
         "description": description_of(alert),
         "advice": advice_of(alert),
         "acknowledged": seconds(alert.acknowledged),

@@ -60,7 +60,7 @@ def _fired(flag: Flag, alert: Alert, run: Run, is_public: bool) -> FiredRule:
 
 def fired_in_run_of(alert: Alert) -> list[str]:
     """For an alert about a run: the other rules that fired in the run, “Worker lost (3)”."""
-    run = _run_of(alert)
+    run = run_of(alert)
     if run is None:
         return []
     flags = [flag for flag in flags_of_runs([run.pk]).get(run.pk, []) if flag.name != alert.rule.name]
@@ -68,7 +68,7 @@ def fired_in_run_of(alert: Alert) -> list[str]:
     return [*named, f"{len(flags) - MOST_NAMED} more rules"] if len(flags) > MOST_NAMED else named
 
 
-def _run_of(alert: Alert) -> Run | None:
+def run_of(alert: Alert) -> Run | None:
     """The run that an alert is about: which ended when it began, or was the last of its cluster."""
     condition = alert.rule.conditions.first()
     if condition is None:

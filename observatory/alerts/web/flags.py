@@ -31,9 +31,11 @@ Row = tuple[int, str, str, int, int]
 """owner, rule, severity, number of alerts, number of alerts that still fire"""
 
 
-def flags_of_clusters(clusters: Sequence[int]) -> dict[int, list[Flag]]:
-    """The flags of clusters with alerts, the most severe first."""
+def flags_of_clusters(clusters: Sequence[int], only_firing: bool = False) -> dict[int, list[Flag]]:
+    """The flags of clusters with alerts, the most severe first. `only_firing`: of alerts that still fire."""
     found = Alert.objects.filter(cluster__in=clusters, fired__isnull=False).order_by()
+    if only_firing:
+        found = found.filter(state=Alert.State.FIRING)
     still = Count("pk", filter=Q(state=Alert.State.FIRING))
     rows = found.values_list("cluster_id", "rule__name", "severity").annotate(Count("pk"), still=still)
     return _flags(rows)

@@ -38,7 +38,11 @@ def new_rule_url(user: User, cluster: Cluster) -> str:
 
 
 def timeline_path(cluster: int, pending: float, fired: float) -> str:
-    """The path in the format of address.js; times are seconds."""
-    place = {"from": pending - AROUND, "to": fired + AROUND, "at": fired}
-    query = urlencode({name: f"{time:.3f}" for name, time in place.items()})
+    """The path of the time around an alert; times are seconds."""
+    return window_path(cluster, pending - AROUND, fired + AROUND, at=f"{fired:.3f}")
+
+
+def window_path(cluster: int, start: float, stop: float, **place: str) -> str:
+    """The path of a window (seconds), and of a place in it, in the format of address.js."""
+    query = urlencode({"from": f"{start:.3f}", "to": f"{stop:.3f}", **place})
     return f"{reverse('cluster', args=[cluster])}?{query}"

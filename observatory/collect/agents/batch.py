@@ -13,7 +13,7 @@ import numpy as np
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import records_of_block
-from observatory.store.ingest.batches.records import Array, Coded, Records, Values, records_of_rows
+from observatory.store.ingest.batches.records import Array, Records, joined, records_of_rows
 from observatory.wire.batches import BatchError
 from observatory.wire.blocks import Block
 from observatory.wire.dropped_records import dropped_detail
@@ -68,7 +68,7 @@ def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Bat
         found["sample"] = _with_series(found["sample"])
     after = len(workers) + len(gone) + len(runs) + len(drops) + sum(map(len, found.values()))
     if len(drops):
-        found["event"] = joined(found["event"], drops) if "event" in found else drops
+        found["event"] = joined([found["event"], drops]) if "event" in found else drops
     return (
         Batch(
             cluster,
@@ -159,20 +159,6 @@ def _drops(dropped: Records | None) -> Records:
         detail = dropped_detail(kind, count, reason, first, last)
         rows.append((first, RECORDS_DROPPED, "", detail))
     return records_of_rows(KINDS["event"], rows)
-
-
-def joined(first: Records, second: Records) -> Records:
-    """The records of both, which are of the same kind and have no keys."""
-    columns: dict[str, Values] = {}
-    for name, values in first.columns.items():
-        others = second.columns[name]
-        if isinstance(values, Coded):
-            assert isinstance(others, Coded)
-            codes = np.concatenate([values.codes, others.codes + len(values.values)])
-            columns[name] = Coded([*values.values, *others.values], codes)
-        else:
-            columns[name] = np.concatenate([values, others])
-    return first.changed(**columns)
 
 
 def _workers(workers: Records | None) -> list[WorkerSeen]:

@@ -20,13 +20,13 @@ from ninja.security import HttpBearer
 from observatory.clusters.models import Cluster, IngestRefusal, IngestToken
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.collect.agents import metrics
-from observatory.collect.agents.batch import batch_of, joined
+from observatory.collect.agents.batch import batch_of
 from observatory.collect.agents.body import Body, BodyError, read_body
 from observatory.collect.collector import registry
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import json_containers, stored_characters
-from observatory.store.ingest.batches.records import records_of_rows
+from observatory.store.ingest.batches.records import joined, records_of_rows
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
@@ -201,7 +201,7 @@ def _limit_series(batch: Batch) -> tuple[Batch, int]:
             detail = {"message": f"the limit of {SERIES} series is reached: new ones are refused"}
             row = (float(samples.times[-1]), "series-refused", "", detail)
             event = records_of_rows(KINDS["event"], [row])
-            records["event"] = joined(records["event"], event) if "event" in records else event
+            records["event"] = joined([records["event"], event]) if "event" in records else event
     for gone in batch.gone:
         limit.forget(gone.address)
     return replace(batch, records=records), refused

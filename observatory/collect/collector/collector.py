@@ -94,8 +94,10 @@ class Collector:
                     balanced = time.monotonic()
                     await run_in_django_thread(registry.end_abandoned)
                     await self._give_up_excess()
-                await run_in_django_thread(self.leases.take, await self._fair_share())
-                await self._follow_table()
+                share = await self._fair_share()
+                if share or self.leases.held or self.watchers:
+                    await run_in_django_thread(self.leases.take, share)
+                    await self._follow_table()
             except (DatabaseError, psycopg.OperationalError) as error:
                 logger.warning("the database is unavailable: %s", str(error).strip()[:200])
             try:
@@ -194,9 +196,9 @@ class Collector:
 
 
 def needs_restart(watcher: Watcher, target: Target) -> bool:
-    """Applies changed settings to a running watcher. True when its address changed."""
+    """Applies changed settings to a running watcher. True when its address or its credentials changed."""
     running = watcher.target
-    if running.url != target.url:
+    if (running.url, running.secret, running.workers) != (target.url, target.secret, target.workers):
         return True
     running.identity_interval = target.identity_interval
     running.metrics_interval = target.metrics_interval

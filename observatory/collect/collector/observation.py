@@ -132,9 +132,8 @@ class Observation:
         if identity is not None:
             self.membership.update(identity, requested, now)
             self.heartbeats.add_identity(identity)
-            self.heartbeats.add_cluster_memory(
-                sum(worker.memory_limit for worker in identity.workers.values()), now
-            )
+            limit = sum(worker.memory_limit for worker in identity.workers.values())
+            self.heartbeats.add_sums(limit, now)
         self.heartbeats.add_counts(counts, now)
         self._report_outside(now)
         self._count_erred(self.erred.add_count(counts["erred"]), now)

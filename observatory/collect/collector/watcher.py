@@ -25,6 +25,8 @@ from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.writing.flusher import Flusher
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Slowdown
+from observatory.collect.credentials.certificates import CertificateError
+from observatory.collect.credentials.storage import CredentialsLost, unseal
 from observatory.collect.http.addresses import is_local
 from observatory.collect.http.fetch import IDENTITY_LIMIT, Failure, FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock
@@ -73,6 +75,13 @@ class Watcher:
     def __init__(self, target: Target, shared: Shared) -> None:
         self.target = target
         self.shared = shared
+        self.client = shared.client
+        self.fault = ""
+        """Why the target cannot be requested at all; "" when it can."""
+        try:
+            self.client = shared.client.with_credentials(unseal(target.secret))
+        except (CredentialsLost, CertificateError) as error:
+            self.fault = str(error)
         self.clock = SchedulerClock(target.clock_offset)
         self.problems = Problems(target.url)
         self.outbox = Outbox(shared.counters)
@@ -82,20 +91,20 @@ class Watcher:
         self.slowdown = Slowdown(self.flusher.waited)
         self.scraper = Scraper(
             target,
-            shared.client,
+            self.client,
             shared.counters,
             shared.slots,
             self.clock,
             self._current,
             lambda: self.slowdown.factor,
         )
-        self.identity_poller = IdentityPoller(shared.client, target.url, self.clock, self.problems)
+        self.identity_poller = IdentityPoller(self.client, target.url, self.clock, self.problems)
         self.tracker = ClusterTracker(
             target, shared.claims, self.clock, self.outbox, self.identity_poller, self.scraper.process_start
         )
         self.subscriber = Subscriber(
             target,
-            shared.client,
+            self.client,
             shared.claims,
             self.clock,
             self.problems,
@@ -110,7 +119,7 @@ class Watcher:
         self.failures = 0
         self.refused_since: float | None = None
         self.gap = False
-        self.error = ""
+        self.error = self.fault
         self.stored_fields: dict[str, Any] = {}
 
     @property
@@ -158,7 +167,7 @@ class Watcher:
         await asyncio.to_thread(self.flusher.close)
 
     async def _poll(self) -> None:
-        while True:
+        while not self.fault:
             self.polling.clear()
             requested = time.monotonic()
             try:
@@ -197,7 +206,7 @@ class Watcher:
 
     async def _counts(self) -> Counts:
         url = f"{self.target.url}/json/counts.json"
-        answer, page = await self.shared.client.get_json(url, IDENTITY_LIMIT)
+        answer, page = await self.client.get_json(url, IDENTITY_LIMIT)
         self.clock.observe(answer.sent, answer.received, answer.date)
         try:
             return read_counts(page)

@@ -41,24 +41,40 @@ def stream_url(target: str) -> str:
     return urlunsplit((scheme, parts.netloc, f"{parts.path}/eventstream", "", ""))
 
 
-def worker_metrics_url(target: str, host: str, port: int, is_local: bool) -> str:
-    """The address of a worker's /metrics, with the target's scheme.
+def worker_metrics_url(
+    target: str, host: str, port: int, is_local: bool, prefix: str = "", scheme: str = ""
+) -> str:
+    """The address of a worker's /metrics, below `prefix`; without a scheme with that of the target.
 
     `is_local`: the target runs on this machine. Raises AddressError for an invalid host or port, and for an
     address that the scheduler must not name.
     """
-    if not 0 < port < 65536:
-        raise AddressError(f"the worker's port {port} is not valid")
-    try:
-        address: IPAddress | None = parse_ip(host)
-    except ValueError:
-        address = None
-    if address is None and not HOST_NAME.fullmatch(host):
-        raise AddressError(f"the worker's host {host[:60]!r} is not a host name")
+    address = _worker_address(host, port)
     if address is not None and is_reserved(address) and not (is_local and address.is_loopback):
         raise AddressError(f"the worker's host {host[:60]!r} is not an address of another machine")
     name = f"[{address}]" if isinstance(address, ipaddress.IPv6Address) else host
-    return f"{urlsplit(target).scheme}://{name}:{port}/metrics"
+    return f"{scheme or urlsplit(target).scheme}://{name}:{port}{prefix}/metrics"
+
+
+def proxied_metrics_url(target: str, host: str, port: int, prefix: str = "") -> str:
+    """The address of a worker's /metrics at the scheduler, which passes requests on to its workers alone.
+
+    Raises AddressError for an invalid host or port.
+    """
+    _worker_address(host, port)
+    return f"{target}/proxy/{port}/{host}{prefix}/metrics"
+
+
+def _worker_address(host: str, port: int) -> IPAddress | None:
+    """The IP address of a worker; None for a host name. Raises AddressError if it is neither."""
+    if not 0 < port < 65536:
+        raise AddressError(f"the worker's port {port} is not valid")
+    try:
+        return parse_ip(host)
+    except ValueError:
+        if not HOST_NAME.fullmatch(host):
+            raise AddressError(f"the worker's host {host[:60]!r} is not a host name") from None
+        return None
 
 
 def is_local(target: str) -> bool:

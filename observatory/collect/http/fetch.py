@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import socket
+import ssl
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -17,6 +20,7 @@ from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
 from observatory.clusters.ip_addresses import is_metadata, is_reserved, parse_ip
+from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.http.handshakes import Handshakes
 
 IDENTITY_LIMIT = 64 * 2**20
@@ -85,6 +89,8 @@ class HttpClient:
 
     def __init__(self) -> None:
         self.resolver = GuardedResolver()
+        self.headers: Mapping[str, str] = {}
+        self.tls: ssl.SSLContext | bool = True
 
     async def __aenter__(self) -> HttpClient:
         self.session = aiohttp.ClientSession(
@@ -103,6 +109,19 @@ class HttpClient:
         await self.handshakes.complete(REQUEST_TIMEOUT)
         await self.session.close()
 
+    def with_credentials(self, credentials: Credentials) -> HttpClient:
+        """A client of the same connections that sends the credentials with each request."""
+        client = copy.copy(self)
+        client.headers = credentials.request_headers()
+        client.tls = credentials.tls()
+        return client
+
+    def without_headers(self) -> HttpClient:
+        """A client with the same certificates that sends neither passwords nor tokens nor headers."""
+        client = copy.copy(self)
+        client.headers = {}
+        return client
+
     def trust(self, target: str) -> None:
         """Allows the host of a target to be this machine."""
         self.resolver.trusted.add(urlsplit(target).hostname or "")
@@ -112,13 +131,19 @@ class HttpClient:
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
         sent = time.time()
         try:
-            async with self.session.get(url, allow_redirects=False, timeout=limits) as response:
+            async with self.session.get(
+                url, allow_redirects=False, timeout=limits, headers=self.headers, ssl=self.tls
+            ) as response:
                 received = time.time()
                 check_status(response)
                 body = await read_bounded(response, limit)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise failure_of(error, timeout) from error
         return Answer(body, response.headers.get("Content-Type", ""), sent, received, date_of(response))
+
+    async def connect(self, url: str, timeout: float) -> aiohttp.ClientWebSocketResponse:
+        """An open WebSocket. Raises TimeoutError and aiohttp's errors."""
+        return await self.handshakes.connect(url, timeout, self.headers, self.tls)
 
     async def get_json(self, url: str, limit: int, timeout: float = REQUEST_TIMEOUT) -> tuple[Answer, Any]:
         """GETs `url` and decodes the body as JSON. Raises FetchError."""

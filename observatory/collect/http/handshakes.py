@@ -9,6 +9,8 @@ on, and its socket is closed after the scheduler's answer.
 from __future__ import annotations
 
 import asyncio
+import ssl
+from collections.abc import Hashable, Mapping
 
 import aiohttp
 
@@ -21,28 +23,37 @@ Handshake = asyncio.Task[aiohttp.ClientWebSocketResponse]
 
 
 class Handshakes:
-    """At most one handshake for each URL: a caller that subscribes again joins the one under way."""
+    """At most one handshake for each URL and credentials: who subscribes again joins the one under way."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
-        self._under_way: dict[str, Handshake] = {}
-        self._waiting: dict[str, object] = {}
-        """The caller that gets the socket, by URL: the last one, if it still waits."""
+        self._under_way: dict[Hashable, Handshake] = {}
+        self._waiting: dict[Hashable, object] = {}
+        """The caller that gets the socket, by handshake: the last one, if it still waits."""
         self._closing: set[asyncio.Task[bool]] = set()
 
-    async def connect(self, url: str, timeout: float) -> aiohttp.ClientWebSocketResponse:
+    async def connect(
+        self,
+        url: str,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
+        tls: ssl.SSLContext | bool = True,
+    ) -> aiohttp.ClientWebSocketResponse:
         """Returns the open socket. Raises TimeoutError after `timeout` seconds, and aiohttp's errors."""
-        handshake = self._under_way.get(url)
+        headers = headers or {}
+        key = url, frozenset(headers.items()), tls
+        handshake = self._under_way.get(key)
         if handshake is None:
-            handshake = self._under_way[url] = asyncio.create_task(self._shake_hands(url))
-            handshake.add_done_callback(lambda done: self._completed(url, done))
-        caller = self._waiting[url] = object()
+            handshake = asyncio.create_task(self._shake_hands(url, headers, tls))
+            self._under_way[key] = handshake
+            handshake.add_done_callback(lambda done: self._completed(key, done))
+        caller = self._waiting[key] = object()
         try:
             async with asyncio.timeout(timeout):
                 return await asyncio.shield(handshake)
         except BaseException:
-            if self._waiting.get(url) is caller:
-                del self._waiting[url]
+            if self._waiting.get(key) is caller:
+                del self._waiting[key]
             if handshake.done():
                 self._close_unused(handshake)
             raise
@@ -54,18 +65,22 @@ class Handshakes:
         if self._closing:
             await asyncio.wait(self._closing, timeout=CLOSE_TIMEOUT)
 
-    async def _shake_hands(self, url: str) -> aiohttp.ClientWebSocketResponse:
+    async def _shake_hands(
+        self, url: str, headers: Mapping[str, str], tls: ssl.SSLContext | bool
+    ) -> aiohttp.ClientWebSocketResponse:
         return await self._session.ws_connect(
             url,
+            headers=headers,
+            ssl=tls,
             max_msg_size=MAXIMUM_MESSAGE,
             heartbeat=HEARTBEAT,
             timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_TIMEOUT),
             compress=0,
         )
 
-    def _completed(self, url: str, handshake: Handshake) -> None:
-        del self._under_way[url]
-        if self._waiting.pop(url, None) is None:
+    def _completed(self, key: Hashable, handshake: Handshake) -> None:
+        del self._under_way[key]
+        if self._waiting.pop(key, None) is None:
             self._close_unused(handshake)
 
     def _close_unused(self, handshake: Handshake) -> None:

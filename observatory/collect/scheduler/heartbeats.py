@@ -27,6 +27,7 @@ SAME = 0.15
 STALE = 3.0
 """Seconds without a complete heartbeat after which /metrics is used instead."""
 MEMORY = "observatory_worker_memory_bytes"
+EXECUTING = ("observatory_worker_tasks", "state", "executing")
 STATE_OF_COUNT = {
     "waiting": "waiting",
     "processing": "processing",
@@ -90,6 +91,8 @@ class HeartbeatState:
     complete_at: float = -STALE
     """When the last complete heartbeat arrived (monotonic)."""
     memory: dict[str, float] = field(default_factory=dict)
+    executing: float = 0.0
+    """Tasks that it computes."""
     counters: LoadCounters = field(default_factory=lambda: LoadCounters("worker"))
 
 
@@ -132,6 +135,7 @@ class Heartbeats:
                 return
             state.measured = heartbeat.time
             state.delay = min(state.delay, worker.last_seen - heartbeat.time)
+            state.executing = heartbeat.values.get(EXECUTING, 0.0)
             measured = heartbeat.time + state.delay
         else:
             measured = heartbeat.time
@@ -165,6 +169,8 @@ class Heartbeats:
                 if kind in {"managed", "unmanaged", "spilled"}:
                     state.memory[kind] = value
                     self._emit(address, (MEMORY, "type", kind), now, value)
+            elif series.metric == "dask_worker_tasks" and dict(series.labels).get("state") == "executing":
+                state.executing = value
             elif series.metric == "process_open_fds":
                 self._emit(address, ("observatory_worker_file_descriptors", "", ""), now, value)
 
@@ -198,14 +204,16 @@ class Heartbeats:
         self._emit("", ("observatory_cluster_threads", "", ""), now, counts["cores"])
         self._emit("", ("observatory_cluster_clients", "", ""), now, counts["clients"])
 
-    def add_cluster_memory(self, limit: int, now: float) -> None:
-        """Adds the cluster's memory, the sum over its workers. `limit`: the sum of their limits in bytes."""
+    def add_sums(self, limit: int, now: float) -> None:
+        """Adds sums over the workers: memory and busy threads. `limit`: of their memory, in bytes."""
         total: Counter[str] = Counter()
         for state in self.states.values():
             total.update(state.memory)
         for kind, value in total.items():
             self._emit("", ("observatory_cluster_memory_bytes", "type", kind), now, value)
         self._emit("", ("observatory_cluster_memory_limit_bytes", "", ""), now, limit)
+        busy = sum(state.executing for state in self.states.values())
+        self._emit("", ("observatory_cluster_busy_threads", "", ""), now, busy)
 
     def _emit(self, worker: str, name: Name, now: float, value: float) -> None:
         series = self.series.get((worker, name))

@@ -160,7 +160,7 @@ def read_worker(address: Any, page: Any, problems: Problems) -> WorkerIdentity |
         port=integer(services, "dashboard") if isinstance(services, dict) else 0,
         last_seen=last_seen,
         resources=read_resources(resources, problems) if isinstance(resources, dict) else {},
-        heartbeat=read_heartbeat(metrics, problems) if isinstance(metrics, dict) else None,
+        heartbeat=read_heartbeat(metrics, page, problems) if isinstance(metrics, dict) else None,
     )
 
 
@@ -180,14 +180,17 @@ def read_resources(page: dict[Any, Any], problems: Problems) -> dict[str, float]
     return found
 
 
-def read_heartbeat(metrics: dict[str, Any], problems: Problems) -> Heartbeat | None:
-    """The values of a heartbeat as `observatory_worker_` metrics; None without a valid time."""
+def read_heartbeat(metrics: dict[str, Any], told: dict[str, Any], problems: Problems) -> Heartbeat | None:
+    """The values of a heartbeat as `observatory_worker_` metrics; None without a valid time.
+
+    `told`: what the worker reported when it started.
+    """
     time = number(metrics, "time")
     if time is None or not is_time(time):
         return None
     values = {
         (f"observatory_worker_{metric}", label, kind): value
-        for metric, label, kind, value in heartbeat_values(metrics, problems)
+        for metric, label, kind, value in (*heartbeat_values(metrics, problems), *gpu_values(metrics, told))
         if value is not None
     }
     return Heartbeat(time, values)
@@ -227,6 +230,17 @@ def heartbeat_values(
         for state in list(counts)[:WORKER_STATES]:
             if isinstance(state, str) and len(state) <= 50 and state.isprintable():
                 yield "tasks", "state", state, number(counts, state)
+
+
+def gpu_values(metrics: dict[str, Any], told: dict[str, Any]) -> Iterator[tuple[str, str, str, float | None]]:
+    """What a worker with a GPU adds, as `heartbeat_values`."""
+    found = (metrics.get("gpu"), told.get("gpu"), metrics.get("rmm"))
+    used, total, rmm = (one if isinstance(one, dict) else {} for one in found)
+    yield "gpu_memory_bytes", "type", "used", number(used, "memory-used")
+    yield "gpu_memory_bytes", "type", "total", number(total, "memory-total")
+    yield "gpu_utilization_percent", "", "", number(used, "utilization")
+    for kind in ("used", "total"):
+        yield "rmm_memory_bytes", "type", kind, number(rmm, f"rmm-{kind}")
 
 
 def memory_values(metrics: dict[str, Any]) -> dict[str, float]:

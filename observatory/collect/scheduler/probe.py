@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 
+from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.http.addresses import AddressError, target_url
 from observatory.collect.http.fetch import IDENTITY_LIMIT, FetchError, HttpClient
 from observatory.collect.scheduler.identity import (
@@ -19,9 +20,11 @@ from observatory.collect.scheduler.workers_page import read_workers_page
 
 logger = logging.getLogger(__name__)
 
+NONE = Credentials()
 NO_SCHEDULER = (
-    "No Dask scheduler answers at {url}. Enter the address of the scheduler's dashboard without a path, "
-    "as in http://host:8787, and check that this server can reach it."
+    "No Dask scheduler answers at {url}. Enter the address of the scheduler's dashboard without a path "
+    "other than its --dashboard-prefix, as in http://host:8787, and check that this server can reach it "
+    "and that the credentials are right."
 )
 
 
@@ -33,7 +36,7 @@ class ProbeError(Exception):
     """
 
 
-async def probe(url: str) -> Identity:
+async def probe(url: str, credentials: Credentials = NONE) -> Identity:
     """The identity of the scheduler at `url`; its id is "" when identity.json fails (workers_page.py).
 
     Raises ProbeError when the address cannot be reached or is not that of a Dask scheduler.
@@ -42,7 +45,7 @@ async def probe(url: str) -> Identity:
         target = target_url(url)
         async with HttpClient() as client:
             client.trust(target)
-            return await fetch_identity(client, target, Problems(target))
+            return await fetch_identity(client.with_credentials(credentials), target, Problems(target))
     except AddressError as error:
         raise ProbeError(str(error)) from None
     except (FetchError, IdentityError) as error:
@@ -50,9 +53,9 @@ async def probe(url: str) -> Identity:
         raise ProbeError(NO_SCHEDULER.format(url=url[:200])) from None
 
 
-def probe_target(url: str) -> Identity:
+def probe_target(url: str, credentials: Credentials = NONE) -> Identity:
     """probe() for synchronous code."""
-    return asyncio.run(probe(url))
+    return asyncio.run(probe(url, credentials))
 
 
 async def fetch_identity(client: HttpClient, target: str, problems: Problems) -> Identity:

@@ -31,7 +31,7 @@ class Subscription:
         or leaves the handshake to be completed and closed (http/handshakes.py).
         """
         try:
-            socket = await self.client.handshakes.connect(self.url, HANDSHAKE_TIMEOUT)
+            socket = await self.client.connect(self.url, HANDSHAKE_TIMEOUT)
         except aiohttp.WSServerHandshakeError as error:
             reason = f"its event stream answered with status {error.status}"
             raise FetchError(Failure.ANSWER, reason, error.status) from None

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import math
 import random
 import time
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from observatory.clusters.models import Target
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation, totals_of
-from observatory.collect.http.addresses import AddressError, worker_metrics_url
+from observatory.collect.http.addresses import AddressError, proxied_metrics_url, worker_metrics_url
 from observatory.collect.http.exposition import ExpositionError, Page, Parser
 from observatory.collect.http.fetch import METRICS_LIMIT, FetchError, HttpClient, parse_off_loop
 from observatory.collect.scheduler.clock import SchedulerClock
@@ -59,6 +61,11 @@ class Scraper:
     ) -> None:
         self.target = target
         self.client = client
+        sends_credentials = target.workers in {Target.Workers.CREDENTIALS, Target.Workers.PROXY}
+        # any worker could otherwise read the credentials: the scheduler tells where it is
+        self.workers_client = client if sends_credentials else client.without_headers()
+        self.prefixes = tuple(dict.fromkeys(("", urlsplit(target.url).path)))
+        """Where workers may have /metrics: workers can have the scheduler's --dashboard-prefix."""
         self.counters = counters
         self.slots = slots
         self.clock = clock
@@ -112,7 +119,7 @@ class Scraper:
 
     async def _scrape_scheduler(self, observation: Observation, answers: Answers) -> None:
         requested = time.monotonic()
-        page = await self._page(f"{self.target.url}/metrics", observation.parser(""))
+        page = await self._page(self.client, f"{self.target.url}/metrics", observation.parser(""))
         if page is None:
             answers.failures += 1
         elif self.current() is observation:
@@ -123,6 +130,8 @@ class Scraper:
     async def _worker(self, address: str) -> None:
         await asyncio.sleep(random.uniform(0, min(1.0, self.target.metrics_interval)))
         answers = Answers()
+        prefixes = itertools.cycle(self.prefixes)
+        prefix = next(prefixes)
         stored = -math.inf
         while True:
             started = time.monotonic()
@@ -131,13 +140,14 @@ class Scraper:
             if observation is None or member is None:
                 return
             if member.worker.port:
-                url = self._worker_url(member.worker.host, member.worker.port)
+                url = self._worker_url(member.worker.host, member.worker.port, prefix)
                 page = None
                 if url is not None:
                     async with self.slots:
-                        page = await self._page(url, observation.parser(address))
+                        page = await self._page(self.workers_client, url, observation.parser(address))
                 if page is None:
                     answers.failures += 1
+                    prefix = next(prefixes)
                 elif self.current() is observation:
                     is_due = started - stored > 0.9 * self.target.metrics_interval
                     stored = started if is_due else stored
@@ -154,18 +164,22 @@ class Scraper:
         least = len(observation.membership.members) / FALLBACK_RATE
         return min(self.target.metrics_interval, max(self.target.identity_interval, least))
 
-    def _worker_url(self, host: str, port: int) -> str | None:
+    def _worker_url(self, host: str, port: int, prefix: str) -> str | None:
+        ways = Target.Workers
+        scheme = "http" if self.target.workers == ways.HTTP else ""
         try:
-            return worker_metrics_url(self.target.url, host, port, self.is_local)
+            if self.target.workers == ways.PROXY:
+                return proxied_metrics_url(self.target.url, host, port, prefix)
+            return worker_metrics_url(self.target.url, host, port, self.is_local, prefix, scheme)
         except AddressError as error:
             self._log_once(str(error))
             return None
 
-    async def _page(self, url: str, parser: Parser) -> Page | None:
+    async def _page(self, client: HttpClient, url: str, parser: Parser) -> Page | None:
         """Scrapes a page; None when it fails."""
         self.counters.scrapes += 1
         try:
-            answer = await self.client.get(url, METRICS_LIMIT)
+            answer = await client.get(url, METRICS_LIMIT)
             page: Page = await parse_off_loop(
                 lambda body: parser.parse(body, answer.content_type), answer.body
             )
@@ -182,5 +196,5 @@ class Scraper:
 
     async def process_start(self) -> float | None:
         """When the scheduler's process started; None when /metrics does not say."""
-        page = await self._page(f"{self.target.url}/metrics", Parser(worker=""))
+        page = await self._page(self.client, f"{self.target.url}/metrics", Parser(worker=""))
         return totals_of(page).process_start if page is not None else None

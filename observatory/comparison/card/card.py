@@ -16,8 +16,10 @@ from observatory.comparison.history import MEASURES
 from observatory.comparison.recent_runs import ENDED
 from observatory.comparison.run_selection import last_runs_before
 from observatory.replay.scope import Scope, Section
+from observatory.runs.main_finding import main_finding_of
 from observatory.runs.models import Run
 from observatory.runs.refresh import end_of
+from observatory.runs.usage.prices import cost_of_run
 from observatory.store.connection import read_connection
 from observatory.store.queries.tasks.errors import first_error
 from observatory.wire.records import Action
@@ -52,6 +54,8 @@ def card_of(run: Run, scope: Scope) -> Item:
             name: run.figures.get(name)
             for name in ("workers", "threads", "memory_limit", "peak_memory", "transferred")
         },
+        "main_finding": main_finding_of(run) if is_private else None,
+        "cost": cost_of_run(run) if is_private else None,
         "times": times(run.figures),
         **contents,
         "history": _history(run) if is_private else None,

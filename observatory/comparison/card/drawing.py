@@ -9,7 +9,7 @@ from typing import Any
 from observatory.comparison.card.card import card_of
 from observatory.comparison.card.sparkline import sparkline
 from observatory.replay.scope import Scope
-from observatory.runs.models import Run
+from observatory.runs.models import Run, RunFindings
 from observatory.store.queries.windows.contents import BINS_OF_OCTAVE
 
 BAR = 100.0
@@ -28,6 +28,7 @@ def drawn_card(run: Run, scope: Scope) -> Item:
     return {
         **card,
         "outcome_text": run.get_outcome_display(),
+        "main_finding_text": _state_text(card["main_finding"]),
         "started": run.start,
         "seconds": own[0] if own else None,
         "bar": _bar(card["times"]),
@@ -40,6 +41,11 @@ def drawn_card(run: Run, scope: Scope) -> Item:
         "unusual": [_unusual(figure) for figure in history["unusual"]] if history else [],
         "notes": [{**note, "time": datetime.fromtimestamp(note["time"], UTC)} for note in card["notes"]],
     }
+
+
+def _state_text(main_finding: Item | None) -> str:
+    """Why there is no main finding."""
+    return str(RunFindings.State(main_finding["state"]).label) if main_finding else ""
 
 
 def _bar(times: list[Item]) -> list[Item]:

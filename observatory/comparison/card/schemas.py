@@ -6,6 +6,8 @@ from typing import Literal
 
 from ninja import Schema
 
+from observatory.runs.api import MainFinding
+
 
 class FirstError(Schema):
     time: float
@@ -68,10 +70,22 @@ class CardNote(Schema):
     author: str | None
 
 
+class CardCost(Schema):
+    """At the prices that the project has now."""
+
+    amount: float
+    currency: str
+    thread_seconds: float
+    memory_seconds: float
+    """bytes of the workers' memory limits times seconds"""
+    worker_seconds: float
+
+
 class RunCard(Schema):
     """What a run did, in short. Figures are null until they are counted.
 
-    A public link leaves out user, tags, notes and history, and error and code unless it shares them.
+    A public link leaves out user, tags, main finding, notes and history, and error and code unless it
+    shares them.
     """
 
     name: str
@@ -92,7 +106,11 @@ class RunCard(Schema):
     peak_memory: float | None
     """bytes"""
     transferred: int | None
-    """bytes"""
+    """bytes that moved between workers; null: not known"""
+    main_finding: MainFinding | None
+    """null until the run has ended and was looked at, and on public links"""
+    cost: CardCost | None
+    """null without a price of the project, and on public links"""
     times: list[BusyTime]
     prefixes: list[CardPrefix]
     """those that computed longest"""

@@ -1,8 +1,12 @@
-"""Serves static files before Django, whose middleware they do not need."""
+"""Serves static files before Django, whose middleware they do not need.
+
+On a first start they are not collected yet: until they are, they are compressed when they are sent.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,6 +15,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import Response
 
 from observatory.config.body_limit import Application, Receive, Send
+from observatory.config.static.version import is_collected
 
 REQUEST_HEADERS = {
     b"accept-encoding": "HTTP_ACCEPT_ENCODING",
@@ -18,6 +23,10 @@ REQUEST_HEADERS = {
     b"if-modified-since": "HTTP_IF_MODIFIED_SINCE",
     b"range": "HTTP_RANGE",
 }
+TEXT = ("text/", "application/json", "application/javascript", "image/svg+xml")
+"""types of files that gzip makes smaller"""
+LEVEL = 5
+"""of gzip: Plotly takes some 0.2 s and is a third of its size"""
 
 
 class StaticFiles:
@@ -29,7 +38,10 @@ class StaticFiles:
         self.files = WhiteNoiseMiddleware(settings=settings)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        file = self._find(scope["path"]) if scope["path"].startswith(self.prefix) else None
+        file = None
+        if scope["path"].startswith(self.prefix):
+            self._use_collected()
+            file = self._find(scope["path"])
         if file is None:
             await self.application(scope, receive, send)
             return
@@ -41,6 +53,16 @@ class StaticFiles:
         status, response_headers, body = await asyncio.to_thread(_answer, file, scope["method"], headers)
         await send({"type": "http.response.start", "status": status, "headers": response_headers})
         await send({"type": "http.response.body", "body": body})
+
+    def _use_collected(self) -> None:
+        """Use the collected files from when they are complete on, and bundles in pages."""
+        if (
+            settings.WHITENOISE_USE_FINDERS
+            and not settings.DEBUG
+            and is_collected(settings.STATIC_ROOT, settings.STATIC_VERSION)
+        ):
+            settings.WHITENOISE_USE_FINDERS = False
+            self.files = WhiteNoiseMiddleware(settings=settings)
 
     def _find(self, path: str) -> Any:
         if self.files.autorefresh:
@@ -55,4 +77,24 @@ def _answer(file: Any, method: str, request: dict[str, str]) -> tuple[int, list[
     if response.file is None:
         return int(response.status), headers, b""
     with response.file:
-        return int(response.status), headers, response.file.read()
+        body = response.file.read()
+    if settings.WHITENOISE_USE_FINDERS and _is_compressible(response, request):
+        body = gzip.compress(body, LEVEL)
+        headers = [(name, value) for name, value in headers if name not in (b"content-length", b"etag")]
+        headers += [
+            (b"content-length", str(len(body)).encode()),
+            (b"content-encoding", b"gzip"),
+            (b"vary", b"Accept-Encoding"),
+        ]
+    return int(response.status), headers, body
+
+
+def _is_compressible(response: Response, request: dict[str, str]) -> bool:
+    """Whether it is a whole file of text that is not compressed, and the browser takes gzip."""
+    headers = {name.lower(): value for name, value in response.headers}
+    return (
+        response.status == 200
+        and "content-encoding" not in headers
+        and headers.get("content-type", "").startswith(TEXT)
+        and "gzip" in request.get("HTTP_ACCEPT_ENCODING", "")
+    )

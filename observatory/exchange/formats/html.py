@@ -35,6 +35,12 @@ STYLES = (
     "timeline/flame_graph",
     "timeline/panels",
     "timeline/data_table",
+    "timeline/transfers",
+    "timeline/thread_times",
+    "timeline/graph",
+    "timeline/prefix_table",
+    "records/logs",
+    "timeline/logs",
     "timeline/cluster",
     "timeline/overview",
     "timeline/chart_menu",
@@ -74,6 +80,7 @@ class Html:
             "theme": theme,
             "loader": loader,
             "modules": _base64(gzip.compress(modules.encode(), 9, mtime=0)),
+            "worker": _base64(gzip.compress(_worker().encode(), 9, mtime=0)),
             "entries": [(path, _base64(packed)) for path, packed in report.entries.items()],
             "shortest": None if report.has_all_spans else format_duration(shortest),
             "mean_of": None if is_finest else format_duration(2**report.level / 1e6),
@@ -87,6 +94,12 @@ class Html:
 @cache
 def _modules() -> str:
     return bundle(FRONTEND / "pages" / "report" / "report.js", FRONTEND)
+
+
+@cache
+def _worker() -> str:
+    """The worker that lays out graphs, which the page starts from its text."""
+    return bundle(FRONTEND / "charts" / "graph" / "layout_worker.js", FRONTEND)
 
 
 @cache

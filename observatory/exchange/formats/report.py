@@ -11,6 +11,7 @@ import gzip
 import json
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,20 +19,32 @@ from typing import Any
 from django.db.models import Q
 
 from observatory.alerts.web.timelines import alerts_of
+from observatory.exchange.formats.report_instants import instants_of, largest_results, states_and_figures
 from observatory.exchange.formats.report_spans import pack_spans
 from observatory.exchange.records.records import part_of
 from observatory.replay.cluster_info import cluster_info, lanes
+from observatory.replay.lineage import stolen_tasks
+from observatory.replay.logs.api import line_document
+from observatory.replay.logs.search import Wanted, search_around
 from observatory.replay.scope import Scope, Section
-from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import get_tile
+from observatory.replay.tiles.events import list_events
 from observatory.replay.tiles.layers import Layer, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
+from observatory.replay.windows.environment import environment_of
+from observatory.replay.windows.group_graph import group_graph_of
+from observatory.replay.windows.prefixes import groups_of, prefix_details, prefixes_of
+from observatory.replay.windows.task_graph import task_graph_of
+from observatory.replay.windows.transfers import transfers_of
 from observatory.runs.notes_api import note_item
-from observatory.store.connection import read_connection
+from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries.timeline import snapshot
 from observatory.store.stacks import stack_counts, stack_frames
-from observatory.store.times import from_microseconds
+from observatory.store.times import MAXIMUM_TIME, from_microseconds
+from observatory.why.answer import TooManyTasks
+from observatory.why.kept import ANSWERS, StillLooking, explained
+from observatory.why.what_if.answer import what_if
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.timeline_blocks import EXTENT
@@ -46,9 +59,10 @@ MOST_PLACES = 512
 """of a level"""
 FINEST_PROFILE, BINS_AN_INTERVAL = 14, 8
 """of the profile's tiles and of series: finer ones aren't asked for (frontend/timeline/tiles/tiles.js)"""
-FEWEST_INSTANTS, MOST_INSTANTS, ROWS_OF_INSTANTS = 20, 300, 60_000
-"""that the file has states of; how many depends on the rows of one, which are of workers and prefixes"""
 MOST_STACKS, MOST_NOTES = 5_000, 5_000
+MOST_EVENTS, MOST_LINES = 1_000, 2_000
+DETAILED_PREFIXES = 20
+"""that took longest; of the others the file has no slowest tasks, workers and groups"""
 
 
 @dataclass(slots=True)
@@ -91,12 +105,25 @@ def report_of(scope: Scope, progress: Callable[[float], None]) -> Report:
         "minimum_span_level": report.level if spans is None else MINIMUM_LEVEL,
         "maximum_level": _top(known),
     }
-    _add_states(report, scope, len(names["workers"]) + len(names["prefixes"]), part_of(progress, 1, 2))
+    _add_prefixes(report, scope, partial(progress, 0.5))
+    _add_instants(report, scope, len(names["workers"]) + len(names["prefixes"]), part_of(progress, 1, 2))
     if Section.CODE in scope.sections:
         _add_stacks(report, scope)
     if not scope.is_public:
         _add_notes(report, scope)
     _add_alerts(report, scope)
+    _add_records(report, scope)
+    with build_connection() as connection:
+        report.add("/transfers", transfers_of(connection, scope, 0, MAXIMUM_TIME))
+        report.add("/stolen", stolen_tasks(connection, scope, 0, MAXIMUM_TIME))
+        for name in ANSWERS:
+            with suppress(TooManyTasks, StillLooking):
+                report.add(f"/{name}", explained(connection, scope, name, 0, MAXIMUM_TIME))
+        with suppress(TooManyTasks):
+            report.add("/what-if", what_if(connection, scope, 0, MAXIMUM_TIME))
+        report.add("/group-graph", group_graph_of(connection, scope, 0, MAXIMUM_TIME))
+    with read_connection() as connection, snapshot(connection):
+        report.add("/task-graph", task_graph_of(connection, scope, 0, MAXIMUM_TIME))
     report.add("", known)
     report.entries = {"": report.entries.pop(""), **report.entries}
     return report
@@ -197,18 +224,28 @@ def finest_series(known: dict[str, Any]) -> int:
     return math.ceil(math.log2(known["identity_interval"] / BINS_AN_INTERVAL * 1e6))
 
 
-def _add_states(report: Report, scope: Scope, rows: int, progress: Callable[[float], None]) -> None:
-    known = report.info
-    first, last = round(known["first"] * 1e6), round(max(known["last"], known["ended"]) * 1e6)
-    count = min(max(ROWS_OF_INSTANTS // max(rows, 1), FEWEST_INSTANTS), MOST_INSTANTS)
-    instants = [first + (last - first) * number // (count - 1) for number in range(count)]
-    states = []
-    for number, at in enumerate(instants):
-        with read_connection() as connection, snapshot(connection):
-            states.append(state_at(connection, scope, at))
-        progress((number + 1) / count)
-    report.step = (last - first) / (count - 1) / 1e6
-    report.add("/states", {"instants": [at / 1e6 for at in instants], "states": states})
+def _add_instants(report: Report, scope: Scope, rows: int, progress: Callable[[float], None]) -> None:
+    """What was at instants of the run; `rows`: of a state."""
+    instants = instants_of(report.info, rows)
+    report.step = (instants[-1] - instants[0]) / (len(instants) - 1) / 1e6
+    states, figures = states_and_figures(scope, instants, progress)
+    report.add("/states", states)
+    report.add("/workers", figures)
+    if report.info["has_agent"]:
+        report.add("/results", largest_results(scope, instants, partial(progress, 1.0)))
+
+
+def _add_prefixes(report: Report, scope: Scope, goes_on: Callable[[], None]) -> None:
+    """What is said of the whole run, whatever the window."""
+    with build_connection() as connection:
+        found = prefixes_of(connection, scope, *scope.window)
+        report.add("/prefixes", found)
+        report.add("/groups", groups_of(connection, scope, *scope.window))
+        ids = [row["prefix"] for row in found["prefixes"][:DETAILED_PREFIXES]]
+        details = prefix_details(connection, scope, ids, *scope.window)
+        for id, detail in zip(ids, details, strict=True):
+            goes_on()
+            report.add(f"/prefixes/{id}", detail)
 
 
 def _add_notes(report: Report, scope: Scope) -> None:
@@ -225,6 +262,16 @@ def _add_alerts(report: Report, scope: Scope) -> None:
     fired = alerts_of(scope)
     if fired["alerts"]:
         report.add("/alerts", fired)
+
+
+def _add_records(report: Report, scope: Scope) -> None:
+    """The last log lines, the first events, and what the processes told of themselves."""
+    with read_connection() as connection:
+        report.add("/environment", environment_of(connection, scope, *scope.window))
+        report.add("/events", list_events(connection, scope, *scope.window, MOST_EVENTS))
+        if Section.LOGS in scope.sections:
+            found = search_around(connection, scope, Wanted(), scope.stop, MOST_LINES)
+            report.add("/logs", [line_document(line) for line in found.lines])
 
 
 def _add_stacks(report: Report, scope: Scope) -> None:

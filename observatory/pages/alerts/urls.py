@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from observatory.pages.alerts import bulk, views
+from observatory.pages.alerts import bulk, findings, views
 
 urlpatterns = [
     path("alerts/", views.alert_list, name="alerts"),
@@ -10,6 +10,7 @@ urlpatterns = [
     path("alerts/flag/", views.flag, name="alert-flag"),
     path("alerts/<int:alert_id>/", views.alert_page, name="alert"),
     path("alerts/<int:alert_id>/history/", views.alert_history, name="alert-history"),
+    path("alerts/<int:alert_id>/findings/", findings.alert_findings, name="alert-findings"),
     path("alerts/<int:alert_id>/acknowledge/", views.acknowledge_alert, name="alert-acknowledge"),
     path("alerts/<int:alert_id>/silence/", views.silence_alert, name="alert-silence"),
 ]

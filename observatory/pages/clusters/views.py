@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -18,29 +18,33 @@ from observatory.alerts.web.links import new_rule_url
 from observatory.clusters import access
 from observatory.clusters.listing import STATES, ClusterFilter, find_clusters
 from observatory.clusters.models import Cluster
+from observatory.pages.clusters.fleet import COLUMNS as FLEET_COLUMNS
+from observatory.pages.clusters.fleet import FleetRow, fleet_csv, fleet_rows, order_of, totals_of
 from observatory.pages.clusters.frame import frame, get_cluster
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
+from observatory.pages.site.ordering import sorted_column
 from observatory.pages.site.query import query_text
 from observatory.replay.tabs import tab_named
 from observatory.runs.access import may_cut_runs
 from observatory.store.queries.extents import Extent, extents
 
-PAGE_SIZE = 50
+PAGE_SIZE, FLEET_PAGE_SIZE = 50, 100
 MAXIMUM_SEARCH_LENGTH = 200
 
 
 @require_safe
 def cluster_list(request: HttpRequest) -> HttpResponse:
+    """The clusters, newest first; the live ones with their newest figures, first what needs attention."""
     user = cast(User, request.user)
     wanted = _wanted(request)
+    is_fleet = wanted.state == "live"
     if wants_csv(request):
-        return _csv(find_clusters(user, wanted))
-    page = Paginator(find_clusters(user, wanted), PAGE_SIZE).get_page(request.GET.get("page"))
-    ids = [cluster.pk for cluster in page]
-    counts, flags = extents(ids), flags_of_clusters(ids)
+        order = order_of(request.GET.get("order", ""))
+        return fleet_csv(fleet_rows(user, wanted, order)) if is_fleet else _csv(find_clusters(user, wanted))
+    page, listed = _fleet(request, wanted) if is_fleet else _list(request, wanted)
     context: dict[str, Any] = {
+        **listed,
         "page": page,
-        "rows": [(cluster, counts.get(cluster.pk), flags.get(cluster.pk)) for cluster in page],
         "wanted": wanted,
         "states": STATES,
         "rules": visible_rules(user),
@@ -50,8 +54,28 @@ def cluster_list(request: HttpRequest) -> HttpResponse:
         context |= {
             "has_clusters": access.visible_clusters(user).exists(),
             "waiting_for": access.visible_targets(user).filter(enabled=True),
+            "last_ended": access.visible_clusters(user).exclude(ended=None).order_by("-ended").first(),
         }
     return render(request, "pages/clusters/clusters.html", context)
+
+
+def _list(request: HttpRequest, wanted: ClusterFilter) -> tuple[Page[Cluster], dict[str, Any]]:
+    found = find_clusters(cast(User, request.user), wanted)
+    page = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
+    ids = [cluster.pk for cluster in page]
+    counts, flags = extents(ids), flags_of_clusters(ids)
+    rows = [(cluster, counts.get(cluster.pk), flags.get(cluster.pk)) for cluster in page]
+    return page, {"rows": rows}
+
+
+def _fleet(request: HttpRequest, wanted: ClusterFilter) -> tuple[Page[FleetRow], dict[str, Any]]:
+    order = order_of(request.GET.get("order", ""))
+    found = fleet_rows(cast(User, request.user), wanted, order)
+    columns = [sorted_column(*column, order) for column in FLEET_COLUMNS]
+    return (
+        Paginator(found, FLEET_PAGE_SIZE).get_page(request.GET.get("page")),
+        {"totals": totals_of(found), "columns": columns, "order": order},
+    )
 
 
 def _csv(found: QuerySet[Cluster]) -> HttpResponse:

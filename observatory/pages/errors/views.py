@@ -41,7 +41,8 @@ def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
         **record_frame(cluster, "errors"),
         "wanted": wanted,
         "outcomes": OUTCOMES,
-        "is_filtered": wanted != ErrorFilter(exception_type=wanted.exception_type),
+        "is_filtered": wanted
+        != ErrorFilter(exception_type=wanted.exception_type, start=wanted.start, stop=wanted.stop),
     }
     if wanted.exception_type is None:
         context |= _groups(request, cluster.pk, wanted)

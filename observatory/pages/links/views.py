@@ -24,11 +24,10 @@ from observatory.runs.sharing.picture import HEIGHT, WIDTH, cached_picture
 from observatory.runs.sharing.scopes import scope_of_link, sections_of_link
 from observatory.runs.summary import summary
 from observatory.store.connection import read_connection
-from observatory.store.queries.logs import LogFilter, LogLine, lines_before
 from observatory.store.queries.tasks.errors import ErrorFilter, TaskError, task_errors
 from observatory.store.times import from_microseconds
 
-LINES, ERRORS = 500, 200
+ERRORS = 200
 """on one page"""
 
 
@@ -67,16 +66,11 @@ def link_picture(request: HttpRequest, token: str) -> HttpResponse:
 @login_not_required
 @require_safe
 def link_logs(request: HttpRequest, token: str) -> HttpResponse:
+    """The logs are a tab of the timeline; links from before that lead to it."""
     link = find_public_link(token)
     if not link.shows_logs:
         raise Http404("This link doesn't share log lines.")
-    scope = scope_of_link(link)
-    wanted = LogFilter(**_window(scope))
-    with read_connection() as connection:
-        lines = lines_before(connection, link.run.cluster_id, wanted, LINES + 1, None)
-    shown = [_hide_in_line(line, scope.pseudonyms) for line in lines[:LINES]]
-    context = {**_frame(link, token, "logs"), "lines": shown, "has_more": len(lines) > LINES}
-    return _private(render(request, "pages/links/logs.html", context))
+    return _private(HttpResponseRedirect(f"{reverse('link', args=[token])}?tab=logs"))
 
 
 @login_not_required
@@ -92,21 +86,6 @@ def link_errors(request: HttpRequest, token: str) -> HttpResponse:
     shown = [_hide_in_error(error, scope.pseudonyms) for error in errors[:ERRORS]]
     context = {**_frame(link, token, "errors"), "errors": shown, "has_more": len(errors) > ERRORS}
     return _private(render(request, "pages/links/errors.html", context))
-
-
-def _hide_in_line(line: LogLine, pseudonyms: Pseudonyms | None) -> LogLine:
-    if pseudonyms is None:
-        return line
-    text, worker = pseudonyms.text, pseudonyms.worker(line.worker)
-    return replace(
-        line,
-        pid=0,
-        logger=text(line.logger),
-        message=text(line.message),
-        traceback=text(line.traceback),
-        worker=worker,
-        address=worker,
-    )
 
 
 def _hide_in_error(error: TaskError, pseudonyms: Pseudonyms | None) -> TaskError:

@@ -16,11 +16,25 @@ if TYPE_CHECKING:
 else:
     ProjectFormBase = MemberFormBase = forms.ModelForm
 
+PRICES = ("thread_hour_price", "gib_hour_price", "worker_hour_price")
+
 
 class ProjectForm(ProjectFormBase):
     class Meta:
         model = Project
-        fields = ("name", "retention_days", "run_idle_seconds")
+        fields = (
+            *("name", "retention_days", "run_idle_seconds"),
+            *(*PRICES, "currency"),
+        )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        for name in PRICES:
+            if name in cleaned and cleaned[name] is None:
+                cleaned[name] = 0
+        if any(cleaned.get(name) for name in PRICES) and cleaned.get("currency") == "":
+            self.add_error("currency", "Enter the currency of the prices, such as EUR.")
+        return cleaned
 
 
 class MemberForm(MemberFormBase):

@@ -8,12 +8,14 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.text import capfirst
 from django.utils.timezone import now
 
 from observatory.pages.site.forms import FilterForm, TimeField
-from observatory.runs.listing import ORDERS, RunFilter
-from observatory.runs.models import LONGEST_TAG, Permalink, Run, SavedFilter
+from observatory.runs.listing import ORDERS, UNKNOWN, RunFilter
+from observatory.runs.models import LONGEST_TAG, Permalink, Run, RunFindings, SavedFilter
 from observatory.runs.tags import parse_tag
+from observatory.why.findings.kinds import finding_kinds
 
 UNITS = {
     1e-3: ("ms",),
@@ -48,9 +50,20 @@ class TagField(forms.CharField):
         return parse_tag(text) if text else None
 
 
+def finding_choices() -> list[tuple[str, str]]:
+    """Kinds of main findings, and why a run has none."""
+    states = RunFindings.State
+    return [
+        ("", "Any"),
+        *((name, capfirst(kind.title)) for name, kind in finding_kinds().items()),
+        *((str(state), capfirst(str(state.label))) for state in (states.NONE, states.TOO_LARGE)),
+        (UNKNOWN, "Not looked at yet"),
+    ]
+
+
 class RunFilterForm(FilterForm):
     rule_field = "alert"
-    detail_names = ("alert", "outcome", "origin", "user", "shortest", "longest", "since", "until")
+    detail_names = ("alert", "finding", "outcome", "origin", "user", "shortest", "longest", "since", "until")
 
     name = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"type": "search"}))
     tag = TagField(
@@ -63,6 +76,7 @@ class RunFilterForm(FilterForm):
     outcome = forms.ChoiceField(choices=[("", "Any"), *Run.Outcome.choices])
     origin = forms.ChoiceField(choices=[("", "Any"), *Run.Origin.choices])
     alert = forms.ChoiceField()
+    finding = forms.ChoiceField(label="Main finding", choices=finding_choices)
     user = forms.CharField(label="User", max_length=100)
     shortest = DurationField(label="Minimum duration", max_length=50)
     longest = DurationField(label="Maximum duration", max_length=50)

@@ -48,6 +48,7 @@ def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
     run = run_of(request, run_id)
     source = {
         "url": f"/api/v1/runs/{run.pk}/timeline",
+        "run": run.pk,
         "pages": reverse("cluster", args=[run.cluster_id]),
         "notes": f"/api/v1/clusters/{run.cluster_id}/notes",
         "new_rule": new_rule_url(cast(User, request.user), run.cluster),

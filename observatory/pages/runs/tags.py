@@ -1,8 +1,14 @@
-"""Template filter for the tags of runs."""
+"""Template filters for the tags and findings of runs."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import template
+
+from observatory.runs.models import RunError
+from observatory.why.findings.kinds import finding_kinds
+from observatory.why.findings.of_errors import finding_of
 
 register = template.Library()
 
@@ -11,3 +17,16 @@ register = template.Library()
 def tag_query(name: str, value: str) -> str:
     """A run's tag as the filter of the list of runs takes it."""
     return f"{name}={value}" if value else name
+
+
+@register.filter
+def finding_title(kind: str) -> str:
+    """The cause that a kind of findings is about; the kind itself where this version doesn't know it."""
+    known = finding_kinds().get(kind)
+    return known.title if known else kind
+
+
+@register.filter
+def finding_about(error: RunError) -> dict[str, Any] | None:
+    """The most costly finding about the tasks of an error of a run, besides that they failed."""
+    return finding_of(error)

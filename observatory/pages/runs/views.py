@@ -21,9 +21,10 @@ from observatory.comparison.recent_runs import RecentDurations, recent_durations
 from observatory.pages.clusters.frame import frame, get_cluster
 from observatory.pages.runs.forms import RunFilterForm, SavedFilterForm
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
+from observatory.pages.site.ordering import sorted_column
 from observatory.runs import access
-from observatory.runs.listing import RunFilter, find_runs
-from observatory.runs.models import SavedFilter
+from observatory.runs.listing import UNKNOWN, RunFilter, find_runs
+from observatory.runs.models import RunFindings, SavedFilter
 
 PAGE_SIZE = 50
 SPARKLINE_RUNS = 20
@@ -90,7 +91,7 @@ def _csv(request: HttpRequest, cluster: Cluster | None = None) -> HttpResponse:
     wanted = RunFilterForm(user, request.GET).run_filter(cluster.pk if cluster else None)
     header = (
         *("id", "name", "project", "cluster", "started", "stopped", "seconds", "outcome"),
-        *("tasks", "errors", "user", "tags"),
+        *("tasks", "errors", "user", "tags", "finding", "main finding", "thread-seconds that it costs"),
     )
     rows = (
         (
@@ -106,10 +107,18 @@ def _csv(request: HttpRequest, cluster: Cluster | None = None) -> HttpResponse:
             run.errors if run.counted else None,
             run.user,
             " ".join(f"{name}={value}" for name, value in run.tags.items()),
+            *_finding_cells(run.known_findings),
         )
         for run in find_runs(user, wanted)[: MOST_ROWS + 1]
     )
     return csv_response(f"{cluster.name} runs" if cluster else "runs", header, rows)
+
+
+def _finding_cells(known: RunFindings | None) -> tuple[str, str, float | None]:
+    """The kind of the main finding, or why there is none; its sentence and cost."""
+    if known is None:
+        return UNKNOWN, "", None
+    return known.kind or known.state, known.sentence, known.thread_seconds if known.kind else None
 
 
 def _runs(request: HttpRequest, cluster: Cluster | None = None) -> dict[str, Any]:
@@ -129,7 +138,7 @@ def _runs(request: HttpRequest, cluster: Cluster | None = None) -> dict[str, Any
         "rows": [(run, run.pk in changeable, flags.get(run.pk), _trend(recent[run.pk])) for run in page],
         "may_change": bool(changeable),
         "form": form,
-        "columns": [_column(*column, wanted.order) for column in COLUMNS],
+        "columns": [sorted_column(*column, wanted.order) for column in COLUMNS],
         "order": wanted.order,
         "query": query.urlencode(),
         "now": now(),
@@ -145,15 +154,3 @@ def _trend(recent: RecentDurations) -> dict[str, Any]:
         word = "slower" if deviation.value > deviation.usual else "faster"
         verdict = f"{format_percent(deviation.share)} {word}" if deviation.is_unusual else "as usual"
     return {"sparkline": sparkline(recent.all[-SPARKLINE_RUNS:]), "verdict": verdict, "deviation": deviation}
-
-
-def _column(name: str, heading: str, first: str, order: str) -> dict[str, str]:
-    """Context of a column's heading: its current order, and the order that a click applies."""
-    sorted_by = {name: "ascending", f"-{name}": "descending"}.get(order, "")
-    turned = name if order.startswith("-") else f"-{name}"
-    return {
-        "name": name,
-        "heading": heading,
-        "sorted": sorted_by,
-        "order": turned if sorted_by else first + name,
-    }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django import template
 from django.utils import timezone
@@ -17,6 +19,12 @@ register.filter("duration", formatting.format_duration)
 register.filter("size", formatting.format_bytes)
 register.filter("percent", formatting.format_percent)
 register.filter("in_unit", formatting.format_value)
+
+
+@register.filter
+def money(cost: Mapping[str, Any]) -> str:
+    """A cost with its `amount` and `currency`."""
+    return formatting.format_money(cost["amount"], cost["currency"])
 
 
 @register.filter

@@ -37,6 +37,9 @@ KEPT_LEVEL = 25
 """tiles of 4.8 hours: from here on each closed tile is cached, also one of few rows"""
 FEW_ROWS = 2_000
 """rows that a tile can be built from as quickly as a cached one is read"""
+DIRECT_ROWS = 200_000
+"""rows that a tile with one value of each worker is built from: its bins are wide, so those below it are
+seldom looked at, and would take as much room each"""
 MANY_SPANS = 5_000
 """spans of a tile, above which its children are built ahead as well"""
 MAXIMUM_TOP_TILES = 4
@@ -100,7 +103,7 @@ def build_closed_tiles(
     if is_small and tile_id.level < KEPT_LEVEL:
         return 0
     built = 0
-    if tile_id.level > BASE_LEVEL and not is_small:
+    if not is_small and not _is_direct(connection, scope, layer, tile_id):
         built += _build_children(connection, scope, layer, tile_id, deep)
     if is_closed(tile_id, extent.committed, scope):
         tile = _build(connection, scope, layer, tile_id, is_small)
@@ -226,7 +229,7 @@ class _Builder:
         start, stop = scope.clip(tile_id)
         if start == stop:
             return tile_from_children(layer, tile_id, (), scope.window)
-        if tile_id.level <= BASE_LEVEL or is_small:
+        if is_small or _is_direct(self.connection, scope, layer, tile_id):
             return tile_from_rows(self.connection, scope, layer, tile_id)
         children = [
             (child, gzip.decompress(self.packed(layer, child)))
@@ -249,6 +252,13 @@ class _Builder:
 def _is_small(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:
     """Return whether a tile is built from its rows because they are few."""
     return tile_id.level <= KEPT_LEVEL and has_few_rows(connection, scope, layer, tile_id, FEW_ROWS)
+
+
+def _is_direct(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:
+    """Return whether a tile is built from its rows though they aren't few."""
+    if tile_id.level <= BASE_LEVEL or not layer.is_each:
+        return tile_id.level <= BASE_LEVEL
+    return tile_id.level <= KEPT_LEVEL and has_few_rows(connection, scope, layer, tile_id, DIRECT_ROWS)
 
 
 def _is_cached(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:

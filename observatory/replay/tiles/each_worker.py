@@ -19,12 +19,13 @@ from observatory.replay.tiles.bins import Integers, first_places, split_spans
 from observatory.replay.tiles.drawn_samples import drawn_samples
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, TileId
+from observatory.replay.tiles.rounding import rounded
 from observatory.store.counters import Floats
 from observatory.store.queries import timeline
 from observatory.store.timeline_blocks import decode_array, encode_block
 from observatory.wire.blocks import decode
 from observatory.wire.layers import LAYERS, SPANS
-from observatory.wire.records import Action, Status
+from observatory.wire.records import Status
 from observatory.wire.timeline_blocks import WORKER_BUSY, WORKER_VALUE, BlockKind
 
 SHIFT = 3
@@ -32,8 +33,8 @@ WIDE_BINS = BINS >> SHIFT
 """of a tile"""
 METRICS = {**LAYERS, "gil": ("dask_worker_gil_contention_seconds_total", *LAYERS["gil"])}
 """by layer, the best first: a counter misses nothing between two samples"""
-DROPPED_BITS = 13
-"""of 23 of a number's fraction: three digits are left, which take half the room"""
+BITS = 10
+"""of a number's fraction: three digits"""
 
 Children = Sequence[tuple[TileId, bytes]]
 
@@ -60,7 +61,6 @@ class WorkerBusy:
     tasks: Floats
     longest: Floats
     errors: Integers
-    received: Floats
 
 
 def series_of(connection: psycopg.Connection, scope: Scope, layer: Layer) -> list[timeline.WorkerSeries]:
@@ -87,11 +87,10 @@ def bin_work(rows: dict[str, timeline.Array], tile_id: TileId, window: tuple[int
     """Bin spans (columns of timeline.WORK_TYPES), clipped to `window` (microseconds)."""
     start, stop = np.clip(rows["start"], *window), np.clip(rows["stop"], *window)
     row, bins, overlap = split_spans(start, stop, tile_id, tile_id.level + SHIFT)
-    computed = (rows["action"] == Action.COMPUTE)[row]
     length = (rows["stop"] - rows["start"])[row]
     ends = (np.maximum(stop - 1, start) - tile_id.start) >> (tile_id.level + SHIFT)
     ends_here = ends[row] == bins
-    seconds = np.where(computed, overlap / 1e6, 0.0)
+    seconds = overlap / 1e6
     share = np.where(length > 0, overlap / np.maximum(length, 1), 1.0)
     found = WorkerBusy(
         rows["worker"][row],
@@ -99,10 +98,9 @@ def bin_work(rows: dict[str, timeline.Array], tile_id: TileId, window: tuple[int
         busy=seconds,
         prefix=rows["prefix"][row],
         seconds=seconds,
-        tasks=np.where(computed, share, 0.0),
-        longest=np.where(computed, length / 1e6, 0.0),
-        errors=(computed & ends_here & (rows["status"] == Status.ERROR)[row]).astype(np.int64),
-        received=np.where(~computed & ends_here, rows["nbytes"][row], 0.0),
+        tasks=share,
+        longest=length / 1e6,
+        errors=(ends_here & (rows["status"] == Status.ERROR)[row]).astype(np.int64),
     )
     return merge_busy([found])
 
@@ -112,16 +110,16 @@ def merge_busy(parts: Sequence[WorkerBusy]) -> WorkerBusy:
     rows = _joined(WorkerBusy, parts)
     if not len(rows["worker"]):
         return WorkerBusy(**rows)
-    order = np.lexsort((rows["prefix"], rows["bin"], rows["worker"]))
+    order = _order(rows["worker"], rows["bin"], rows["prefix"])
     rows = {name: column[order] for name, column in rows.items()}
     of_prefix = first_places(rows["worker"], rows["bin"], rows["prefix"])
-    summed = ("busy", "seconds", "tasks", "errors", "received")
+    summed = ("busy", "seconds", "tasks", "errors")
     rows |= {name: np.add.reduceat(rows[name], of_prefix) for name in summed}
     rows["longest"] = np.maximum.reduceat(rows["longest"], of_prefix)
     rows |= {name: rows[name][of_prefix] for name in ("worker", "bin", "prefix")}
     firsts = first_places(rows["worker"], rows["bin"])
     longest = np.lexsort((rows["prefix"], -rows["seconds"], rows["bin"], rows["worker"]))[firsts]
-    sums = {name: np.add.reduceat(rows[name], firsts) for name in ("busy", "errors", "received")}
+    sums = {name: np.add.reduceat(rows[name], firsts) for name in ("busy", "errors")}
     return WorkerBusy(**{name: column[longest] for name, column in rows.items() if name not in sums}, **sums)
 
 
@@ -130,11 +128,19 @@ def merge_values(parts: Sequence[WorkerValues]) -> WorkerValues:
     rows = _joined(WorkerValues, parts)
     if not len(rows["worker"]):
         return WorkerValues(**rows)
-    order = np.lexsort((rows["bin"], rows["worker"]))
+    order = _order(rows["worker"], rows["bin"])
     worker, bins, mean, count = (rows[field.name][order] for field in fields(WorkerValues))
     firsts = first_places(worker, bins)
     counts = np.add.reduceat(count, firsts)
     return WorkerValues(worker[firsts], bins[firsts], np.add.reduceat(mean * count, firsts) / counts, counts)
+
+
+def _order(*columns: Integers) -> Integers:
+    """Return the order of rows by columns of small numbers: one sort takes a third of that by each."""
+    key = columns[0]
+    for column in columns[1:]:
+        key = key * (column.max() + 1) + column
+    return np.argsort(key, kind="stable")
 
 
 def _values(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> WorkerValues:
@@ -169,11 +175,7 @@ def _joined(part: Any, parts: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
 
 def _encode(kind: BlockKind, rows: WorkerValues | WorkerBusy, tile_id: TileId) -> bytes:
     columns = {column.name: getattr(rows, column.name) for column in kind.columns}
-    rounded = {column.name: _rounded(columns[column.name]) for column in kind.columns if column.type == "f32"}
-    return encode_block(kind, {**columns, **rounded}, {"level": tile_id.level, "index": tile_id.index})
-
-
-def _rounded(values: Floats) -> npt.NDArray[np.float32]:
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    half = np.uint32(1 << (DROPPED_BITS - 1))
-    return ((bits + half) & ~np.uint32((1 << DROPPED_BITS) - 1)).view(np.float32)
+    short = {
+        column.name: rounded(columns[column.name], BITS) for column in kind.columns if column.type == "f32"
+    }
+    return encode_block(kind, {**columns, **short}, {"level": tile_id.level, "index": tile_id.index})

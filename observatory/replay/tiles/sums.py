@@ -22,6 +22,9 @@ SUM_BINS_SHIFT = 3
 SUM_BINS = 1 << SUM_BINS_SHIFT
 """of a tile"""
 
+MICROSECONDS = 1e6
+"""of a second: tiles have durations in them"""
+
 Children = Sequence[tuple[TileId, bytes]]
 
 
@@ -54,7 +57,8 @@ def read_sums(layer: SumLayer, body: bytes) -> Columns:
     kind = _kind(layer)
     for block in decode(body):
         if block.kind == kind.name:
-            return {column.name: decode_array(block, column.name) for column in kind.columns}
+            rows = {column.name: decode_array(block, column.name) for column in kind.columns}
+            return {**rows, **{name: rows[name] / MICROSECONDS for name in layer.durations}}
     return merge_sums(layer, [])
 
 
@@ -95,7 +99,9 @@ def limit_rows(layer: SumLayer, rows: Columns) -> Columns:
 
 def _encode(layer: SumLayer, rows: Columns, tile_id: TileId) -> bytes:
     meta = {"level": tile_id.level, "index": tile_id.index}
-    return encode_block(_kind(layer), limit_rows(layer, rows), meta)
+    kept = limit_rows(layer, rows)
+    whole = {name: np.rint(kept[name] * MICROSECONDS) for name in layer.durations}
+    return encode_block(_kind(layer), {**kept, **whole}, meta)
 
 
 def _kind(layer: SumLayer) -> BlockKind:

@@ -15,7 +15,7 @@ from typing import Any
 import dask.array
 import dask.datasets
 import numpy as np
-from distributed import Client, wait
+from distributed import Client, Semaphore, wait
 
 from observatory import run
 from observatory.runtime.demo.cluster import WORKERS, kill_one_worker
@@ -29,6 +29,8 @@ PAUSE = 3.0
 RELEASES = {"2.0": 0.1, "2.1": 0.25}
 """seconds that the import takes to clean a part, by release: the newer one is slower"""
 PARTS = 90
+CONNECTIONS = 2
+"""that the warehouse allows the imports at a time"""
 
 Stage = Callable[[Client], object]
 
@@ -79,6 +81,7 @@ def import_files(client: Client, release: str) -> None:
     loaded = client.map(load_part, range(PARTS), pure=False)
     cleaned = client.map(clean_part, loaded, seconds=RELEASES[release], pure=False)
     wait(client.map(store_part, cleaned, pure=False), timeout=TIMEOUT)
+    client.log_event("imports", {"action": "stored", "parts": PARTS, "release": release})
 
 
 def reduce_array(client: Client) -> None:
@@ -134,7 +137,8 @@ def clean_part(number: int, seconds: float) -> int:
 
 
 def store_part(number: int) -> int:
-    time.sleep(0.05)
+    with Semaphore(max_leases=CONNECTIONS, name="warehouse"):
+        time.sleep(0.05)
     return number
 
 

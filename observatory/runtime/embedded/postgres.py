@@ -120,12 +120,12 @@ class Postgres:
         if ours != theirs:
             raise StartupError(
                 f"{self.data} was created by PostgreSQL {theirs}, and this is {ours}: "
-                "dump it with the old version and restore it, or choose another --data-dir"
+                "make a backup with the old version and restore it, or choose another --data-dir"
             )
 
     def _configuration(self) -> str:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        buffers = min(memory // 8, 2 * GIBIBYTE) >> 20
+        buffers = min(memory // 8, GIBIBYTE) >> 20
         return CONFIGURATION.format(
             run=self.folder.run_seen_from(self.data), shared_buffers=buffers, cache=(memory // 2) >> 20
         )

@@ -17,6 +17,7 @@ unixsocket "{run}/valkey.sock"
 unixsocketperm 700
 dir .
 daemonize no
+hz 2
 appendonly yes
 appendfsync everysec
 save ""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from observatory.runtime.supervision.forking import Fork
 from observatory.runtime.supervision.subprocesses import die_with_parent, python_environment
 
 MINIMUM_PAUSE, MAXIMUM_PAUSE = 0.5, 30.0
@@ -32,7 +33,9 @@ class Program:
     is_python: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
     """further arguments of subprocess.Popen: account and working directory"""
-    process: subprocess.Popen[bytes] | None = None
+    settings: Mapping[str, Any] | None = None
+    """None, or it runs in a fork of this process, with these of Django's settings changed"""
+    process: subprocess.Popen[bytes] | Fork | None = None
     started: float = 0.0
     """time.monotonic()"""
     pause: float = MINIMUM_PAUSE
@@ -43,6 +46,9 @@ class Program:
         `output`: the file for its output; None: that of this process.
         """
         self.started = time.monotonic()
+        if self.settings is not None:
+            self.process = Fork(self.name, self.command, output, self.settings)
+            return
         self.process = subprocess.Popen(
             self.command,
             env={**(python_environment() if self.is_python else os.environ), **self.environment},
@@ -68,6 +74,7 @@ class Program:
         """Stop it: send the signal, wait, then kill what is left of its process group."""
         if self.process is None:
             return
+        assert self.process.pid is not None
         if self.is_running:
             self.process.send_signal(self.stop_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -14,6 +14,9 @@ from observatory.runtime.supervision.options import Options
 from observatory.runtime.supervision.program import Program
 from observatory.runtime.supervision.subprocesses import python
 
+ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+"""options of Celery's workers, which have nothing to say to each other"""
+
 
 def once(name: str, *arguments: str) -> Program:
     """A management command that ends by itself."""
@@ -31,8 +34,8 @@ def web(options: Options) -> Program:
         # each frame would be compressed again for each page
         *("--ws-per-message-deflate", "false"),
     ]
-    hosts = {"OBSERVATORY_ALLOWED_HOSTS": " ".join(options.allowed_hosts)}
-    return Program("web", command, lambda: _answers(f"{options.local_url}/readyz"), environment=hosts)
+    hosts = {"ALLOWED_HOSTS": sorted(options.allowed_hosts)}
+    return Program("web", command, lambda: _answers(f"{options.local_url}/readyz"), settings=hosts)
 
 
 def collector() -> Program:
@@ -41,19 +44,19 @@ def collector() -> Program:
 
 def worker(options: Options) -> Program:
     # threads, because the database does the work, and a single process is stopped reliably
-    command = [*_celery("worker"), "--pool", "threads", "--concurrency", "4"]
+    command = [*_celery("worker"), *ALONE, "--pool", "threads", "--concurrency", "4"]
     return _celery_program("worker", command, options)
 
 
 def alerts(options: Options) -> Program:
     """A separate worker for alerts, so that exports, imports and tiles do not delay them."""
-    command = [*_celery("worker"), "--queues", "alerts", "--pool", "threads", "--concurrency", "6"]
+    command = [*_celery("worker"), *ALONE, "--queues", "alerts", "--pool", "threads", "--concurrency", "6"]
     return _celery_program("alerts", [*command, "--hostname", "alerts@%h"], options, "worker")
 
 
 def beat(folder: DataFolder, options: Options) -> Program:
     schedule = folder.path / "beat-schedule"
-    command = [*_celery("beat", "celery_beat"), "--schedule", str(schedule), "--pidfile", ""]
+    command = [*_celery("beat"), "--schedule", str(schedule), "--pidfile", ""]
     return _celery_program("beat", command, options)
 
 
@@ -67,21 +70,21 @@ def demo(folder: DataFolder, options: Options) -> Program:
     return Program("demo", command, is_ready, restarts=not options.demo_once, stop_timeout=30.0)
 
 
-def _celery(command: str, app: str = "celery") -> list[str]:
-    return python("celery", "--app", f"observatory.config.{app}", "--quiet", command)
+def _celery(command: str) -> list[str]:
+    return python("celery", "--app", "observatory.config.celery", "--quiet", command)
 
 
 def _celery_program(name: str, command: list[str], options: Options, kind: str = "") -> Program:
     """A Celery process, which reports itself as ready as `kind` (observatory/runtime/tasks.py)."""
     program = _reporting(name, command, lambda process: beats.is_ready(kind or name, process))
-    program.environment = {"OBSERVATORY_PUBLIC_URL": options.public_url}  # for links in notifications
+    program.settings = {"PUBLIC_URL": options.public_url}  # for links in notifications
     return program
 
 
 def _reporting(name: str, command: list[str], is_ready: Callable[[int], bool]) -> Program:
-    """A program that reports its process id when it is ready."""
-    program = Program(name, command, lambda: False, stop_timeout=20.0)
-    program.is_ready = lambda: program.process is not None and is_ready(program.process.pid)
+    """A fork that reports its process id when it is ready."""
+    program = Program(name, command, lambda: False, stop_timeout=20.0, settings={})
+    program.is_ready = lambda: program.process is not None and is_ready(program.process.pid or 0)
     return program
 
 

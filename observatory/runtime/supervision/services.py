@@ -29,9 +29,14 @@ def check_external() -> None:
 def embedded_services(folder: DataFolder) -> Iterator[Program]:
     """The embedded services that no external one replaces. Raises StartupError."""
     if not os.environ.get("DATABASE_URL"):
-        yield _program("postgres", Postgres(folder), signal.SIGINT)
+        yield embedded_postgres(folder)
     if not os.environ.get("REDIS_URL"):
         yield _program("valkey", Valkey(folder), signal.SIGTERM)
+
+
+def embedded_postgres(folder: DataFolder) -> Program:
+    """Raises StartupError."""
+    return _program("postgres", Postgres(folder), signal.SIGINT)
 
 
 def check_database() -> None:

@@ -12,7 +12,7 @@ from observatory.runtime.supervision.program import Program
 
 log = logging.getLogger(__name__)
 
-INTERVAL = 0.2
+INTERVAL = 0.5
 """seconds between two checks of the programs"""
 
 
@@ -50,9 +50,10 @@ class Supervisor:
             self._wait()
         self.progress(f"{program.name}: ready")
 
-    def run(self, program: Program) -> None:
-        """Run `program` to its end. Raises StartupError if it fails."""
+    def run(self, program: Program, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """Run `program` to its end, and `meanwhile` beside it. Raises StartupError if it fails."""
         self.launch(program)
+        meanwhile()
         while program.is_running:
             self._wait()
         self.programs.remove(program)
@@ -79,7 +80,7 @@ class Supervisor:
         if self.stopping:
             raise KeyboardInterrupt
         self.logs.follow()
-        time.sleep(INTERVAL / 2)
+        time.sleep(INTERVAL / 5)
 
     def _restart_if_due(self, program: Program) -> None:
         if program.is_running or not program.restarts:

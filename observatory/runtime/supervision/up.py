@@ -11,12 +11,14 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 
+from observatory.config.environment import secret_key
 from observatory.config.static.version import is_collected
 from observatory.runtime.embedded.account import NAME, service_account
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.supervision import management, programs
 from observatory.runtime.supervision.logs import Logs
 from observatory.runtime.supervision.options import Options
+from observatory.runtime.supervision.preloading import preload
 from observatory.runtime.supervision.privileges import give_up_root, obstacle
 from observatory.runtime.supervision.services import check_external, embedded_services
 from observatory.runtime.supervision.supervisor import Supervisor
@@ -37,6 +39,7 @@ def up(options: Options, say: Callable[[str], object], progress: Callable[[str],
     try:
         folder.prepare()
         folder.lock()
+        settings.SECRET_KEY = secret_key(folder.path)  # new on a first start
         progress(f"Starting Dask Observatory; its data and logs are in {folder.path}")
         if not folder.account.is_current:
             _give_up_root(folder, options)
@@ -83,7 +86,8 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
     """Start all programs, independent ones at the same time. Returns the sign-in link."""
     for service in embedded_services(folder):
         supervisor.start(service)
-    supervisor.run(programs.once("migrate", "migrate", "--skip-checks", "--verbosity", "0"))
+    migration = programs.once("migrate", "migrate", "--skip-checks", "--verbosity", "0")
+    supervisor.run(migration, meanwhile=preload)
     started = [
         programs.web(options),
         programs.collector(),
@@ -101,6 +105,6 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
     for program in started:
         supervisor.wait_until_ready(program, 120)
     if not is_collected(Path(settings.STATIC_ROOT), settings.STATIC_VERSION):
-        # compression takes long; until its next start the web process serves uncompressed files
+        # takes long; until it is done the web process compresses what it sends
         supervisor.launch(programs.once("static", "collectstatic", "--noinput", "--verbosity", "0"))
     return link

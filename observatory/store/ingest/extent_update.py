@@ -11,6 +11,7 @@ import psycopg
 from observatory.store.ingest.batches.records import Times
 from observatory.store.ingest.batches.validated import ValidatedBatch
 from observatory.store.maintenance.keyframes import drop_keyframes
+from observatory.store.maintenance.result_keyframes import drop_result_keyframes
 from observatory.store.queries.extents import EXTENT_COLUMNS, Extent
 from observatory.store.queries.sums.declared import sum_layers_of
 from observatory.wire.layers import LAYERS
@@ -97,12 +98,17 @@ def delete_changed_tiles(connection: psycopg.Connection, batch: ValidatedBatch, 
     """Deletes the tiles and keyframes that records before `closed` (seconds) belong to."""
     if (batch.stops("span") < closed).any():
         drop_keyframes(connection, batch.cluster, float(batch.stops("span").min()))
+    if (batch.times("transition") < closed).any():
+        drop_result_keyframes(connection, batch.cluster, float(batch.times("transition").min()))
     for layers, kind in (
         (["spans", "prefixes", *sum_layers_of("span")], "span"),
         (list(LAYERS), "sample"),
         (["events"], "event"),
         (["profile"], "profile"),
         (sum_layers_of("transfer"), "transfer"),
+        (sum_layers_of("log"), "log"),
+        (sum_layers_of("error"), "error"),
+        (sum_layers_of("transition"), "transition"),
     ):
         starts, stops = batch.times(kind), batch.stops(kind)
         late = starts < closed

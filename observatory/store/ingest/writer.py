@@ -233,9 +233,11 @@ def _copy(
 ) -> dict[str, Any]:
     """Copies the records into their tables. Returns what open pages get, by the field of Committed."""
     live: dict[str, Any] = {}
-    tables = map(references.table_columns, records.values())
+    # while the server stores many rows, the columns of fewer are made
+    largest_first = sorted(records.items(), key=lambda item: -len(item[1]))
+    tables = (references.table_columns(some) for _, some in largest_first)
     columns = next(tables, {})
-    for kind, some in records.items():
+    for kind, some in largest_first:
         with copying(connection, kind, len(some), columns):
             # while the server stores these rows
             columns = next(tables, {})

@@ -12,6 +12,7 @@ CHANNELS = 0x6368
 RULES = 0x7275
 TILES = 0x7469
 OWN_ALERT = 0x6F77
+FINDINGS = 0x6669
 """classes of advisory locks; with a key each names one lock"""
 
 

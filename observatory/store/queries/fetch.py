@@ -46,16 +46,38 @@ def fetch_columns(
         connection.cursor() as cursor,
         cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)", parameters) as copy,
     ):
-        # psycopg yields a memoryview per row: keeping a million of them costs seconds of garbage collection
-        data = bytearray()
-        for row in copy:
-            data += row
+        data = _all_rows(connection, copy)
     if data[-2:] != TRAILER or (len(data) - HEADER_LENGTH - 2) % layout.itemsize:
         raise FetchError(f"the query's rows don't have the {layout.itemsize} bytes of {', '.join(types)}")
     rows = np.frombuffer(data, layout, (len(data) - HEADER_LENGTH - 2) // layout.itemsize, HEADER_LENGTH)
     if np.any(rows["fields"] != len(types)):
         raise FetchError(f"the query doesn't return the {len(types)} columns {', '.join(types)}")
     return {name: _column(rows, name, type) for name, type in types.items()}
+
+
+def _all_rows(connection: psycopg.Connection, copy: psycopg.Copy) -> bytearray:
+    """Read a COPY to its end.
+
+    What libpq has received is taken from it row by row without psycopg's generators, which need
+    microseconds for each. Keeping the memoryviews would cost seconds of garbage collection.
+    """
+    data = bytearray()
+    received = connection.pgconn.get_copy_data
+    while True:
+        nbytes, row = received(1)
+        if nbytes > 0:
+            data += row
+        elif nbytes < 0:
+            break
+        elif waited_for := copy.read():
+            data += waited_for
+        else:
+            return data
+    results = list(iter(connection.pgconn.get_result, None))
+    for result in results:
+        if result.status != psycopg.pq.ExecStatus.COMMAND_OK:
+            raise psycopg.errors.error_from_result(result)
+    return data
 
 
 def fetch_packed_columns(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from hashlib import blake2b
 from typing import Any, LiteralString
 
 import psycopg
+from django.conf import settings
 from psycopg.rows import class_row
 
 from observatory.wire.records import ROLES
@@ -29,6 +32,8 @@ class LogFilter:
     """a logger, with its child loggers"""
     text: str = ""
     """part of the message or traceback; case-insensitive"""
+    workers: tuple[int, ...] = ()
+    """ids of lifetimes of workers, with their nannies"""
     start: datetime | None = None
     stop: datetime | None = None
 
@@ -49,19 +54,21 @@ class LogLine:
     worker: str
     """name or address of the worker; empty: none"""
     address: str
+    worker_id: int | None
+    """of the lifetime"""
 
 
 LogCursor = tuple[datetime, int]
 """time and hash of a line, for the next page"""
 
 _HASH: LiteralString = (
-    "hashtextextended(concat_ws(' ', role, level, pid, worker_id, logger, message, traceback), 0)"
+    "hashtextextended(concat_ws(' ', role, level, pid, worker_id, logger, message, traceback), %(seed)s)"
 )
 _LINES: LiteralString = f"""
     SELECT log.time, {_HASH} AS hash, coalesce((%(roles)s::text[])[role + 1], '') AS role, level, pid,
            logger, message, left(traceback, {MAXIMUM_TRACEBACK}) AS traceback,
            coalesce(nullif(worker.name, ''), worker.address, '') AS worker,
-           coalesce(worker.address, '') AS address
+           coalesce(worker.address, '') AS address, log.worker_id
     FROM log LEFT JOIN worker ON worker.id = log.worker_id
     WHERE log.cluster_id = %(cluster)s"""
 
@@ -69,6 +76,7 @@ _FILTER: LiteralString = """
     AND level >= %(level)s
     AND (%(role)s = '' OR role = array_position(%(roles)s::text[], %(role)s) - 1)
     AND (%(worker)s = '' OR strpos(lower(concat(worker.name, ' ', worker.address)), lower(%(worker)s)) > 0)
+    AND (%(workers)s::int[] = '{}' OR log.worker_id = ANY(%(workers)s::int[]))
     AND (%(logger)s = '' OR logger = %(logger)s OR starts_with(logger, %(logger)s || '.'))
     AND (%(text)s = '' OR strpos(lower(message), lower(%(text)s)) > 0
          OR strpos(lower(traceback), lower(%(text)s)) > 0)
@@ -92,11 +100,16 @@ def lines_before(
 
 
 def lines_after(
-    connection: psycopg.Connection, cluster: int, filters: LogFilter, limit: int, cursor: LogCursor
+    connection: psycopg.Connection,
+    cluster: int,
+    filters: LogFilter,
+    limit: int,
+    cursor: LogCursor | None = None,
 ) -> list[LogLine]:
-    """Return the oldest lines newer than the cursor; newest first."""
+    """Return the oldest lines, or the oldest newer than the cursor; newest first."""
     query: LiteralString = f"""{_LINES} {_FILTER}
-        AND log.time >= %(time)s AND (log.time, {_HASH}) > (%(time)s, %(hash)s)
+        AND (%(time)s::timestamptz IS NULL
+             OR log.time >= %(time)s AND (log.time, {_HASH}) > (%(time)s, %(hash)s))
         ORDER BY log.time, hash LIMIT %(limit)s"""
     return _lines(connection, query, {**_parameters(cluster, filters, cursor), "limit": limit})[::-1]
 
@@ -111,6 +124,7 @@ def last_lines_of_worker(
     parameters = {
         "cluster": cluster,
         "roles": list(ROLES),
+        "seed": _seed(),
         "worker": worker,
         "start": start,
         "stop": stop,
@@ -129,9 +143,11 @@ def _parameters(cluster: int, filters: LogFilter, cursor: LogCursor | None) -> d
     return {
         "cluster": cluster,
         "roles": list(ROLES),
+        "seed": _seed(),
         "level": filters.level,
         "role": filters.role,
         "worker": filters.worker,
+        "workers": list(filters.workers),
         "logger": filters.logger,
         "text": filters.text,
         "start": filters.start,
@@ -139,3 +155,9 @@ def _parameters(cluster: int, filters: LogFilter, cursor: LogCursor | None) -> d
         "time": time,
         "hash": hash,
     }
+
+
+@cache
+def _seed() -> int:
+    """Return what hashes begin with, so that nobody finds a hidden text by comparing hashes of guesses."""
+    return int.from_bytes(blake2b(settings.SECRET_KEY.encode(), digest_size=8).digest(), signed=True)

@@ -19,6 +19,11 @@ PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
 
 
 _ALIVE: LiteralString = "worker.started <= %(at)s AND (worker.ended IS NULL OR worker.ended > %(at)s)"
+# what the change before then said; a worker without any change has the status that was reported last
+_STATUS: LiteralString = """CASE
+    WHEN changed.is_before AND changed.status IS NOT NULL THEN changed.status
+    WHEN changed.worker_id IS NULL AND worker.ended IS NULL THEN worker.status
+    ELSE 'running' END"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class PrefixProgress:
 
 @dataclass(frozen=True, slots=True)
 class LiveWorker:
-    """A worker that was alive then; `status` is the last one reported."""
+    """A worker that was alive then."""
 
     id: int
     status: str
@@ -82,16 +87,28 @@ def computing_seconds(
 def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[LiveWorker]:
     """Return the workers alive at `at` (microseconds), in order of their start."""
     rows = connection.execute(
-        f"""WITH running AS MATERIALIZED (
+        f"""WITH alive AS MATERIALIZED (
+               SELECT id, started, ended, status, nthreads, memory_limit FROM worker
+               WHERE cluster_id = %(cluster)s AND {_ALIVE}
+           ), running AS MATERIALIZED (
                SELECT DISTINCT lane_id FROM span
                WHERE cluster_id = %(cluster)s AND start <= %(at)s AND stop > %(at)s AND action = %(compute)s
+           ), changed AS MATERIALIZED (
+               SELECT DISTINCT ON (worker_id)
+                   worker_id, time <= %(at)s AS is_before, detail->>'status' AS status
+               FROM event JOIN alive ON alive.id = worker_id
+               WHERE cluster_id = %(cluster)s AND kind = 'worker-status'
+                 AND time >= (SELECT min(started) FROM alive)
+               ORDER BY worker_id, time <= %(at)s DESC, time DESC
            )
-           SELECT worker.id, worker.status, extract(epoch FROM worker.ended)::float8, nthreads, memory_limit,
+           SELECT worker.id, {_STATUS}, extract(epoch FROM worker.ended)::float8, nthreads, memory_limit,
                count(running.lane_id)
-           FROM worker
+           FROM alive AS worker
+           LEFT JOIN changed ON changed.worker_id = worker.id
            LEFT JOIN (lane JOIN running ON lane_id = lane.id) ON lane.worker_id = worker.id
-           WHERE worker.cluster_id = %(cluster)s AND {_ALIVE}
-           GROUP BY worker.id ORDER BY worker.started, worker.id""",
+           GROUP BY worker.id, worker.started, worker.ended, worker.status, nthreads, memory_limit,
+               changed.worker_id, changed.is_before, changed.status
+           ORDER BY worker.started, worker.id""",
         {"cluster": cluster, "at": from_microseconds(at), "compute": int(Action.COMPUTE)},
     ).fetchall()
     return [LiveWorker(*row) for row in rows]

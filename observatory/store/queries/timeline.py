@@ -34,11 +34,9 @@ SPAN_TYPES = {
 WORK_TYPES = {
     "worker": "int32",
     "prefix": "int32",
-    "action": "int16",
     "status": "int16",
     "start": "microseconds",
     "stop": "microseconds",
-    "nbytes": "float64",
 }
 
 PROFILE_TYPES = {
@@ -167,6 +165,14 @@ def lanes_of_band(connection: psycopg.Connection, cluster: int, band: int) -> li
     return [lane for (lane,) in rows]
 
 
+def lanes_of_worker(connection: psycopg.Connection, cluster: int, worker: int) -> list[int]:
+    """Return the lanes of one lifetime of a worker."""
+    rows = connection.execute(
+        "SELECT id FROM lane WHERE cluster_id = %s AND worker_id = %s ORDER BY position", [cluster, worker]
+    )
+    return [lane for (lane,) in rows]
+
+
 def spans(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, lanes: Sequence[int] | None = None
 ) -> dict[str, Array]:
@@ -174,18 +180,19 @@ def spans(
     return fetch_columns(
         connection,
         f"SELECT lane_id, prefix_id, action, start, stop FROM span WHERE {OVERLAPS} AND {OF_LANES}",
-        {**_window(cluster, start, stop), "lanes": lanes},
+        {**window_parameters(cluster, start, stop), "lanes": lanes},
         SPAN_TYPES,
     )
 
 
 def work(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
-    """Return what computed and was transferred in spans that overlap [start, stop) (µs) as WORK_TYPES."""
+    """Return what computed in spans that overlap [start, stop) (µs) as WORK_TYPES."""
     return fetch_columns(
         connection,
-        f"""SELECT worker_id, prefix_id, action, status, start, stop, coalesce(nbytes, 0)::float8
-            FROM span JOIN lane ON lane.id = lane_id WHERE span.{OVERLAPS} AND action = ANY(%(actions)s)""",
-        {**_window(cluster, start, stop), "actions": [int(Action.COMPUTE), int(Action.TRANSFER)]},
+        f"""SELECT worker_id, prefix_id, status, start, stop
+            FROM span JOIN lane ON lane.id = lane_id
+            WHERE span.{OVERLAPS} AND action = {int(Action.COMPUTE)}""",
+        window_parameters(cluster, start, stop),
         WORK_TYPES,
     )
 
@@ -206,7 +213,7 @@ def long_spans(
         connection,
         f"{OF_LANES} AND stop - start >= %(shortest)s ORDER BY start, lane_id",
         {
-            **_window(cluster, start, stop),
+            **window_parameters(cluster, start, stop),
             "shortest": timedelta(microseconds=shortest),
             "lanes": None if lanes is None else list(lanes),
         },
@@ -219,7 +226,7 @@ def count_spans(connection: psycopg.Connection, cluster: int, start: int, stop: 
         found = cursor.execute(
             f"""SELECT count(*) FILTER (WHERE action = %(compute)s) AS computations, count(*) AS all
                 FROM span WHERE {OVERLAPS}""",
-            {**_window(cluster, start, stop), "compute": Action.COMPUTE},
+            {**window_parameters(cluster, start, stop), "compute": Action.COMPUTE},
         ).fetchone()
     assert found is not None
     return found
@@ -230,7 +237,7 @@ def span_at(connection: psycopg.Connection, cluster: int, lane: int, at: int) ->
     found = _full_spans(
         connection,
         "lane_id = %(lane)s ORDER BY stop - start LIMIT 1",
-        {**_window(cluster, at, at + 1), "lane": lane},
+        {**window_parameters(cluster, at, at + 1), "lane": lane},
     )
     return found[0] if found else None
 
@@ -243,7 +250,7 @@ def samples(
         connection,
         f"""SELECT series_id, time, value FROM sample
             WHERE {WITHIN} AND series_id = ANY(%(series)s) ORDER BY series_id, time""",
-        {**_window(cluster, start, stop), "series": list(series)},
+        {**window_parameters(cluster, start, stop), "series": list(series)},
         {"series": "int32", "time": "microseconds", "value": "float64"},
     )
 
@@ -256,7 +263,7 @@ def sampled_series(
         f"""SELECT id FROM series
             WHERE id = ANY(%(series)s) AND EXISTS (
                 SELECT FROM sample WHERE series_id = series.id AND sample.{WITHIN})""",
-        {**_window(cluster, start, stop), "series": list(series)},
+        {**window_parameters(cluster, start, stop), "series": list(series)},
     )
     return {id for (id,) in rows}
 
@@ -309,7 +316,7 @@ def events(
     return connection.execute(
         f"""SELECT extract(epoch FROM time)::float8, worker_id, kind, detail FROM event
             WHERE {WITHIN} AND kind <> ALL(%(without)s) ORDER BY time, kind LIMIT %(limit)s""",
-        {**_window(cluster, start, stop), "limit": limit, "without": list(without)},
+        {**window_parameters(cluster, start, stop), "limit": limit, "without": list(without)},
     ).fetchall()
 
 
@@ -319,7 +326,7 @@ def frequent_event_kinds(
     """Return the event kinds with more than `more_than` events."""
     rows = connection.execute(
         f"SELECT kind FROM event WHERE {WITHIN} GROUP BY kind HAVING count(*) > %(more)s",
-        {**_window(cluster, start, stop), "more": more_than},
+        {**window_parameters(cluster, start, stop), "more": more_than},
     )
     return [kind for (kind,) in rows]
 
@@ -337,7 +344,7 @@ def count_events(
     rows = connection.execute(
         f"""SELECT ((extract(epoch FROM time) * 1000000)::bigint - %(first)s) >> %(level)s, kind, count(*)
             FROM event WHERE {WITHIN} AND kind = ANY(%(kinds)s) GROUP BY 1, 2""",
-        {**_window(cluster, start, stop), "first": first, "level": level, "kinds": list(kinds)},
+        {**window_parameters(cluster, start, stop), "first": first, "level": level, "kinds": list(kinds)},
     )
     return {(bin, kind): count for bin, kind, count in rows}
 
@@ -351,7 +358,7 @@ def profile_rows(connection: psycopg.Connection, cluster: int, start: int, stop:
         connection,
         f"""SELECT time, coalesce(worker_id, -1), coalesce(prefix_id, 0), source, stack_id, count FROM profile
             WHERE {WITHIN}""",
-        _window(cluster, start, stop),
+        window_parameters(cluster, start, stop),
         PROFILE_TYPES,
     )
 
@@ -376,5 +383,6 @@ def _items(connection: psycopg.Connection, query: LiteralString, parameters: Seq
     return [dict(zip(labels, row, strict=True)) for row in cursor]
 
 
-def _window(cluster: int, start: int, stop: int) -> dict[str, Any]:
+def window_parameters(cluster: int, start: int, stop: int) -> dict[str, Any]:
+    """Return the parameters of OVERLAPS and WITHIN; `start` and `stop` in microseconds."""
     return {"cluster": cluster, "start": from_microseconds(start), "stop": from_microseconds(stop)}

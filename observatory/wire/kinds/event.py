@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from observatory.wire.columns import ColumnType
+from observatory.wire.columns import ColumnType, Index, Method
 from observatory.wire.kind import As, Field, Importance, Kind, Type, WorkerReference
 
 KIND = Kind(
@@ -33,5 +33,9 @@ KIND = Kind(
             "SchedulerPlugin.log_event msg",
             As(ColumnType.OBJECT, item="message"),
         ),
+    ),
+    indexes=(
+        Index(Method.TREE, ("cluster_id", "time")),
+        Index(Method.TREE, ("cluster_id", "kind", "time")),
     ),
 )

@@ -59,7 +59,7 @@ KIND = Kind(
         Field(
             "nbytes",
             Type.REAL,
-            "size of the result",
+            "size of the task's result, also of a transfer that it waited for",
             "B",
             "SchedulerPlugin.transition nbytes",
             As(ColumnType.BIGINT),

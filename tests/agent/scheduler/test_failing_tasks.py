@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+import dask
 import pytest
 from distributed import Client, wait
 
@@ -35,11 +36,6 @@ def fail_as_a_group(members: int) -> None:
         except KeyError as error:
             errors.append(error)
     raise ExceptionGroup(f"{members} of them", errors)  # type: ignore[name-defined,unused-ignore]
-
-
-def fail_after(seconds: float) -> None:
-    time.sleep(seconds)
-    raise KeyError("no 2")
 
 
 def exit_process(seconds: float) -> None:
@@ -115,13 +111,14 @@ def test_the_members_of_a_group_of_exceptions_follow_its_traceback_with_their_ow
 def test_tasks_that_fail_because_of_another_are_counted_not_recorded_as_errors(
     client: Client, received: FakeServer
 ) -> None:
-    failing = client.submit(fail_after, 1.0, pure=False)
-    dependents = [client.submit(increment, failing, pure=False) for _ in range(4)]
+    failing = dask.delayed(fail)(2, dask_key_name="failing")
+    # in one graph: submitted one by one, a loaded machine may hear of the last when the task has failed
+    dependents = client.compute([dask.delayed(increment)(failing) for _ in range(4)], optimize_graph=False)
     wait(dependents)
     [error] = eventually(lambda: received.rows["error"])
-    assert (error["key"], error["dependents"]) == (failing.key, 4)
+    assert (error["key"], error["dependents"]) == ("failing", 4)
     erred = [row for row in received.rows["transition"] if row["finish"] == "erred"]
-    assert {row["key"] for row in erred} == {failing.key, *(future.key for future in dependents)}
+    assert {row["key"] for row in erred} == {"failing", *(future.key for future in dependents)}
 
 
 def test_the_dependents_of_a_task_whose_workers_died_are_counted(

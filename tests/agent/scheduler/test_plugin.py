@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from itertools import pairwise
 from typing import Any
 
 import dask
@@ -104,6 +105,21 @@ def test_a_failing_hook_is_logged_once_and_stops_nothing(
         assert client.gather(client.map(increment, range(20), pure=False)) == list(range(1, 21))
     assert agent.failures >= 20
     assert len([record for record in caplog.records if record.name == "distributed.observatory"]) == 1
+
+
+def test_transitions_keep_their_order_on_a_clock_that_gives_many_the_same_time(
+    client: Client, received: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("observatory.agent.scheduler.plugin.time", lambda: time.time() // 0.5 * 0.5)
+    assert client.submit(increment, 1, key="on-coarse-clock").result() == 2
+
+    def transitions() -> list[dict[str, Any]]:
+        return [row for row in received.rows["transition"] if row["key"] == "on-coarse-clock"]
+
+    eventually(lambda: any(row["finish"] == "memory" for row in transitions()))
+    rows = sorted(transitions(), key=lambda row: round(row["time"] * 1e6))
+    assert len({round(row["time"] * 1e6) for row in rows}) == len(rows) > 2
+    assert all(row["finish"] == later["start"] for row, later in pairwise(rows))
 
 
 def test_a_change_of_the_adaptive_target_is_recorded(client: Client, received: FakeServer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from functools import partial
 from typing import Any
 
 import dask
@@ -11,12 +12,18 @@ import dask.datasets
 import pytest
 from distributed import Client, span, wait
 
+from observatory.agent.scheduler.bandwidth import MAXIMUM_TYPES, METRIC, OTHER, Bandwidth
+from observatory.wire.records import Action
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import FakeServer
 
 
 def increment(number: int) -> int:
     return number + 1
+
+
+def make(size: int) -> bytes:
+    return b"x" * size
 
 
 def sleep_a_little(number: int) -> None:
@@ -42,6 +49,121 @@ def test_counts_by_state_and_memory_by_prefix_are_those_of_the_scheduler(
     eventually(lambda: latest(memory) == 0)
 
 
+def test_the_bandwidth_of_transfers_is_sampled_by_the_type_of_their_data(
+    client: Client, received: FakeServer
+) -> None:
+    first, second = sorted(client.scheduler_info()["workers"])
+    metric = f'["{METRIC}", {{"type": "bytes"}}'
+
+    def move() -> list[float]:
+        """Of the heartbeats between two samples only the last is seen."""
+        made = client.submit(make, 5_000_000, workers=[first], pure=False)
+        wait(client.submit(len, made, workers=[second], pure=False))
+        time.sleep(0.3)
+        return [row["value"] for row in received.rows["sample"] if row["series"].startswith(metric)]
+
+    sampled = eventually(move)
+    spans = [row for row in received.rows["span"] if row["action"] == Action.TRANSFER]
+    measured = [5_000_000 / max(row["stop"] - row["start"], 1e-3) for row in spans]
+    assert 0.9 * min(measured) <= sampled[0] <= 1.1 * max(measured)
+
+
+def test_a_stall_of_the_scheduler_is_sampled_whenever_it_begins(client: Client, received: FakeServer) -> None:
+    metric = '["observatory_scheduler_event_loop_interval_seconds"'
+
+    def intervals() -> list[float]:
+        return [row["value"] for row in received.rows["sample"] if row["series"].startswith(metric)]
+
+    for _ in range(4):
+        known = len(intervals())
+        client.run_on_scheduler(time.sleep, 1.5)
+        eventually(lambda known=known: len(intervals()) > known + 1)
+        assert max(intervals()[known:]) > 0.05
+
+
+def test_a_stall_of_a_worker_is_sampled_whenever_it_begins(client: Client, received: FakeServer) -> None:
+    metric = '["observatory_worker_event_loop_interval_seconds"'
+
+    def intervals() -> list[float]:
+        return [row["value"] for row in received.rows["sample"] if row["series"].startswith(metric)]
+
+    for _ in range(4):
+        known = len(intervals())
+        client.run(time.sleep, 1.5)
+        eventually(lambda known=known: max(intervals()[known:], default=0) > 0.05)
+
+
+def test_many_types_of_data_share_one_series() -> None:
+    samples: dict[str, float] = {}
+    bandwidth = Bandwidth(lambda now, metric, value, labels: samples.update({labels["type"]: value}))
+    bandwidth.add_heartbeat({"bandwidth": {"types": {f"type {n}": (4e6, 2) for n in range(MAXIMUM_TYPES)}}})
+    bandwidth.add_heartbeat({"bandwidth": {"types": {"one more": (6e6, 1), "another": (1e6, 1)}}})
+    bandwidth.add_heartbeat({"bandwidth": {"types": {"type 0": (1e6, 1)}}})
+    bandwidth.sample(1.0)
+    assert len(samples) == MAXIMUM_TYPES + 1
+    assert samples["type 1"] == 2e6
+    assert samples["type 0"] == pytest.approx(5e6 / 3)
+    assert samples[OTHER] == 3.5e6
+    samples.clear()
+    bandwidth.sample(2.0)
+    assert not samples, "nothing moved since then"
+
+
+def test_a_prefix_has_no_memory_directly_before_it_has_some_again(
+    client: Client, received: FakeServer
+) -> None:
+    memory = '["observatory_prefix_memory_bytes", {"prefix": "increment"}'
+
+    def samples() -> list[tuple[float, float]]:
+        rows = received.rows["sample"]
+        return [(row["time"], row["value"]) for row in rows if row["series"].startswith(memory)]
+
+    for times in (1, 2):
+        held = client.map(increment, range(10), pure=False)
+        wait(held)
+        eventually(lambda: samples() and samples()[-1][1] == 10 * 28)
+        del held
+        eventually(lambda: samples()[-1][1] == 0)
+        values = [value for _, value in samples()]
+        rises = [place for place, value in enumerate(values) if value and not values[place - 1]]
+        assert len(rises) == times
+        assert rises[0] > 0
+        # the zero is of the moment when the first result came, not of when the last one left
+        entered = {
+            row["time"]
+            for row in received.rows["transition"]
+            if row["key"].startswith("increment-") and row["finish"] == "memory"
+        }
+        for place in rises:
+            zero = samples()[place - 1][0]
+            assert any(abs(zero - time) < 0.01 for time in entered)
+
+
+def test_memory_by_prefix_is_sampled_at_the_tick_after_a_result_came(
+    client: Client, received: FakeServer
+) -> None:
+    memory = '["observatory_prefix_memory_bytes", {"prefix": "increment"}'
+
+    def times(series: str) -> list[tuple[float, float]]:
+        rows = received.rows["sample"]
+        return [(row["time"], row["value"]) for row in rows if row["series"].startswith(series)]
+
+    def filled(before: int) -> bool:
+        return any(value for _, value in times(memory)[before:])
+
+    for _ in range(3):  # a slow tick would have all prefixes by chance
+        before = len(times(memory))
+        held = client.map(increment, range(5), pure=False)
+        wait(held)
+        eventually(partial(filled, before))
+        came = times(memory)[before][0]
+        first = next(time for time, value in times(memory)[before:] if value)
+        ticks = {time for time, _ in times('["observatory_cluster_busy_threads"') if came < time <= first}
+        assert ticks == {first}
+        del held
+        eventually(lambda: times(memory)[-1][1] == 0)
+
+
 def test_the_clusters_memory_is_sampled_as_often_as_its_workers(client: Client, received: FakeServer) -> None:
     held = client.submit(bytes, 5_000_000, pure=False)
     wait(held)
@@ -58,6 +180,18 @@ def test_the_clusters_memory_is_sampled_as_often_as_its_workers(client: Client, 
     eventually(lambda: len(reported(managed)) >= before + 3)
     newest = reported(managed)[-1]["time"]
     assert times(managed, newest) == times('["observatory_worker_processing_tasks"', newest)
+
+
+def test_busy_threads_are_those_that_compute(client: Client, received: FakeServer) -> None:
+    series = '["observatory_cluster_busy_threads", {}'
+
+    def reported() -> list[float]:
+        return [row["value"] for row in received.rows["sample"] if row["series"].startswith(series)]
+
+    running = client.map(time.sleep, [1.5, 1.5], pure=False)
+    eventually(lambda: 2 in reported())
+    wait(running)
+    eventually(lambda: reported()[-1] == 0)
 
 
 def test_fine_performance_is_recorded_by_dask_span_and_adds_up_to_the_schedulers(

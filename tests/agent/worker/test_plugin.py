@@ -153,6 +153,7 @@ def test_the_users_own_loggers_are_recorded_when_configured(client: Client, rece
 
 
 def test_a_worker_that_joins_later_is_described_too(client: Client, received: FakeServer) -> None:
+    begun, known = time.time(), set(client.scheduler_info()["workers"])
     client.cluster.scale(3)
     client.wait_for_workers(3, timeout=180)
     client.run(say, "distributed.worker", 30, 5)
@@ -160,6 +161,9 @@ def test_a_worker_that_joins_later_is_described_too(client: Client, received: Fa
     workers = {row["address"]: row for row in received.rows["worker"] if row["detail"].get("pid")}
     assert set(workers) == set(client.scheduler_info()["workers"])
     assert {row["status"] for row in workers.values()} == {"running"}
+    [later] = [row for address, row in workers.items() if address not in known]
+    assert begun - 1 < later["detail"]["process_started"] < later["time"]
+    assert all(workers[address]["detail"]["process_started"] < begun for address in known)
     assert {row["detail"]["versions"]["distributed"] for row in workers.values()} == {_version()}
 
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from observatory.store.times import from_seconds
-from tests.pages.conftest import complaints, page, recorded
+from tests.pages.conftest import complaints, context, page, recorded
 from tests.recorded import START, Recorded
 from tests.world import World, world
 
-__all__ = ["complaints", "page", "recorded", "world"]
+__all__ = ["complaints", "context", "page", "recorded", "world"]
 
 FULL, EMPTY = 3.6, 1.0
 """GiB of a worker that has 4"""

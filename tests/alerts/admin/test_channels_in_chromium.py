@@ -8,10 +8,10 @@ from playwright.sync_api import Page, expect
 from observatory.alerts.models import Delivery, MaintenanceWindow, Silence
 from tests.alerts.notifying.conftest import Fire, fire, make_channel, rule, webhook
 from tests.alerts.notifying.receivers import Receiver
-from tests.pages.conftest import complaints, page, world
+from tests.pages.conftest import complaints, context, page, world
 from tests.world import HOSTILE, STARTED
 
-__all__ = ["complaints", "fire", "page", "rule", "webhook", "world"]
+__all__ = ["complaints", "context", "fire", "page", "rule", "webhook", "world"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -9,6 +9,8 @@ from django.utils.timezone import now
 
 from observatory.alerts.models import Alert, Delivery
 from observatory.alerts.notifying.tasks import deliver, repeat
+from observatory.alerts.tasks import SHARDS, evaluate_shard, start_round
+from observatory.clusters.models import Cluster
 from observatory.config.celery import app
 from tests.alerts.notifying.conftest import Fire, make_channel
 from tests.alerts.notifying.receivers import Receiver
@@ -25,6 +27,20 @@ def eager() -> Iterator[None]:
 def test_every_scheduled_task_exists() -> None:
     app.loader.import_default_modules()
     assert {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()} <= set(app.tasks)
+
+
+def test_a_round_starts_the_shards_that_have_clusters_and_deliveries(
+    webhook: Receiver, fire: Fire, eager: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards: list[int] = []
+    monkeypatch.setattr(evaluate_shard, "run", shards.append)
+    make_channel("a", webhook.url, kind="webhook")
+    alert = fire()
+    start_round()
+    assert alert.cluster_id % SHARDS in shards
+    assert set(shards) <= {key % SHARDS for key in Cluster.objects.values_list("pk", flat=True)}
+    assert all(type(shard) is int for shard in shards)
+    assert len(webhook.bodies) == 1
 
 
 def test_every_channel_with_due_deliveries_is_sent_to(

@@ -10,11 +10,11 @@ from playwright.sync_api import Page
 from observatory.alerts.models import Alert, Rule
 from observatory.alerts.rules.scope import Scope
 from observatory.alerts.web.links import moment_url, new_rule_url, page_url
-from tests.pages.conftest import complaints, page, recorded, world
+from tests.pages.conftest import complaints, context, page, recorded, world
 from tests.recorded import START, Recorded
 from tests.world import World
 
-__all__ = ["complaints", "page", "recorded", "world"]
+__all__ = ["complaints", "context", "page", "recorded", "world"]
 
 ADDRESS = "tcp://10.0.0.1:4000"
 SEEN = """() => {

@@ -90,8 +90,8 @@ def test_firing_alerts_are_counted_with_their_highest_severity(alerts: World) ->
 
 FILL = """
     INSERT INTO alerts_alert (rule_id, cluster_id, severity, labels, fingerprint, state, pending, fired,
-                              resolved, message, is_late, acknowledgement)
-    SELECT %s, %s, 'warning', '{}', number::text, 'resolved', at, at, at, '', false, ''
+                              resolved, message, is_late, acknowledgement, finding)
+    SELECT %s, %s, 'warning', '{}', number::text, 'resolved', at, at, at, '', false, '', ''
     FROM generate_series(1, 50000) AS number,
          LATERAL (SELECT now() - number * interval '1 minute' AS at) AS time
 """

@@ -40,7 +40,9 @@ def observe(delay: float, *spans: tuple[Action, float]) -> tuple[list[tuple[Acti
     observation.add_poll(identity, counts, time.monotonic(), now)
     [queued] = outbox.batches
     events = [event for event in queued.builder.events if event.kind == "records-dropped"]
-    return [(span.action, round(now - span.start, 3)) for span in queued.builder.spans], events
+    found = queued.builder.spans.records()
+    pairs = zip(found.numbers("action").tolist(), found.times.tolist(), strict=True)
+    return [(Action(action), round(now - start, 3)) for action, start in pairs], events
 
 
 COUNTS = (

@@ -98,3 +98,25 @@ def test_task_totals_are_derived_from_the_schedulers_page(
         ("observatory_cluster_tasks_computed_total", 100, 14),
     ]
     assert {series.type for series in heartbeats.series.values()} == {MetricType.COUNTER}
+
+
+def test_busy_threads_are_the_tasks_that_workers_compute(samples: list[tuple[str, float, float]]) -> None:
+    found = Heartbeats(lambda series, time, value: samples.append((series.metric, time, value)))
+    executing = ("observatory_worker_tasks", "state", "executing")
+
+    def busy(second: int, *counts: float | None) -> float:
+        """Without a count a worker's heartbeat says nothing of computing tasks: none is."""
+        workers = {}
+        for number, count in enumerate(counts):
+            heartbeat = Heartbeat(100.0 + second, {} if count is None else {executing: count})
+            address = f"tcp://10.0.0.1:{number}"
+            workers[address] = WorkerIdentity(
+                address, "w", "h", 2, 0, "", "", "", 1, 100.0 + second, heartbeat=heartbeat
+            )
+        found.add_identity(Identity("Scheduler-1", "", 0.0, 2, workers))
+        found.add_sums(0, 100.0 + second)
+        return [value for metric, _, value in samples if metric == "observatory_cluster_busy_threads"][-1]
+
+    assert busy(0, 2, 1) == 3
+    assert busy(1, 2, None) == 2
+    assert busy(2, 1) == 1

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Server } from "../clock.js";
-import { makeTree, sumStacks, usages } from "../../../frontend/charts/flame_graph/tree.js";
+import { functionName, largestOf, makeTree, sumStacks, usages } from "../../../frontend/charts/flame_graph/tree.js";
 import { Stacks } from "../../../frontend/timeline/tiles/stacks.js";
 import { FIRST, decoded, profile, stacks } from "../make.js";
 
@@ -57,4 +57,17 @@ test("a function that calls itself counts once in its total", async () => {
   const { root } = makeTree(new Map([[5, 4]]), known);
   const found = usages(root).map(({ of, own, total }) => [of.name, own, total]);
   assert.deepEqual(found.sort(), [["inc", 4, 4], ["run", 0, 4]]);
+});
+
+test("a function is found again by its name and file, where it has most samples", async () => {
+  const [run, stop, inc] = ["run\t/lib/pool.py\t8", "stop\t/lib/pool.py\t9", "inc\t/code/work.py\t3"];
+  const server = new Server();
+  server.answer = () => stacks({ 5: `${run}\n${inc}\n${inc}`, 6: `${stop}\n${inc}` });
+  const known = new Stacks(/** @type {any} */ (server));
+  await known.want([5, 6]);
+  const { root } = makeTree(new Map([[5, 4], [6, 7]]), known);
+  const found = largestOf(root, "inc@work.py");
+  assert.deepEqual([found?.total, found?.parent?.of?.name], [7, "stop"]);
+  assert.equal(found?.of && functionName(found.of), "inc@work.py");
+  assert.equal(largestOf(root, "inc@other.py"), null);
 });

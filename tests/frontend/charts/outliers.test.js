@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { FIGURES, firstFigure, ranked } from "../../../frontend/charts/outliers/ranking.js";
+import { FIGURES, figureColumns, firstFigure } from "../../../frontend/charts/outliers/ranking.js";
 
 /** @typedef {import("../../../frontend/types.js").Schemas["Outlier"]} Outlier */
 
@@ -12,25 +12,15 @@ function outlier(worker, figures) {
   return { worker, duration_ratio: null, errors: null, memory_slope: null, paused: null, received: null, ...figures };
 }
 
-test("the greatest comes first, and who has nothing of the figure is left out", () => {
-  const found = [
-    outlier(1, { memory_slope: 5 }),
-    outlier(2, { memory_slope: -7 }),
-    outlier(3, { errors: 2 }),
-    outlier(4, { memory_slope: 9 }),
-  ];
-  assert.deepEqual(ranked(found, "memory_slope").map(({ worker }) => worker), [4, 1]);
-  assert.deepEqual(ranked(found, "paused"), []);
-});
-
-test("ten are listed, although the other figures name more workers", () => {
-  const found = Array.from({ length: 50 }, (_, worker) => outlier(worker, { received: worker + 1 }));
-  assert.deepEqual(ranked(found, "received").map(({ worker }) => worker), [49, 48, 47, 46, 45, 44, 43, 42, 41, 40]);
-});
-
 test("the table begins with the first figure that says something", () => {
   assert.equal(firstFigure([outlier(1, { paused: 3, errors: 0 })]), "paused");
   assert.equal(firstFigure([]), "duration_ratio");
+});
+
+test("a column has the figure itself for sorting and CSV, and its text with the unit", () => {
+  const growth = figureColumns().find(({ name }) => name === "memory_slope");
+  const one = outlier(1, { memory_slope: 2048 });
+  assert.deepEqual([growth?.value(one), growth?.unit, growth?.text?.(one)], [2048, "bytes/s", "2.00 KiB/s"]);
 });
 
 test("each figure has its unit", () => {

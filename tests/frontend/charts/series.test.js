@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
 import { emptyText } from "../../../frontend/charts/series/series_chart.js";
-import { breaksOf, joinPoints, pointsOf, runsOf, stack, valueAt } from "../../../frontend/charts/series/series_points.js";
+import { rank } from "../../../frontend/charts/series/prefix_memory.js";
+import { breaksOf, joinPoints, pointsOf, runsOf, stack, sumPoints, valueAt } from "../../../frontend/charts/series/series_points.js";
 import { ticks, units } from "../../../frontend/charts/series/value_axis.js";
 import { bins, decoded } from "../make.js";
 
@@ -102,4 +103,16 @@ test("the lifetimes of a worker are one line that is interrupted between them; t
   assert.deepEqual(joined.time, [1, 2, 3, 5, 6, 7]);
   assert.deepEqual(joined.mean, [10, 11, 12, 1, 2, 3]);
   assert.deepEqual(runsOf(joined.time, joined.breaks), [[0, 2], [3, 5]]);
+});
+
+test("the sum of series has their times, and counts what one of them does not know as nothing", () => {
+  const sum = sumPoints([points([1, 2, 3], [10, 20, 30]), points([2, 4], [1, 2])], []);
+  assert.deepEqual([sum.time, sum.mean], [[1, 2, 3, 4], [10, 21, 31, 32]]);
+  assert.deepEqual([sum.min, sum.max], [sum.mean, sum.mean]);
+});
+
+test("prefixes are ranked by their memory over time, and those without any are left out", () => {
+  const rows = /** @type {any} */ ([[1, 0, 5], [2, 0, 3], [2, 1, 3], [3, 0, 0]]);
+  const all = /** @type {any} */ ([1, 2, 3, 4].map((id) => ({ id })));
+  assert.deepEqual(rank([tile("prefix-memory", rows)], all).map(({ id }) => id), [2, 1]);
 });

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from playwright.sync_api import Page, expect
 
+STYLES = Path(__file__).parents[3] / "frontend" / "styles" / "timeline"
 HOSTILE = "<img src=x onerror=alert(1)>"
 SETUP = """async ([count, hostile]) => {
   const { DataTable } = await import("/frontend/charts/data_table/data_table.js");
@@ -86,3 +89,33 @@ def test_a_table_without_rows_says_why(page: Page) -> None:
     expect(page.get_by_text("No prefix.")).to_be_visible()
     page.evaluate("() => table.show([], 'loading …')")
     expect(page.get_by_text("loading …")).to_be_visible()
+
+
+LONG_NAME = """async (name) => {
+  const { DataTable } = await import("/frontend/charts/data_table/data_table.js");
+  const { prefixCell } = await import("/frontend/charts/data_table/prefix_cell.js");
+  const columns = [
+    { name: "name", title: "prefix", value: ({ name }) => name,
+      cell: ({ name }) => prefixCell(name, 1, { color: () => "red" }) },
+    { name: "size", title: "size", value: () => 1, text: () => "much more than fits" },
+  ];
+  const table = new DataTable(document.body, columns, { label: "prefixes", empty: "", key: () => 1,
+    choose: () => {}, open: () => document.createElement("p") });
+  table.show([{ name }]);
+}"""
+
+
+def test_on_a_phone_a_long_name_has_its_colour_and_its_opener_beside_its_first_line(page: Page) -> None:
+    page.set_viewport_size({"width": 240, "height": 600})
+    for sheet in ("data_table.css", "prefix_table.css"):
+        page.add_style_tag(path=STYLES / sheet)
+    page.evaluate(LONG_NAME, "read_parquet_and_filter_by_customer")
+    name, swatch, opener = (page.locator(part) for part in (".row-name", ".swatch", ".row-opener"))
+    boxes = [one.bounding_box() for one in (name, page.locator(".prefix-name > span"), swatch, opener)]
+    assert all(boxes)
+    button, text, color, triangle = (box for box in boxes if box)
+    assert text["height"] > 1.5 * triangle["height"], "the name takes several lines"
+    first_line = button["y"] + triangle["height"]
+    assert color["x"] + color["width"] <= text["x"]
+    assert color["y"] + color["height"] <= first_line
+    assert abs(triangle["y"] - button["y"]) < 2

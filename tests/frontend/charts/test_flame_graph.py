@@ -40,9 +40,10 @@ SETUP = f"""async ([info, data, script]) => {{
   const {{ Model }} = await import("/frontend/timeline/model.js");
   const {{ Selection }} = await import("/frontend/timeline/selection.js");
   const {{ Stacks }} = await import("/frontend/timeline/tiles/stacks.js");
+  const {{ ProfileOptions }} = await import("/frontend/timeline/profile_options.js");
   const {{ flameGraph }} = await import("/frontend/charts/flame_graph/flame_graph.js");
   const until = async condition => {{
-    for (let turn = 0; turn < 200; turn++) {{
+    for (let turn = 0; turn < 3000; turn++) {{
       const found = condition();
       if (found) return found;
       await new Promise(resolve => setTimeout(resolve, 20));
@@ -57,7 +58,10 @@ SETUP = f"""async ([info, data, script]) => {{
     model.load({{ lanes: [], series: {{}}, workers, prefixes }});
     const source = {{ url: "/api", fetch: (...options) => fetch(...options) }};
     const [selection, stacks] = [new Selection(), new Stacks(source)];
-    const context = {{ info, model, selection, stacks, tiles: {{ loading: false }} }};
+    const loaded = {{ cover: () => window.state.shown, unloaded: () => [] }};
+    const tiles = {{ ...loaded, loading: false, sendDue() {{}}, release() {{}} }};
+    const options = {{ source: {{ ...source, pages: null }}, profileOptions: new ProfileOptions() }};
+    const context = {{ info, model, selection, stacks, tiles, ...options }};
     const parent = document.body.appendChild(document.createElement("div"));
     const chart = flameGraph.create(parent, context);
     window.state = {{ context, parent, chart }};
@@ -68,17 +72,25 @@ SETUP = f"""async ([info, data, script]) => {{
     const tile = makeTile("profile", level, index, false, decode(bytesOf(one)));
     return {{ ...tile, start: 0, stop: info.first + 1e6 }};
   }});
-  const show = (start = info.first, stop = info.first + 10) =>
-    chart.draw({{ start, stop, tiles: {{ profile: tiles }}, unloaded: {{}} }});
-  context.stacks.onchange ??= context.stacks.addEventListener("change", () => show()) ?? true;
+  window.state.shown = tiles;
+  const show = (start = info.first, stop = info.first + 10) => {{
+    window.state.window = [start, stop];
+    const view = {{ start, stop, width: 1000, tiles: {{ profile: tiles }}, unloaded: {{}} }};
+    chart.cover(view);
+    chart.draw(view);
+  }};
+  const again = () => show(...window.state.window);
+  context.stacks.onchange ??= context.stacks.addEventListener("change", again) ?? true;
   const canvas = () => parent.querySelector("canvas");
   const drawn = () => until(() => !words().includes("loading") && canvas().dataset.frames);
   const words = () => parent.querySelector(".flame-heading").textContent;
+  const compared = () => [...parent.querySelectorAll(".flame-differences tbody tr")].map(row =>
+    [...row.cells].map(cell => cell.textContent));
   const rows = () => [...parent.querySelectorAll(".flame-table tbody tr:not([hidden])")].map(row =>
     [...row.cells].map(cell => cell.textContent));
   return new (Object.getPrototypeOf(async () => {{}}).constructor)(
-    "show", "drawn", "words", "rows", "until", "tiles", "context", script
-  )(show, drawn, words, rows, until, tiles, context);
+    "show", "drawn", "words", "rows", "until", "tiles", "context", "compared", script
+  )(show, drawn, words, rows, until, tiles, context, compared);
 }}"""
 
 
@@ -199,5 +211,89 @@ def test_an_empty_one_says_why_and_what_to_do(
     page: Page, changes: dict[str, Any], source: str, expected: str
 ) -> None:
     run(page, "show();", rows=(), **changes)
-    page.locator("select").select_option(source)
+    page.get_by_label("Samples of").select_option(source)
     page.locator(".chart-empty", has_text=expected).wait_for()
+
+
+LATER = [(FIRST + 12, 1, 1, TASK, 2, 20), (FIRST + 13, 1, 2, TASK, 3, 20), (FIRST + 13, 2, 1, TASK, 1, 10)]
+"""fifty samples of the ten seconds after the first ones, fewer of them in `inc`"""
+
+COMPARE = """
+  context.profileOptions.set({ against: %s, isSwapped: %s });
+  show(info.first + 10, info.first + 20);
+  await until(() => compared().length);
+  return [words(), compared(), parent.querySelector("canvas").dataset.compared];
+"""
+
+
+def compare(
+    page: Page, against: str = '{ kind: "before" }', is_swapped: str = "false", first: str = ""
+) -> Any:
+    script = f"const parent = window.state.parent, info = context.info; {first} {COMPARE}"
+    return run(page, script % (against, is_swapped), [*ROWS, *LATER])
+
+
+def test_the_window_is_compared_with_the_one_before_by_shares(page: Page, server: Server) -> None:
+    server.answer = answer
+    words, functions, is_compared = compare(page)
+    assert words == (
+        "50 samples of tasks on all workers, 22:13:30.0–22:13:40.0 · compared with the window before: "
+        "100 samples, 22:13:20.0–22:13:30.0. "
+        "Compared are shares of the samples, as the windows may differ in length."
+    )
+    assert functions == [
+        ["inc", "code/work.py", "40 %", "60 %", "▼ −20 pp", "−100 ms"],
+        [HOSTILE, f"code/{HOSTILE}", "40 %", "30 %", "▲ +10 pp", "+50 ms"],
+        ["run", "lib/pool.py", "20 %", "10 %", "▲ +10 pp", "+50 ms"],
+    ]
+    assert is_compared == "true"
+    assert page.locator("img").count() == 0
+
+
+def test_swapped_the_other_profile_is_drawn(page: Page, server: Server) -> None:
+    server.answer = answer
+    words, functions, _ = compare(page, is_swapped="true")
+    assert words.startswith(
+        "100 samples of tasks on all workers, 22:13:20.0–22:13:30.0 · compared with this window"
+    )
+    assert functions[0] == ["inc", "code/work.py", "60 %", "40 %", "▲ +20 pp", "+200 ms"]
+
+
+def test_a_selected_prefix_and_worker_hold_for_both_windows(page: Page, server: Server) -> None:
+    server.answer = answer
+    words, functions, _ = compare(page, first="context.selection.set({ worker: 1, prefix: 1 });")
+    assert words.startswith("20 samples of tasks of prefix inc on worker tcp://w:1,")
+    assert "60 samples, 22:13:20.0" in words
+    assert functions[0][:5] == ["inc", "code/work.py", "100 %", "83 %", "▲ +17 pp"]
+
+
+def test_a_window_is_pinned_to_be_compared_with_others(page: Page, server: Server) -> None:
+    server.answer = answer
+    pinned = f'{{ kind: "window", start: {FIRST}, stop: {FIRST + 10} }}'
+    words, functions, _ = compare(page, pinned)
+    assert "compared with the pinned window, 22:13:20.0–22:13:30.0: 100 samples" in words
+    assert functions[0][0] == "inc"
+
+
+def test_a_frame_tells_both_shares_and_their_difference(page: Page, server: Server) -> None:
+    server.answer = answer
+    compare(page)
+    box = page.locator("canvas").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 45)
+    tooltip = page.locator(".tooltip").inner_text()
+    assert "inc" in tooltip
+    assert "this window\n40 %\nthe window before\n60 %" in tooltip
+    assert "−20 percentage points ≈ −100 ms of this window" in tooltip
+    assert page.locator(".flame-legend li").all_inner_texts()[0].startswith("▼ less in this window −20 pp")
+
+
+def test_a_window_without_samples_is_not_compared_with(page: Page, server: Server) -> None:
+    server.answer = answer
+    run(
+        page,
+        """context.profileOptions.set({ against: { kind: "before" } }); show(); await drawn();
+        await until(() => document.body.innerText.includes("Nothing to compare with"));""",
+    )
+    assert page.locator("canvas").get_attribute("data-compared") == "false"
+    assert page.locator(".flame-table").is_visible()

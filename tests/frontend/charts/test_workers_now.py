@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from playwright.sync_api import Page, expect
 
+STYLES = Path(__file__).resolve().parents[3] / "frontend" / "styles" / "timeline" / "data_table.css"
 HOSTILE = "<img src=x onerror=alert(1)>"
 SETUP = """async ([count, hostile]) => {
   const { Model } = await import("/frontend/timeline/model.js");
@@ -28,7 +31,7 @@ SETUP = """async ([count, hostile]) => {
 
 def test_a_heading_sorts_all_workers_and_again_the_other_way(page: Page) -> None:
     page.evaluate(SETUP, [1000, HOSTILE])
-    names = page.locator("td:first-child button")
+    names = page.locator("tbody .row-name")
     expect(names.first).to_have_text("w0")
     memory = page.get_by_role("button", name="memory")
     memory.focus()
@@ -46,9 +49,22 @@ def test_a_heading_sorts_all_workers_and_again_the_other_way(page: Page) -> None
     expect(names.last).to_have_text("w3")
 
 
+def test_many_workers_scroll_in_their_table_also_by_the_keyboard(page: Page) -> None:
+    page.add_style_tag(path=STYLES)
+    page.evaluate(SETUP, [450, HOSTILE])
+    region = page.get_by_role("region", name="Table of workers")
+    box = region.bounding_box()
+    assert box is not None
+    assert box["height"] <= 520
+    region.focus()
+    page.keyboard.press("End")
+    expect(page.locator("tbody .row-name").last).to_be_in_viewport()
+    expect(page.get_by_role("button", name="memory")).to_be_in_viewport()
+
+
 def test_all_workers_can_be_reached_and_searched(page: Page) -> None:
     page.evaluate(SETUP, [450, HOSTILE])
-    names = page.locator("td:first-child button")
+    names = page.locator("tbody .row-name")
     expect(names).to_have_count(200)
     page.get_by_role("button", name="Show 200 of 250 more").click()
     page.get_by_role("button", name="Show 50 of 50 more").click()
@@ -62,12 +78,12 @@ def test_all_workers_can_be_reached_and_searched(page: Page) -> None:
     names.first.click()
     expect(names.first).to_have_attribute("aria-pressed", "true")
     search.fill("nobody")
-    expect(page.get_by_text("No worker matches.")).to_be_visible()
+    expect(page.get_by_text("Nothing matches.")).to_be_visible()
     search.fill("")
     expect(names).to_have_count(450)
 
 
 def test_a_few_workers_need_no_search(page: Page) -> None:
     page.evaluate(SETUP, [4, HOSTILE])
-    expect(page.locator("td:first-child button")).to_have_count(4)
+    expect(page.locator("tbody .row-name")).to_have_count(4)
     expect(page.get_by_role("searchbox")).to_be_hidden()

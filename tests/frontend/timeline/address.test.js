@@ -4,6 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyPlace, currentPlace, formatPlace, parsePlace } from "../../../frontend/timeline/address.js";
 import { HeatOptions } from "../../../frontend/timeline/heat_options.js";
+import { LogOptions } from "../../../frontend/timeline/log_options.js";
+import { MOST_RUNS, RunOptions } from "../../../frontend/timeline/run_options.js";
+import { ProfileOptions } from "../../../frontend/timeline/profile_options.js";
 import { LaneOptions } from "../../../frontend/timeline/lane_options.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
 import { Timeline } from "../../../frontend/timeline/timeline.js";
@@ -12,7 +15,8 @@ import { near } from "../near.js";
 
 function open() {
   const timeline = new Timeline(/** @type {any} */ (INFO), () => 0);
-  return { timeline, selection: new Selection(), laneOptions: new LaneOptions(), heatOptions: new HeatOptions() };
+  const options = { laneOptions: new LaneOptions(), heatOptions: new HeatOptions(), logOptions: new LogOptions(), runOptions: new RunOptions(), profileOptions: new ProfileOptions() };
+  return { timeline, selection: new Selection(), ...options };
 }
 
 function parse(query) {
@@ -23,6 +27,7 @@ test("an address that was copied shows the same", () => {
   const shown = open();
   const { timeline, selection, laneOptions } = shown;
   shown.heatOptions.set({ quantity: "duration", group: "SLURM_JOB_ID", order: "name" });
+  shown.logOptions.set({ level: 30, role: "nanny", logger: "distributed", match: "^a|b &=<", isRegex: true });
   laneOptions.set({ order: "most memory", filter: "lost & <b>", onlyPrefix: true });
   timeline.setWindow(FIRST + 100.25, FIRST + 160.5);
   timeline.setPlayhead(FIRST + 123.456);
@@ -37,10 +42,69 @@ test("an address that was copied shows the same", () => {
   assert.equal(copied, query);
   const { quantity, group, order: rank } = other.heatOptions;
   assert.deepEqual([quantity, group, rank], ["duration", "SLURM_JOB_ID", "name"]);
+  assert.deepEqual(other.logOptions.choice, shown.logOptions.choice);
   assert.equal(other.selection.key, "('x', 1)&at=<b>");
   assert.deepEqual([...other.selection.hidden], [3, 9]);
   const { order, filter, onlyPrefix } = other.laneOptions;
   assert.deepEqual([order, filter, onlyPrefix], ["most memory", "lost & <b>", true]);
+});
+
+test("the chosen runs are in the address in their order, also where none is chosen", () => {
+  const shown = open();
+  assert.ok(!formatPlace(currentPlace(shown, undefined)).includes("runs="));
+  for (const runs of [[31, 7, 30], []]) {
+    shown.runOptions.set({ runs, measure: "managed" });
+    const other = open();
+    applyPlace(parsePlace(formatPlace(currentPlace(shown, undefined))), other);
+    assert.deepEqual([other.runOptions.runs, other.runOptions.measure], [runs, "managed"]);
+  }
+});
+
+test("what a profile is compared with is in the address, and whether the two are swapped", () => {
+  const shown = open();
+  shown.profileOptions.set({ isSwapped: true });
+  assert.ok(!formatPlace(currentPlace(shown, undefined)).includes("swap"));
+  shown.profileOptions.set({ against: { kind: "window", start: FIRST, stop: FIRST + 20 } });
+  const other = open();
+  applyPlace(parsePlace(formatPlace(currentPlace(shown, undefined))), other);
+  assert.deepEqual([other.profileOptions.against, other.profileOptions.isSwapped], [{ kind: "window", start: FIRST, stop: FIRST + 20 }, true]);
+  assert.deepEqual(parse("?against=run-0&swap=2"), {});
+});
+
+test("the function that a profile is zoomed into is in the address", () => {
+  const shown = open();
+  shown.profileOptions.set({ zoomed: "crunch@workload.py" });
+  const other = open();
+  applyPlace(parsePlace(formatPlace(currentPlace(shown, undefined))), other);
+  assert.equal(other.profileOptions.zoomed, "crunch@workload.py");
+  applyPlace(parsePlace(""), other);
+  assert.equal(other.profileOptions.zoomed, "");
+});
+
+test("an address has no more runs than fit, and only measures that there are", () => {
+  assert.equal(parsePlace("?runs=1-9999999999").runs?.length, MOST_RUNS);
+  assert.deepEqual(parsePlace("?runs=x,-1,3").runs, [3]);
+  assert.deepEqual(parse("?measure=swapped"), {});
+});
+
+test("thousands of hidden prefixes are a short address", () => {
+  const shown = open();
+  const hidden = Array.from({ length: 2990 }, (_, place) => place + 5).filter((id) => id % 500);
+  shown.selection.hide(hidden);
+  const query = formatPlace(currentPlace(shown, undefined));
+  assert.ok(query.length < 200, query);
+  assert.deepEqual(parsePlace(query).hide, hidden);
+});
+
+test("hidden prefixes that are no ranges are left out of the address when they would make it too long", () => {
+  const shown = open();
+  shown.selection.hide(Array.from({ length: 1000 }, (_, place) => 2 * place + 1));
+  assert.ok(!formatPlace(currentPlace(shown, undefined)).includes("hide="));
+});
+
+test("a range in an address can't hide more than there can be", () => {
+  assert.equal(parsePlace("?hide=1-9999999999").hide?.length, 10_000);
+  assert.deepEqual(parse("?hide=9-3,-,1-,-4,1e3,2-3-4,99999999999"), {});
 });
 
 test("a live address follows now with a window as long", () => {

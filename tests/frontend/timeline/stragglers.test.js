@@ -69,4 +69,5 @@ test("tiles are looked at twice a second at most, and again when they changed in
   assert.equal(stragglers.list, before);
   t.mock.timers.tick(500);
   assert.equal(changes, 1);
+  assert.equal(stragglers.list.length, 1);
 });

@@ -48,6 +48,21 @@ def test_a_failure_says_so_and_keeps_the_answer_before(page: Page, server: Serve
     assert "503" in message
 
 
+def test_an_answer_that_the_server_still_works_on_is_requested_again_when_it_says(
+    page: Page, server: Server
+) -> None:
+    server.answer = lambda asked: (503, b'{"detail": "It is looked at."}')
+    server.headers = {"Retry-After": "1"}
+    page.evaluate(SETUP)
+    page.evaluate("() => update(10, 20)")
+    page.wait_for_function("() => changes === 1")
+    assert page.evaluate("() => [data.answer, data.message]") == [None, "It is looked at."]
+    server.answer = lambda asked: (200, b'{"is": "there"}')
+    page.wait_for_function("() => data.answer")
+    assert page.evaluate("() => [data.answer, data.message]") == [{"is": "there"}, ""]
+    assert set(server.asked) == {path(10, 20)}
+
+
 def test_a_file_says_that_it_does_not_have_this(page: Page, server: Server) -> None:
     server.answer = lambda asked: (404, b"")
     page.evaluate(SETUP)

@@ -2,6 +2,7 @@
 
 import { COMPUTE } from "../actions.js";
 import { visitBusy, visitSpans } from "./index.js";
+import { coloredPrefixes } from "./worker_sums.js";
 
 /** @typedef {import("../../../types.js").Tile} Tile */
 /** @typedef {import("../../../types.js").Block} Block */
@@ -45,14 +46,14 @@ export function hitLanes(tiles, model, { lanes, threads }, time, pixel, hidden =
   for (const tile of tiles) {
     for (const lane of lanes) {
       visitSpans(tile, model, lane, start, stop, (block, row, _, from, to) => {
-        if (hidden.has(block.numbers("prefix")[row])) return;
+        if (hidden.has(coloredPrefixes(block)[row])) return;
         add(block, row, to - from);
         only = spanAt(block, row);
         const isLong = threads === 1 && only.stop - only.start >= 2 * pixel;
         if (isLong && only.start <= time && time < only.stop) span = closer(span, only);
       });
       visitBusy(tile, model, lane, start, stop, (block, row, _, __, ___, seconds) => {
-        if (!hidden.has(block.numbers("prefix")[row])) add(block, row, seconds, block.numbers("count")[row]);
+        if (!hidden.has(coloredPrefixes(block)[row])) add(block, row, seconds, block.numbers("count")[row]);
       });
     }
   }

@@ -1,6 +1,7 @@
 // Index of a block's rows by lane. It is made once per block, so that drawing reads only the visible lanes.
 
 import { slotOf } from "../actions.js";
+import { SUMS, coloredPrefixes } from "./worker_sums.js";
 
 /** @typedef {import("../../../types.js").Block} Block */
 /** @typedef {import("../../../types.js").Tile} Tile */
@@ -50,7 +51,7 @@ function isSorted(numbers) {
  * @param {Model} model
  */
 function slotsOf(block, model) {
-  const [prefixes, actions] = [block.numbers("prefix"), block.numbers("action")];
+  const [prefixes, actions] = [coloredPrefixes(block), block.numbers("action")];
   const statuses = block.kind === "span" ? block.numbers("status") : null;
   const slots = new Uint16Array(block.rows);
   for (let row = 0; row < block.rows; row++) {
@@ -69,7 +70,7 @@ function slotsOf(block, model) {
  * @param {(block: Block, row: number, slot: number, from: number, to: number) => void} visit
  */
 export function visitSpans(tile, model, lane, start, stop, visit) {
-  if (lane !== null && tile.layer !== model.spansLayer(lane)) return;
+  if (lane !== null && tile.layer !== SUMS && tile.layer !== model.spansLayer(lane)) return;
   const [low, high] = [Math.max(start, tile.start), Math.min(stop, tile.stop)];
   for (const block of tile.blocks.get("span") ?? []) {
     const { order, ranges, slots } = laneIndex(block, model);
@@ -95,7 +96,7 @@ export function visitSpans(tile, model, lane, start, stop, visit) {
  * @param {(block: Block, row: number, slot: number, from: number, to: number, seconds: number) => void} visit
  */
 export function visitBusy(tile, model, lane, start, stop, visit) {
-  if (lane !== null && tile.layer !== model.spansLayer(lane)) return;
+  if (lane !== null && tile.layer !== SUMS && tile.layer !== model.spansLayer(lane)) return;
   const [low, high] = [Math.max(start, tile.start), Math.min(stop, tile.stop)];
   for (const block of tile.blocks.get("busy") ?? []) {
     const { order, ranges, slots } = laneIndex(block, model);

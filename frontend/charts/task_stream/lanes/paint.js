@@ -6,6 +6,7 @@
 import { ERRED_SLOT, FIRST_PREFIX_SLOT, OVERLAY_ALPHA, SLOT_COLORS, SLOT_MARKS, isOverlay } from "../actions.js";
 import { Coverage } from "../../drawing/coverage.js";
 import { visitBusy, visitSpans } from "./index.js";
+import { coloredPrefixes } from "./worker_sums.js";
 import { Pixels } from "../../drawing/pixels.js";
 import { rgb } from "../../drawing/theme.js";
 
@@ -93,7 +94,7 @@ export class LanePainter {
     const isSingle = row.threads === 1;
     const { hidden } = this.#selection;
     const isHidden = (/** @type {Block} */ block, /** @type {number} */ index) =>
-      hidden.size > 0 && hidden.has(block.numbers("prefix")[index]);
+      hidden.size > 0 && hidden.has(coloredPrefixes(block)[index]);
     for (const tile of tiles) {
       if (tile.stop <= start || tile.start >= stop) continue;
       for (const lane of row.lanes) {

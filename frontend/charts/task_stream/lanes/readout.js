@@ -64,6 +64,6 @@ export class LaneReadout {
   #value(slot, busy) {
     const id = prefixOfSlot(slot, this.#model);
     if (id !== undefined) return [this.#model.prefixName(id), formatCount(busy), this.#model.color(id)];
-    return [slot === ERRED_SLOT ? "erred" : "unknown", formatCount(busy), SLOT_COLORS[slot]];
+    return [slot === ERRED_SLOT ? "erred" : "other prefixes", formatCount(busy), SLOT_COLORS[slot]];
   }
 }

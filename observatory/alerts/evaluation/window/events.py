@@ -29,11 +29,11 @@ from observatory.alerts.evaluation.window.steps import SECOND, Integers, Steps, 
 from observatory.alerts.rules import events
 from observatory.alerts.rules.conditions import By, EventCondition
 from observatory.alerts.rules.events import ERRORS, LOGS, RULE_EVENTS
-from observatory.alerts.silences.matchers import pattern
 from observatory.clusters.formatting import format_duration
 from observatory.comparison.slowdown import find_slowdown
 from observatory.runs.discovery.discover import PLAIN_CLOSE, last_work
 from observatory.runs.models import Run
+from observatory.store.patterns import pattern
 from observatory.store.queries.alerts.events import Occurrence, last_event, last_statuses
 from observatory.store.queries.extents import read_extent
 from observatory.store.times import from_microseconds

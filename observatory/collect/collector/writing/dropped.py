@@ -77,7 +77,7 @@ def times_of(batch: BatchBuilder) -> dict[str, list[float]]:
     """The times of a batch's records by kind. Reports of other drops are left out."""
     return {
         "sample": list(batch.samples.times),
-        "span": [span.stop for span in batch.spans],
+        "span": batch.spans.stops,
         "event": [event.time for event in batch.events if event.kind != RECORDS_DROPPED],
         "worker": [seen.time for seen in batch.workers] + [gone.time for gone in batch.gone],
     }

@@ -14,7 +14,8 @@ from enum import IntEnum
 
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.writing.dropped import Dropped, times_of
-from observatory.store.ingest.batches.batch import BatchBuilder, Record, SampleColumns
+from observatory.store.ingest.batches.batch import BatchBuilder, Record
+from observatory.store.ingest.batches.growing_columns import SampleColumns
 from observatory.wire.dropped_records import UNDRAWN_SAMPLE, DropReason
 from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import Sample, Series, Span, WorkerGone, WorkerSeen

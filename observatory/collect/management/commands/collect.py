@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from observatory.collect.collector.collector import collect
-from observatory.config.memory import freeze_startup
+from observatory.config.memory import prepare_for_hours
 
 
 class Command(BaseCommand):
@@ -16,5 +16,5 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        freeze_startup()
+        prepare_for_hours()
         asyncio.run(collect())

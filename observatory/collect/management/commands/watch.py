@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from observatory.clusters.models import Project, Target
+from observatory.collect.credentials.command_line import add_arguments, read_credentials
 from observatory.collect.forms import TargetForm
 
 DEFAULT_PROJECT = "default"
@@ -22,6 +23,14 @@ class Command(BaseCommand):
             "--name", default="", help="name of the target; default: host and port of the address"
         )
         parser.add_argument("--project", default="", help="slug of its project; default: the first project")
+        parser.add_argument(
+            "--workers",
+            choices=Target.Workers.values,
+            default=Target.Workers.DIRECT,
+            help="how /metrics of workers are requested: at their own addresses (direct), by http://, with "
+            "the credentials, or through the scheduler's proxy; default: direct",
+        )
+        add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         target = Target(project=find_project(options["project"]))
@@ -30,7 +39,8 @@ class Command(BaseCommand):
             for field in Target._meta.concrete_fields
             if field.name in TargetForm.Meta.fields
         }
-        form = TargetForm({**data, "url": options["url"], "name": options["name"]})
+        given = {name: options[name] for name in ("url", "name", "workers")}
+        form = TargetForm({**data, **given, **read_credentials(options)})
         if not form.is_valid():
             raise CommandError(
                 " ".join(str(message) for messages in form.errors.values() for message in messages)

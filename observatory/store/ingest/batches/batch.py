@@ -9,18 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from observatory.store.ingest.batches.records import (
-    Coded,
-    Keys,
-    Records,
-    clean_values,
-    records_of_rows,
-)
-from observatory.store.keys import clean_keys
-from observatory.store.texts import LARGEST_INTEGER, MAXIMUM_NAME_LENGTH
+from observatory.store.ingest.batches.growing_columns import SampleColumns, SpanColumns
+from observatory.store.ingest.batches.records import Coded, Records, clean_names, records_of_rows
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
-from observatory.wire.records import ClientRun, Event, Sample, Series, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import ClientRun, Event, Sample, Span, WorkerGone, WorkerSeen
 
 Record = Span | Sample | Event | WorkerSeen | WorkerGone | ClientRun
 
@@ -89,9 +82,9 @@ class BatchBuilder:
     workers: list[WorkerSeen] = field(default_factory=list)
     gone: list[WorkerGone] = field(default_factory=list)
     runs: list[ClientRun] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
+    spans: SpanColumns = field(default_factory=SpanColumns)
     events: list[Event] = field(default_factory=list)
-    samples: SampleColumns = field(default_factory=lambda: SampleColumns())
+    samples: SampleColumns = field(default_factory=SampleColumns)
     rows: dict[str, Sequence[tuple[Any, ...]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -116,8 +109,9 @@ class BatchBuilder:
         """The batch, the same each time: no record can be added any more."""
         records: dict[str, Records] = {}
         refused = 0
-        if self.spans:
-            spans, refused = _spans(self.spans)
+        if len(self.spans):
+            spans = self.spans.records()
+            refused = len(self.spans) - len(spans)
             if len(spans):
                 records["span"] = spans
         if len(self.samples):
@@ -138,85 +132,13 @@ class BatchBuilder:
         )
 
 
-@dataclass(slots=True)
-class SampleColumns:
-    """Samples that come one by one."""
-
-    series: list[Series] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.series)
-
-    def add(self, series: Series, time: float, value: float) -> None:
-        self.series.append(series)
-        self.times.append(time)
-        self.values.append(value)
-
-    def append(self, sample: Sample) -> None:
-        self.add(sample.series, sample.time, sample.value)
-
-    def extend(self, others: SampleColumns) -> None:
-        self.series += others.series
-        self.times += others.times
-        self.values += others.values
-
-    def clear(self) -> None:
-        for column in (self.series, self.times, self.values):
-            column.clear()
-
-    def records(self) -> Records:
-        return Records(
-            KINDS["sample"],
-            {
-                "time": np.array(self.times, np.float64),
-                "value": np.array(self.values, np.float64),
-                "series": Coded.of_rows(self.series),
-            },
-        )
-
-
-def _spans(spans: Sequence[Span]) -> tuple[Records, int]:
-    """The spans as columns, and how many have numbers beyond 64 bits."""
-    try:
-        return _span_columns(spans), 0
-    except OverflowError:
-        good = [span for span in spans if max(abs(span.thread), abs(span.nbytes)) <= LARGEST_INTEGER]
-        return _span_columns(good), len(spans) - len(good)
-
-
-def _span_columns(spans: Sequence[Span]) -> Records:
-    fields = list(zip(*spans, strict=True)) or [()] * len(Span._fields)
-    workers, threads, texts, prefixes, groups, actions, starts, stops, sizes, typenames, statuses = fields
-    keys = clean_keys(texts)
-    return Records(
-        KINDS["span"],
-        {
-            "worker": _names(workers),
-            "thread": np.array(threads, np.int64),
-            "key": Keys(keys, np.arange(len(keys)), Coded.of(zip(prefixes, groups, strict=True))),
-            "action": np.frombuffer(bytes(actions), np.uint8),
-            "start": np.array(starts, np.float64),
-            "stop": np.array(stops, np.float64),
-            "nbytes": np.array(sizes, np.int64),
-            "typename": _names(typenames),
-            "status": np.frombuffer(bytes(statuses), np.uint8),
-        },
-    )
-
-
 def _events(events: Sequence[Event]) -> Records:
     return Records(
         KINDS["event"],
         {
             "time": np.array([event.time for event in events], np.float64),
-            "kind": _names([event.kind for event in events]),
-            "worker": _names([event.worker for event in events]),
+            "kind": clean_names([event.kind for event in events]),
+            "worker": clean_names([event.worker for event in events]),
             "detail": Coded.of_rows([event.detail for event in events]),
         },
     )
-
-
-def _names(texts: Iterable[str]) -> Coded:
-    return clean_values(Coded.of(texts), MAXIMUM_NAME_LENGTH)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from observatory.store.keys import clean_keys, split_key
-from observatory.store.texts import are_printable
+from observatory.store.texts import MAXIMUM_NAME_LENGTH, are_printable
 from observatory.wire.blocks import Column
 from observatory.wire.kind import KeyReference, Kind, Type
 from observatory.wire.records import clean_text
@@ -57,6 +57,13 @@ class Coded:
         """Whether each row has a value of its own, in their order."""
         return len(self.values) == len(self.codes) and bool((self.codes == np.arange(len(self.codes))).all())
 
+    @classmethod
+    def joined(cls, columns: Sequence[Coded]) -> Coded:
+        """The rows of all. A value that several have is there several times."""
+        firsts = np.cumsum([0, *(len(column.values) for column in columns)])
+        codes = [column.codes + first for column, first in zip(columns, firsts[:-1], strict=True)]
+        return Coded([value for column in columns for value in column.values], np.concatenate(codes))
+
     def per_row(self, rows: slice = ALL) -> list[Any]:
         """The value of each row."""
         return list(map(self.values.__getitem__, self.codes[rows].tolist()))
@@ -101,6 +108,11 @@ class Keys(Coded):
         return Keys(
             list(map(self.values.__getitem__, used.tolist())), codes, some.where(np.arange(len(used)))
         )
+
+    @classmethod
+    def joined_keys(cls, columns: Sequence[Keys]) -> Keys:
+        both, names = Coded.joined(columns), Coded.joined([keys.names for keys in columns])
+        return cls(both.values, both.codes, names.merged())
 
 
 Values: TypeAlias = "Array | Coded"
@@ -161,6 +173,20 @@ class Records:
         return list(zip(*lists, strict=True))
 
 
+def joined(parts: Sequence[Records]) -> Records:
+    """The records of all parts, which are of one kind; at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = {name: _joined([part.columns[name] for part in parts]) for name in parts[0].columns}
+    return Records(parts[0].kind, columns)
+
+
+def _joined(columns: Sequence[Any]) -> Values:
+    if isinstance(columns[0], Keys):
+        return Keys.joined_keys(columns)
+    return Coded.joined(columns) if isinstance(columns[0], Coded) else np.concatenate(columns)
+
+
 def records_of_rows(kind: Kind, rows: Sequence[Sequence[Any]]) -> Records:
     """Of tuples in the order of the kind's fields, with JSON as objects."""
     columns = list(zip(*rows, strict=True)) or [()] * len(kind.fields)
@@ -179,6 +205,10 @@ def records_of_rows(kind: Kind, rows: Sequence[Sequence[Any]]) -> Records:
 
 def keys_of(coded: Coded) -> Keys:
     return Keys.of_texts(clean_keys(coded.values), coded.codes)
+
+
+def clean_names(texts: Iterable[str]) -> Coded:
+    return clean_values(Coded.of(texts), MAXIMUM_NAME_LENGTH)
 
 
 def clean_values(coded: Coded, limit: int) -> Coded:

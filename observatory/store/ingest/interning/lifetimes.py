@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -87,7 +87,7 @@ class Lifetime:
         self.memory_limit = min(max(seen.memory_limit, 0), LARGEST_INTEGER)
         self.resources, self.status = clean_json(seen.resources), clean_name(seen.status)
         if seen.detail:
-            self.detail = clean_json({**json.loads(self.detail), **seen.detail})
+            self.detail = clean_json(_merged(json.loads(self.detail), seen.detail))
         self.started = min(self.started, seen.time)
         after = self._state()
         return before != after
@@ -103,6 +103,13 @@ class Lifetime:
             self.status,
             self.started,
         )
+
+
+def _merged(known: dict[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told later counts. The scheduler and the worker tell the versions of other packages."""
+    versions = [each for detail in (known, told) if isinstance(each := detail.get("versions"), Mapping)]
+    merged = {**known, **told}
+    return {**merged, "versions": {**versions[0], **versions[1]}} if len(versions) == 2 else merged
 
 
 class Workers:

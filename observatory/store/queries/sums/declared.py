@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from observatory.store.queries.sums.error_sums import ERROR_SUMS
+from observatory.store.queries.sums.group_sums import GROUP_SUMS
+from observatory.store.queries.sums.log_sums import LOG_SUMS
 from observatory.store.queries.sums.prefix_sums import PREFIX_SUMS
+from observatory.store.queries.sums.state_sums import STATE_SUMS
+from observatory.store.queries.sums.steal_sums import STEAL_SUMS
 from observatory.store.queries.sums.sum_layer import SumLayer
 from observatory.store.queries.sums.transfer_sums import TRANSFER_SUMS
+from observatory.store.queries.sums.worker_sums import WORKER_SUMS
 
-SUM_LAYERS: dict[str, SumLayer] = {layer.name: layer for layer in (PREFIX_SUMS, TRANSFER_SUMS)}
+SUM_LAYERS: dict[str, SumLayer] = {
+    layer.name: layer
+    for layer in (
+        PREFIX_SUMS,
+        GROUP_SUMS,
+        WORKER_SUMS,
+        ERROR_SUMS,
+        TRANSFER_SUMS,
+        STEAL_SUMS,
+        LOG_SUMS,
+        STATE_SUMS,
+    )
+}
 
 
 def sum_layers_of(kind: str) -> list[str]:

@@ -2,76 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, LiteralString
-
-import numpy as np
-import numpy.typing as npt
-import psycopg
-
-from observatory.store.queries.sums.sum_layer import SumLayer, microseconds_after_first
-from observatory.store.queries.windows.row_counts import has_more_spans
-from observatory.wire.records import Status
-
-BUCKETS_OF_AN_OCTAVE = 4
-"""The durations of a bucket, in microseconds, differ by a factor of 2^(1/4)."""
-
-QUERY: LiteralString = f"""
-    SELECT prefix, action, bucket, bin::int AS bin,
-        sum(ends_here::int)::float8 AS count,
-        sum(greatest(least(stop, high, (bin + 1) * width) - greatest(start, low, bin * width), 0))::float8
-            / 1e6 AS seconds,
-        coalesce(sum(nbytes) FILTER (WHERE ends_here), 0)::float8 AS nbytes,
-        sum((ends_here AND status = {int(Status.ERROR)})::int)::float8 AS erred,
-        coalesce(max(stop - start) FILTER (WHERE ends_here), 0)::float8 / 1e6 AS longest
-    FROM (
-        SELECT *, (last >= low AND last < high AND last / width = bin) AS ends_here
-        FROM (
-            SELECT *, greatest(stop - 1, start) AS last,
-                floor({BUCKETS_OF_AN_OCTAVE} / ln(2::float8) * ln(greatest(stop - start, 1)::float8))::int
-                    AS bucket
-            FROM (
-                SELECT prefix_id AS prefix, action::int AS action, status, nbytes,
-                    {microseconds_after_first("start")} AS start, {microseconds_after_first("stop")} AS stop,
-                    %(low)s::bigint AS low, %(high)s::bigint AS high, %(width)s::bigint AS width
-                FROM span
-                WHERE cluster_id = %(cluster)s AND start < %(stop)s AND stop >= %(start)s
-            ) AS found
-        ) AS found CROSS JOIN LATERAL
-            generate_series(greatest(start, low) / width, least(last, high - 1) / width) AS bin
-        WHERE start < high AND last >= low
-    ) AS found
-    GROUP BY prefix, action, bucket, bin"""
-
-
-def _has_more(connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int) -> bool:
-    return has_more_spans(connection, cluster, start, stop, None, than)
-
+from observatory.store.queries.sums.span_sums import ADDED, DURATIONS, GREATEST, has_more, span_query
+from observatory.store.queries.sums.sum_layer import SumLayer
 
 PREFIX_SUMS = SumLayer(
     name="prefix-sums",
     kinds=("span",),
     keys=("prefix", "action", "bucket"),
-    added=("count", "seconds", "nbytes", "erred"),
-    greatest=("longest",),
-    query=QUERY,
-    has_more=_has_more,
+    added=ADDED,
+    greatest=GREATEST,
+    durations=DURATIONS,
+    query=span_query(
+        "prefix, action, bucket", "prefix_id AS prefix, action::int AS action", "span WHERE true"
+    ),
+    has_more=has_more,
     named=("prefix",),
     named_by="seconds",
 )
-"""Seconds are those within the window; everything else counts where a span ends."""
-
-
-def duration_quantile(
-    bucket: npt.NDArray[Any], count: npt.NDArray[Any], quantile: float, longest: float
-) -> float:
-    """Return a quantile of durations (seconds) from counts by bucket; it is right within 10 %.
-
-    `longest` is the greatest of the durations.
-    """
-    order = np.argsort(bucket, kind="stable")
-    reached = np.cumsum(count[order])
-    if not len(reached) or reached[-1] <= 0:
-        return 0.0
-    place = int(np.searchsorted(reached, quantile * reached[-1]))
-    middle = float(bucket[order][place]) + 0.5
-    return float(min(2 ** (middle / BUCKETS_OF_AN_OCTAVE) / 1e6, longest))

@@ -47,7 +47,7 @@ class Bins:
 
 @dataclass(frozen=True, slots=True)
 class SumLayer:
-    """What is added up of records, by keys and bins. `replay/window_sums.py` gives the sums of a window."""
+    """What is added up of records, by keys and bins. `replay/windows/sums.py` gives the sums of a window."""
 
     name: str
     kinds: tuple[str, ...]
@@ -67,6 +67,8 @@ class SumLayer:
     """the column that says which are the smallest"""
     greatest: tuple[str, ...] = ()
     """columns whose greatest value is taken"""
+    durations: tuple[str, ...] = ()
+    """Columns in seconds. Tiles have them as whole microseconds, which compress better than fractions."""
     most_rows: int = 20_000
     """of a tile"""
 

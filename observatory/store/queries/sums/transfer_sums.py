@@ -13,7 +13,8 @@ from observatory.wire.clocks import TOLERANCE
 from observatory.wire.records import Action
 
 FIRST_LOGGED: LiteralString = "(SELECT min(start) FROM transfer WHERE cluster_id = %(cluster)s)"
-"""From here on the workers' logs have all transfers. Before, spans say who received, but not what of whom."""
+"""From here on the workers' logs have all transfers. Before, spans say who received, but not what of whom:
+their `nbytes` is the size of the waiting task's own result."""
 
 LIFETIMES: LiteralString = f"""
     SELECT id, address, started - interval '{TOLERANCE} s' AS started,
@@ -24,18 +25,19 @@ LIFETIMES: LiteralString = f"""
 QUERY: LiteralString = f"""
     WITH lifetime AS MATERIALIZED ({LIFETIMES}),
     moved AS (
-        SELECT lifetime.id AS sender, worker_id AS receiver, start, stop, nbytes
+        SELECT lifetime.id AS sender, worker_id AS receiver, start, stop, nbytes, 0 AS unsized
         FROM transfer LEFT JOIN lifetime ON address = peer AND start >= started AND start < until
         WHERE cluster_id = %(cluster)s AND direction = 0 AND start >= %(start)s AND start < %(stop)s
         UNION ALL
-        SELECT NULL, worker_id, start, stop, 0 FROM span JOIN lane ON lane.id = lane_id
+        SELECT NULL, worker_id, start, stop, 0, 1 FROM span JOIN lane ON lane.id = lane_id
         WHERE span.cluster_id = %(cluster)s AND action = {int(Action.TRANSFER)}
             AND start >= %(start)s AND start < %(stop)s
             AND start < coalesce({FIRST_LOGGED}, 'infinity'))
     SELECT coalesce(sender, 0) AS sender, coalesce(receiver, 0) AS receiver,
         ({microseconds_after_first("start")} / %(width)s::bigint)::int AS bin,
         count(*)::float8 AS count, sum(nbytes)::float8 AS nbytes,
-        sum(date_part('epoch', stop - start)) AS seconds
+        sum(date_part('epoch', stop - start)) AS seconds, sum(unsized)::float8 AS unsized,
+        max(nbytes)::float8 AS largest
     FROM moved GROUP BY 1, 2, 3"""
 
 
@@ -51,10 +53,13 @@ TRANSFER_SUMS = SumLayer(
     name="transfer-sums",
     kinds=("transfer", "span"),
     keys=("sender", "receiver"),
-    added=("count", "nbytes", "seconds"),
+    added=("count", "nbytes", "seconds", "unsized"),
+    greatest=("largest",),
+    durations=("seconds",),
     query=QUERY,
     has_more=_has_more,
     named=("sender", "receiver"),
     named_by="nbytes",
 )
-"""A transfer counts where it starts. One that only a span tells of has the sender UNKNOWN and no bytes."""
+"""A transfer counts where it starts. One that only a span tells of has the sender UNKNOWN and no bytes: it is
+`unsized`. `largest` is the bytes of the largest one."""

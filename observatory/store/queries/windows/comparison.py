@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import psycopg
-from psycopg.rows import class_row
 
 from observatory.store.queries.fetch import fetch_columns
 from observatory.store.queries.timeline import OVERLAPS
-from observatory.store.queries.windows.totals import MEMORY
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
+
+CLUSTER_MEMORY = "observatory_cluster_memory_bytes"
 
 TYPES = {
     "prefix": "int32",
@@ -26,18 +26,6 @@ TYPES = {
     "stop": "microseconds",
     "nbytes": "int64",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSpec:
-    """A worker's configuration, as it reported it."""
-
-    host: str
-    nthreads: int
-    memory_limit: int
-    """bytes; 0: none"""
-    resources: dict[str, Any]
-    detail: dict[str, Any]
 
 
 def window_spans(
@@ -59,33 +47,37 @@ def prefix_names(connection: psycopg.Connection, cluster: int) -> dict[int, tupl
     return {id: (name, color) for id, name, color in rows}
 
 
-def worker_specs(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
-) -> list[WorkerSpec]:
-    """Return the workers whose lifetime overlaps the window, in order of their row on screen."""
-    with connection.cursor(row_factory=class_row(WorkerSpec)) as cursor:
-        return cursor.execute(
-            """SELECT host, nthreads, memory_limit, resources, detail FROM worker
-               WHERE cluster_id = %s AND started < %s AND (ended IS NULL OR ended > %s) ORDER BY position""",
-            [cluster, stop, start],
-        ).fetchall()
-
-
 def memory_by_bin(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, width: float, bins: int
+    connection: psycopg.Connection,
+    cluster: int,
+    start: datetime,
+    stop: datetime,
+    kind: str,
+    width: float,
+    bins: int,
 ) -> Floats:
-    """Return each worker's maximum process memory (bytes) in each bin of `width` seconds; NaN: no sample."""
+    """Return the most memory (bytes) of all workers together in each bin of `width` seconds; NaN: no sample.
+
+    `kind` is a label `type` of CLUSTER_MEMORY.
+    """
     found = fetch_columns(
         connection,
-        """SELECT series_id, floor(extract(epoch FROM time - %(start)s) / %(width)s)::int, max(value)
+        """SELECT floor(extract(epoch FROM time - %(start)s) / %(width)s)::int, max(value)
            FROM sample JOIN series ON series.id = series_id
            WHERE sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
-             AND series.cluster_id = %(cluster)s AND metric = %(metric)s AND labels @> '{"type": "process"}'
-           GROUP BY 1, 2""",
-        {"cluster": cluster, "start": start, "stop": stop, "width": width, "metric": MEMORY},
-        {"series": "int32", "bin": "int32", "value": "float64"},
+             AND series.cluster_id = %(cluster)s AND metric = %(metric)s AND labels @> %(labels)s::jsonb
+             AND abs(value) < 'Infinity'
+           GROUP BY 1""",
+        {
+            "cluster": cluster,
+            "start": start,
+            "stop": stop,
+            "width": width,
+            "metric": CLUSTER_MEMORY,
+            "labels": json.dumps({"type": kind}),
+        },
+        {"bin": "int32", "value": "float64"},
     )
-    series, rows = np.unique(found["series"], return_inverse=True)
-    memory = np.full((len(series), bins), np.nan)
-    memory[rows, np.minimum(found["bin"], bins - 1)] = found["value"]
+    memory = np.full(bins, np.nan)
+    np.fmax.at(memory, np.minimum(found["bin"], bins - 1), found["value"])
     return memory

@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from observatory.store.keys import decode_key
-from observatory.store.queries.timeline import OVERLAPS, WITHIN
+from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
 from observatory.store.times import from_microseconds
 from observatory.wire.records import Action
 
@@ -70,21 +70,21 @@ LONGEST_OF_WORKER: LiteralString = f"""
     WHERE span.{OVERLAPS} AND start >= %(earliest)s AND action = %(compute)s
         AND worker_id = %(worker)s AND span.prefix_id = %(prefix)s
     ORDER BY stop - start DESC LIMIT 1"""
-RECEIVED: LiteralString = f"""
-    SELECT worker_id, sum(nbytes)::float8 FROM span JOIN lane ON lane.id = lane_id
-    WHERE span.{OVERLAPS} AND action = %(transfer)s GROUP BY worker_id"""
 ERRORS: LiteralString = f"""
     SELECT worker_id, count(*)::float8 FROM error WHERE {WITHIN} AND worker_id IS NOT NULL
     GROUP BY worker_id"""
-PAUSED: LiteralString = """
-    SELECT worker_id, sum(extract(epoch FROM least(until, %(stop)s) - greatest(time, %(start)s)))::float8
+PAUSES: LiteralString = """
+    SELECT worker_id, time, until
     FROM (
         SELECT worker_id, time, event.detail->>'status' AS status,
             lead(time, 1, coalesce(worker.ended, %(stop)s)) OVER changes_of_worker AS until
         FROM event JOIN worker ON worker.id = worker_id
         WHERE event.cluster_id = %(cluster)s AND kind = 'worker-status' AND time < %(stop)s
         WINDOW changes_of_worker AS (PARTITION BY worker_id ORDER BY time)) AS changes
-    WHERE changes.status = 'paused' AND until > %(start)s GROUP BY worker_id"""
+    WHERE changes.status = 'paused' AND until > %(start)s"""
+PAUSED: LiteralString = f"""
+    SELECT worker_id, sum(extract(epoch FROM least(until, %(stop)s) - greatest(time, %(start)s)))::float8
+    FROM ({PAUSES}) AS pause GROUP BY worker_id"""
 MEMORY: LiteralString = """
     SELECT worker_id, regr_slope(value, at)
     FROM series CROSS JOIN generate_series(0, %(samples)s - 1) AS step CROSS JOIN LATERAL (
@@ -101,7 +101,7 @@ MEMORY: LiteralString = """
 def computing(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[Computing]:
     """Return how long each worker computed; reads all spans of the window."""
     with connection.cursor(row_factory=class_row(Computing)) as cursor:
-        window = _window(cluster, start, stop)
+        window = window_parameters(cluster, start, stop)
         return cursor.execute(DURATIONS, {**window, "compute": Action.COMPUTE}).fetchall()
 
 
@@ -119,7 +119,7 @@ def long_tasks(
     The greatest ratios come first. Reads all spans of the window.
     """
     limits = {"ratio": ratio, "fewest": fewest, "most": most, "compute": Action.COMPUTE}
-    return _tasks(connection, LONGEST, {**_window(cluster, start, stop), **limits})
+    return _tasks(connection, LONGEST, {**window_parameters(cluster, start, stop), **limits})
 
 
 def longest_task(
@@ -135,7 +135,7 @@ def longest_task(
     """Return the longest task of a worker and prefix in a window; none takes over `longest` seconds."""
     earliest = from_microseconds(start - round(longest * 1e6))
     of = {"worker": worker, "prefix": prefix, "earliest": earliest, "usual": usual, "compute": Action.COMPUTE}
-    found = _tasks(connection, LONGEST_OF_WORKER, {**_window(cluster, start, stop), **of})
+    found = _tasks(connection, LONGEST_OF_WORKER, {**window_parameters(cluster, start, stop), **of})
     return found[0] if found else None
 
 
@@ -147,11 +147,6 @@ def hosts(connection: psycopg.Connection, cluster: int) -> dict[int, str]:
         [cluster],
     )
     return dict(rows.fetchall())
-
-
-def received_bytes(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Figures:
-    """Return the bytes that each worker got from others."""
-    return _read(connection, RECEIVED, cluster, start, stop, transfer=Action.TRANSFER)
 
 
 def error_counts(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Figures:
@@ -173,7 +168,7 @@ def memory_slopes(connection: psycopg.Connection, cluster: int, start: int, stop
 def _read(
     connection: psycopg.Connection, query: LiteralString, cluster: int, start: int, stop: int, **more: Any
 ) -> Figures:
-    rows = connection.execute(query, {**_window(cluster, start, stop), **more})
+    rows = connection.execute(query, {**window_parameters(cluster, start, stop), **more})
     return {worker: value for worker, value in rows if value is not None}
 
 
@@ -185,7 +180,3 @@ def _tasks(
         LongTask(worker, lane, prefix, decode_key(rest, group), start, stop, usual)
         for worker, lane, prefix, rest, group, start, stop, usual in rows
     ]
-
-
-def _window(cluster: int, start: int, stop: int) -> dict[str, Any]:
-    return {"cluster": cluster, "start": from_microseconds(start), "stop": from_microseconds(stop)}

@@ -40,6 +40,11 @@ def has_more_events(connection: psycopg.Connection, cluster: int, start: int, st
     return _has_more(connection, f"event WHERE {WITHIN}", cluster, start, stop, than)
 
 
+def has_more_errors(connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int) -> bool:
+    """Return whether there are over `than` failed attempts in [start, stop) (microseconds)."""
+    return _has_more(connection, f"error WHERE {WITHIN}", cluster, start, stop, than)
+
+
 def has_more_profile_rows(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int
 ) -> bool:
@@ -47,11 +52,37 @@ def has_more_profile_rows(
     return _has_more(connection, f"profile WHERE {WITHIN}", cluster, start, stop, than)
 
 
+def has_more_fine_performance(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int
+) -> bool:
+    """Return whether there are over `than` rows of fine performance metrics in [start, stop) (µs)."""
+    return _has_more(connection, f"fine_performance WHERE {WITHIN}", cluster, start, stop, than)
+
+
 def has_more_transfers(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int
 ) -> bool:
     """Return whether over `than` logged transfers, of senders and receivers, start in [start, stop) (µs)."""
     return _has_more(connection, f"transfer WHERE {STARTS}", cluster, start, stop, than)
+
+
+def has_more_log_lines(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int
+) -> bool:
+    """Return whether there are over `than` log lines in [start, stop) (microseconds)."""
+    return _has_more(connection, f"log WHERE {WITHIN}", cluster, start, stop, than)
+
+
+def has_more_transitions(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int
+) -> bool:
+    """Return whether there are over `than` transitions of tasks in [start, stop) (microseconds)."""
+    return _has_more(connection, f"transition WHERE {WITHIN}", cluster, start, stop, than)
+
+
+def has_more_steals(connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int) -> bool:
+    """Return whether there are over `than` requests and outcomes of stealing in [start, stop) (µs)."""
+    return _has_more(connection, f"steal WHERE {WITHIN}", cluster, start, stop, than)
 
 
 def _has_more(

@@ -9,6 +9,8 @@ from typing import Any
 import psycopg
 
 from observatory.store.queries.state import prefix_counts
+from observatory.store.queries.sums.transfer_sums import FIRST_LOGGED
+from observatory.store.queries.windows.row_counts import STARTS
 from observatory.store.times import to_microseconds
 from observatory.wire.event_kinds import EVENT_KINDS, Gap
 from observatory.wire.metrics import computed_tasks
@@ -34,8 +36,8 @@ class WindowTotals:
     """tasks that erred finally, as far as the sources reported them"""
     seconds: dict[str, float]
     """busy seconds by the label of the action"""
-    transferred: int
-    """bytes"""
+    transferred: int | None
+    """bytes of the transfers between workers that began in the window; None: their sizes aren't known"""
     workers: int
     """worker lifetimes that overlap the window"""
     threads: int
@@ -43,8 +45,45 @@ class WindowTotals:
     """bytes, summed over worker lifetimes; those without a limit count as 0"""
     lane_seconds: float
     """seconds that threads existed in the window, summed; the rest after busy seconds is idle time"""
+    worker_seconds: float
+    """seconds that workers existed in the window, summed"""
+    memory_seconds: float
+    """bytes of the workers' memory limits times the seconds that they existed in the window"""
     peak_memory: float | None
     """maximum over time of the workers' summed process memory (bytes); None: no samples"""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerExistence:
+    """How long the workers of a window existed in it: sums over lifetimes."""
+
+    workers: int
+    threads: int
+    memory_limit: int
+    """bytes; a worker without a limit counts as 0"""
+    worker_seconds: float
+    thread_seconds: float
+    memory_seconds: float
+    """bytes of limits times seconds"""
+
+
+def worker_existence(
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+) -> WorkerExistence:
+    """Return the workers of the window [start, stop)."""
+    row = connection.execute(
+        """SELECT count(*), coalesce(sum(nthreads), 0), least(coalesce(sum(memory_limit), 0), 9e18)::bigint,
+               coalesce(sum(seconds), 0)::float8, coalesce(sum(nthreads * seconds), 0)::float8,
+               coalesce(sum(memory_limit * seconds), 0)::float8
+           FROM (
+               SELECT nthreads, memory_limit, extract(epoch FROM
+                   least(coalesce(ended, %(stop)s), %(stop)s) - greatest(started, %(start)s)) AS seconds
+               FROM worker WHERE cluster_id = %(cluster)s AND started < %(stop)s
+                 AND (ended IS NULL OR ended > %(start)s)
+           ) AS found""",
+        {"cluster": cluster, "start": start, "stop": stop},
+    ).fetchone()
+    return WorkerExistence(*row) if row else WorkerExistence(0, 0, 0, 0.0, 0.0, 0.0)
 
 
 def window_totals(
@@ -54,33 +93,41 @@ def window_totals(
     window: dict[str, Any] = {"cluster": cluster, "start": start, "stop": stop}
     rows = connection.execute(
         """SELECT action, count(*) FILTER (WHERE stop <= %(stop)s AND stop > %(start)s),
-               sum(extract(epoch FROM least(stop, %(stop)s) - greatest(start, %(start)s)))::float8,
-               least(sum(nbytes), 9e18)::bigint
+               sum(extract(epoch FROM least(stop, %(stop)s) - greatest(start, %(start)s)))::float8
            FROM span WHERE cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s
            GROUP BY action""",
         window,
     ).fetchall()
-    by_action = {Action(action): (count, seconds, nbytes) for action, count, seconds, nbytes in rows}
-    workers, threads, memory_limit, lane_seconds = connection.execute(
-        """SELECT count(*), coalesce(sum(nthreads), 0), least(coalesce(sum(memory_limit), 0), 9e18)::bigint,
-               coalesce(sum(nthreads * extract(epoch FROM
-               least(coalesce(ended, %(stop)s), %(stop)s) - greatest(started, %(start)s))), 0)::float8
-           FROM worker WHERE cluster_id = %(cluster)s AND started < %(stop)s
-             AND (ended IS NULL OR ended > %(start)s)""",
-        window,
-    ).fetchone() or (0, 0, 0, 0.0)
-    tasks = by_action.get(Action.COMPUTE, (0, 0.0, 0))[0]
+    by_action = {Action(action): (count, seconds) for action, count, seconds in rows}
+    existence = worker_existence(connection, cluster, start, stop)
+    tasks = by_action.get(Action.COMPUTE, (0, 0.0))[0]
     return WindowTotals(
         tasks=max(tasks, _counted_tasks(connection, window)) if _has_gap(connection, window) else tasks,
-        errors=_errors(connection, window),
-        seconds={action.label: seconds for action, (_, seconds, _) in by_action.items()},
-        transferred=by_action.get(Action.TRANSFER, (0, 0.0, 0))[2],
-        workers=workers,
-        threads=threads,
-        memory_limit=memory_limit,
-        lane_seconds=lane_seconds,
+        errors=count_errors(connection, cluster, start, stop),
+        seconds={action.label: seconds for action, (_, seconds) in by_action.items()},
+        transferred=_transferred(connection, window),
+        workers=existence.workers,
+        threads=existence.threads,
+        memory_limit=existence.memory_limit,
+        lane_seconds=existence.thread_seconds,
+        worker_seconds=existence.worker_seconds,
+        memory_seconds=existence.memory_seconds,
         peak_memory=_peak_memory(connection, window),
     )
+
+
+def _transferred(connection: psycopg.Connection, window: dict[str, Any]) -> int | None:
+    """Return the bytes that moved between workers: their logs tell, which only agents report."""
+    row = connection.execute(
+        f"""SELECT CASE WHEN NOT EXISTS (
+                SELECT FROM span WHERE {STARTS} AND action = {int(Action.TRANSFER)}
+                  AND start < coalesce({FIRST_LOGGED}, 'infinity'))
+            THEN (SELECT least(coalesce(sum(nbytes), 0), 9e18)::bigint FROM transfer
+                  WHERE {STARTS} AND direction = 0)
+            END""",
+        window,
+    ).fetchone()
+    return row[0] if row else None
 
 
 def _has_gap(connection: psycopg.Connection, window: dict[str, Any]) -> bool:
@@ -109,7 +156,7 @@ def _counted_tasks(connection: psycopg.Connection, window: dict[str, Any]) -> in
     )
 
 
-def _errors(connection: psycopg.Connection, window: dict[str, Any]) -> int:
+def count_errors(connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime) -> int:
     """Count errors as the extent does: an agent's error records, plus the counts of tasks-erred events."""
     row = connection.execute(
         """SELECT (SELECT count(*) FROM error WHERE cluster_id = %(cluster)s
@@ -117,7 +164,7 @@ def _errors(connection: psycopg.Connection, window: dict[str, Any]) -> int:
                 + (SELECT coalesce(sum(least((detail->'count')::numeric, 1000000000)), 0) FROM event
                    WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
                      AND kind = 'tasks-erred' AND jsonb_typeof(detail->'count') = 'number')""",
-        window,
+        {"cluster": cluster, "start": start, "stop": stop},
     ).fetchone()
     return int(row[0]) if row else 0
 

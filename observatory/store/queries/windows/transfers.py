@@ -1,7 +1,8 @@
-"""Reads the largest transfers, the steals and the P2P shuffles of a window. Only agents report them."""
+"""Reads the largest transfers and the P2P shuffles of a window. Only agents report them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
@@ -10,13 +11,16 @@ from psycopg.rows import class_row
 
 from observatory.store.keys import decode_key
 from observatory.store.queries.sums.transfer_sums import LIFETIMES
-from observatory.store.times import from_microseconds
+from observatory.store.queries.timeline import window_parameters
 from observatory.wire.records import Action
+
+STEPS = 39
+"""of a shuffle's progress, of each of which the last sample is given, and the last of all"""
 
 
 @dataclass(frozen=True, slots=True)
-class LargeTransfer:
-    """A transfer with the task that waited for it; times in seconds."""
+class Transfer:
+    """A transfer as its receiver logged it; times in seconds."""
 
     sender: int | None
     receiver: int | None
@@ -28,20 +32,15 @@ class LargeTransfer:
     """number of keys"""
     keys: dict[str, Any]
     """bytes by key, of the first hundred keys"""
-    lane: int | None
-    waiting: str | None
-    """key of the task that the worker fetched the data for; None: its span isn't recorded"""
 
 
 @dataclass(frozen=True, slots=True)
-class StealCount:
-    """How many requests of one victim and thief had an outcome."""
+class WaitingTask:
+    """The task that its worker fetched data for."""
 
-    victim: int | None
-    thief: int | None
-    """ids of workers; None: unknown"""
-    outcome: str
-    count: int
+    lane: int
+    key: str
+    prefix: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,52 +54,58 @@ class ShuffleAmount:
     first: float
     last: float
     """of the shuffle's samples in the window"""
+    progress: list[list[float]]
+    """time and bytes of some of its samples"""
 
 
 def largest_transfers(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, limit: int
-) -> list[LargeTransfer]:
+) -> list[Transfer]:
     """Return the largest transfers that start in [start, stop) (µs), the largest first."""
-    # Dask gives a span and the entry in the log of transfers the same times
     query: LiteralString = f"""
         WITH lifetime AS MATERIALIZED ({LIFETIMES}),
         largest AS MATERIALIZED (
             SELECT start, stop, worker_id, peer, nbytes, count, keys FROM transfer
             WHERE cluster_id = %(cluster)s AND direction = 0 AND start >= %(start)s AND start < %(stop)s
             ORDER BY nbytes DESC, start LIMIT %(limit)s)
-        SELECT lifetime.id, worker_id, extract(epoch FROM largest.start)::float8,
-            extract(epoch FROM largest.stop)::float8, nbytes, count, keys, lane_id, key_rest, task_group.name
+        SELECT lifetime.id AS sender, worker_id AS receiver,
+            extract(epoch FROM largest.start)::float8 AS start,
+            extract(epoch FROM largest.stop)::float8 AS stop, nbytes, count, keys
         FROM largest
         LEFT JOIN lifetime ON address = peer AND largest.start >= started AND largest.start < until
+        ORDER BY nbytes DESC, largest.start"""
+    with connection.cursor(row_factory=class_row(Transfer)) as cursor:
+        return cursor.execute(query, {**window_parameters(cluster, start, stop), "limit": limit}).fetchall()
+
+
+def waiting_tasks(
+    connection: psycopg.Connection, cluster: int, transfers: Sequence[Transfer]
+) -> list[WaitingTask | None]:
+    """Return the task that waited for each transfer; None where its span isn't recorded."""
+    # Dask gives a span and the entry in the log of transfers the same times
+    query: LiteralString = f"""
+        SELECT lane_id, key_rest, task_group.name, task_group.prefix_id
+        FROM unnest(%(receivers)s::int[], %(starts)s::float8[], %(stops)s::float8[])
+            WITH ORDINALITY AS moved (receiver, start, stop, place)
         LEFT JOIN LATERAL (
             SELECT lane_id, key_rest, group_id FROM span JOIN lane ON lane.id = lane_id
             WHERE span.cluster_id = %(cluster)s AND action = {int(Action.TRANSFER)}
-                AND lane.worker_id = largest.worker_id
-                AND span.start BETWEEN largest.start - interval '1 ms' AND largest.start + interval '1 ms'
-                AND span.stop BETWEEN largest.stop - interval '1 ms' AND largest.stop + interval '1 ms'
+                AND lane.worker_id = moved.receiver
+                AND span.start BETWEEN to_timestamp(moved.start - 0.001) AND to_timestamp(moved.start + 0.001)
+                AND span.stop BETWEEN to_timestamp(moved.stop - 0.001) AND to_timestamp(moved.stop + 0.001)
             LIMIT 1) AS waiting ON true
         LEFT JOIN task_group ON task_group.id = group_id
-        ORDER BY nbytes DESC, largest.start"""
-    rows = connection.execute(query, {**_window(cluster, start, stop), "limit": limit}).fetchall()
+        ORDER BY place"""
+    parameters = {
+        "cluster": cluster,
+        "receivers": [one.receiver for one in transfers],
+        "starts": [one.start for one in transfers],
+        "stops": [one.stop for one in transfers],
+    }
     return [
-        LargeTransfer(*(*row[:8], None if row[8] is None else decode_key(row[8], row[9]))) for row in rows
+        None if lane is None else WaitingTask(lane, decode_key(rest, group), prefix)
+        for lane, rest, group, prefix in connection.execute(query, parameters)
     ]
-
-
-def steal_counts(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[StealCount]:
-    """Count the outcomes of work stealing in [start, stop) (µs), the most frequent first."""
-    query: LiteralString = f"""
-        WITH lifetime AS MATERIALIZED ({LIFETIMES})
-        SELECT victims.id AS victim, thieves.id AS thief, outcome, count(*) AS count
-        FROM steal
-        LEFT JOIN lifetime AS victims ON victims.address = victim
-            AND time >= victims.started AND time < victims.until
-        LEFT JOIN lifetime AS thieves ON thieves.address = thief
-            AND time >= thieves.started AND time < thieves.until
-        WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s AND outcome <> 'request'
-        GROUP BY 1, 2, 3 ORDER BY count DESC, 1, 2, 3"""
-    with connection.cursor(row_factory=class_row(StealCount)) as cursor:
-        return cursor.execute(query, _window(cluster, start, stop)).fetchall()
 
 
 def shuffle_amounts(
@@ -108,13 +113,18 @@ def shuffle_amounts(
 ) -> list[ShuffleAmount]:
     """Return what each P2P shuffle had moved by [start, stop) (µs), in order of time."""
     query: LiteralString = """
+        WITH found AS MATERIALIZED (
+            SELECT shuffle, medium, what, nbytes, extract(epoch FROM time)::float8 AS time FROM shuffle
+            WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s),
+        lasting AS (SELECT shuffle, min(time) AS first, max(time) AS last FROM found GROUP BY shuffle),
+        newest AS (
+            SELECT DISTINCT ON (shuffle, medium, what, step) shuffle, medium, what, time, nbytes, first, last,
+                floor((time - first) / nullif(last - first, 0) * %(steps)s) AS step
+            FROM found JOIN lasting USING (shuffle) ORDER BY shuffle, medium, what, step, time DESC)
         SELECT shuffle, medium, what, (array_agg(nbytes ORDER BY time DESC))[1] AS nbytes,
-            extract(epoch FROM min(time))::float8 AS first, extract(epoch FROM max(time))::float8 AS last
-        FROM shuffle WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
+            min(first) AS first, max(last) AS last,
+            array_agg(ARRAY[time, nbytes::float8] ORDER BY time) AS progress
+        FROM newest
         GROUP BY shuffle, medium, what ORDER BY first, shuffle, medium, what"""
     with connection.cursor(row_factory=class_row(ShuffleAmount)) as cursor:
-        return cursor.execute(query, _window(cluster, start, stop)).fetchall()
-
-
-def _window(cluster: int, start: int, stop: int) -> dict[str, Any]:
-    return {"cluster": cluster, "start": from_microseconds(start), "stop": from_microseconds(stop)}
+        return cursor.execute(query, {**window_parameters(cluster, start, stop), "steps": STEPS}).fetchall()

@@ -1,0 +1,1 @@
+"""What benchmarks/what_if.py runs and predicts."""

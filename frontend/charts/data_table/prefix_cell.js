@@ -1,0 +1,14 @@
+// The name of a prefix, or of one of its groups, beside the prefix's colour.
+
+import { element } from "../../element.js";
+
+/**
+ * @param {string} name
+ * @param {number} prefix id
+ * @param {import("../../timeline/model.js").Model} model
+ */
+export function prefixCell(name, prefix, model) {
+  const swatch = element("i", "swatch");
+  swatch.style.backgroundColor = model.color(prefix);
+  return element("span", "prefix-name", swatch, element("span", "", name));
+}

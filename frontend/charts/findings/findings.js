@@ -1,0 +1,77 @@
+// What cost time in the window, or made it fail: sentences that open to their evidence.
+
+import { element } from "../../element.js";
+import { Shown } from "../drawing/shown.js";
+import { findingItem } from "./item.js";
+import { costText, missingText, noteText, nothingText } from "./texts.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+
+/** @type {Chart} */
+export const findings = {
+  name: "findings",
+  title: "Findings",
+  place: "above",
+  layers: [],
+  help:
+    "Causes of lost time in the window, the most costly first, and what made tasks fail. Open one for its evidence: its moments and tasks " +
+    "lead to the timeline. The cost is what would be saved without the cause.",
+  create: (parent, context) => new Findings(parent, context),
+};
+
+class Findings {
+  #parent;
+  #context;
+  #list = element("ol", "findings");
+  #note = element("p", "chart-note muted");
+  #shownItems = new Shown();
+  #shownNote = new Shown();
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {Context} context
+   */
+  constructor(parent, context) {
+    this.#parent = parent;
+    this.#context = context;
+    this.#note.setAttribute("role", "status");
+    parent.append(this.#list, this.#note);
+  }
+
+  destroy() {
+    this.#parent.replaceChildren();
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    const { findings, model } = this.#context;
+    findings.update(view);
+    if (this.#shownItems.changes(findings.answer, model.version)) this.#render();
+    if (!this.#shownNote.changes(findings.answer, findings.message)) return;
+    const { answer } = findings;
+    this.#note.textContent = answer ? [answer.findings.length ? "" : nothingText(answer), noteText(this.#context)].filter(Boolean).join(" ") : missingText(this.#context);
+    this.#note.hidden = !this.#note.textContent;
+  }
+
+  /** Findings that were open stay so. */
+  #render() {
+    const open = new Set([...this.#list.querySelectorAll("details[open]")].map((one) => /** @type {HTMLElement} */ (one).dataset.finding));
+    const found = this.#context.findings.answer?.findings ?? [];
+    this.#list.replaceChildren(...found.map((finding) => findingItem(this.#context, finding, open)));
+    this.#list.hidden = found.length === 0;
+  }
+
+  get summary() {
+    const count = this.#context.findings.answer?.findings.length ?? 0;
+    return count ? String(count) : "";
+  }
+
+  /** @returns {import("../chart_menu/table.js").Table} */
+  table() {
+    const found = this.#context.findings.answer?.findings ?? [];
+    const rows = found.map((one) => [one.sentence, one.thread_seconds, one.wall_seconds, costText(one), one.advice]);
+    return { columns: ["finding", "seconds of threads", "seconds", "cost", "advice"], rows };
+  }
+}

@@ -1,0 +1,33 @@
+// What the list of findings says where there are none, and how a cost is written.
+
+import { formatDuration } from "../../formatting.js";
+
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").Schemas["Findings"]} Answer */
+/** @typedef {import("../../types.js").Schemas["FindingItem"]} Finding */
+
+/** @param {Answer} answer; what was looked for, where nothing was found */
+export function nothingText({ looked_for: titles }) {
+  return `Nothing stands out in this window. It was searched for: ${titles.join(", ")}.`;
+}
+
+/** @param {Context} context; why there is no answer */
+export function missingText({ findings: { message } }) {
+  return message;
+}
+
+/** @param {Context} context; what the answer leaves out, or why it isn't of this window; else empty */
+export function noteText({ findings: { answer, message }, source }) {
+  if (message) return message;
+  const notes = source.url === "" ? ["A file has the findings of the whole run, whatever the window."] : [];
+  if (answer && !answer.has_agent) notes.push("Without the agent, most causes can't be told.");
+  return notes.join(" ");
+}
+
+/** @param {Pick<Finding, "thread_seconds"|"wall_seconds">} finding */
+export function costText({ thread_seconds: threads, wall_seconds: wall }) {
+  const parts = [];
+  if (threads > 0) parts.push(`${formatDuration(threads)} of threads`);
+  if (wall > 0) parts.push(`${formatDuration(wall)} in all`);
+  return parts.join(", ");
+}

@@ -1,0 +1,395 @@
+// The graph of the window's groups, or of its tasks where these are few: what needs what, in which states the tasks were at
+// the playhead, and where time went.
+
+import { TASK_STATES } from "../../contract.js";
+import { element } from "../../element.js";
+import { formatCount, formatCountOf } from "../../formatting.js";
+import { formatTime } from "../../timeline/times.js";
+import { WindowData } from "../../timeline/window_data.js";
+import { kindChoice } from "../data_table/kind_choice.js";
+import { Shown } from "../drawing/shown.js";
+import { Tooltip } from "../drawing/tooltip.js";
+import { isDarkTheme } from "../heat_map/colors.js";
+import { COLORINGS, legendOf, sharesOf } from "./coloring.js";
+import { noteText } from "./graph_note.js";
+import { Layouts } from "./layouts.js";
+import { TIMES, nodesOfGroups, nodesOfTasks } from "./nodes.js";
+import { nodeAt, nodeBeside, paintGraph } from "./painter.js";
+import { SelectedNode, neighbours } from "./selected_node.js";
+import { Stage } from "./stage.js";
+import { ORDER } from "./states.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("../../types.js").Schemas} Schemas */
+/** @typedef {import("./nodes.js").Nodes} Nodes */
+/** @typedef {import("./nodes.js").Instant} Instant */
+/** @typedef {import("./layered_layout.js").Layout} Layout */
+/** @typedef {"groups"|"tasks"} Kind */
+/** A graph with its layout; `key` is equal for graphs of equal nodes and edges. @typedef {{nodes: Nodes, key: string}} Shape */
+
+const KINDS = { groups: "groups", tasks: "tasks (keys)" };
+/** @type {Record<Kind, import("./painter.js").Box & {column: number, row: number}>} px of the graph */
+const BOXES = {
+  groups: { width: 170, height: 30, column: 240, row: 44 },
+  tasks: { width: 130, height: 22, column: 190, row: 32 },
+};
+const READABLE = 0.8; // scale at which a node that is gone to is shown
+const SMALL_SCREEN = 700; // px
+const LOWEST = 240; // px
+const MOST_FOUND = 200; // tasks or groups that a search marks
+
+/** @type {Chart} */
+export const graph = {
+  name: "graph",
+  title: "Graph",
+  place: "below",
+  layers: [],
+  help:
+    "What needs what: groups of tasks, or the tasks where there are at most 5,000 in the window. Colours are the states of tasks at the playhead, in Dask's " +
+    "colours, or where time went in the window. Drag to move it, Ctrl or ⌘ + wheel to zoom. Click a node to select its prefix, or task, in all charts. With the " +
+    "keyboard: the arrow keys, Enter, + and −, 0.",
+  create: (parent, context) => new Graph(parent, context),
+};
+
+class Graph {
+  #parent;
+  #context;
+  /** @type {Kind} */
+  #kind = "groups";
+  #tasks;
+  #choice = element("select", "");
+  #field = element("input", "");
+  #count = element("span", "muted");
+  #legend = element("div", "graph-legend");
+  #text = element("p", "muted graph-note");
+  #note = element("p", "chart-empty");
+  #stage;
+  #tooltip;
+  #selected;
+  #layouts;
+  /** @type {keyof typeof COLORINGS} */
+  #coloring = "state";
+  /** @type {unknown} the answer that #shape or #coming is made of */
+  #answer = null;
+  /** @type {Shape|null} what has a layout, and what waits for one */
+  #shape = null;
+  /** @type {Shape|null} */
+  #coming = null;
+  /** @type {Layout|null} */
+  #layout = null;
+  /** @type {Instant|null} */
+  #instant = null;
+  /** @type {number|null} node that was clicked: of several groups of a prefix, this one */
+  #chosen = null;
+  /** @type {number|null} */
+  #pointed = null;
+  /** @type {number[]} in the order of the search */
+  #found = [];
+  #foundAt = -1;
+  #problem = "";
+  #shown = new Shown();
+  /** @type {View|null} */
+  #view = null;
+
+  /** @param {HTMLElement} parent @param {Context} context */
+  constructor(parent, context) {
+    this.#parent = parent;
+    this.#context = context;
+    this.#tasks = new WindowData(context.source, "/task-graph");
+    this.#tasks.addEventListener("change", () => this.#redraw());
+    this.#layouts = new Layouts(context.source, (layout) => this.#place(layout), (message) => this.#fail(message));
+    this.#stage = new Stage(graph.title, {
+      paint: () => this.#paint(),
+      fit: () => this.#fit(),
+      point: (place) => this.#point(place),
+      choose: (place) => this.#choose(this.#nodeAt(place)),
+      go: (key) => this.#go(key),
+      enter: () => this.#choose(this.#pointed),
+    });
+    this.#tooltip = new Tooltip(this.#stage.element);
+    this.#selected = new SelectedNode((node) => this.#goTo(node));
+    parent.append(this.#makeBar(), this.#legend, this.#stage.element, this.#text, this.#selected.element, this.#note);
+    this.#text.setAttribute("aria-live", "polite");
+  }
+
+  destroy() {
+    this.hide();
+    this.#layouts.close();
+    this.#parent.replaceChildren();
+  }
+
+  hide() {
+    this.#tasks.stop();
+  }
+
+  get #data() {
+    return this.#kind === "groups" ? this.#context.groupGraph : this.#tasks;
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    this.#view = view;
+    this.#data.update(view);
+    this.#take();
+    const { selection, model } = this.#context;
+    if (!this.#shown.changes(this.#answer, this.#data.message, this.#layout, view.playhead, selection.prefix, selection.key, model.version, this.#parent.clientWidth, isDarkTheme(), this.#coloring, this.#problem)) return;
+    this.#instant = this.#shape?.nodes.at(view.playhead) ?? null;
+    this.#render();
+  }
+
+  table() {
+    const nodes = this.#shape?.nodes;
+    const rows = Array.from({ length: nodes?.count ?? 0 }, (_, node) => this.#row(/** @type {Nodes} */ (nodes), node));
+    const states = this.#kind === "groups" ? ORDER.map((state) => TASK_STATES[state]) : ["state"];
+    return { columns: [this.#kind === "groups" ? "group" : "key", ...states, ...Object.values(TIMES).map((text) => `${text} (s)`), "needs"], rows, note: this.#noteText() };
+  }
+
+  /** @param {Nodes} nodes @param {number} node */
+  #row(nodes, node) {
+    const lines = new Map(this.#instant?.lines(node).map(([name, value]) => [name, value]));
+    const states = this.#kind === "groups" ? ORDER.map((state) => lines.get(TASK_STATES[state]) ?? null) : [lines.get("state") ?? null];
+    const times = /** @type {(keyof typeof TIMES)[]} */ (Object.keys(TIMES)).map((time) => nodes.seconds(node, time));
+    const needed = neighbours(nodes.task, nodes.needed, node).map((other) => nodes.names[other]);
+    return [nodes.names[node], ...states, ...times, needed.join("; ")];
+  }
+
+  #makeBar() {
+    for (const [name, label] of Object.entries(COLORINGS)) this.#choice.append(new Option(label, name));
+    this.#choice.addEventListener("change", () => {
+      this.#coloring = /** @type {keyof typeof COLORINGS} */ (this.#choice.value);
+      this.#redraw();
+    });
+    Object.assign(this.#field, { type: "search", placeholder: "find in the graph", maxLength: 500 });
+    this.#field.setAttribute("aria-label", "Find nodes by a part of their name; Enter goes to the next");
+    this.#field.addEventListener("input", () => this.#search());
+    this.#field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.#nextFound();
+    });
+    const choice = kindChoice("Nodes of the graph", KINDS, this.#kind, (kind) => this.#change(kind));
+    return element("div", "graph-bar", choice, element("label", "", "colour ", this.#choice), this.#field, this.#count, this.#stage.buttons);
+  }
+
+  /** @param {Kind} kind */
+  #change(kind) {
+    if (kind === this.#kind) return;
+    this.#kind = kind;
+    this.#tasks.stop();
+    this.#forget();
+    this.#redraw();
+  }
+
+  #forget() {
+    [this.#answer, this.#shape, this.#coming, this.#layout, this.#instant, this.#chosen] = [null, null, null, null, null, null];
+    [this.#found, this.#foundAt] = [[], -1];
+    this.#pointed = null;
+    this.#stage.viewport.isWhole = true;
+  }
+
+  #redraw() {
+    this.#shown.forget();
+    if (this.#view) this.draw(this.#view);
+  }
+
+  /** Makes nodes of a new answer; where nodes and edges are those that are shown, they stay where they are. */
+  #take() {
+    const { answer } = this.#data;
+    if (answer === this.#answer) return;
+    this.#answer = answer;
+    if (!answer) return;
+    const nodes = this.#kind === "groups" ? nodesOfGroups(/** @type {Schemas["GroupGraph"]} */ (answer)) : nodesOfTasks(/** @type {Schemas["TaskGraph"]} */ (answer));
+    const key = `${nodes.names.join("\n")}|${nodes.task}|${nodes.needed}`;
+    if (key === this.#shape?.key) {
+      this.#shape = { nodes, key };
+      return;
+    }
+    this.#coming = { nodes, key };
+    const { column, row } = BOXES[this.#kind];
+    void this.#layouts.request({ count: nodes.count, task: nodes.task, needed: nodes.needed, column, row });
+  }
+
+  /** @param {Layout} layout */
+  #place(layout) {
+    const [chosen, pointed] = [this.#nameOf(this.#chosen), this.#nameOf(this.#pointed)];
+    this.#shape = this.#coming;
+    this.#layout = layout;
+    this.#problem = "";
+    const again = (/** @type {string|null} */ name) => (name === null ? null : this.#nodeNamed(name));
+    [this.#chosen, this.#pointed] = [again(chosen), again(pointed)];
+    this.#search();
+    this.#redraw();
+  }
+
+  /** @param {string} message */
+  #fail(message) {
+    this.#problem = `The graph can't be laid out: ${message}`;
+    this.#redraw();
+  }
+
+  #render() {
+    const nodes = this.#shape?.nodes;
+    const isEmpty = !nodes?.count || !this.#layout || !this.#instant;
+    for (const part of [this.#stage.element, this.#legend, this.#text]) part.hidden = isEmpty;
+    this.#note.textContent = this.#noteText();
+    this.#selected.show(nodes ?? null, this.#instant, this.#single());
+    if (isEmpty || !nodes || !this.#instant) return;
+    this.#legend.replaceChildren(...legendOf(this.#coloring, nodes, this.#instant));
+    const { viewport, surface } = this.#stage;
+    const width = Math.max(this.#parent.clientWidth, 50);
+    const layout = /** @type {Layout} */ (this.#layout);
+    viewport.resize(width, heightOf(layout, width));
+    if (viewport.isWhole) viewport.fit(layout);
+    surface.canvas.setAttribute("aria-label", `${graph.title}: ${formatCount(nodes.count)} ${KINDS[this.#kind]}, ${formatCountOf(nodes.task.length, "edge")}`);
+    this.#paint();
+  }
+
+  #paint() {
+    const [nodes, layout, instant] = [this.#shape?.nodes, this.#layout, this.#instant];
+    if (!nodes || !layout || !instant) return;
+    const { surface, viewport } = this.#stage;
+    surface.clear(viewport.width, viewport.height);
+    const marked = this.#marked();
+    const near = new Set([...marked].flatMap((node) => [...neighbours(nodes.task, nodes.needed, node), ...neighbours(nodes.needed, nodes.task, node)]));
+    paintGraph(surface.context, {
+      nodes,
+      layout,
+      viewport,
+      box: BOXES[this.#kind],
+      shares: sharesOf(this.#coloring, nodes, instant, this.#context.model),
+      marked,
+      near,
+      found: new Set(this.#found),
+      pointed: this.#pointed,
+    });
+    this.#text.textContent = this.#pointed === null ? this.#summary(nodes, instant) : describe(nodes, instant, this.#pointed);
+  }
+
+  /** The nodes of the selection: a task, a group that was clicked, or all groups of a prefix. */
+  #marked() {
+    const { prefix, key } = this.#context.selection;
+    const nodes = this.#shape?.nodes;
+    if (!nodes || (prefix === null && key === null)) return new Set();
+    if (this.#kind === "tasks" && key !== null) {
+      const node = this.#nodeNamed(key);
+      return new Set(node === null ? [] : [node]);
+    }
+    if (this.#chosen !== null && nodes.prefixes[this.#chosen] === prefix) return new Set([this.#chosen]);
+    return new Set(nodes.prefixes.flatMap((one, node) => (one === prefix ? [node] : [])));
+  }
+
+  #single() {
+    const marked = [...this.#marked()];
+    return marked.length === 1 ? marked[0] : null;
+  }
+
+  /** @param {Nodes} nodes @param {Instant} instant */
+  #summary(nodes, instant) {
+    const what = formatCountOf(nodes.count, this.#kind === "groups" ? "group" : "task");
+    return `${what} and ${formatCountOf(nodes.task.length, "edge")}; states at ${formatTime(instant.time, 1)}.`;
+  }
+
+  #noteText() {
+    return this.#problem || noteText(this.#data, this.#layout !== null, this.#context);
+  }
+
+  #fit() {
+    if (!this.#layout) return;
+    this.#stage.viewport.fit(this.#layout);
+    this.#paint();
+  }
+
+  /** @param {[number, number]} place px of the screen */
+  #nodeAt(place) {
+    return this.#layout && nodeAt(this.#layout, BOXES[this.#kind], this.#stage.viewport.place(...place));
+  }
+
+  /** @param {[number, number]|null} place */
+  #point(place) {
+    const node = place && this.#nodeAt(place);
+    this.#stage.element.classList.toggle("is-on-node", node !== null);
+    if (node !== this.#pointed) {
+      this.#pointed = node;
+      this.#paint();
+    }
+    const [nodes, instant] = [this.#shape?.nodes, this.#instant];
+    if (place === null || node === null || !nodes || !instant) return this.#tooltip.hide();
+    this.#tooltip.show(...place, nodes.names[node], instant.lines(node));
+  }
+
+  /** @param {string} key */
+  #go(key) {
+    const [nodes, layout] = [this.#shape?.nodes, this.#layout];
+    if (!nodes?.count || !layout) return;
+    const from = this.#pointed ?? this.#single();
+    this.#show(from === null ? 0 : nodeBeside(layout, nodes, from, key));
+  }
+
+  /** @param {number} node */
+  #show(node) {
+    if (!this.#layout) return;
+    this.#pointed = node;
+    this.#tooltip.hide();
+    this.#stage.viewport.show(this.#layout.x[node], this.#layout.y[node], READABLE);
+    this.#paint();
+  }
+
+  /** @param {number} node */
+  #goTo(node) {
+    this.#show(node);
+    if (!this.#marked().has(node) || this.#single() === null) this.#choose(node);
+  }
+
+  /** @param {number|null} node */
+  #choose(node) {
+    const nodes = this.#shape?.nodes;
+    if (node === null || !nodes) return;
+    const isChosen = this.#single() === node;
+    this.#chosen = isChosen ? null : node;
+    const prefix = isChosen ? null : nodes.prefixes[node];
+    this.#context.selection.set({ prefix, key: isChosen || this.#kind === "groups" ? null : nodes.names[node] });
+    this.#redraw();
+  }
+
+  #search() {
+    const text = this.#field.value.trim().toLowerCase();
+    const names = this.#shape?.nodes.names ?? [];
+    const found = text ? names.flatMap((name, node) => (name.toLowerCase().includes(text) ? [node] : [])) : [];
+    this.#found = found.slice(0, MOST_FOUND);
+    this.#foundAt = -1;
+    this.#count.textContent = text ? `${formatCount(found.length)} found` : "";
+    this.#paint();
+  }
+
+  #nextFound() {
+    if (!this.#found.length) return;
+    this.#foundAt = (this.#foundAt + 1) % this.#found.length;
+    this.#show(this.#found[this.#foundAt]);
+  }
+
+  /** @param {number|null} node */
+  #nameOf(node) {
+    return node === null ? null : (this.#shape?.nodes.names[node] ?? null);
+  }
+
+  /** @param {string} name */
+  #nodeNamed(name) {
+    const node = this.#shape?.nodes.names.indexOf(name) ?? -1;
+    return node < 0 ? null : node;
+  }
+}
+
+/**
+ * As much as the whole graph needs in that width, and enough to look around in.
+ * @param {Layout} layout @param {number} width px of the screen
+ */
+function heightOf(layout, width) {
+  const most = Math.min(window.innerHeight * 0.6, width < SMALL_SCREEN ? 380 : 620);
+  return Math.round(Math.max(Math.min((layout.height / Math.max(layout.width, width)) * width + 40, most), LOWEST));
+}
+
+/** @param {Nodes} nodes @param {Instant} instant @param {number} node */
+function describe(nodes, instant, node) {
+  const lines = instant.lines(node).map(([name, value]) => `${name} ${value}`);
+  return `${nodes.names[node]}: ${lines.join(", ") || "nothing is known"}`;
+}

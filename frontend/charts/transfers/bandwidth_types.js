@@ -1,0 +1,24 @@
+// How fast data of each type moved between workers.
+
+import { workerColor } from "../drawing/palette.js";
+import { seriesChart } from "../series/series_chart.js";
+import { units } from "../series/value_axis.js";
+
+const LAYER = "bandwidth";
+const MOST = 12; // types, in the order of the alphabet
+
+export const bandwidthTypes = seriesChart({
+  name: "bandwidth-types",
+  title: "Bandwidth by type",
+  layers: [LAYER],
+  help:
+    `The mean bandwidth of a transfer between workers, by the type of the data: transfers of over 1 MB and of one type, as workers' heartbeats tell of them, and ` +
+    `at most ${MOST} types. The agent reports it (observatory_cluster_transfer_bytes_per_second).`,
+  unit: units.bytesPerSecond,
+  empty:
+    "No transfer of over 1 MB was told of in this window, or no agent reports them. Stock endpoints have no bandwidth by type (docs/agent.md).",
+  lines: ({ model }) => {
+    const series = [...model.seriesOf(LAYER)].sort((one, other) => one.labels.type.localeCompare(other.labels.type));
+    return series.slice(0, MOST).map((one, place) => ({ series: [one], label: one.labels.type, color: workerColor(place), slot: null }));
+  },
+});

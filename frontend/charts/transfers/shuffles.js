@@ -1,0 +1,131 @@
+// The P2P shuffles of the window, with what each had moved at the playhead.
+
+import { element } from "../../element.js";
+import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
+import { formatTime } from "../../timeline/times.js";
+import { isoTime, microseconds } from "../chart_menu/table.js";
+import { DataTable } from "../data_table/data_table.js";
+
+/** @typedef {import("../../types.js").Chart} Chart */
+/** @typedef {import("../../types.js").Context} Context */
+/** @typedef {import("../../types.js").View} View */
+/** @typedef {import("../../types.js").Schemas["ShuffleProgress"]} Shuffle */
+
+/**
+ * A shuffle at the playhead. Bytes; null: not reported. `share` of what workers had received in the end, by then.
+ * @typedef {{shuffle: Shuffle, sent: number|null, received: number|null, written: number|null, read: number|null, moved: number|null, share: number|null}} Moved
+ */
+
+const STOCK = "Dask's stock endpoints don't tell of P2P shuffles. The agent adds them.";
+
+/** @type {Chart} */
+export const shuffles = {
+  name: "shuffles",
+  title: "P2P shuffles",
+  place: "below",
+  layers: [],
+  help:
+    "The P2P shuffles and rechunks of the window: what each had moved between workers and through their disks at the playhead, and in all " +
+    "by the window's end. The agent looks once a second; a shorter shuffle isn't seen. Click one to go to its begin.",
+  create: (parent, context) => new Shuffles(parent, context),
+};
+
+class Shuffles {
+  #parent;
+  #context;
+  /** @type {DataTable<Moved>} */
+  #table;
+  #shown = "";
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {Context} context
+   */
+  constructor(parent, context) {
+    this.#parent = parent;
+    this.#context = context;
+    this.#table = new DataTable(parent, COLUMNS, {
+      label: "P2P shuffles",
+      empty: "There was no P2P shuffle in this window.",
+      key: ({ shuffle }) => shuffle.shuffle,
+      find: ({ shuffle }) => shuffle.shuffle,
+      choose: ({ shuffle }) => context.timeline.jump(shuffle.first),
+    });
+  }
+
+  destroy() {
+    this.#parent.replaceChildren();
+  }
+
+  /** @param {View} view */
+  draw(view) {
+    const { transfers, selection, info } = this.#context;
+    transfers.show(view, selection.worker);
+    const found = (transfers.answer?.shuffles ?? []).map((shuffle) => movedBy(shuffle, view.playhead));
+    const shown = JSON.stringify([found.map(({ shuffle, ...amounts }) => [shuffle.shuffle, shuffle.last, amounts]), transfers.message]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    this.#table.show(found, transfers.answer ? (info.has_agent ? "" : STOCK) : transfers.message);
+  }
+
+  table() {
+    return { ...this.#table.table(), note: "Bytes sent, received, and of disk: at the playhead." };
+  }
+}
+
+/**
+ * @param {Shuffle} shuffle
+ * @param {number} time
+ * @returns {Moved}
+ */
+export function movedBy(shuffle, time) {
+  const amount = (/** @type {string} */ medium, /** @type {string} */ what) =>
+    shuffle.amounts.find((one) => one.medium === medium && one.what === what) ?? null;
+  const at = (/** @type {string} */ medium, /** @type {string} */ what) => {
+    const found = amount(medium, what);
+    return found && (found.progress.findLast(([when]) => when <= time)?.[1] ?? 0);
+  };
+  const received = at("comm", "read");
+  const moved = amount("comm", "read")?.nbytes ?? null;
+  const share = received === null || !moved ? null : Math.min(received / moved, 1);
+  return { shuffle, sent: at("comm", "written"), received, written: at("disk", "written"), read: at("disk", "read"), moved, share };
+}
+
+/** @param {Moved} moved */
+function progressOf({ share, shuffle }) {
+  if (share === null) return "–";
+  const bar = element("progress", "");
+  bar.max = 1;
+  bar.value = share;
+  bar.setAttribute("aria-label", `${shuffle.shuffle} at the playhead`);
+  return element("span", "shuffle-progress", bar, formatPercent(share));
+}
+
+/**
+ * @param {"sent"|"received"|"written"|"read"|"moved"} name
+ * @param {string} title
+ * @param {string} help
+ * @returns {import("../data_table/data_table.js").Column<Moved>}
+ */
+function bytes(name, title, help) {
+  return { name, title, help, unit: "bytes", value: (moved) => moved[name], text: (moved) => formatBytes(moved[name] ?? 0) };
+}
+
+/** @type {import("../data_table/data_table.js").Column<Moved>[]} */
+const COLUMNS = [
+  { name: "shuffle", title: "shuffle", value: ({ shuffle }) => shuffle.shuffle },
+  { name: "share", title: "at the playhead", help: "Received by the playhead, of what was received by the window's end", value: ({ share }) => share, cell: progressOf },
+  bytes("sent", "sent", "Sent by workers by the playhead"),
+  bytes("received", "received", "Received by workers by the playhead"),
+  bytes("written", "to disk", "Written to the workers' disks by the playhead"),
+  bytes("read", "from disk", "Read from the workers' disks by the playhead"),
+  bytes("moved", "in all", "Received by the window's end"),
+  { name: "first", title: "from", value: ({ shuffle }) => isoTime(shuffle.first), text: ({ shuffle }) => formatTime(shuffle.first, 1) },
+  {
+    name: "seconds",
+    title: "reported for",
+    unit: "s",
+    value: ({ shuffle }) => microseconds(shuffle.last - shuffle.first),
+    text: ({ shuffle }) => formatDuration(shuffle.last - shuffle.first),
+  },
+];

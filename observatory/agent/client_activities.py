@@ -1,0 +1,150 @@
+"""Times what Dask's client does while a run is open: optimizing graphs, sending them, gathering results.
+
+Functions of the client and of Dask are wrapped while a run is open, and only then. A wrapper notes when the
+function began and ended, and changes nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from inspect import iscoroutinefunction
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from observatory.wire.runs import CODE, GATHERING, MOST_ACTIVITIES, OPTIMIZING, SENDING
+
+SHORTEST_GAP = 0.005
+"""seconds between two times of one activity that are kept apart"""
+OF_CLIENT = {"_graph_to_futures": SENDING, "_gather_remote": GATHERING}
+OF_DASK = {
+    "dask._expr": "optimize_until",
+    "dask.base": "collections_to_expr",
+    "distributed.client": "collections_to_expr",
+}
+"""what optimizes, in `dask.compute` and in methods of the client"""
+OF_EARLIER_DASK = {"dask.base": "collections_to_dsk", "distributed.client": "collections_to_dsk"}
+
+
+class Activities:
+    """What a client did in a run: its first MOST_ACTIVITIES times. Those close to each other become one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._found: list[tuple[str, float, float]] = []
+        self._last: dict[str, int] = {}
+        """the place of the last time of each activity"""
+        self._until: float | None = None
+        """when there were too many; None: not yet"""
+
+    def add(self, activity: str, start: float, stop: float) -> None:
+        """Times are those of `monotonic()`."""
+        with self._lock:
+            if self._until is not None:
+                return
+            place = self._last.get(activity)
+            if place is not None:
+                _, begun, ended = self._found[place]
+                if start - ended < SHORTEST_GAP and begun - stop < SHORTEST_GAP:
+                    self._found[place] = (activity, min(begun, start), max(ended, stop))
+                    return
+            if len(self._found) == MOST_ACTIVITIES - 1:
+                self._until = start
+                return
+            self._last[activity] = len(self._found)
+            self._found.append((activity, start, stop))
+
+    def since(self, began: float) -> list[tuple[str, float, float]]:
+        """All of them, in seconds since `began`: first the time in which they were recorded, as CODE."""
+        with self._lock:
+            until = monotonic() if self._until is None else self._until
+            return [
+                (activity, round(max(0.0, start - began), 6), round(max(0.0, stop - began), 6))
+                for activity, start, stop in [(CODE, began, until), *self._found]
+            ]
+
+
+class _Wrapped:
+    """A function of an object or a module, wrapped for the runs that are open."""
+
+    def __init__(self, owner: Any, name: str, activity: str) -> None:
+        self.owner, self.name, self.activity = owner, name, activity
+        self.runs: tuple[Activities, ...] = ()
+        self._original = getattr(owner, name)
+        self._is_own = name in vars(owner)
+        self._wrapper = self._make_wrapper()
+        setattr(owner, name, self._wrapper)
+
+    def unwrap(self) -> None:
+        if vars(self.owner).get(self.name) is not self._wrapper:
+            return  # somebody wrapped it again: the wrapper stays, and notes nothing
+        if self._is_own:
+            setattr(self.owner, self.name, self._original)
+        else:
+            delattr(self.owner, self.name)
+
+    def _make_wrapper(self) -> Callable[..., Any]:
+        original: Any = self._original
+
+        @functools.wraps(original)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            began = monotonic()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._note(began)
+
+        @functools.wraps(original)
+        async def timed_coroutine(*args: Any, **kwargs: Any) -> Any:
+            began = monotonic()
+            try:
+                return await original(*args, **kwargs)
+            finally:
+                self._note(began)
+
+        return timed_coroutine if iscoroutinefunction(original) else timed
+
+    def _note(self, began: float) -> None:
+        ended = monotonic()
+        for run in self.runs:
+            run.add(self.activity, began, ended)
+
+
+_wrapped: dict[tuple[int, str], _Wrapped] = {}
+"""by id of the owner and name"""
+_lock = Lock()
+
+
+def watch(client: Any) -> Activities:
+    """Begin to time what the client does."""
+    run = Activities()
+    with _lock:
+        for owner, name, activity in _functions(client):
+            with suppress(Exception):  # another version of Dask: this activity is not timed
+                key = id(owner), name
+                if key not in _wrapped:
+                    _wrapped[key] = _Wrapped(owner, name, activity)
+                _wrapped[key].runs += (run,)
+    return run
+
+
+def unwatch(run: Activities) -> None:
+    with _lock:
+        for key, wrapped in list(_wrapped.items()):
+            wrapped.runs = tuple(one for one in wrapped.runs if one is not run)
+            if not wrapped.runs:
+                del _wrapped[key]
+                with suppress(Exception):
+                    wrapped.unwrap()
+
+
+def _functions(client: Any) -> Iterator[tuple[Any, str, str]]:
+    for name, activity in OF_CLIENT.items():
+        yield client, name, activity
+    for functions in (OF_DASK, OF_EARLIER_DASK):
+        for module, name in functions.items():
+            with suppress(ImportError):
+                yield import_module(module), name, OPTIMIZING

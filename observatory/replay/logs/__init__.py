@@ -1,0 +1,1 @@
+"""The log lines of a timeline: search and counts."""

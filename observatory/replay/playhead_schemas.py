@@ -1,0 +1,80 @@
+"""Schemas of a point in time beside the state; schemas.py says how they are held against real documents."""
+
+from __future__ import annotations
+
+from ninja import Schema
+
+
+class WorkerFigures(Schema):
+    """What a worker reported last beside its state; null: not known."""
+
+    id: int
+    event_loop: float | None
+    """seconds between two ticks"""
+    descriptors: float | None
+    unmanaged_recent: float | None
+    """bytes; the agent reports it"""
+    network_read: float | None
+    network_write: float | None
+    disk_read: float | None
+    disk_write: float | None
+    """bytes a second, of its machine"""
+    incoming: float | None
+    outgoing: float | None
+    """bytes of results on their way from and to other workers"""
+    processing: float | None
+    """tasks that the scheduler assigned to it; the agent reports it"""
+    occupancy: float | None
+    """seconds of work that the scheduler expects; the agent reports it"""
+    gpu_memory: float | None
+    gpu_limit: float | None
+    """bytes"""
+    gpu_utilization: float | None
+    """percent"""
+    rmm_memory: float | None
+    """bytes"""
+
+
+class RunningSpan(Schema):
+    """What a thread did at a time."""
+
+    lane: int
+    prefix: int
+    action: str
+    start: float
+    stop: float
+    key: str
+
+
+class ResultTotals(Schema):
+    """Results in memory together."""
+
+    count: int
+    nbytes: int
+    """of those whose size is known"""
+    unsized: int
+    """how many of them have no known size, because their computation wasn't recorded"""
+
+
+class ResultInMemory(Schema):
+    key: str
+    prefix: int
+    """id"""
+    worker: int | None
+    """id of the worker that made it; null: it is gone, and another one has a copy, or unknown"""
+    nbytes: int | None
+    since: float
+    """when it entered memory"""
+
+
+class ResultsInMemory(Schema):
+    """The results that were in memory at a point in time, as the agent reported it."""
+
+    at: float
+    total: ResultTotals
+    unnamed: int
+    """smaller ones beside them, of which only the number is kept"""
+    found: ResultTotals
+    """of those that were asked for"""
+    results: list[ResultInMemory]
+    """the largest five hundred of these, the largest first"""

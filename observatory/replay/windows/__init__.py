@@ -1,0 +1,1 @@
+"""Answers about a window of a timeline, mostly from kept sums."""

@@ -1,0 +1,98 @@
+"""HTTP API of a timeline: answers about a window, from kept sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Path, Query, Router
+from ninja.responses import Response
+
+from observatory.replay.scope import Scope
+from observatory.replay.windows.environment import environment_of
+from observatory.replay.windows.environment_schemas import Environment
+from observatory.replay.windows.fine_performance import fine_performance_of
+from observatory.replay.windows.fine_performance_schemas import FinePerformance
+from observatory.replay.windows.graph_schemas import GroupGraph, TaskGraph
+from observatory.replay.windows.group_graph import group_graph_of
+from observatory.replay.windows.prefix_schemas import Groups, PrefixDetail, Prefixes
+from observatory.replay.windows.prefixes import groups_of, prefix_details, prefixes_of
+from observatory.replay.windows.task_graph import task_graph_of
+from observatory.replay.windows.transfer_schemas import Transfers
+from observatory.replay.windows.transfers import transfers_of
+from observatory.store.connection import build_connection, read_connection
+from observatory.store.queries.timeline import snapshot
+from observatory.store.times import MAXIMUM_TIME
+
+Seconds = Annotated[float, Query(gt=0, lt=MAXIMUM_TIME / 1e6, description="on the scheduler's clock")]
+After = Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)]
+Identifier = Annotated[int, Path(ge=1, lt=2**31)]
+WorkerId = Annotated[int | None, Query(ge=1, lt=2**31)]
+LATEST = MAXIMUM_TIME / 1e6 - 1
+
+
+def add_window_routes(router: Router, word: str, scope_of: Callable[[HttpRequest], Scope]) -> None:
+    """Add the routes of answers about a window to those of a timeline."""
+
+    @router.get("/transfers", operation_id=f"{word}_transfers", response=Transfers)
+    def transfers(
+        request: HttpRequest, after: After = 0, before: Seconds = LATEST, worker: WorkerId = None
+    ) -> HttpResponse:
+        """Transfers between workers with after ≤ start < before, stealing, and P2P shuffles.
+
+        `worker`: whose bytes over time are wanted as well.
+        """
+        with build_connection() as connection:
+            return Response(transfers_of(connection, scope_of(request), *window_of(after, before), worker))
+
+    @router.get("/prefixes", operation_id=f"{word}_prefixes", response=Prefixes)
+    def prefixes(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+        """What the tasks of each prefix did in after ≤ time < before: durations, errors, workers."""
+        with build_connection() as connection:
+            return Response(prefixes_of(connection, scope_of(request), *window_of(after, before)))
+
+    @router.get("/prefixes/{prefix}", operation_id=f"{word}_prefix", response=PrefixDetail)
+    def prefix(
+        request: HttpRequest, prefix: Identifier, after: After = 0, before: Seconds = LATEST
+    ) -> HttpResponse:
+        """The slowest tasks of a prefix in after ≤ time < before, its workers and its groups."""
+        with build_connection() as connection:
+            return Response(
+                next(prefix_details(connection, scope_of(request), [prefix], *window_of(after, before)))
+            )
+
+    @router.get("/fine-performance", operation_id=f"{word}_fine_performance", response=FinePerformance)
+    def fine_performance(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+        """Dask's fine performance metrics in after ≤ time < before, by prefix and by Dask span."""
+        with build_connection() as connection:
+            return Response(fine_performance_of(connection, scope_of(request), *window_of(after, before)))
+
+    @router.get("/groups", operation_id=f"{word}_groups", response=Groups)
+    def groups(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+        """The groups whose tasks computed longest in after ≤ time < before, with their durations."""
+        with build_connection() as connection:
+            return Response(groups_of(connection, scope_of(request), *window_of(after, before)))
+
+    @router.get("/group-graph", operation_id=f"{word}_group_graph", response=GroupGraph)
+    def group_graph(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+        """The groups of after ≤ time < before as a graph, with their tasks' states and work over time."""
+        with build_connection() as connection:
+            return Response(group_graph_of(connection, scope_of(request), *window_of(after, before)))
+
+    @router.get("/task-graph", operation_id=f"{word}_task_graph", response=TaskGraph)
+    def task_graph(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+        """The tasks that changed in after ≤ time < before as a graph, where there are at most 5,000."""
+        with read_connection() as connection, snapshot(connection):
+            return Response(task_graph_of(connection, scope_of(request), *window_of(after, before)))
+
+    @router.get("/environment", operation_id=f"{word}_environment", response=Environment)
+    def environment(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+        """Machines, versions, configuration and surroundings of the processes in after ≤ time < before."""
+        with read_connection() as connection:
+            return Response(environment_of(connection, scope_of(request), *window_of(after, before)))
+
+
+def window_of(after: float, before: float) -> tuple[int, int]:
+    """Return the times of a request in microseconds."""
+    return round(after * 1e6), round(before * 1e6)

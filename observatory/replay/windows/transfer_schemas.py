@@ -1,0 +1,119 @@
+"""Schemas of a timeline's transfers; schemas.py says how they are held against real documents."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ninja import Schema
+
+
+class TransferSums(Schema):
+    """Transfers together."""
+
+    count: float
+    nbytes: float
+    """of those whose size is known"""
+    seconds: float
+    unsized: float
+    """how many of them have no known size: those that only spans tell of, as of stock clusters"""
+
+
+class TransferPlace(Schema):
+    """A row and a column of the matrix of transfers."""
+
+    kind: Literal["worker", "host", "unknown", "others"]
+    """others: the smallest together"""
+    worker: int | None
+    host: str | None
+
+
+class TransferCell(TransferSums):
+    """Transfers of a pair; `sender` and `receiver` are indexes of places."""
+
+    sender: int
+    receiver: int
+
+
+class TransferKey(Schema):
+    key: str
+    nbytes: float | None
+
+
+class LargeTransfer(Schema):
+    """A transfer; `sender` and `receiver` are ids of workers, null: unknown."""
+
+    sender: int | None
+    receiver: int | None
+    start: float
+    stop: float
+    nbytes: float
+    count: int
+    """number of keys, of which the first twenty are listed"""
+    keys: list[TransferKey]
+    lane: int | None
+    waiting: str | None
+    """key of the task that the data was fetched for; null: unknown"""
+    prefix: int | None
+    """id of that task's prefix"""
+
+
+class StealCount(Schema):
+    """Requests of one victim and thief with one outcome; ids of workers, null: unknown."""
+
+    victim: int | None
+    thief: int | None
+    outcome: str
+    count: int
+
+
+class ShuffleAmount(Schema):
+    """Bytes of a P2P shuffle at its last sample in the window, and at some before."""
+
+    medium: str
+    what: str
+    nbytes: float
+    progress: list[tuple[float, float]]
+    """time and bytes, at most forty"""
+
+
+class ShuffleProgress(Schema):
+    """What a P2P shuffle had moved by the end of the window."""
+
+    shuffle: str
+    first: float
+    last: float
+    amounts: list[ShuffleAmount]
+
+
+class TransfersOverTime(Schema):
+    """Transfers by the bin in which they start; bin `i` begins at `start + i * width` (seconds)."""
+
+    start: float
+    width: float
+    count: list[float]
+    nbytes: list[float]
+    """of those whose size is known"""
+    received: list[float] | None
+    sent: list[float] | None
+    """bytes of the worker that was asked for; null: none was"""
+
+
+class Transfers(Schema):
+    """Transfers that start in a window, stealing, and P2P shuffles."""
+
+    start: float
+    stop: float
+    """what of the window was recorded"""
+    total: TransferSums
+    unknown_senders: float
+    """transfers whose sender isn't known, nor, of stock clusters, their bytes"""
+    over_time: TransfersOverTime
+    places: list[TransferPlace]
+    cells: list[TransferCell]
+    largest: list[LargeTransfer]
+    """at most fifty, the largest first"""
+    steals: list[StealCount]
+    """at most two hundred, the most frequent first"""
+    outcomes: dict[str, int]
+    """of all requests to steal"""
+    shuffles: list[ShuffleProgress]

@@ -1,0 +1,72 @@
+"""The facts that a worker told of its machine, versions, configuration and surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from observatory.store.queries.windows.environment import WorkerSpec
+
+PYTHON, FINAL = "python", ".final.0"
+"""The scheduler tells the version as 3.12.1.final.0."""
+MACHINE = {
+    "machine": "machine",
+    "cpus": "CPUs seen",
+    "platform": "platform",
+    "container_memory_limit": "container's memory limit (bytes)",
+    PYTHON: "Python",
+}
+KINDS = {"versions": "version", "surroundings": "environment", "configuration": "configuration"}
+
+RESOURCE = "resource "
+
+Fact = tuple[str, str, str]
+"""kind (hardware, version, environment or configuration), name, value as text"""
+
+
+def facts_of(worker: WorkerSpec) -> Iterator[Fact]:
+    yield "hardware", "threads of a worker", str(worker.nthreads)
+    yield (
+        "hardware",
+        "memory limit of a worker (bytes)",
+        f"{worker.memory_limit:,}" if worker.memory_limit else "none",
+    )
+    for name, amount in worker.resources.items():
+        yield "hardware", f"{RESOURCE}{name}", str(amount)
+    yield from facts_of_process(worker.detail)
+
+
+def facts_of_process(detail: Mapping[str, Any]) -> Iterator[Fact]:
+    """Yield the facts in what the agent told of a process."""
+    for name, label in MACHINE.items():
+        if text := _as_text(detail.get(name)):
+            yield "version" if name == PYTHON else "hardware", label, text
+    for name, kind in KINDS.items():
+        group = detail.get(name)
+        for part, value in _flat(group if isinstance(group, Mapping) else {}).items():
+            if part != PYTHON:
+                yield kind, str(part)[:100], _as_text(value)
+            elif not is_described(detail):
+                yield kind, MACHINE[PYTHON], _as_text(value).removesuffix(FINAL)
+
+
+def is_resource(key: tuple[str, str]) -> bool:
+    """Whether the fact of this kind and name is one that the scheduler tells of each worker."""
+    kind, name = key
+    return kind == "hardware" and name.startswith(RESOURCE)
+
+
+def is_described(detail: Mapping[str, Any]) -> bool:
+    """Whether the process itself described its machine, versions, configuration and surroundings."""
+    return PYTHON in detail
+
+
+def _flat(group: Mapping[str, Any]) -> dict[str, Any]:
+    """Versions from the scheduler are nested as in Dask, those from the process itself are flat, and win."""
+    packages = group.get("packages")
+    own = {name: value for name, value in group.items() if not isinstance(value, Mapping)}
+    return {**packages, **own} if isinstance(packages, Mapping) else own
+
+
+def _as_text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)

@@ -1,0 +1,74 @@
+"""What workers reported last at a point in time beside the state, and what one of them ran then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from observatory.replay.scope import Scope
+from observatory.replay.state import MAXIMUM_AGE
+from observatory.store.queries import state as store
+from observatory.store.queries import timeline
+from observatory.wire.records import Action
+
+FIGURES = {
+    ("observatory_worker_event_loop_interval_seconds", ""): "event_loop",
+    ("observatory_worker_file_descriptors", ""): "descriptors",
+    ("observatory_worker_unmanaged_recent_bytes", ""): "unmanaged_recent",
+    ("observatory_worker_host_network_bytes_per_second", "read"): "network_read",
+    ("observatory_worker_host_network_bytes_per_second", "write"): "network_write",
+    ("observatory_worker_host_disk_bytes_per_second", "read"): "disk_read",
+    ("observatory_worker_host_disk_bytes_per_second", "write"): "disk_write",
+    ("observatory_worker_transfer_bytes", "incoming"): "incoming",
+    ("observatory_worker_transfer_bytes", "outgoing"): "outgoing",
+    ("observatory_worker_processing_tasks", ""): "processing",
+    ("observatory_worker_occupancy_seconds", ""): "occupancy",
+    ("observatory_worker_gpu_memory_bytes", "used"): "gpu_memory",
+    ("observatory_worker_gpu_memory_bytes", "total"): "gpu_limit",
+    ("observatory_worker_gpu_utilization_percent", ""): "gpu_utilization",
+    ("observatory_worker_rmm_memory_bytes", "used"): "rmm_memory",
+}
+"""names of the figures, by metric and the value of its label"""
+METRICS = tuple(dict.fromkeys(metric for metric, _ in FIGURES))
+MOST_SPANS = 200
+"""of a worker at a time"""
+
+Item = dict[str, Any]
+
+
+def worker_figures(connection: psycopg.Connection, scope: Scope, at: int) -> list[Item]:
+    """Return the API's figures of the workers at `at` (microseconds), clamped to the scope.
+
+    A public scope uses no samples from before its window.
+    """
+    cluster = scope.cluster
+    at = max(scope.start, min(at, scope.stop - 1))
+    age = MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
+    since = scope.start if scope.is_public else 0
+    found: dict[int, Item] = {}
+    for sample in store.last_samples(connection, cluster.pk, METRICS, at, age, since):
+        name = FIGURES.get((sample.metric, next(iter(sample.labels.values()), "")))
+        if name is not None and sample.worker is not None:
+            worker = found.setdefault(sample.worker, {**dict.fromkeys(FIGURES.values()), "id": sample.worker})
+            worker[name] = sample.value
+    return list(found.values())
+
+
+def running_on(connection: psycopg.Connection, scope: Scope, worker: int, at: int) -> list[Item]:
+    """Return what the threads of a worker did at `at` (microseconds), by lane; none outside of the scope."""
+    if not scope.start <= at < scope.stop:
+        return []
+    lanes = timeline.lanes_of_worker(connection, scope.cluster.pk, worker)
+    spans = timeline.long_spans(connection, scope.cluster.pk, at, at + 1, 0, lanes)[:MOST_SPANS]
+    return [
+        {
+            "lane": lane,
+            "prefix": prefix,
+            "action": Action(action).label,
+            "start": max(start, scope.start / 1e6),
+            "stop": min(stop, scope.stop / 1e6),
+            "key": scope.text(key),
+        }
+        for lane, prefix, action, _, start, stop, _, key, _ in spans
+    ]

@@ -1,0 +1,1 @@
+"""Backup of an Observatory into one file, and its restoration."""

@@ -1,0 +1,73 @@
+"""The query of layers that add up spans, and quantiles of durations from such sums."""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+
+from observatory.store.queries.sums.sum_layer import microseconds_after_first
+from observatory.store.queries.windows.row_counts import has_more_spans
+from observatory.wire.records import Status
+
+BUCKETS_OF_AN_OCTAVE = 4
+"""The durations of a bucket, in microseconds, differ by a factor of 2^(1/4)."""
+ADDED = ("count", "seconds", "nbytes", "erred")
+GREATEST = ("longest",)
+DURATIONS = ("seconds", "longest")
+"""Seconds are those within the window; everything else counts where a span ends."""
+
+
+def span_query(keys: LiteralString, columns: LiteralString, rows: LiteralString) -> LiteralString:
+    """Return the query of a layer with the columns ADDED and GREATEST.
+
+    `keys` are names of `columns`, which are selected from `rows` (span, with its joins and a condition), or
+    `bucket`, which the query adds.
+    """
+    return f"""
+    SELECT {keys}, bin::int AS bin,
+        sum(ends_here::int)::float8 AS count,
+        sum(greatest(least(stop, high, (bin + 1) * width) - greatest(start, low, bin * width), 0))::float8
+            / 1e6 AS seconds,
+        coalesce(sum(nbytes) FILTER (WHERE ends_here), 0)::float8 AS nbytes,
+        sum((ends_here AND status = {int(Status.ERROR)})::int)::float8 AS erred,
+        coalesce(max(stop - start) FILTER (WHERE ends_here), 0)::float8 / 1e6 AS longest
+    FROM (
+        SELECT *, (last >= low AND last < high AND last / width = bin) AS ends_here
+        FROM (
+            SELECT *, greatest(stop - 1, start) AS last,
+                floor({BUCKETS_OF_AN_OCTAVE} / ln(2::float8) * ln(greatest(stop - start, 1)::float8))::int
+                    AS bucket
+            FROM (
+                SELECT {columns}, span.status, nbytes,
+                    {microseconds_after_first("start")} AS start, {microseconds_after_first("stop")} AS stop,
+                    %(low)s::bigint AS low, %(high)s::bigint AS high, %(width)s::bigint AS width
+                FROM {rows} AND span.cluster_id = %(cluster)s AND start < %(stop)s AND stop >= %(start)s
+            ) AS found
+        ) AS found CROSS JOIN LATERAL
+            generate_series(greatest(start, low) / width, least(last, high - 1) / width) AS bin
+        WHERE start < high AND last >= low
+    ) AS found
+    GROUP BY {keys}, bin"""
+
+
+def has_more(connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int) -> bool:
+    return has_more_spans(connection, cluster, start, stop, None, than)
+
+
+def duration_quantile(
+    bucket: npt.NDArray[Any], count: npt.NDArray[Any], quantile: float, longest: float
+) -> float:
+    """Return a quantile of durations (seconds) from counts by bucket; it is right within 10 %.
+
+    `longest` is the greatest of the durations.
+    """
+    order = np.argsort(bucket, kind="stable")
+    reached = np.cumsum(count[order])
+    if not len(reached) or reached[-1] <= 0:
+        return 0.0
+    place = int(np.searchsorted(reached, quantile * reached[-1]))
+    middle = float(bucket[order][place]) + 0.5
+    return float(min(2 ** (middle / BUCKETS_OF_AN_OCTAVE) / 1e6, longest))

@@ -1,0 +1,45 @@
+"""Reads what the processes of a cluster told of their machines, versions and configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from psycopg.rows import class_row
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpec:
+    """A worker's configuration, as it reported it."""
+
+    id: int
+    host: str
+    nthreads: int
+    memory_limit: int
+    """bytes; 0: none"""
+    resources: dict[str, Any]
+    detail: dict[str, Any]
+
+
+def worker_specs(
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+) -> list[WorkerSpec]:
+    """Return the workers whose lifetime overlaps the window, in order of their row on screen."""
+    with connection.cursor(row_factory=class_row(WorkerSpec)) as cursor:
+        return cursor.execute(
+            """SELECT id, host, nthreads, memory_limit, resources, detail FROM worker
+               WHERE cluster_id = %s AND started < %s AND (ended IS NULL OR ended > %s) ORDER BY position""",
+            [cluster, stop, start],
+        ).fetchall()
+
+
+def scheduler_detail(connection: psycopg.Connection, cluster: int, stop: datetime) -> dict[str, Any]:
+    """Return what the scheduler's agent told of its process before a time; without an agent nothing."""
+    found = connection.execute(
+        """SELECT detail FROM event WHERE cluster_id = %s AND kind = 'agent-started' AND time < %s
+           ORDER BY time DESC LIMIT 1""",
+        [cluster, stop],
+    ).fetchone()
+    return dict(found[0]) if found and isinstance(found[0], dict) else {}

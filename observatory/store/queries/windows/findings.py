@@ -1,0 +1,225 @@
+"""Reads what findings of a window are told from, beside the time of its threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg.rows import class_row
+
+from observatory.store.keys import decode_key
+from observatory.store.queries.fetch import Array, fetch_columns
+from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
+from observatory.store.times import from_microseconds
+from observatory.wire.records import SOURCES, Action
+
+BINS = 240
+"""of a window, each with one value of a series"""
+BIN_TYPES = {"worker": "int32", "bin": "int32", "value": "float64"}
+ENDS: LiteralString = """
+    SELECT id, name, address, nthreads AS threads, memory_limit,
+        coalesce(nullif(host, ''), regexp_replace(address, '^\\w+://|:\\d+$', '', 'g')) AS host,
+        extract(epoch FROM started)::float8 AS started, extract(epoch FROM ended)::float8 AS ended,
+        end_reason AS reason
+    FROM worker
+    WHERE cluster_id = %(cluster)s AND started < %(stop)s AND coalesce(ended > %(start)s, true)
+    ORDER BY started, id"""
+FAILURES: LiteralString = f"""
+    WITH counted AS (
+        SELECT exception_type, prefix_id AS prefix, outcome, count(*) AS count, max(dependents) AS dependents,
+            min(time) AS first, (array_agg(error.id ORDER BY time, error.id))[1] AS id
+        FROM error WHERE {WITHIN} GROUP BY 1, 2, 3 ORDER BY count DESC, first LIMIT %(limit)s)
+    SELECT counted.*, error.message, error.worker_id AS worker, error.key_rest AS key,
+        task_group.name AS group_name, ARRAY(
+            SELECT listed.value FROM jsonb_array_elements_text(
+                CASE jsonb_typeof(workers) WHEN 'array' THEN workers ELSE '[]' END) AS listed
+            WHERE listed.value IS NOT NULL LIMIT 20) AS workers
+    FROM counted
+    JOIN error ON error.cluster_id = %(cluster)s AND error.time = first AND error.id = counted.id
+    JOIN task_group ON task_group.id = error.group_id
+    ORDER BY first, counted.id"""
+EVENTS: LiteralString = f"""
+    SELECT extract(epoch FROM time)::float8 AS time, kind, worker_id AS worker, detail FROM event
+    WHERE {WITHIN} AND kind = ANY(%(kinds)s) ORDER BY time LIMIT %(limit)s"""
+SERIES: LiteralString = f"""
+    SELECT coalesce(worker_id, 0), bin, CASE %(function)s WHEN 'max' THEN most ELSE mean END
+    FROM (
+        SELECT worker_id, avg(value) AS mean, max(value) AS most,
+            width_bucket(extract(epoch FROM time)::float8, extract(epoch FROM %(start)s)::float8,
+                extract(epoch FROM %(stop)s)::float8, {BINS}) - 1 AS bin
+        FROM series JOIN sample ON series_id = series.id
+        WHERE series.cluster_id = %(cluster)s AND metric = %(metric)s
+            AND (%(type)s = '' OR labels->>'type' = %(type)s)
+            AND sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
+        GROUP BY worker_id, bin) AS binned
+    ORDER BY 1, 2"""
+TASKS: LiteralString = """
+    SELECT key_rest, task_group.name, nbytes FROM unnest(%(lanes)s::int[], %(starts)s::timestamptz[])
+        WITH ORDINALITY AS wanted (lane, at, place)
+    JOIN LATERAL (
+        SELECT key_rest, group_id, nbytes FROM span
+        WHERE cluster_id = %(cluster)s AND lane_id = lane AND start = at AND action = 0 LIMIT 1
+    ) AS found ON true
+    JOIN task_group ON task_group.id = group_id ORDER BY place"""
+SIZES: LiteralString = f"""
+    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY nbytes)::float8 FROM span
+    WHERE {OVERLAPS} AND action = {int(Action.COMPUTE)} AND prefix_id = %(prefix)s"""
+PAIRS: LiteralString = """
+    SELECT sender.id AS sender, worker_id AS receiver, count(*) AS count,
+        sum(transfer.nbytes)::float8 AS nbytes,
+        sum(extract(epoch FROM transfer.stop - transfer.start))::float8 AS seconds
+    FROM transfer
+    LEFT JOIN LATERAL (
+        SELECT id FROM worker WHERE cluster_id = %(cluster)s AND address = peer
+        ORDER BY started DESC LIMIT 1) AS sender ON true
+    WHERE transfer.cluster_id = %(cluster)s AND transfer.start < %(stop)s AND transfer.stop > %(start)s
+        AND direction = 0 AND worker_id IS NOT NULL
+    GROUP BY 1, 2 ORDER BY nbytes DESC"""
+LOOPS: LiteralString = f"""
+    SELECT frames, samples FROM (
+        SELECT stack_id, sum(count)::bigint AS samples FROM profile
+        WHERE {WITHIN} AND source = {SOURCES.index("event-loop")}
+            AND coalesce(worker_id, 0) = ANY(%(workers)s)
+        GROUP BY stack_id ORDER BY samples DESC LIMIT %(limit)s) AS counted
+    JOIN stack ON stack.id = stack_id ORDER BY samples DESC"""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEnd:
+    """A worker's lifetime and how it ended. Times are seconds."""
+
+    id: int
+    name: str
+    address: str
+    threads: int
+    memory_limit: int
+    """bytes; 0: none"""
+    host: str
+    started: float
+    ended: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The errors of one exception type, prefix and outcome; the rest is of the first."""
+
+    exception_type: str
+    prefix: int
+    outcome: str
+    count: int
+    dependents: int
+    """most tasks that failed because of one of them"""
+    first: datetime
+    message: str
+    worker: int | None
+    key: str
+    workers: list[str]
+    """addresses of those that failed or died with it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event; its time in seconds."""
+
+    time: float
+    kind: str
+    worker: int | None
+    detail: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What one worker received of another."""
+
+    sender: int | None
+    receiver: int
+    count: int
+    nbytes: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTask:
+    key: str
+    nbytes: int
+
+
+def worker_ends(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[WorkerEnd]:
+    """Return the workers that lived in [start, stop) (microseconds)."""
+    with connection.cursor(row_factory=class_row(WorkerEnd)) as cursor:
+        return cursor.execute(ENDS, window_parameters(cluster, start, stop)).fetchall()
+
+
+def failures(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, limit: int
+) -> list[Failure]:
+    """Return the errors of the window by exception type, prefix and outcome, in order of the first one."""
+    parameters = {**window_parameters(cluster, start, stop), "limit": limit}
+    rows = connection.execute(FAILURES, parameters).fetchall()
+    return [
+        Failure(type, prefix, outcome, count, most, first, message, worker, decode_key(rest, group), workers)
+        for type, prefix, outcome, count, most, first, _, message, worker, rest, group, workers in rows
+    ]
+
+
+def happenings(
+    connection: psycopg.Connection, cluster: int, kinds: Sequence[str], start: int, stop: int, limit: int
+) -> list[Happening]:
+    """Return the first `limit` events of the kinds."""
+    with connection.cursor(row_factory=class_row(Happening)) as cursor:
+        parameters = {**window_parameters(cluster, start, stop), "kinds": list(kinds), "limit": limit}
+        return cursor.execute(EVENTS, parameters).fetchall()
+
+
+def binned_series(
+    connection: psycopg.Connection,
+    cluster: int,
+    metric: str,
+    start: int,
+    stop: int,
+    type: str = "",
+    function: str = "mean",
+) -> dict[str, Array]:
+    """Return the mean, or the maximum (`function`), of a metric in BINS bins of equal width: columns of
+    BIN_TYPES, by worker (0: none) and bin. Bins without samples are left out."""
+    parameters = {
+        **window_parameters(cluster, start, stop),
+        "metric": metric,
+        "type": type,
+        "function": function,
+    }
+    return fetch_columns(connection, SERIES, parameters, BIN_TYPES)
+
+
+def known_tasks(
+    connection: psycopg.Connection, cluster: int, lanes: Sequence[int], starts: Sequence[int]
+) -> list[KnownTask]:
+    """Return the key and the size of the result of the task that began on each lane at each time (µs)."""
+    times = [from_microseconds(start) for start in starts]
+    rows = connection.execute(TASKS, {"cluster": cluster, "lanes": list(lanes), "starts": times})
+    return [KnownTask(decode_key(rest, group), nbytes) for rest, group, nbytes in rows.fetchall()]
+
+
+def usual_size(connection: psycopg.Connection, cluster: int, prefix: int, start: int, stop: int) -> float:
+    """Return the median size of the results of a prefix, in bytes; 0: there are none."""
+    parameters = {**window_parameters(cluster, start, stop), "prefix": prefix}
+    [size] = connection.execute(SIZES, parameters).fetchone() or [None]
+    return float(size or 0)
+
+
+def transfer_pairs(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[Pair]:
+    """Return what each worker received of each other, most bytes first."""
+    with connection.cursor(row_factory=class_row(Pair)) as cursor:
+        return cursor.execute(PAIRS, window_parameters(cluster, start, stop)).fetchall()
+
+
+def loop_stacks(
+    connection: psycopg.Connection, cluster: int, workers: Sequence[int], start: int, stop: int, limit: int
+) -> list[tuple[str, int]]:
+    """Return the frames and the counts of samples of workers' event loops (0: the scheduler), most first."""
+    parameters = {**window_parameters(cluster, start, stop), "workers": list(workers), "limit": limit}
+    return connection.execute(LOOPS, parameters).fetchall()

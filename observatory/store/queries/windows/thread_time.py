@@ -1,0 +1,200 @@
+"""Reads what the time of a window's threads is accounted for from. A task is the hash of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import LiteralString
+
+import psycopg
+from psycopg.rows import class_row
+
+from observatory.store.keys import decode_key
+from observatory.store.queries.fetch import Array, fetch_columns
+from observatory.store.queries.sums.transfer_sums import LIFETIMES
+from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
+from observatory.store.queries.windows.outliers import PAUSES
+from observatory.store.times import from_microseconds
+from observatory.wire.records import SOURCES, TASK_STATES
+
+MOST_CLIENT_ACTIVITIES = 500_000
+"""that are read: of a hundred runs in a window, at least"""
+TASK: LiteralString = "hash_record_extended(ROW({0}.group_id, {0}.key_rest), 0)"
+SPAN_TYPES = {
+    "worker": "int32",
+    "task": "int64",
+    "prefix": "int32",
+    "group": "int32",
+    "lane": "int32",
+    "action": "int16",
+    "status": "int16",
+    "start": "microseconds",
+    "stop": "microseconds",
+    "nbytes": "int64",
+}
+SPANS: LiteralString = f"""
+    SELECT lane.worker_id, {TASK.format("span")}, prefix_id, group_id, lane_id, action, status, start, stop,
+        span.nbytes
+    FROM span JOIN lane ON lane.id = lane_id WHERE span.{OVERLAPS}"""
+TRANSITION_TYPES = {
+    "task": "int64",
+    "prefix": "int32",
+    "time": "microseconds",
+    "start": "int16",
+    "finish": "int16",
+    "worker": "int32",
+}
+TRANSITIONS: LiteralString = f"""
+    SELECT {TASK.format("transition")}, prefix_id, time, start, finish, coalesce(worker_id, 0)
+    FROM transition JOIN task_group ON task_group.id = group_id WHERE transition.{WITHIN}
+        AND (start, finish) <> ({TASK_STATES.index("released")}, {TASK_STATES.index("forgotten")})"""
+STEALS: LiteralString = f"""
+    WITH lifetime AS MATERIALIZED ({LIFETIMES})
+    SELECT {TASK.format("steal")}, prefix_id, time, {TASK_STATES.index("processing")}::int2,
+        {TASK_STATES.index("processing")}::int2, lifetime.id
+    FROM steal JOIN task_group ON task_group.id = group_id
+    JOIN lifetime ON address = thief AND time >= started AND time < until
+    WHERE steal.{WITHIN} AND outcome = 'confirm'"""
+INTERVAL_TYPES = {"worker": "int32", "start": "microseconds", "stop": "microseconds"}
+RECEIVED: LiteralString = f"""
+    SELECT worker_id, start, stop FROM transfer
+    WHERE {OVERLAPS} AND direction = 0 AND worker_id IS NOT NULL"""
+TRANSFER_TYPES = {"nbytes": "int64", "seconds": "float64"}
+TRANSFERS: LiteralString = f"""
+    SELECT nbytes, extract(epoch FROM stop - start)::float8 FROM transfer
+    WHERE {OVERLAPS} AND direction = 0 AND worker_id IS NOT NULL"""
+CLIENT_ACTIVITY_TYPES = {"activity": "int16", "start": "microseconds", "stop": "microseconds"}
+CLIENT_ACTIVITIES: LiteralString = f"""
+    SELECT activity, start, stop FROM client_activity WHERE {OVERLAPS} LIMIT {MOST_CLIENT_ACTIVITIES}"""
+GRAPHS_RECEIVED: LiteralString = f"SELECT time FROM computation WHERE {WITHIN} ORDER BY time"
+WORKERS: LiteralString = """
+    SELECT id, nthreads AS threads, extract(epoch FROM started)::float8 AS started,
+        extract(epoch FROM ended)::float8 AS ended
+    FROM worker
+    WHERE cluster_id = %(cluster)s AND started < %(stop)s AND coalesce(ended > %(start)s, true)
+    ORDER BY started, id"""
+PROCESS_STARTS: LiteralString = """
+    WITH process AS (
+        SELECT id, started, CASE WHEN jsonb_typeof(detail->'process_started') = 'number'
+                THEN (detail->'process_started')::float8 END AS begun,
+            lag(ended) OVER (PARTITION BY host, detail->>'pid' ORDER BY started, id) AS left_before
+        FROM worker WHERE cluster_id = %(cluster)s)
+    SELECT id, greatest(begun, extract(epoch FROM left_before)::float8) FROM process
+    WHERE begun IS NOT NULL AND started >= %(start)s AND started < %(stop)s"""
+SEEN_FUNCTIONS: LiteralString = f"""
+    WITH seen AS (
+        SELECT stack_id, prefix_id, sum(count)::bigint AS count FROM profile
+        WHERE {WITHIN} AND source = {SOURCES.index("task")} GROUP BY 1, 2),
+    innermost AS (
+        SELECT substring(frames FROM '[^\n]*$') AS frame, prefix_id, count
+        FROM seen JOIN stack ON stack.id = stack_id)
+    SELECT split_part(frame, E'\t', 1) AS name, split_part(frame, E'\t', 2) AS file,
+        coalesce(substring(split_part(frame, E'\t', 3) FROM '^[0-9]{{1,9}}$'), '0')::int AS line,
+        prefix_id AS prefix, sum(count)::bigint AS count
+    FROM innermost GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC"""
+KEYS: LiteralString = """
+    SELECT key_rest, task_group.name FROM unnest(%(lanes)s::int[], %(starts)s::timestamptz[])
+        WITH ORDINALITY AS wanted (lane, at, place)
+    JOIN LATERAL (
+        SELECT key_rest, group_id FROM span
+        WHERE cluster_id = %(cluster)s AND lane_id = lane AND start = at AND action = 0 LIMIT 1
+    ) AS found ON true
+    JOIN task_group ON task_group.id = group_id ORDER BY place"""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLifetime:
+    id: int
+    threads: int
+    started: float
+    ended: float | None
+    """seconds; None: it lives"""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFunction:
+    """A line of code in which samples of the profile saw tasks of a prefix."""
+
+    name: str
+    file: str
+    line: int
+    prefix: int | None
+    count: int
+
+
+def lifetimes(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[WorkerLifetime]:
+    """Return the workers that lived in [start, stop) (microseconds)."""
+    with connection.cursor(row_factory=class_row(WorkerLifetime)) as cursor:
+        return cursor.execute(WORKERS, window_parameters(cluster, start, stop)).fetchall()
+
+
+def spans(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """Return the spans that overlap the window: columns of SPAN_TYPES."""
+    return fetch_columns(connection, SPANS, window_parameters(cluster, start, stop), SPAN_TYPES)
+
+
+def transitions(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """Return the transitions of the window; columns of TRANSITION_TYPES, worker 0 where there is none.
+
+    Without that from released to forgotten, a fifth of all, by which a task goes nowhere.
+    """
+    return fetch_columns(connection, TRANSITIONS, window_parameters(cluster, start, stop), TRANSITION_TYPES)
+
+
+def steals(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """Return stolen tasks as transitions from processing to processing on the thief."""
+    return fetch_columns(connection, STEALS, window_parameters(cluster, start, stop), TRANSITION_TYPES)
+
+
+def received(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """Return when workers received data: columns of INTERVAL_TYPES."""
+    return fetch_columns(connection, RECEIVED, window_parameters(cluster, start, stop), INTERVAL_TYPES)
+
+
+def transfers(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """Return what workers received: columns of TRANSFER_TYPES."""
+    return fetch_columns(connection, TRANSFERS, window_parameters(cluster, start, stop), TRANSFER_TYPES)
+
+
+def pauses(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """Return when workers were paused: columns of INTERVAL_TYPES."""
+    return fetch_columns(connection, PAUSES, window_parameters(cluster, start, stop), INTERVAL_TYPES)
+
+
+def process_starts(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int
+) -> list[tuple[int, float]]:
+    """Return the workers that arrived in the window and when their processes had begun, in seconds.
+
+    Without those of which that isn't known. Of a process that came back it is when it had left.
+    """
+    return connection.execute(PROCESS_STARTS, window_parameters(cluster, start, stop)).fetchall()
+
+
+def client_activities(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int
+) -> dict[str, Array]:
+    """Return what clients did in runs that overlap the window: columns of CLIENT_ACTIVITY_TYPES."""
+    window = window_parameters(cluster, start, stop)
+    return fetch_columns(connection, CLIENT_ACTIVITIES, window, CLIENT_ACTIVITY_TYPES)
+
+
+def graphs_received(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """Return when the scheduler had received graphs: the column `time`, in order."""
+    window = window_parameters(cluster, start, stop)
+    return fetch_columns(connection, GRAPHS_RECEIVED, window, {"time": "microseconds"})
+
+
+def seen_functions(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[SeenFunction]:
+    """Return in which code samples of the window saw tasks, most often first."""
+    with connection.cursor(row_factory=class_row(SeenFunction)) as cursor:
+        return cursor.execute(SEEN_FUNCTIONS, window_parameters(cluster, start, stop)).fetchall()
+
+
+def keys_of_computations(
+    connection: psycopg.Connection, cluster: int, lanes: Sequence[int], starts: Sequence[int]
+) -> list[str]:
+    """Return the key of the task that began on each lane at each time (microseconds)."""
+    times = [from_microseconds(start) for start in starts]
+    rows = connection.execute(KEYS, {"cluster": cluster, "lanes": list(lanes), "starts": times})
+    return [decode_key(rest, group) for rest, group in rows.fetchall()]

@@ -1,0 +1,91 @@
+"""Accounts for the time of each thread of each worker: each microsecond is in exactly one kind.
+
+A worker with n threads is swept through its lifetime. In each segment between two events, demands are served
+in order: a demand of k tasks gets at most k of the threads that are left. What no demand takes has nothing
+to do. So the kinds add up to the time of all threads, whatever the records say. Each task of a demand gets
+an equal share of what the demand gets, by which time is told by task and by prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from observatory.why.intervals import Flags, Integers, Intervals, Numbers, Steps
+from observatory.why.thread_kinds import KINDS, ThreadKind
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What threads of a worker did or waited for."""
+
+    kind: ThreadKind
+    tasks: Intervals
+    """each takes up to one thread"""
+    takes_all: bool = False
+    """any takes all threads that are left"""
+    during: Intervals | None = None
+    """the demand counts at these times only; separate and in order"""
+    except_during: Intervals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerTime:
+    """Where the time of a worker's threads went."""
+
+    threads: int
+    taken: dict[ThreadKind, Steps]
+    """number of threads"""
+    shares: list[Numbers]
+    """of each demand: what each of its tasks got, in microseconds of a thread"""
+    seconds: dict[ThreadKind, float]
+
+
+def account_for(threads: int, start: int, stop: int, demands: Sequence[Demand]) -> WorkerTime:
+    """Account for [start, stop) (microseconds) of a worker. `demands` are in the order of their kinds."""
+    clipped = [demand.tasks.clipped(start, stop) for demand in demands]
+    edges = _edges(start, stop, clipped, demands)
+    lengths = np.diff(edges)
+    left = np.full(len(lengths), threads, np.int64)
+    taken = {kind: np.zeros(len(lengths), np.int64) for kind in KINDS}
+    shares = []
+    for demand, tasks in zip(demands, clipped, strict=True):
+        counts = np.where(_is_on(demand, edges), tasks.counts(edges), 0)
+        got = np.where(counts > 0, left, 0) if demand.takes_all else np.minimum(left, counts)
+        left = left - got
+        taken[demand.kind] += got
+        shares.append(Steps(edges, got / np.maximum(counts, 1)).integrals(tasks))
+    taken[ThreadKind.NOTHING] += left
+    seconds = {kind: int((values * lengths).sum()) / 1e6 for kind, values in taken.items()}
+    steps = {kind: Steps(edges, values.astype(np.float64)) for kind, values in taken.items()}
+    return WorkerTime(threads, steps, shares, seconds)
+
+
+def _edges(start: int, stop: int, clipped: Sequence[Intervals], demands: Sequence[Demand]) -> Integers:
+    parts = [np.array([start, stop], np.int64)]
+    for tasks in clipped:
+        parts += [tasks.start, tasks.stop]
+    for demand in demands:
+        for some in (demand.during, demand.except_during):
+            if some is not None:
+                parts += [np.clip(some.start, start, stop), np.clip(some.stop, start, stop)]
+    return np.unique(np.concatenate(parts))
+
+
+def _is_on(demand: Demand, edges: Integers) -> Flags:
+    is_on = np.ones(len(edges) - 1, np.bool_)
+    if demand.during is not None:
+        is_on &= _covers(demand.during, edges)
+    if demand.except_during is not None:
+        is_on &= ~_covers(demand.except_during, edges)
+    return is_on
+
+
+def _covers(some: Intervals, edges: Integers) -> Flags:
+    """Whether the intervals, which are separate and in order, cover each segment."""
+    if not len(some):
+        return np.zeros(len(edges) - 1, np.bool_)
+    place = np.searchsorted(some.start, edges[:-1], side="right") - 1
+    return (place >= 0) & (some.stop[np.maximum(place, 0)] > edges[:-1])

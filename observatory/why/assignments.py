@@ -1,0 +1,144 @@
+"""How long tasks waited on the worker that they had been sent to, and which tasks the cluster had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from observatory.why.intervals import Flags, Integers, Intervals
+from observatory.why.records import Records, Spans
+from observatory.wire.records import TASK_STATES, Action
+
+WAITING, NO_WORKER, QUEUED, PROCESSING, MEMORY = map(
+    TASK_STATES.index, ("waiting", "no-worker", "queued", "processing", "memory")
+)
+UNFINISHED = (WAITING, NO_WORKER, QUEUED, PROCESSING)
+CLOCKS = 10_000
+"""microseconds by which the times of a worker and of the scheduler can differ"""
+DEATH = 2_000_000
+"""microseconds between the end of a worker and the transitions that it causes"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """Times that tasks spent in a state, each from a transition until the task's next one."""
+
+    task: Integers
+    prefix: Integers
+    state: Integers
+    worker: Integers
+    """0: none"""
+    times: Intervals
+
+    def where(self, condition: Flags | Integers) -> Stays:
+        return Stays(
+            self.task[condition],
+            self.prefix[condition],
+            self.state[condition],
+            self.worker[condition],
+            self.times.where(condition),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """Tasks on the worker that they had been sent to, from then on until they began to compute there."""
+
+    worker: Integers
+    prefix: Integers
+    waits: Intervals
+    is_lost: Flags
+    """they never began before the worker died, or had not finished: `waits` ends with the worker"""
+
+    def where(self, condition: Flags | Integers) -> Assignments:
+        return Assignments(
+            self.worker[condition],
+            self.prefix[condition],
+            self.waits.where(condition),
+            self.is_lost[condition],
+        )
+
+
+def stays(records: Records) -> Stays:
+    """The stays in the window, also in the state that a task's first known transition leaves."""
+    rows = records.transitions
+    order = np.lexsort((rows.time, rows.task))
+    task, prefix, time = rows.task[order], rows.prefix[order], rows.time[order]
+    is_first = _is_other_than_before(task)
+    until = np.where(np.roll(is_first, -1), records.stop, np.roll(time, -1))
+    begin = np.full(is_first.sum(), records.start)
+    return Stays(
+        np.concatenate([task, task[is_first]]),
+        np.concatenate([prefix, prefix[is_first]]),
+        np.concatenate([rows.finish[order], rows.start[order][is_first]]),
+        np.concatenate([rows.worker[order], rows.worker[order][is_first]]),
+        Intervals.of(np.concatenate([time, begin]), np.concatenate([until, time[is_first]])),
+    )
+
+
+def assignments(records: Records, known: Stays) -> Assignments:
+    sent = known.where((known.state == PROCESSING) & (known.worker > 0))
+    start, stop = sent.times.start, sent.times.stop
+    begun, begun_on = _first_computation(records, sent.task, start, stop)
+    died = {one.id: one.stop for one in records.workers if one.has_ended}
+    death = np.array([died.get(one, -DEATH * 10) for one in sent.worker.tolist()], np.int64)
+    is_lost = (begun_on == 0) & (np.abs(stop - death) <= DEATH)
+    # it has begun elsewhere, or its computation is not recorded: then it isn't known for how long it waited
+    end = np.where(begun_on == sent.worker, begun, np.where(is_lost, np.minimum(stop, death), start))
+    return Assignments(sent.worker, sent.prefix, Intervals.of(start, np.maximum(start, end)), is_lost)
+
+
+def unfinished(records: Records, known: Stays) -> Intervals:
+    """When the cluster had a task that was not finished."""
+    computing = records.spans.where(records.spans.action == Action.COMPUTE).times
+    waiting = known.where(np.isin(known.state, UNFINISHED)).times
+    return Intervals(
+        np.concatenate([waiting.start, computing.start]), np.concatenate([waiting.stop, computing.stop])
+    ).union()
+
+
+def not_sent(known: Stays) -> Intervals:
+    """When the scheduler had a task that could run and was not sent to a worker."""
+    return known.where(np.isin(known.state, (NO_WORKER, QUEUED))).times.union()
+
+
+def _first_computation(
+    records: Records, task: Integers, start: Integers, stop: Integers
+) -> tuple[Integers, Integers]:
+    """Start and worker of the first computation of each task in [start, stop]; 0: there is none."""
+    spans = records.spans.where(records.spans.action == Action.COMPUTE)
+    if not len(spans) or not len(task):
+        return np.zeros(len(task), np.int64), np.zeros(len(task), np.int64)
+    _, code = np.unique(np.concatenate([spans.task, task]), return_inverse=True)
+    first = min(int(spans.times.start.min()), int(start.min())) - CLOCKS
+    width = max(int(spans.times.start.max()), int(start.max())) - first + 1
+    place_of_span = code[: len(spans)] * width + (spans.times.start - first)
+    order = np.argsort(place_of_span, kind="stable")
+    wanted = code[len(spans) :] * width + (start - CLOCKS - first)
+    place = np.searchsorted(place_of_span[order], wanted)
+    found = order[np.minimum(place, len(order) - 1)]
+    begun = spans.times.start[found]
+    is_found = (place < len(order)) & (spans.task[found] == task) & (begun <= stop + CLOCKS)
+    return np.where(is_found, begun, 0), np.where(is_found, spans.worker[found], 0)
+
+
+def is_repeated(spans: Spans) -> Flags:
+    """Whether a computation that finished repeats one that had finished before."""
+    if len(np.unique(spans.task)) == len(spans):
+        return np.zeros(len(spans), np.bool_)
+    order = np.lexsort((spans.times.start, spans.task))
+    finished = ~spans.is_error[order]
+    task = spans.task[order]
+    is_first = _is_other_than_before(task)
+    earlier: Integers = np.cumsum(finished) - finished
+    before = earlier - np.maximum.accumulate(np.where(is_first, earlier, 0))
+    repeated = np.zeros(len(spans), np.bool_)
+    repeated[order] = finished & (before > 0)
+    return repeated
+
+
+def _is_other_than_before(values: Integers) -> Flags:
+    is_other = np.ones(len(values), np.bool_)
+    is_other[1:] = values[1:] != values[:-1]
+    return is_other

@@ -1,0 +1,1 @@
+"""Findings: the causes of lost time or failure in a window, in sentences."""

@@ -1,0 +1,265 @@
+"""What is known of a window: read once, when a finding first needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import psycopg
+
+from observatory.clusters.formatting import format_duration
+from observatory.replay.scope import Scope, Section
+from observatory.replay.windows.environment import environment_of
+from observatory.runs.models import Run
+from observatory.store.queries.windows import findings as store
+from observatory.store.queries.windows.prefixes import prefix_names
+from observatory.why.assignments import stays, unfinished
+from observatory.why.findings.computations import Computations
+from observatory.why.findings.finding import Cost, Fact, FoundTask, Moment
+from observatory.why.findings.samples import Samples, samples_of
+from observatory.why.findings.slow_workers import SlowWorker, slow_workers
+from observatory.why.findings.waits import Waits
+from observatory.why.intervals import Integers, Intervals
+from observatory.why.reading import read_records
+from observatory.why.records import Records
+from observatory.why.thread_kinds import ThreadKind
+from observatory.why.thread_time import Accountant, ThreadTime
+
+LEAST_SHARE = 0.03
+"""of the time of threads in which there was something to do, that a finding costs"""
+LEAST_SECONDS = 1.0
+"""of threads"""
+MOST_EVENTS, MOST_FAILURES = 10_000, 200
+LONGEST_NAME = 120
+MOST_STACKS, MOST_PLACES = 100, 3
+IDLE = frozenset({"select", "poll", "epoll", "_run_once", "run_forever"})
+"""functions of an event loop that waits"""
+LOST = "lost"
+"""end_reason of a worker that died"""
+
+
+class Evidence:
+    """The window [start, stop) (microseconds) of a scope. Its texts are as the scope shows them."""
+
+    def __init__(self, connection: psycopg.Connection, scope: Scope, start: int, stop: int) -> None:
+        self.connection, self.scope, self.start, self.stop = connection, scope, start, stop
+        self._cluster = scope.cluster.pk
+        self._samples: dict[tuple[str, str, str], Samples] = {}
+        self._events: dict[tuple[str, ...], list[store.Happening]] = {}
+
+    @cached_property
+    def records(self) -> Records:
+        return read_records(self.connection, self._cluster, self.start, self.stop)
+
+    @property
+    def has_agent(self) -> bool:
+        return self.records.has_agent
+
+    @cached_property
+    def _accountant(self) -> Accountant:
+        return Accountant(self.records)
+
+    @cached_property
+    def time(self) -> ThreadTime:
+        return self._accountant.account()
+
+    @cached_property
+    def waits(self) -> Waits:
+        return Waits(self.time, self.unfinished)
+
+    @cached_property
+    def unfinished(self) -> Intervals:
+        """When the cluster had tasks."""
+        return unfinished(self.records, stays(self.records))
+
+    @cached_property
+    def computations(self) -> Computations:
+        return Computations(self._accountant.computing)
+
+    @cached_property
+    def slow_workers(self) -> list[SlowWorker]:
+        return slow_workers(self.computations, self.hosts)
+
+    @cached_property
+    def ends(self) -> dict[int, store.WorkerEnd]:
+        """The workers that lived in the window, by id."""
+        found = store.worker_ends(self.connection, self._cluster, self.start, self.stop)
+        return {worker.id: worker for worker in found}
+
+    @property
+    def deaths(self) -> list[store.WorkerEnd]:
+        """The workers that died in the window."""
+        first, last = self.start / 1e6, self.stop / 1e6
+        return [
+            one
+            for one in self.ends.values()
+            if one.reason == LOST and one.ended is not None and first <= one.ended < last
+        ]
+
+    @cached_property
+    def hosts(self) -> dict[int, str]:
+        """The host of each worker, as it is stored: not to be shown."""
+        return {id: worker.host for id, worker in self.ends.items()}
+
+    @cached_property
+    def failures(self) -> list[store.Failure]:
+        return store.failures(self.connection, self._cluster, self.start, self.stop, MOST_FAILURES)
+
+    @cached_property
+    def pairs(self) -> list[store.Pair]:
+        """What workers received of each other, most bytes first."""
+        return store.transfer_pairs(self.connection, self._cluster, self.start, self.stop)
+
+    @cached_property
+    def has_finished(self) -> bool:
+        """Whether the window is a run's that finished as it should."""
+        runs = Run.objects.filter(pk=self.scope.run or 0)
+        return runs.filter(outcome=Run.Outcome.FINISHED).exists()
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """Machines and versions of the processes, as the API has them."""
+        return environment_of(self.connection, self.scope, self.start, self.stop)
+
+    def loop_code(self, *workers: int) -> list[str]:
+        """The functions in which the event loops of workers (0: the scheduler's) were seen most often.
+
+        Empty where code isn't shown. Loops that wait for events are left out.
+        """
+        if not self.shows(Section.CODE):
+            return []
+        found = store.loop_stacks(self.connection, self._cluster, workers, self.start, self.stop, MOST_STACKS)
+        innermost = (frames.rsplit("\n", 1)[-1].split("\t") for frames, _ in found)
+        places = [
+            self.text(f"{name} ({file}:{line})")
+            for name, file, line in map(_three, innermost)
+            if name not in IDLE
+        ]
+        return list(dict.fromkeys(places))[:MOST_PLACES]
+
+    def events(self, *kinds: str) -> list[store.Happening]:
+        if kinds not in self._events:
+            self._events[kinds] = store.happenings(
+                self.connection, self._cluster, kinds, self.start, self.stop, MOST_EVENTS
+            )
+        return self._events[kinds]
+
+    def samples(self, metric: str, type: str = "", function: str = "mean") -> Samples:
+        """The mean or the maximum (`function`) of a metric in each bin of the window."""
+        wanted = (metric, type, function)
+        if wanted not in self._samples:
+            self._samples[wanted] = self._read_samples(*wanted)
+        return self._samples[wanted]
+
+    def _read_samples(self, metric: str, type: str, function: str) -> Samples:
+        found = store.binned_series(
+            self.connection, self._cluster, metric, self.start, self.stop, type, function
+        )
+        width = (self.stop - self.start) / store.BINS
+        worker, bin = (found[name].astype(np.int64) for name in ("worker", "bin"))
+        return samples_of(worker, bin, found["value"], self.start, width)
+
+    def cost(self, thread_seconds: float) -> Cost:
+        """The cost of time of threads: as much shorter the window would be if all threads shared it."""
+        return Cost(thread_seconds, thread_seconds / self.waits.threads)
+
+    def is_worth(self, cost: Cost) -> bool:
+        """Whether it is worth a finding."""
+        return cost.thread_seconds >= max(LEAST_SECONDS, LEAST_SHARE * self.waits.active)
+
+    def share_text(self, cost: Cost) -> str:
+        """A cost as it is written in sentences."""
+        return f"{format_duration(cost.thread_seconds)} of threads"
+
+    def shows(self, section: Section) -> bool:
+        return section in self.scope.sections
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return prefix_names(self.connection, self._cluster)
+
+    def prefix(self, id: int) -> str:
+        return self.text(self._names.get(id, "an unknown prefix"))
+
+    def worker(self, id: int | None) -> str:
+        """The name of a worker, or its address."""
+        known = self.ends.get(id or 0)
+        if known is None:
+            return "an unknown worker"
+        name, pseudonyms = known.name or known.address, self.scope.pseudonyms
+        if pseudonyms is not None:
+            return pseudonyms.worker(name)
+        return name if name == known.address else f"{name} ({known.address})"
+
+    def host(self, name: str) -> str:
+        pseudonyms = self.scope.pseudonyms
+        return name if pseudonyms is None else pseudonyms.hosts.get(name, "a host")
+
+    def text(self, text: str) -> str:
+        """A stored text as the scope may show it, cut."""
+        shown = self.scope.text(text)
+        return shown if len(shown) <= LONGEST_NAME else f"{shown[: LONGEST_NAME - 1]}…"
+
+    def moment(self, label: str, time: float) -> Moment:
+        """`time`: seconds."""
+        first, last = self.scope.clip_seconds(time, time)
+        return Moment(label, float(min(first, last) if time > last else first))
+
+    def peak(self, kind: ThreadKind) -> float:
+        """When most threads were of a kind, in seconds."""
+        bins, taken = self.time.bins, self.time.over_time[kind]
+        place = int(np.argmax(taken))
+        return float(bins[place] + bins[place + 1]) / 2e6
+
+    def tasks(self, rows: Integers) -> tuple[FoundTask, ...]:
+        """The tasks of some computations."""
+        return tuple(task for task, _ in self.sized_tasks(rows))
+
+    def sized_tasks(self, rows: Integers) -> list[tuple[FoundTask, int]]:
+        """The tasks of some computations, with the size of their results in bytes."""
+        spans = self.computations.spans.where(rows)
+        lanes, starts = spans.lane.tolist(), spans.times.start.tolist()
+        known = store.known_tasks(self.connection, self._cluster, lanes, starts)
+        found = []
+        for place, task in enumerate(known):
+            start, stop = self.scope.clip_seconds(
+                spans.times.start[place] / 1e6, spans.times.stop[place] / 1e6
+            )
+            found_task = FoundTask(
+                self.scope.text(task.key),
+                int(spans.prefix[place]),
+                int(spans.worker[place]),
+                int(spans.lane[place]),
+                float(start),
+                float(stop),
+            )
+            found.append((found_task, task.nbytes))
+        return found
+
+    def usual_size(self, prefix: int) -> float:
+        """The median size of a prefix' results, in bytes."""
+        return store.usual_size(self.connection, self._cluster, prefix, self.start, self.stop)
+
+
+def _three(parts: list[str]) -> tuple[str, str, str]:
+    name, file, line = (*parts, "", "")[:3]
+    return name, file, line
+
+
+def facts(*pairs: tuple[str, str | None]) -> tuple[Fact, ...]:
+    """Facts of labels and values; without those that have none."""
+    return tuple(Fact(label, value) for label, value in pairs if value)
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Names in a sentence: "a, b and 4 more"."""
+    if len(names) <= most:
+        return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+
+
+def counted(count: int, what: str) -> str:
+    """ "1 task", "2 tasks"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

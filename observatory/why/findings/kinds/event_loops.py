@@ -1,0 +1,85 @@
+"""Event loops of workers that were blocked, so that tasks that had been sent there began late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.clusters.formatting import format_duration
+from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.samples import Samples, blocked_seconds
+from observatory.why.intervals import Intervals
+from observatory.why.thread_kinds import ThreadKind
+
+INTERVAL = "observatory_worker_event_loop_interval_seconds"
+BLOCKED = 0.1
+"""mean seconds between two ticks of a sample"""
+WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for all workers whose event loop was blocked while tasks waited there."""
+    samples = evidence.samples(INTERVAL, function="max")
+    blocked = _blocked(samples)
+    waited = {
+        id: sum(evidence.waits.of_kind_during(kind, {id: times}) for kind in WAITING)
+        for id, times in blocked.items()
+    }
+    unreported = _unreported(evidence, samples)
+    workers = sorted((id for id in waited if waited[id] > 0 or unreported), key=lambda id: -waited[id])
+    cost = evidence.cost(sum(waited.values()) + unreported)
+    if not workers or not evidence.is_worth(cost):
+        return
+    of_them = np.isin(samples.worker, workers)
+    worst = np.flatnonzero(of_them)[int(np.argmax(samples.value[of_them]))]
+    code = evidence.loop_code(*workers)
+    by = f" It was seen most often in {code[0]}." if code else ""
+    yield Finding(
+        f"The event loop of {counted(len(workers), 'worker')} "
+        f"({listed([evidence.worker(id) for id in workers])}) "
+        f"was blocked: threads waited {format_duration(cost.thread_seconds)} until tasks that had been sent "
+        f"there began, or until their results were reported.{by}",
+        cost,
+        facts(
+            *((evidence.worker(id), format_duration(waited[id])) for id in workers[:5]),
+            ("results not reported", format_duration(unreported) if unreported else None),
+            ("between two ticks, up to", format_duration(float(samples.value[worst]))),
+            ("code of the event loop", ", ".join(code)),
+        ),
+        (
+            evidence.moment(
+                "blocked longest", float(samples.times.start[worst] + samples.times.stop[worst]) / 2e6
+            ),
+        ),
+        workers=tuple(workers),
+    )
+
+
+def _blocked(samples: Samples) -> dict[int, Intervals]:
+    """When the event loop of each worker was blocked."""
+    is_blocked = samples.value >= BLOCKED
+    return {
+        id: samples.times.where(np.flatnonzero(is_blocked & (samples.worker == id))).union()
+        for id in np.unique(samples.worker[is_blocked]).tolist()
+    }
+
+
+def _unreported(evidence: Evidence, samples: Samples) -> float:
+    """How long threads waited for other tasks although none computed: the results were not reported yet."""
+    is_blocked = samples.value >= BLOCKED
+    times = samples.times.where(np.flatnonzero(is_blocked)).union()
+    waited = evidence.waits.while_none_computes(ThreadKind.OTHERS, times)
+    return min(waited, evidence.waits.most_threads * blocked_seconds(samples, is_blocked))
+
+
+KIND = FindingKind(
+    title="blocked event loops of workers",
+    advice="Tasks that hold the GIL for long (C code that doesn't release it, large loops in Python, "
+    "pickling of "
+    "large objects) block the event loop: use more processes with fewer threads, or code that releases "
+    "the GIL.",
+    documentation="https://distributed.dask.org/en/stable/worker.html",
+    find=find,
+)

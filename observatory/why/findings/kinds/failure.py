@@ -1,0 +1,72 @@
+"""Tasks that failed for good, and so the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.replay.scope import Section
+from observatory.store.queries.windows.findings import Failure
+from observatory.why.findings.evidence import Evidence, counted, facts
+from observatory.why.findings.finding import Finding, FindingKind
+
+KILLED = "killed"
+DEATHS_ADVICE = (
+    "Find out why these workers died, from their logs and their memory just before. Most often the task "
+    "needs more memory than a worker has: make its partitions smaller, or the workers larger."
+)
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for each prefix and exception type of tasks that failed for good."""
+    if evidence.has_finished:
+        return
+    for failure in evidence.failures:
+        if failure.outcome != "retried":
+            yield _finding(evidence, failure)
+
+
+def _finding(evidence: Evidence, failure: Failure) -> Finding:
+    prefix, key = evidence.prefix(failure.prefix), evidence.text(failure.key)
+    message = evidence.text(failure.message) if evidence.shows(Section.TRACEBACKS) else ""
+    spans = evidence.computations.spans
+    attempts = np.flatnonzero(spans.is_error & (spans.prefix == failure.prefix))
+    seconds = float(evidence.computations.durations[attempts].sum())
+    if failure.outcome == KILLED:
+        died = len(failure.workers)
+        sentence = (
+            f"{counted(failure.count, 'task')} of {prefix} failed with KilledWorker: {key} was on "
+            f"{counted(died, 'worker')} that died, one after the other."
+        )
+        advice = DEATHS_ADVICE
+    else:
+        what = f"{failure.exception_type or 'an exception'}{f': {message}' if message else ''}"
+        sentence = f"{counted(failure.count, 'task')} of {prefix} failed with {what}."
+        advice = ""
+    return Finding(
+        sentence,
+        evidence.cost(seconds),
+        facts(
+            ("exception", evidence.text(failure.exception_type)),
+            ("first task", key),
+            ("tasks that failed because of it", f"{failure.dependents:,}" if failure.dependents else None),
+            ("message", message),
+            ("workers", ", ".join(evidence.text(address) for address in failure.workers) or None),
+        ),
+        (evidence.moment("first failure", failure.first.timestamp()),),
+        evidence.tasks(attempts[:10]),
+        () if failure.worker is None else (failure.worker,),
+        (failure.prefix,),
+        advice,
+    )
+
+
+KIND = FindingKind(
+    title="failed tasks",
+    advice="The tab Errors of the run has the traceback. `Client.recreate_error_locally` runs the task again "
+    "where it can be debugged.",
+    documentation="https://docs.dask.org/en/stable/debugging.html",
+    find=find,
+    is_failure=True,
+)

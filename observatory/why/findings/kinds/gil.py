@@ -1,0 +1,67 @@
+"""Prefixes whose tasks waited for Python's global interpreter lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.clusters.formatting import format_duration, format_percent
+from observatory.why.findings.evidence import Evidence, facts
+from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.gil import CONTENTION, gil_waits
+from observatory.why.intervals import Integers, Numbers
+
+LEAST_CONTENTION = 0.3
+"""share of the time of a prefix' tasks in which its workers' threads waited for the GIL"""
+LEAST_TASKS = 4
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for each prefix that holds the GIL."""
+    samples = evidence.samples(CONTENTION)
+    if not (samples.value >= LEAST_CONTENTION).any():
+        return
+    spans = evidence.computations.spans
+    contended, shared = gil_waits(spans, samples)
+    for prefix in np.unique(spans.prefix).tolist():
+        rows = np.flatnonzero(spans.prefix == prefix)
+        computed = float(evidence.computations.durations[rows].sum())
+        share = float(contended[rows].sum()) / max(computed, 1e-9)
+        cost = evidence.cost(float(shared[rows].sum()))
+        if share >= LEAST_CONTENTION and len(rows) >= LEAST_TASKS and evidence.is_worth(cost):
+            yield _finding(evidence, prefix, rows, contended, shared)
+
+
+def _finding(evidence: Evidence, prefix: int, rows: Integers, contended: Numbers, shared: Numbers) -> Finding:
+    computed = float(evidence.computations.durations[rows].sum())
+    share = float(contended[rows].sum()) / computed
+    workers = np.unique(evidence.computations.spans.worker[rows]).tolist()
+    threads = max((evidence.ends[id].threads for id in workers if id in evidence.ends), default=0)
+    waited = float(shared[rows].sum())
+    order = rows[np.argsort(-contended[rows], kind="stable")][:5]
+    first = float(evidence.computations.spans.times.start[order[0]]) / 1e6
+    return Finding(
+        f"Tasks of {evidence.prefix(prefix)} hold the GIL: while they ran, threads of their workers "
+        f"waited for it "
+        f"{format_percent(share)} of the time, so that they took {format_duration(waited)} longer.",
+        evidence.cost(waited),
+        facts(
+            ("computing", format_duration(computed)),
+            ("threads of a worker", f"{threads:,}"),
+            ("share of time waiting for the GIL", format_percent(share)),
+        ),
+        (evidence.moment("most contended task begins", first),),
+        evidence.tasks(order),
+        prefixes=(prefix,),
+    )
+
+
+KIND = FindingKind(
+    title="tasks that hold the GIL",
+    advice="Use more worker processes with fewer threads each (`LocalCluster(n_workers=…, "
+    "threads_per_worker=1)`, "
+    "`dask worker --nworkers=auto`), or functions that release the GIL, such as those of numpy and pandas.",
+    documentation="https://distributed.dask.org/en/stable/worker.html#thread-pool",
+    find=find,
+)

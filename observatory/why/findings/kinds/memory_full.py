@@ -1,0 +1,59 @@
+"""Results that were spilled to disk, and workers that were paused, because memory was nearly full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.clusters.formatting import format_bytes, format_duration
+from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.thread_kinds import ThreadKind
+
+MEMORY = "observatory_worker_memory_bytes"
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for all workers whose memory was nearly full."""
+    waits, time = evidence.waits, evidence.time
+    paused, disk = waits.of_kind(ThreadKind.PAUSED), waits.of_kind(ThreadKind.DISK)
+    cost = evidence.cost(paused + disk)
+    if not evidence.is_worth(cost):
+        return
+    own = {
+        id: worker.seconds[ThreadKind.PAUSED] + worker.seconds[ThreadKind.DISK]
+        for id, worker in time.workers.items()
+    }
+    workers = sorted((id for id in own if own[id] > 0), key=lambda id: -own[id])
+    spilled = evidence.samples(MEMORY, "spilled", "max")
+    most = sum(float(spilled.value[spilled.worker == id].max()) for id in np.unique(spilled.worker).tolist())
+    what = [
+        f"{verb} for {format_duration(waits.seconds[kind])}"
+        for kind, verb in ((ThreadKind.PAUSED, "were paused"), (ThreadKind.DISK, "waited for the disk"))
+        if waits.seconds[kind] > 0
+    ]
+    kind = ThreadKind.PAUSED if paused >= disk else ThreadKind.DISK
+    yield Finding(
+        f"Memory was nearly full on {counted(len(workers), 'worker')} "
+        f"({listed([evidence.worker(id) for id in workers])}): threads {' and '.join(what)}.",
+        cost,
+        facts(
+            ("paused", format_duration(waits.seconds[ThreadKind.PAUSED])),
+            ("reading and writing spilled results", format_duration(waits.seconds[ThreadKind.DISK])),
+            ("spilled at most", format_bytes(most) if most else None),
+            *((evidence.worker(id), format_duration(own[id])) for id in workers[:5]),
+        ),
+        (evidence.moment("most threads waited", evidence.peak(kind)),),
+        workers=tuple(workers),
+    )
+
+
+KIND = FindingKind(
+    title="spilling and paused workers",
+    advice="Give workers more memory, make partitions smaller, or release results that aren't "
+    "needed any more: "
+    "`persist` less, and delete futures.",
+    documentation="https://distributed.dask.org/en/stable/worker-memory.html",
+    find=find,
+)

@@ -1,0 +1,46 @@
+"""Tasks whose results were computed again, although no worker died."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.clusters.formatting import format_duration
+from observatory.why.findings.evidence import Evidence, counted, facts
+from observatory.why.findings.finding import Finding, FindingKind
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for all of them."""
+    found = evidence.computations
+    dead = [worker.id for worker in evidence.deaths]
+    rows = np.flatnonzero(found.repeated & ~np.isin(found.worker_before, dead))
+    waited = evidence.waits.waited_for(found.spans.times.where(rows))
+    seconds = found.durations[rows]
+    cost = evidence.cost(float((seconds + waited).sum()))
+    if not len(rows) or not evidence.is_worth(cost):
+        return
+    prefixes = np.unique(found.spans.prefix[rows]).tolist()
+    sums = {id: float(seconds[found.spans.prefix[rows] == id].sum()) for id in prefixes}
+    prefixes.sort(key=lambda id: -sums[id])
+    tasks = len(np.unique(found.spans.task[rows]))
+    names = f"{evidence.prefix(prefixes[0])}{' and other prefixes' if prefixes[1:] else ''}"
+    yield Finding(
+        f"{counted(tasks, 'task')} of {names} computed again what had been computed before, "
+        f"for {format_duration(float(seconds.sum()))}.",
+        cost,
+        facts(*((evidence.prefix(id), format_duration(sums[id])) for id in prefixes[:10])),
+        (evidence.moment("first of them", float(found.spans.times.start[rows].min()) / 1e6),),
+        evidence.tasks(rows[np.argsort(-seconds, kind="stable")][:10]),
+        prefixes=tuple(prefixes),
+    )
+
+
+KIND = FindingKind(
+    title="results that were computed more than once",
+    advice="Keep what several computations need: `persist` it, or compute them together with "
+    "`dask.compute(a, b)`.",
+    documentation="https://docs.dask.org/en/stable/best-practices.html#avoid-calling-compute-repeatedly",
+    find=find,
+)

@@ -1,0 +1,74 @@
+"""A scheduler that could not send tasks as fast as threads became free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.clusters.formatting import format_duration
+from observatory.why.findings.evidence import Evidence, facts
+from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.samples import Samples, blocked_seconds
+from observatory.why.intervals import Intervals
+from observatory.why.thread_kinds import ThreadKind
+
+CPU, INTERVAL = "observatory_scheduler_cpu_percent", "observatory_scheduler_event_loop_interval_seconds"
+BUSY = 90.0
+"""percent of one core"""
+BLOCKED = 0.1
+"""seconds between two ticks of its event loop"""
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for the times at which the scheduler was busy and tasks waited for it."""
+    cpu, interval = evidence.samples(CPU), evidence.samples(INTERVAL, function="max")
+    parts = [cpu.times.where(cpu.value >= BUSY), interval.times.where(interval.value >= BLOCKED)]
+    busy = Intervals(
+        np.concatenate([part.start for part in parts]), np.concatenate([part.stop for part in parts])
+    ).union()
+    # what waits for other tasks while some compute may wait for these
+    waited = evidence.waits.during(ThreadKind.SCHEDULER, busy) + evidence.waits.during(ThreadKind.READY, busy)
+    waited += evidence.waits.while_none_computes(ThreadKind.OTHERS, busy)
+    waited += _not_received(evidence, interval)
+    cost = evidence.cost(waited)
+    if not len(busy) or not evidence.is_worth(cost):
+        return
+    code = evidence.loop_code(0)
+    by = f" Its event loop was seen most often in {code[0]}." if code else ""
+    yield Finding(
+        f"The scheduler was busy for {format_duration(float((busy.stop - busy.start).sum()) / 1e6)}, and "
+        f"threads "
+        f"waited {format_duration(waited)} for it.{by}",
+        cost,
+        facts(
+            ("highest CPU use", f"{float(cpu.value.max()):.0f} %" if len(cpu.value) else None),
+            (
+                "its event loop was blocked for up to",
+                format_duration(float(interval.value.max())) if len(interval.value) else None,
+            ),
+            ("code of the event loop", ", ".join(code)),
+        ),
+        (evidence.moment("busy from here on", float(busy.start[0]) / 1e6),),
+    )
+
+
+def _not_received(evidence: Evidence, interval: Samples) -> float:
+    """How long threads of a run had nothing to do while the scheduler couldn't receive tasks."""
+    if not evidence.scope.run:
+        return 0.0
+    is_blocked = interval.value >= BLOCKED
+    times = interval.times.where(np.flatnonzero(is_blocked)).union()
+    most = evidence.waits.most_threads * blocked_seconds(interval, is_blocked)
+    return min(evidence.waits.during(ThreadKind.NOTHING, times), most)
+
+
+KIND = FindingKind(
+    title="a busy scheduler",
+    advice="Send fewer and larger tasks and smaller graphs. Keep the scheduler's machine to itself, and "
+    "don't run "
+    "code on it (`run_on_scheduler`, plugins) that takes long.",
+    documentation="https://distributed.dask.org/en/stable/efficiency.html",
+    find=find,
+    explained_by=("small-tasks", "large-graph"),
+)

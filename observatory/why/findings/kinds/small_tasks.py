@@ -1,0 +1,86 @@
+"""Tasks so short that threads waited longer for the next one than they computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.clusters.formatting import format_duration
+from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.intervals import Intervals
+from observatory.why.thread_kinds import ThreadKind
+
+SMALL = 0.1
+"""seconds: the median of a prefix of small tasks is at most this"""
+FEWEST = 100
+"""small tasks"""
+LEAST_OVERHEAD = 0.25
+"""of the time that they compute"""
+GAP = 500_000
+"""microseconds without a small task, within the times of small tasks"""
+WAITING = (ThreadKind.SCHEDULER, ThreadKind.READY, ThreadKind.OTHERS)
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for all prefixes of small tasks."""
+    found = evidence.computations
+    small = [id for id, count in found.counts.items() if count and found.median(id) <= SMALL]
+    rows = np.flatnonzero(np.isin(found.spans.prefix, small) & found.finished)
+    if len(rows) < FEWEST:
+        return
+    times = found.spans.times.where(rows)
+    during = _joined(times)
+    others = Intervals.union(found.spans.times.where(np.flatnonzero(~np.isin(found.spans.prefix, small))))
+    overhead = sum(evidence.waits.during(kind, during) for kind in WAITING)
+    # what waits while longer tasks run can wait for them
+    overhead -= _overlap(evidence, during, others)
+    computed = float(found.durations[rows].sum())
+    cost = evidence.cost(overhead)
+    if overhead < LEAST_OVERHEAD * computed or not evidence.is_worth(cost):
+        return
+    median = float(np.median(found.durations[rows]))
+    names = listed([evidence.prefix(id) for id in sorted(small, key=lambda id: -found.counts[id])])
+    each = format_duration(overhead / len(rows))
+    yield Finding(
+        f"{counted(len(rows), 'task')} of {names} took {format_duration(median)} each (median). Threads "
+        f"waited "
+        f"{each} for each of them.",
+        cost,
+        facts(
+            ("small tasks", f"{len(rows):,}"),
+            ("median duration", format_duration(median)),
+            ("computing", format_duration(computed)),
+            ("waiting for the scheduler and the event loops", format_duration(overhead)),
+        ),
+        (evidence.moment("they begin", float(times.start.min()) / 1e6),),
+        evidence.tasks(rows[np.argsort(times.start, kind="stable")][:5]),
+        prefixes=tuple(small),
+    )
+
+
+def _joined(times: Intervals) -> Intervals:
+    """The times with the short gaps between them."""
+    longer = Intervals(times.start, times.stop + GAP).union()
+    return Intervals(longer.start, np.maximum(longer.start, longer.stop - GAP))
+
+
+def _overlap(evidence: Evidence, during: Intervals, others: Intervals) -> float:
+    """How long threads waited for other tasks in `during` while tasks of other prefixes ran."""
+    clipped = [
+        Intervals(np.maximum(others.start, start), np.minimum(others.stop, stop))
+        for start, stop in zip(during.start.tolist(), during.stop.tolist(), strict=True)
+    ]
+    inside = (some.where(some.stop > some.start) for some in clipped)
+    return sum(evidence.waits.during(ThreadKind.OTHERS, some) for some in inside)
+
+
+KIND = FindingKind(
+    title="tasks that are too small",
+    advice="Do more in each task: larger chunks or partitions, several items in one call, or functions "
+    "that are fused "
+    "into one. A task should take at least 100 ms.",
+    documentation="https://docs.dask.org/en/stable/best-practices.html#avoid-very-large-graphs",
+    find=find,
+)

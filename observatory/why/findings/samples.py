@@ -1,0 +1,40 @@
+"""Series of metrics in bins, and which times their values are of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from observatory.why.intervals import Flags, Integers, Intervals, Numbers
+
+TICK = 0.02
+"""seconds between two ticks of an event loop that isn't busy (Server._tick_interval)"""
+LONGEST = 10_000_000
+"""microseconds before a sample, for which its value holds where there is none before it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """A series in bins of equal width. `worker` is 0 where the series isn't of one."""
+
+    worker: Integers
+    times: Intervals
+    """each from the end of the sample before it, but at most LONGEST, until the end of its own bin"""
+    value: Numbers
+
+
+def samples_of(worker: Integers, bin: Integers, value: Numbers, start: int, width: float) -> Samples:
+    """Return the values of bins from `start` (microseconds) on, which are sorted by worker and bin."""
+    stop = np.round(start + (bin + 1) * width).astype(np.int64)
+    before = np.concatenate([[start], stop[:-1]]).astype(np.int64)
+    is_first = np.concatenate([[True], worker[1:] != worker[:-1]])[: len(worker)]
+    begin = np.where(is_first, start, before[: len(worker)])
+    return Samples(worker, Intervals.of(np.maximum(begin, stop - LONGEST), stop), value)
+
+
+def blocked_seconds(intervals: Samples, is_wanted: Flags) -> float:
+    """How long an event loop did nothing else in some samples of the mean seconds between its ticks."""
+    times = intervals.times.where(np.flatnonzero(is_wanted))
+    share = 1 - TICK / np.maximum(intervals.value[is_wanted], TICK)
+    return float(((times.stop - times.start) * share).sum()) / 1e6

@@ -1,0 +1,56 @@
+"""Schemas of findings; replay/schemas.py says how they are held against documents."""
+
+from __future__ import annotations
+
+from ninja import Schema
+
+
+class FindingFact(Schema):
+    label: str
+    value: str
+
+
+class FindingMoment(Schema):
+    label: str
+    time: float
+
+
+class FindingTask(Schema):
+    key: str
+    prefix: int
+    worker: int
+    lane: int
+    start: float
+    stop: float
+
+
+class FindingItem(Schema):
+    """A cause of lost time or failure."""
+
+    kind: str
+    is_failure: bool
+    """it is listed first, whatever it costs"""
+    sentence: str
+    thread_seconds: float
+    """of threads, that would be saved without the cause"""
+    wall_seconds: float
+    """by which the window would be shorter without the cause"""
+    facts: list[FindingFact]
+    moments: list[FindingMoment]
+    tasks: list[FindingTask]
+    workers: list[int]
+    prefixes: list[int]
+    advice: str
+    documentation: str
+    """URL"""
+
+
+class Findings(Schema):
+    """The causes of lost time or failure in a window, the most costly first."""
+
+    start: float
+    stop: float
+    has_agent: bool
+    """without one, many causes can't be told"""
+    looked_for: list[str]
+    findings: list[FindingItem]

@@ -1,0 +1,96 @@
+"""What idle threads waited for: those that wait for others wait for each thread in use alike."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added
+from observatory.why.thread_kinds import KINDS, ThreadKind
+from observatory.why.thread_time import ThreadTime
+
+FREE = frozenset({ThreadKind.OTHERS, ThreadKind.NOTHING})
+"""kinds of threads that nothing keeps"""
+
+
+class Waits:
+    """Where the time of a window's threads went, and for which threads the idle ones waited. In seconds."""
+
+    def __init__(self, time: ThreadTime, unfinished: Intervals) -> None:
+        self._time = time
+        self.seconds = time.seconds
+        self.active = sum(self.seconds[kind] for kind in KINDS if kind is not ThreadKind.NOTHING)
+        """time of threads while there was something to do"""
+        self.wall = float((unfinished.stop - unfinished.start).sum()) / 1e6
+        """how long there was something to do"""
+
+    @property
+    def threads(self) -> float:
+        """How many there were on average while there was something to do; at least one."""
+        return max(1.0, self.active / self.wall) if self.wall else 1.0
+
+    @property
+    def most_threads(self) -> float:
+        """How many there were at most; at least one."""
+        total = np.sum([steps.values for steps in self.taken.values()], axis=0)
+        return max(1.0, float(total.max())) if len(total) else 1.0
+
+    @cached_property
+    def taken(self) -> dict[ThreadKind, Steps]:
+        """Number of threads of each kind, all with the same edges."""
+        workers = list(self._time.workers.values())
+        return {kind: added([worker.taken[kind] for worker in workers]) for kind in KINDS}
+
+    @cached_property
+    def used(self) -> Steps:
+        """Number of threads that compute, or that something keeps."""
+        edges = self.taken[ThreadKind.OTHERS].edges
+        values = [self.taken[kind].values for kind in KINDS if kind not in FREE]
+        return Steps(edges, np.sum(values, axis=0) if len(edges) else np.zeros(0))
+
+    @cached_property
+    def idle(self) -> Steps:
+        """Threads that wait for others, of each thread in use."""
+        others = self.taken[ThreadKind.OTHERS]
+        return Steps(others.edges, others.values / np.maximum(self.used.values, 1))
+
+    def waited_for(self, times: Intervals) -> Numbers:
+        """How long other threads waited for one thread in each interval."""
+        return self.idle.integrals(times) / 1e6
+
+    def of_kind(self, kind: ThreadKind) -> float:
+        """The time of a kind, with that of the threads that waited for those of the kind."""
+        edges, values = self.taken[kind].edges, self.taken[kind].values
+        if len(edges) < 2:
+            return 0.0
+        return float((values * (1 + self.idle.values) * np.diff(edges)).sum()) / 1e6
+
+    def of_kind_during(self, kind: ThreadKind, workers: dict[int, Intervals]) -> float:
+        """As `of_kind`, of some workers at some times, which are separate and in order."""
+        found = 0.0
+        for worker, times in workers.items():
+            if worker in self._time.workers:
+                taken = self._time.workers[worker].taken[kind]
+                found += float(self._with_idle(taken).integrals(times).sum()) / 1e6
+        return found
+
+    def during(self, kind: ThreadKind, times: Intervals) -> float:
+        """The time of a kind in intervals, which are separate and in order."""
+        return float(self.taken[kind].integrals(times).sum()) / 1e6
+
+    def while_none_computes(self, kind: ThreadKind, times: Intervals) -> float:
+        """The time of a kind in intervals, which are separate and in order, while no thread was in use."""
+        taken = self.taken[kind]
+        none = Steps(taken.edges, np.where(self.used.values > 0, 0.0, taken.values))
+        return float(none.integrals(times).sum()) / 1e6
+
+    def _with_idle(self, taken: Steps) -> Steps:
+        idle = self.idle
+        if len(taken.edges) < 2 or len(idle.edges) < 2:
+            return taken
+        edges: Integers = idle.edges
+        place = np.searchsorted(taken.edges, edges[:-1], side="right") - 1
+        inside = (place >= 0) & (place < len(taken.values))
+        values = np.where(inside, taken.values[np.clip(place, 0, len(taken.values) - 1)], 0.0)
+        return Steps(edges, values * (1 + idle.values))

@@ -1,0 +1,88 @@
+"""Intervals and step functions as arrays. Times are int64 microseconds; intervals are [start, stop)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    start: Integers
+    stop: Integers
+
+    @classmethod
+    def of(cls, start: Integers, stop: Integers) -> Intervals:
+        return cls(start.astype(np.int64), stop.astype(np.int64))
+
+    @classmethod
+    def none(cls) -> Intervals:
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def where(self, condition: Flags | Integers) -> Intervals:
+        return Intervals(self.start[condition], self.stop[condition])
+
+    def clipped(self, start: int, stop: int) -> Intervals:
+        """All of them, as many as before: what is outside has no length."""
+        first = np.clip(self.start, start, stop)
+        return Intervals(first, np.maximum(first, np.clip(self.stop, start, stop)))
+
+    def counts(self, edges: Integers) -> Integers:
+        """How many intervals cover each segment between two edges. Their ends are among the edges."""
+        change = np.zeros(len(edges), np.int64)
+        np.add.at(change, np.searchsorted(edges, self.start), 1)
+        np.add.at(change, np.searchsorted(edges, self.stop), -1)
+        return np.cumsum(change)[:-1]
+
+    def union(self) -> Intervals:
+        """The times that at least one of them covers, as separate intervals in order."""
+        some = self.where(self.stop > self.start)
+        if not len(some):
+            return Intervals.none()
+        order = np.argsort(some.start, kind="stable")
+        start, stop = some.start[order], np.maximum.accumulate(some.stop[order])
+        is_first = np.concatenate([[True], start[1:] > stop[:-1]])
+        is_last = np.concatenate([is_first[1:], [True]])
+        return Intervals(start[is_first], stop[is_last])
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A function that is constant between two edges, and 0 outside."""
+
+    edges: Integers
+    values: Numbers
+    """one less than edges"""
+
+    @property
+    def integral(self) -> Numbers:
+        """From the first edge up to each edge, in microseconds."""
+        return np.concatenate([[0.0], np.cumsum(self.values * np.diff(self.edges))])
+
+    def integrals(self, intervals: Intervals) -> Numbers:
+        """The integral over each interval."""
+        if len(self.edges) < 2:
+            return np.zeros(len(intervals))
+        integral = self.integral
+        start, stop = (np.interp(at, self.edges, integral) for at in (intervals.start, intervals.stop))
+        return np.asarray(stop - start)
+
+
+def added(functions: list[Steps]) -> Steps:
+    """The sum of step functions."""
+    times = [function.edges for function in functions if len(function.edges)]
+    if not times:
+        return Steps(np.zeros(0, np.int64), np.zeros(0))
+    changes = [np.diff(f.values, prepend=0.0, append=0.0) for f in functions if len(f.edges)]
+    edges, places = np.unique(np.concatenate(times), return_inverse=True)
+    change = np.bincount(places, np.concatenate(changes), len(edges))
+    return Steps(edges, np.cumsum(change)[:-1].astype(np.float64))

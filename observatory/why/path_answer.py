@@ -1,0 +1,111 @@
+"""The API's answer: the critical path of a window, by kind, by prefix, and its longest pieces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import psycopg
+
+from observatory.replay.scope import Scope
+from observatory.store.queries.timeline import snapshot
+from observatory.store.queries.windows.prefixes import prefix_names
+from observatory.store.queries.windows.thread_time import keys_of_computations
+from observatory.why.answer import Item, readable_part
+from observatory.why.critical_path import CriticalPath, Piece
+from observatory.why.predecessors import NONE
+from observatory.why.reading import read_accounted, read_graph
+from observatory.why.records import Spans
+from observatory.why.slack import slacks
+from observatory.why.thread_kinds import KINDS, TEXTS, ThreadKind
+
+MOST_PIECES, MOST_PREFIXES = 2_000, 100
+
+
+def critical_path(
+    connection: psycopg.Connection, scope: Scope, after: int, before: int, most: int | None = None
+) -> Item:
+    """Return the API's answer for [after, before) (microseconds). Raises TooManyTasks as readable_part."""
+    cluster = scope.cluster.pk
+    start, stop = readable_part(connection, scope, after, before, most)
+    with snapshot(connection):
+        records = read_accounted(connection, cluster, start, stop)
+        graph = read_graph(connection, cluster, records)
+    path = CriticalPath(records, graph)
+    pieces = path.pieces()
+    listed = _longest(pieces)
+    return {
+        "start": start / 1e6,
+        "stop": stop / 1e6,
+        "has_agent": records.has_agent,
+        "has_graph": len(graph) > 0,
+        "kinds": _kinds(pieces),
+        **_prefixes(connection, scope, path, pieces),
+        "pieces": _pieces(connection, scope, path.computing, listed),
+        "other_pieces": len(pieces) - len(listed),
+    }
+
+
+def _kinds(pieces: Sequence[Piece]) -> list[Item]:
+    seconds: Counter[ThreadKind] = Counter()
+    for piece in pieces:
+        seconds[piece.kind] += piece.stop - piece.start
+    return [
+        {"kind": kind.value, "title": TEXTS[kind].title, "seconds": seconds[kind] / 1e6} for kind in KINDS
+    ]
+
+
+def _prefixes(connection: psycopg.Connection, scope: Scope, path: CriticalPath, pieces: list[Piece]) -> Item:
+    computing = path.computing
+    on_path = np.unique([piece.place for piece in pieces if piece.place != NONE]).astype(np.int64)
+    end = min(int(computing.times.stop.max(initial=0)), path.stop)
+    slack = slacks(computing, path.needed, path.previous, on_path, end)
+    ids, place = np.unique(computing.prefix, return_inverse=True)
+    least = np.full(len(ids), np.iinfo(np.int64).max)
+    np.minimum.at(least, place, slack)
+    seconds = np.zeros((len(ids), len(KINDS)))
+    for piece in pieces:
+        if piece.place != NONE:
+            seconds[place[piece.place], KINDS.index(piece.kind)] += (piece.stop - piece.start) / 1e6
+    names = prefix_names(connection, scope.cluster.pk)
+    shares: list[Item] = [
+        {
+            "prefix": id,
+            "name": scope.text(names[id]),
+            "seconds": row.round(6).tolist(),
+            "slack": microseconds / 1e6,
+        }
+        for id, row, microseconds in zip(ids.tolist(), seconds, least.tolist(), strict=True)
+        if id in names
+    ]
+    shares.sort(key=lambda share: (-sum(share["seconds"]), share["slack"]))
+    return {"prefixes": shares[:MOST_PREFIXES], "other_prefixes": max(0, len(shares) - MOST_PREFIXES)}
+
+
+def _longest(pieces: Sequence[Piece]) -> list[Piece]:
+    """The longest pieces, in order of time."""
+    longest = sorted(pieces, key=lambda piece: piece.start - piece.stop)[:MOST_PIECES]
+    return sorted(longest, key=lambda piece: piece.start)
+
+
+def _pieces(
+    connection: psycopg.Connection, scope: Scope, computing: Spans, pieces: Sequence[Piece]
+) -> list[Item]:
+    places = sorted({piece.place for piece in pieces} - {NONE})
+    spans = computing.where(np.array(places, np.int64))
+    keys = keys_of_computations(connection, scope.cluster.pk, spans.lane.tolist(), spans.times.start.tolist())
+    key_of = dict(zip(places, keys, strict=True))
+    return [_piece(scope, computing, piece, key_of.get(piece.place)) for piece in pieces]
+
+
+def _piece(scope: Scope, computing: Spans, piece: Piece, key: str | None) -> Item:
+    item: Item = {"kind": piece.kind.value, "start": piece.start / 1e6, "stop": piece.stop / 1e6}
+    if key is None:
+        return item | {"key": None, "prefix": None, "worker": None, "lane": None}
+    return item | {
+        "key": scope.text(key),
+        "prefix": int(computing.prefix[piece.place]),
+        "worker": int(computing.worker[piece.place]),
+        "lane": int(computing.lane[piece.place]),
+    }

@@ -1,0 +1,94 @@
+"""Reads the records from which the time of a window's threads is accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import psycopg
+
+from observatory.store.queries.fetch import Array
+from observatory.store.queries.windows import thread_time as store
+from observatory.store.queries.windows.dependencies import needs_of_groups, needs_of_tasks
+from observatory.why.clients import Clients
+from observatory.why.intervals import Intervals
+from observatory.why.records import Graph, OfWorkers, Records, Spans, Transitions, Worker
+from observatory.wire.records import Status
+
+MOST_EDGES = 5_000_000
+"""between tasks, that are read"""
+
+
+def read_records(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
+    """Read the records of [start, stop) (microseconds)."""
+    spans = store.spans(connection, cluster, start, stop)
+    transitions = store.transitions(connection, cluster, start, stop)
+    steals = store.steals(connection, cluster, start, stop)
+    return Records(
+        start,
+        stop,
+        [_worker(one, start, stop) for one in store.lifetimes(connection, cluster, start, stop)],
+        Spans(
+            worker=spans["worker"].astype(np.int64),
+            task=spans["task"],
+            prefix=spans["prefix"].astype(np.int64),
+            group=spans["group"].astype(np.int64),
+            lane=spans["lane"].astype(np.int64),
+            action=spans["action"].astype(np.int64),
+            is_error=spans["status"] == Status.ERROR,
+            nbytes=spans["nbytes"],
+            times=Intervals.of(spans["start"], spans["stop"]),
+        ),
+        Transitions(
+            *(
+                np.concatenate([transitions[name], steals[name]]).astype(np.int64)
+                for name in ("task", "prefix", "time", "start", "finish", "worker")
+            )
+        ),
+        _of_workers(store.received(connection, cluster, start, stop)),
+        _of_workers(store.pauses(connection, cluster, start, stop)),
+    )
+
+
+def read_accounted(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
+    """Read the records of [start, stop) (microseconds), how workers started, and what clients did."""
+    records = read_records(connection, cluster, start, stop)
+    begun = {id: round(time * 1e6) for id, time in store.process_starts(connection, cluster, start, stop)}
+    workers = [_started(worker, max(start, begun.get(worker.id, worker.start))) for worker in records.workers]
+    found = store.client_activities(connection, cluster, start, stop)
+    received = store.graphs_received(connection, cluster, start, stop)["time"]
+    times = Intervals.of(found["start"], found["stop"])
+    clients = Clients.of(found["activity"].astype(np.int64), times, received)
+    return replace(records, workers=workers, clients=clients)
+
+
+def read_graph(connection: psycopg.Connection, cluster: int, records: Records) -> Graph:
+    """Read what the tasks that computed needed: of over MOST_EDGES edges, those between groups alone."""
+    groups = np.unique(records.spans.group).tolist()
+    of_tasks = needs_of_tasks(connection, cluster, groups, records.stop, MOST_EDGES + 1)
+    if len(of_tasks["task"]) > MOST_EDGES:
+        of_tasks = {name: column[:0] for name, column in of_tasks.items()}
+    of_groups = needs_of_groups(connection, cluster, groups, records.stop)
+    return Graph(
+        of_tasks["group"].astype(np.int64),
+        of_tasks["task"],
+        of_tasks["needs_task"],
+        of_groups["group"].astype(np.int64),
+        of_groups["needs_group"].astype(np.int64),
+    )
+
+
+def _worker(lifetime: store.WorkerLifetime, start: int, stop: int) -> Worker:
+    ended = stop if lifetime.ended is None else min(stop, round(lifetime.ended * 1e6))
+    begun = min(ended, max(start, round(lifetime.started * 1e6)))
+    return Worker(lifetime.id, lifetime.threads, begun, ended, ended < stop)
+
+
+def _started(worker: Worker, begun: int) -> Worker:
+    """A worker whose process began at `begun`."""
+    return replace(worker, starting=max(0, worker.start - begun))
+
+
+def _of_workers(columns: Mapping[str, Array]) -> OfWorkers:
+    return OfWorkers(columns["worker"].astype(np.int64), Intervals.of(columns["start"], columns["stop"]))

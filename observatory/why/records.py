@@ -1,0 +1,126 @@
+"""The records of a window from which the time of its threads is accounted for, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from observatory.why.clients import Clients
+from observatory.why.intervals import Flags, Integers, Intervals
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A lifetime. Times are microseconds."""
+
+    id: int
+    threads: int
+    start: int
+    stop: int
+    """its end, or the window's"""
+    has_ended: bool
+    starting: int = 0
+    """how long its process had run before in the window; 0 also where that isn't known"""
+
+    @property
+    def begun(self) -> int:
+        """When its process began, in the window."""
+        return self.start - self.starting
+
+    @property
+    def startup(self) -> Intervals:
+        return Intervals.of(np.array([self.begun]), np.array([self.start]))
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Actions of tasks, clipped to nothing. A task is a number."""
+
+    worker: Integers
+    task: Integers
+    prefix: Integers
+    group: Integers
+    lane: Integers
+    action: Integers
+    is_error: Flags
+    nbytes: Integers
+    """size of the task's result"""
+    times: Intervals
+
+    def __len__(self) -> int:
+        return len(self.worker)
+
+    def where(self, condition: Flags | Integers) -> Spans:
+        """`condition`: flags, or places."""
+        return Spans(
+            self.worker[condition],
+            self.task[condition],
+            self.prefix[condition],
+            self.group[condition],
+            self.lane[condition],
+            self.action[condition],
+            self.is_error[condition],
+            self.nbytes[condition],
+            self.times.where(condition),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Transitions:
+    """Changes of tasks' states. States are the positions in TASK_STATES."""
+
+    task: Integers
+    prefix: Integers
+    time: Integers
+    start: Integers
+    finish: Integers
+    worker: Integers
+    """0: none"""
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+
+@dataclass(frozen=True, slots=True)
+class OfWorkers:
+    """Intervals of workers."""
+
+    worker: Integers
+    times: Intervals
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of [start, stop), in microseconds."""
+
+    start: int
+    stop: int
+    workers: list[Worker]
+    spans: Spans
+    transitions: Transitions
+    """with those that work stealing made: from processing to processing on another worker"""
+    transfers: OfWorkers
+    """that workers received"""
+    pauses: OfWorkers
+    clients: Clients = field(default_factory=lambda: Clients({}))
+
+    @property
+    def has_agent(self) -> bool:
+        """Whether an agent recorded the window: stock endpoints don't tell of transitions."""
+        return len(self.transitions) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What the tasks of a window need. Each edge is at one place of all its arrays."""
+
+    group: Integers
+    task: Integers
+    needs_task: Integers
+    needing_group: Integers
+    """of edges between groups, which are known of all graphs; those between tasks only of smaller graphs"""
+    needs_group: Integers
+
+    def __len__(self) -> int:
+        return len(self.task) + len(self.needing_group)

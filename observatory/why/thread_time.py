@@ -1,0 +1,151 @@
+"""Where the time of a window's threads went: by worker, by prefix, over time, and what others waited for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from observatory.why.accounting import Demand, WorkerTime, account_for
+from observatory.why.assignments import Assignments, assignments, is_repeated, not_sent, stays, unfinished
+from observatory.why.intervals import Flags, Integers, Intervals, Numbers, Steps, added
+from observatory.why.records import Records, Spans, Worker
+from observatory.why.thread_kinds import KINDS, ThreadKind
+from observatory.wire.records import Action
+
+BINS = 120
+"""of the window, over time"""
+ACTIONS = {
+    ThreadKind.DISK: (Action.DISK_READ, Action.DISK_WRITE),
+    ThreadKind.SERIALIZATION: (Action.SERIALIZE, Action.DESERIALIZE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTime:
+    """Times of threads, in seconds."""
+
+    workers: dict[int, WorkerTime]
+    prefixes: dict[int, dict[ThreadKind, float]]
+    """what is told by task"""
+    bins: Integers
+    """edges, in microseconds"""
+    over_time: dict[ThreadKind, Numbers]
+    """seconds of threads in each bin"""
+    blamed: Numbers
+    """of each computation: seconds for which threads were idle until it finished, with the others that ran"""
+
+    @property
+    def seconds(self) -> dict[ThreadKind, float]:
+        return {kind: sum(worker.seconds[kind] for worker in self.workers.values()) for kind in KINDS}
+
+
+class Accountant:
+    """Accounts for the records of a window."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._computing = records.spans.where(records.spans.action == Action.COMPUTE)
+        self._is_repeated = is_repeated(self._computing)
+        known = stays(records)
+        self._sent = assignments(records, known)
+        self._unfinished = unfinished(records, known)
+        self._not_sent = not_sent(known)
+        self._rows_computing = RowsByWorker(self._computing.worker)
+        self._rows_of_spans = RowsByWorker(records.spans.worker)
+        self._rows_sent = RowsByWorker(self._sent.worker)
+        self._rows_received = RowsByWorker(records.transfers.worker)
+
+    @property
+    def computing(self) -> Spans:
+        """What `blamed` is about."""
+        return self._computing
+
+    def account(self) -> ThreadTime:
+        bins = np.linspace(self._records.start, self._records.stop, BINS + 1).astype(np.int64)
+        over_time = {kind: np.zeros(BINS) for kind in KINDS}
+        workers: dict[int, WorkerTime] = {}
+        prefixes: defaultdict[int, dict[ThreadKind, float]] = defaultdict(lambda: dict.fromkeys(KINDS, 0.0))
+        waiting: list[Steps] = []
+        for worker in self._records.workers:
+            demands, owners = zip(*self._demands(worker), strict=True)
+            found = account_for(worker.threads, worker.begun, worker.stop, demands)
+            workers[worker.id] = found
+            for demand, owner, shares in zip(demands, owners, found.shares, strict=True):
+                if owner is not None:
+                    for prefix, share in sums_by_prefix(owner, shares):
+                        prefixes[prefix][demand.kind] += share / 1e6
+            for kind, steps in found.taken.items():
+                over_time[kind] += _binned(steps, bins)
+            waiting.append(found.taken[ThreadKind.OTHERS])
+        return ThreadTime(workers, dict(prefixes), bins, over_time, self._blamed(added(waiting)))
+
+    def _demands(self, worker: Worker) -> Iterator[tuple[Demand, Integers | None]]:
+        """Each demand with the prefixes of its tasks; None: it isn't about tasks."""
+        places = self._rows_computing(worker.id)
+        computing, is_repeated = self._computing.where(places), self._is_repeated[places]
+        sent = self._sent.where(self._rows_sent(worker.id))
+        received = self._records.transfers.times.where(self._rows_received(worker.id)).union()
+        yield _acting(ThreadKind.COMPUTING, computing, ~is_repeated & ~computing.is_error)
+        yield _acting(ThreadKind.RECOMPUTING, computing, is_repeated)
+        yield _acting(ThreadKind.FAILED, computing, computing.is_error)
+        yield _waiting(ThreadKind.LOST, sent.where(sent.is_lost))
+        yield Demand(ThreadKind.STARTING, worker.startup, takes_all=True), None
+        pauses = self._records.pauses
+        yield Demand(ThreadKind.PAUSED, pauses.times.where(pauses.worker == worker.id), takes_all=True), None
+        spans = self._records.spans.where(self._rows_of_spans(worker.id))
+        for kind, actions in ACTIONS.items():
+            yield _acting(kind, spans, np.isin(spans.action, actions))
+        waits = sent.where(~sent.is_lost)
+        yield _waiting(ThreadKind.TRANSFER, waits, during=received)
+        yield _waiting(ThreadKind.READY, waits, except_during=received)
+        yield Demand(ThreadKind.SCHEDULER, self._not_sent, takes_all=True), None
+        yield Demand(ThreadKind.OTHERS, self._unfinished, takes_all=True), None
+        for client_kind, times in self._records.clients.times.items():
+            yield Demand(client_kind, times, takes_all=True), None
+
+    def _blamed(self, waiting: Steps) -> Numbers:
+        """Share the idle time of threads that waited for other tasks equally among those that ran."""
+        if len(waiting.edges) < 2 or not len(self._computing):
+            return np.zeros(len(self._computing))
+        tasks = self._computing.times.clipped(int(waiting.edges[0]), int(waiting.edges[-1]))
+        edges = np.unique(np.concatenate([waiting.edges, tasks.start, tasks.stop]))
+        values = waiting.values[np.searchsorted(waiting.edges, edges[:-1], side="right") - 1]
+        running = tasks.counts(edges)
+        return Steps(edges, values / np.maximum(running, 1)).integrals(tasks) / 1e6
+
+
+def _acting(kind: ThreadKind, spans: Spans, condition: Flags) -> tuple[Demand, Integers]:
+    return Demand(kind, spans.times.where(condition)), spans.prefix[condition]
+
+
+def _waiting(
+    kind: ThreadKind,
+    sent: Assignments,
+    during: Intervals | None = None,
+    except_during: Intervals | None = None,
+) -> tuple[Demand, Integers]:
+    return Demand(kind, sent.waits, during=during, except_during=except_during), sent.prefix
+
+
+class RowsByWorker:
+    """Finds the places of a worker's rows without a comparison of all of them."""
+
+    def __init__(self, workers: Integers) -> None:
+        self._order = np.argsort(workers, kind="stable")
+        self._sorted = workers[self._order]
+
+    def __call__(self, worker: int) -> Integers:
+        first, last = np.searchsorted(self._sorted, [worker, worker + 1])
+        return np.sort(self._order[first:last])
+
+
+def sums_by_prefix(prefixes: Integers, amounts: Numbers) -> Iterator[tuple[int, float]]:
+    found, place = np.unique(prefixes, return_inverse=True)
+    yield from zip(found.tolist(), np.bincount(place, amounts, len(found)).tolist(), strict=True)
+
+
+def _binned(steps: Steps, bins: Integers) -> Numbers:
+    return np.asarray(np.diff(np.interp(bins, steps.edges, steps.integral))) / 1e6

@@ -1,0 +1,97 @@
+"""The work of a window, without the workers on which it was done: what is simulated on others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from observatory.why.intervals import Flags, Integers, Numbers
+from observatory.why.predecessors import NONE, Predecessors, needed_computations, previous_of
+from observatory.why.records import Graph, Records, Spans
+from observatory.why.what_if.submissions import Submission, submissions
+from observatory.wire.records import Action
+
+STORED = (Action.DISK_READ, Action.DISK_WRITE)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The computations of a window, each at one place of all columns, in the order in which they began."""
+
+    computing: Spans
+    needed: Predecessors
+    """computations whose results each needs, and its own attempts before it"""
+    seconds: Numbers
+    """that each computed"""
+    disk_seconds: Numbers
+    """in which spilled data was read or written for it"""
+    is_queued: Flags
+    """of a group of many tasks that need little: the scheduler keeps them until a worker has room"""
+    submissions: list[Submission]
+    needs: list[list[int]]
+    """`needed`, by computation"""
+    dependents: list[list[int]]
+    """the computations that need each one"""
+
+    def __len__(self) -> int:
+        return len(self.computing)
+
+
+def plan_of(records: Records, graph: Graph) -> Plan:
+    """Return the plan of all computations, also of attempts that failed."""
+    computing = records.spans.where(records.spans.action == Action.COMPUTE)
+    computing = replace(computing, times=computing.times.clipped(records.start, records.stop))
+    computing = computing.where(np.argsort(computing.times.start, kind="stable"))
+    needed = _with_attempts(computing, needed_computations(computing, graph))
+    dependents = Predecessors.of_edges(needed.places, needed.needing, len(computing))
+    threads = sum(worker.threads for worker in records.workers)
+    return Plan(
+        computing,
+        needed,
+        (computing.times.stop - computing.times.start) / 1e6,
+        _disk_seconds(records.spans, computing),
+        _is_queued(computing, needed, threads),
+        submissions(computing, needed, records),
+        _by_computation(needed),
+        _by_computation(dependents),
+    )
+
+
+def _by_computation(edges: Predecessors) -> list[list[int]]:
+    return [edges.of(place).tolist() for place in range(len(edges.first) - 1)]
+
+
+def _with_attempts(computing: Spans, needed: Predecessors) -> Predecessors:
+    """A computation of a task that failed before needs that attempt."""
+    before = previous_of(computing.task, computing.times.start)
+    again = np.flatnonzero((before != NONE) & computing.is_error[before])
+    needing = np.concatenate([needed.needing, again])
+    return Predecessors.of_edges(needing, np.concatenate([needed.places, before[again]]), len(computing))
+
+
+def _disk_seconds(spans: Spans, computing: Spans) -> Numbers:
+    """Of each computation, those since the computation of its task before it."""
+    stored = spans.where(np.isin(spans.action, STORED))
+    found = np.zeros(len(computing))
+    if not len(stored) or not len(computing):
+        return found
+    order = np.lexsort((computing.times.start, computing.task))
+    tasks, starts = computing.task[order], computing.times.start[order]
+    for task, start, stop in zip(
+        stored.task.tolist(), stored.times.start.tolist(), stored.times.stop.tolist(), strict=True
+    ):
+        first, last = np.searchsorted(tasks, [task, task + 1]).tolist()
+        place = first + int(np.searchsorted(starts[first:last], start))
+        if place < last:
+            found[order[place]] += (stop - start) / 1e6
+    return found
+
+
+def _is_queued(computing: Spans, needed: Predecessors, threads: int) -> Flags:
+    """SchedulerState.is_rootish: over twice as many tasks as threads, which together need fewer than five."""
+    groups, code, counts = np.unique(computing.group, return_inverse=True, return_counts=True)
+    pairs: Integers = np.unique(np.stack([code[needed.needing], computing.task[needed.places]]), axis=1)
+    needs = np.bincount(pairs[0], minlength=len(groups))
+    is_rootish: Flags = (counts > 2 * threads) & (needs < 5)
+    return is_rootish[code]

@@ -1,0 +1,112 @@
+"""Reads what a window is simulated from, and says where the simulation isn't to be trusted."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import psycopg
+
+from observatory.store.queries.windows import findings as samples
+from observatory.store.queries.windows import thread_time as store
+from observatory.why.answer import TooManyTasks
+from observatory.why.assignments import CLOCKS, WAITING, Stays, stays
+from observatory.why.reading import read_graph, read_records
+from observatory.why.records import Graph, Records
+from observatory.why.what_if.change import Change, Predictor
+from observatory.why.what_if.plan import plan_of
+from observatory.why.what_if.rates import Transfers, rates_of
+from observatory.wire.records import Action
+
+MOST_COMPUTATIONS = 20_000
+FEWEST_COMPUTATIONS = 20
+FURTHEST = 0.15
+"""of the window, that a simulation without a change is off at most"""
+WAITED = 0.05
+"""of all tasks"""
+MOST_TIMES_THE_WORKERS = 4
+"""times those that the window had"""
+CPU = "observatory_scheduler_cpu_percent"
+
+
+class Window:
+    """What was recorded of a window."""
+
+    def __init__(
+        self, records: Records, graph: Graph, transfers: Transfers, scheduler_seconds: float
+    ) -> None:
+        self._records, self._graph = records, graph
+        self._transfers, self._scheduler_seconds = transfers, scheduler_seconds
+
+    @property
+    def has_agent(self) -> bool:
+        return self._records.has_agent
+
+    @cached_property
+    def predictor(self) -> Predictor | None:
+        """None: no agent recorded the window, nothing computed in it, or no worker's threads are known."""
+        records = self._records
+        count = int(np.count_nonzero(records.spans.action == Action.COMPUTE))
+        if not (count and self.has_agent and any(worker.threads for worker in records.workers)):
+            return None
+        if count > MOST_COMPUTATIONS:
+            raise TooManyTasks(f"{MOST_COMPUTATIONS:,} computations, which is too many to simulate")
+        plan = plan_of(records, self._graph)
+        rates = rates_of(records, plan, self._stays, self._transfers, self._scheduler_seconds)
+        return Predictor(self._records, plan, rates)
+
+    @cached_property
+    def _stays(self) -> Stays:
+        return stays(self._records)
+
+    @property
+    def _have_waited(self) -> bool:
+        """Whether tasks were in the state waiting, in which those that need nothing don't stay."""
+        known = self._stays
+        waited = known.where((known.state == WAITING) & (known.times.start > self._records.start)).times
+        return len(waited) > 0 and bool(np.mean(waited.stop - waited.start > CLOCKS) > WAITED)
+
+    def doubts(self, change: Change | None = None) -> list[str]:
+        """Why the prediction isn't to be trusted, in sentences."""
+        predictor = self.predictor
+        if predictor is None:
+            return []
+        found = []
+        if len(predictor.plan) < FEWEST_COMPUTATIONS:
+            found.append(f"Only {len(predictor.plan)} tasks computed.")
+        if len(self._graph.needing_group) and not len(self._graph.task):
+            found.append("Dependencies were recorded between groups of tasks, and not between tasks.")
+        elif not len(self._graph) and self._have_waited:
+            found.append("Tasks waited for others, and it was not recorded for which.")
+        if any(worker.has_ended for worker in self._records.workers):
+            found.append("Workers left in the window; the simulation keeps them.")
+        if len(self._records.pauses.worker):
+            found.append("Workers were paused for memory, which isn't simulated.")
+        off = predictor.simulated / predictor.last - 1
+        if abs(off) > FURTHEST:
+            than = "longer" if off > 0 else "shorter"
+            found.append(
+                f"Without any change, the simulation takes {abs(off):.0%} {than} than the window did."
+            )
+        if change and (change.workers or 0) > MOST_TIMES_THE_WORKERS * len(predictor.recorded_workers):
+            found.append("That is over four times the workers that the window had.")
+        return found
+
+
+def read_window(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Window:
+    """Read [start, stop) (microseconds)."""
+    records = read_records(connection, cluster, start, stop)
+    graph = read_graph(connection, cluster, records)
+    transfers = store.transfers(connection, cluster, start, stop)
+    return Window(
+        records,
+        graph,
+        Transfers(transfers["nbytes"], transfers["seconds"]),
+        _scheduler_seconds(connection, cluster, start, stop),
+    )
+
+
+def _scheduler_seconds(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> float:
+    """Seconds of CPU that the scheduler used in the window; 0: that isn't known."""
+    found = samples.binned_series(connection, cluster, CPU, start, stop, "", "mean")["value"]
+    return float(found.mean()) / 100 * (stop - start) / 1e6 if len(found) else 0.0

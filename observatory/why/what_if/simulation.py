@@ -1,0 +1,250 @@
+"""Simulates a plan on workers, with Dask's rules of where tasks go as far as these matter.
+
+A task goes to the worker among those with its data on which it would begin first (decide_worker_non_rootish);
+tasks of large groups that need little stay with the scheduler until a worker has room (queuing); idle workers
+steal tasks where these begin earlier then (WorkStealing). Times are seconds after the window's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from observatory.why.what_if.plan import Plan
+from observatory.why.what_if.rates import Rates
+from observatory.why.what_if.workers import SimulatedWorker, WorkerSpec
+
+STEALING = 0.1
+"""distributed.scheduler.work-stealing-interval"""
+SHORTEST_STOLEN = 0.005
+"""seconds that a stolen task takes at least"""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a simulation assumes, beside its workers."""
+
+    seconds: Sequence[float]
+    """that each computation takes, with its disk"""
+    moves_data: bool = True
+
+
+class Simulation:
+    def __init__(
+        self, plan: Plan, workers: Sequence[WorkerSpec], rates: Rates, conditions: Conditions
+    ) -> None:
+        self._rates, self._conditions = rates, conditions
+        self._seconds = list(conditions.seconds)
+        self._expected = _expected(plan, self._seconds)
+        self._nbytes = plan.computing.nbytes.tolist()
+        self._is_queued = plan.is_queued.tolist()
+        self._needs, self._dependents = plan.needs, plan.dependents
+        self._missing = [len(needs) + 1 for needs in self._needs]  # 1: the submission
+        self._holders: list[set[int]] = [set() for _ in self._needs]
+        self._submissions = plan.submissions
+        self._submitted = 0
+        self._unfinished = 0
+        """tasks that were submitted and have not finished"""
+        self._queue: list[int] = []
+        self._workers = [SimulatedWorker(number, spec.threads) for number, spec in enumerate(workers)]
+        self._joined: list[SimulatedWorker] = []
+        self._without_worker: list[int] = []
+        """tasks that no worker was there for"""
+        self._events: list[tuple[float, int, Callable[..., None], tuple[int, ...]]] = []
+        self._count = 0
+        self._decided = 0.0
+        self._end = 0.0
+        for number, spec in enumerate(workers):
+            self._at(spec.joins, self._join, number)
+        self._is_stealing_due = False
+
+    def run(self) -> float:
+        """Return when the last task ends (seconds after the window's start)."""
+        self._submit_later(0.0)
+        while self._events:
+            time, _, handle, arguments = heappop(self._events)
+            handle(time, *arguments)
+        return self._end
+
+    def _at(self, time: float, handle: Callable[..., None], *arguments: int) -> None:
+        self._count += 1
+        heappush(self._events, (time, self._count, handle, arguments))
+
+    def _decide(self, time: float) -> float:
+        """When the scheduler has handled one more task."""
+        self._decided = max(self._decided, time) + self._rates.deciding
+        return self._decided
+
+    def _submit_later(self, time: float) -> None:
+        """Plans the next submission, if what it waits for has happened."""
+        if self._submitted >= len(self._submissions):
+            return
+        submission = self._submissions[self._submitted]
+        if submission.waits and self._unfinished:
+            return
+        self._submitted += 1
+        self._unfinished += len(submission.places)
+        self._at(time + submission.seconds, self._submit, self._submitted - 1)
+
+    def _submit(self, time: float, number: int) -> None:
+        self._submit_later(time)
+        for place in self._submissions[number].places:
+            self._arrive(time, place)
+
+    def _arrive(self, time: float, place: int) -> None:
+        """One more of what a task needs is there."""
+        self._missing[place] -= 1
+        if not self._missing[place]:
+            self._assign(time, place)
+
+    def _assign(self, time: float, place: int) -> None:
+        if not self._joined:
+            self._without_worker.append(place)
+        elif self._is_queued[place]:
+            heappush(self._queue, place)
+            self._send_queued(time)
+        else:
+            self._send(time, place, self._best(place))
+
+    def _send_queued(self, time: float) -> None:
+        while self._queue:
+            with_room = [one for one in self._joined if one.has_room]
+            if not with_room:
+                return
+            best = min(with_room, key=lambda one: one.processing / one.threads)
+            self._send(time, heappop(self._queue), best)
+
+    def _best(self, place: int) -> SimulatedWorker:
+        """SchedulerState.worker_objective: where the task would begin first."""
+        holders = {number for one in self._needs[place] for number in self._holders[one]}
+        candidates = [self._workers[number] for number in holders] or self._joined
+        return min(candidates, key=lambda one: (self._begins(place, one), one.processing, one.number))
+
+    def _begins(self, place: int, worker: SimulatedWorker) -> float:
+        return worker.occupancy / worker.threads + self._fetch_seconds(place, worker)
+
+    def _fetch_seconds(self, place: int, worker: SimulatedWorker) -> float:
+        if not self._conditions.moves_data:
+            return 0.0
+        missing = [self._nbytes[one] for one in self._needs[place] if worker.number not in self._holders[one]]
+        return self._rates.fetching + sum(missing) / self._rates.bandwidth if missing else 0.0
+
+    def _send(self, time: float, place: int, worker: SimulatedWorker) -> None:
+        worker.processing += 1
+        worker.occupancy += self._expected[place]
+        self._at(time + self._rates.sending / 2, self._receive, place, worker.number)
+
+    def _receive(self, time: float, place: int, number: int) -> None:
+        """A task is on its worker, which fetches what the task needs of each other worker at once."""
+        worker = self._workers[number]
+        latest, nbytes = time, dict[int, int]()
+        for one in self._needs[place]:
+            if number in self._holders[one] or not self._conditions.moves_data:
+                continue
+            if one in worker.fetching:
+                latest = max(latest, worker.fetching[one])
+                continue
+            peer = min(self._holders[one])
+            nbytes[peer] = nbytes.get(peer, 0) + self._nbytes[one]
+            worker.fetching[one] = time + self._rates.fetching + nbytes[peer] / self._rates.bandwidth
+            latest = max(latest, worker.fetching[one])
+        if latest > time:
+            self._at(latest, self._fetched, place, number)
+        else:
+            self._be_ready(time, place, worker)
+
+    def _fetched(self, time: float, place: int, number: int) -> None:
+        worker = self._workers[number]
+        for one in self._needs[place]:
+            self._holders[one].add(number)
+            worker.fetching.pop(one, None)
+        self._be_ready(time, place, worker)
+
+    def _be_ready(self, time: float, place: int, worker: SimulatedWorker) -> None:
+        heappush(worker.ready, place)
+        self._begin(time, worker)
+        if worker.ready and not self._is_stealing_due:
+            self._is_stealing_due = True
+            self._at(time + STEALING, self._steal)
+
+    def _begin(self, time: float, worker: SimulatedWorker) -> None:
+        while worker.idle and worker.ready:
+            place = heappop(worker.ready)
+            worker.idle -= 1
+            self._at(time + self._seconds[place], self._finish, place, worker.number)
+
+    def _finish(self, time: float, place: int, number: int) -> None:
+        self._end = max(self._end, time)
+        self._at(time + self._rates.turning, self._free, number)
+        self._at(self._decide(time + self._rates.sending / 2), self._handle_finished, place, number)
+
+    def _free(self, time: float, number: int) -> None:
+        worker = self._workers[number]
+        worker.idle += 1
+        self._begin(time, worker)
+
+    def _handle_finished(self, time: float, place: int, number: int) -> None:
+        """The scheduler knows that a task finished."""
+        worker = self._workers[number]
+        worker.processing -= 1
+        worker.occupancy = max(0.0, worker.occupancy - self._expected[place])
+        self._holders[place].add(number)
+        self._unfinished -= 1
+        for dependent in self._dependents[place]:
+            self._arrive(time, dependent)
+        self._send_queued(time)
+        if not self._unfinished:
+            self._submit_later(time)
+
+    def _join(self, time: float, number: int) -> None:
+        worker = self._workers[number]
+        worker.idle = worker.threads
+        self._joined.append(worker)
+        waiting, self._without_worker = self._without_worker, []
+        for place in waiting:
+            self._assign(time, place)
+        self._send_queued(time)
+
+    def _steal(self, time: float) -> None:
+        """WorkStealing.balance: idle workers take tasks that would begin earlier there."""
+        for thief in sorted(self._joined, key=lambda one: one.occupancy):
+            if thief.processing < thief.threads:
+                self._steal_for(time, thief)
+        self._is_stealing_due = any(one.ready for one in self._joined)
+        if self._is_stealing_due:
+            self._at(time + STEALING, self._steal)
+
+    def _steal_for(self, time: float, thief: SimulatedWorker) -> None:
+        victims = [one for one in self._joined if one.ready]
+        for victim in sorted(victims, key=lambda one: -one.occupancy / one.threads):
+            for place in sorted(victim.ready, reverse=True):
+                if thief.processing >= thief.threads:
+                    return
+                if self._is_worth(place, thief, victim):
+                    self._move(time, place, victim, thief)
+
+    def _move(self, time: float, place: int, victim: SimulatedWorker, thief: SimulatedWorker) -> None:
+        victim.ready.remove(place)
+        heapify(victim.ready)
+        victim.processing -= 1
+        victim.occupancy = max(0.0, victim.occupancy - self._expected[place])
+        self._send(self._decide(time), place, thief)
+
+    def _is_worth(self, place: int, thief: SimulatedWorker, victim: SimulatedWorker) -> bool:
+        expected = self._expected[place]
+        if expected < SHORTEST_STOLEN:
+            return False
+        takes = expected + self._fetch_seconds(place, thief)
+        return thief.occupancy / thief.threads + takes <= victim.occupancy / victim.threads - takes / 2
+
+
+def _expected(plan: Plan, seconds: Sequence[float]) -> list[float]:
+    """Of each computation the mean of its prefix, as the scheduler knows no more."""
+    _, code = np.unique(plan.computing.prefix, return_inverse=True)
+    counts = np.maximum(np.bincount(code, minlength=1), 1)
+    means = np.bincount(code, weights=np.array(seconds), minlength=1) / counts
+    found: list[float] = means[code].tolist()
+    return found

@@ -1,0 +1,116 @@
+"""Some of the scenarios, as the agents of real clusters recorded them; benchmarks/why.py runs all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client as DaskClient
+from distributed import LocalCluster
+from django.test import Client
+
+import observatory.agent
+from observatory.clusters.models import Cluster
+from observatory.clusters.tokens import ingest_tokens
+from observatory.replay.scope import Scope
+from observatory.store.connection import read_connection
+from observatory.store.maintenance.retention import delete_cluster
+from tests.agent.fake_server import TOKEN, fake_server
+from tests.why.findings.simulated import found_in
+from tests.why.scenarios import seeded
+from tests.why.scenarios.healthy import equal_futures
+from tests.why.scenarios.scenario import SEEDED, Work
+from tests.world import World, world
+
+__all__ = ["world"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
+
+Findings = list[dict[str, Any]]
+Record = Callable[[Work], Findings]
+
+
+def bodies_of(name: str, work: Callable[[DaskClient], None], options: Mapping[str, Any]) -> list[bytes]:
+    """The batches of the agent of a cluster that did the work, which may fail."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        fake_server() as received,
+        LocalCluster(
+            **{"n_workers": 2, "threads_per_worker": 2, "silence_logs": "CRITICAL", **options},
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+    ):
+        with DaskClient(cluster) as client:
+            observatory.agent.register(client, url=received.url, token=TOKEN, name=name, flush_interval="1s")
+            with contextlib.suppress(Exception):
+                work(client)
+        cluster.close()
+        return list(received.bodies)
+
+
+def findings_of(
+    world: World, name: str, work: Callable[[DaskClient], None], options: Mapping[str, Any]
+) -> Findings:
+    _, secret = ingest_tokens.make(world.alpha, "tests", None)
+    for body in bodies_of(name, work, options):
+        headers = {"Authorization": f"Bearer {secret}"}
+        answer = Client().post(
+            "/api/v1/ingest", body, content_type="application/octet-stream", headers=headers
+        )
+        assert answer.status_code == 200, answer.content
+    with read_connection() as connection:
+        return found_in(connection, Scope(Cluster.objects.get(name=name)))
+
+
+@pytest.fixture
+def record(world: World) -> Iterator[Record]:
+    """Runs a scenario with its cause and returns its findings."""
+    names = []
+
+    def run(work: Work) -> Findings:
+        names.append(work.__name__)
+        scenario = SEEDED[work.__name__]
+        return findings_of(world, scenario.name, partial(work, has_cause=True), scenario.options)
+
+    yield run
+    _delete(names)
+
+
+def _delete(names: list[str]) -> None:
+    for cluster in Cluster.objects.filter(name__in=names):
+        delete_cluster(cluster.pk)
+
+
+def test_a_task_that_sleeps_for_eight_seconds_is_the_straggler(record: Record) -> None:
+    finding = record(seeded.one_slow_task)[0]
+    assert finding["kind"] == "stragglers"
+    # it begins when the others are nearly done, and is as long as 16 of them
+    assert finding["wall_seconds"] == pytest.approx(7.5, rel=0.3)
+
+
+def test_a_worker_that_was_killed_is_named(record: Record) -> None:
+    finding = record(seeded.killed_worker)[0]
+    assert finding["kind"] == "worker-died"
+    # two tasks were lost after three seconds, and eight results
+    assert finding["thread_seconds"] == pytest.approx(2 * 3 + 8 * 0.5, rel=0.5)
+
+
+def test_a_task_that_kills_its_workers_is_guilty(record: Record) -> None:
+    finding = record(seeded.task_that_kills_each_worker)[0]
+    assert finding["kind"] == "failure"
+    assert "failed with KilledWorker: guilty-1 was on 2 workers that died" in finding["sentence"]
+
+
+def test_thousands_of_tiny_tasks_are_too_small(record: Record) -> None:
+    assert record(seeded.thousands_of_short_tasks)[0]["kind"] == "small-tasks"
+
+
+def test_tasks_of_equal_length_have_no_finding(world: World) -> None:
+    try:
+        found = findings_of(world, "healthy", equal_futures, {})
+    finally:
+        _delete(["healthy"])
+    assert [one["sentence"] for one in found] == []

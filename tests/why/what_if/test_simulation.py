@@ -1,0 +1,164 @@
+"""Simulations of plans whose time can be told by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from observatory.why.records import Records
+from observatory.why.what_if.change import Change, Predictor
+from observatory.why.what_if.plan import Plan, plan_of
+from observatory.why.what_if.rates import Rates, Transfers
+from observatory.why.what_if.reading import Window
+from observatory.why.what_if.simulation import Conditions, Simulation
+from observatory.why.what_if.workers import WorkerSpec
+from observatory.wire.records import Action
+from tests.why.made_records import SIZE, Span, computed, graph, life, recorded, worker
+
+AT_ONCE = Rates(sending=0, turning=0, deciding=0, fetching=0, bandwidth=1e12)
+ONE, TWO = [WorkerSpec(1)], [WorkerSpec(1), WorkerSpec(1)]
+
+
+def records_of(*spans: Span, threads: int = 1) -> Records:
+    """All tasks are submitted at once."""
+    transitions = [row for span in spans for row in life(span[1], 0.0, span[4])]
+    return recorded([worker(1, threads)], spans, transitions)
+
+
+def plan(seconds: Sequence[float], *edges: tuple[int, int]) -> Plan:
+    """Tasks of these seconds, which ran one after the other; edges of (task, task that it needs)."""
+    stops = np.cumsum([0.0, *seconds]).tolist()
+    spans = [computed(task, start, stop) for task, (start, stop) in enumerate(pairwise(stops))]
+    return plan_of(records_of(*spans), graph(*edges))
+
+
+def simulated(
+    made: Plan, workers: Sequence[WorkerSpec], rates: Rates = AT_ONCE, moves_data: bool = True
+) -> float:
+    seconds = (made.seconds + made.disk_seconds).tolist()
+    return Simulation(made, workers, rates, Conditions(seconds, moves_data)).run()
+
+
+def test_tasks_that_need_nothing_share_the_threads() -> None:
+    assert simulated(plan([1.0] * 8), ONE) == pytest.approx(8)
+    assert simulated(plan([1.0] * 8), TWO) == pytest.approx(4)
+    assert simulated(plan([1.0] * 8), [WorkerSpec(8)]) == pytest.approx(1)
+
+
+def test_a_chain_is_not_faster_on_more_workers() -> None:
+    chain = plan([1.0, 2.0, 3.0], (1, 0), (2, 1))
+    assert simulated(chain, [WorkerSpec(1)] * 4) == pytest.approx(6)
+
+
+def test_the_longest_task_bounds_the_time() -> None:
+    assert simulated(plan([5.0, *[0.5] * 10]), [WorkerSpec(4), WorkerSpec(4)]) == pytest.approx(5)
+
+
+def test_a_task_goes_to_the_worker_with_its_data_and_fetches_what_it_lacks() -> None:
+    rates = Rates(sending=0, turning=0, deciding=0, fetching=0.5, bandwidth=SIZE / 2)
+    # 0 and 1 run on two workers; 2 has one of them, and receives the other: 0.5 s and SIZE bytes in 2 s
+    both = plan([1.0, 1.0, 1.0], (2, 0), (2, 1))
+    assert simulated(both, TWO, rates) == pytest.approx(1 + 2.5 + 1)
+    assert simulated(both, TWO, rates, moves_data=False) == pytest.approx(2)
+    assert simulated(both, ONE, rates) == pytest.approx(3)
+
+
+def test_what_the_scheduler_decides_and_sends_takes_its_time() -> None:
+    rates = Rates(sending=0.2, turning=0.1, deciding=0.05, fetching=0, bandwidth=1e12)
+    # the last task begins when the scheduler has heard of both, one after the other, and has sent it
+    assert simulated(plan([1.0, 1.0, 1.0], (2, 0), (2, 1)), TWO, rates) == pytest.approx(
+        0.1 + 1 + 0.1 + 2 * 0.05 + 0.1 + 1
+    )
+    assert simulated(plan([1.0, 1.0]), ONE, rates) == pytest.approx(0.1 + 1 + 0.1 + 1)
+
+
+def test_a_worker_that_joins_later_computes_from_then_on() -> None:
+    assert simulated(plan([1.0] * 6), [WorkerSpec(1), WorkerSpec(1, joins=2.0)]) == pytest.approx(4)
+
+
+def test_an_idle_worker_steals_what_would_begin_later_elsewhere() -> None:
+    made = plan([1.0, *[1.0] * 6], *[(task, 0) for task in range(1, 7)])
+    found = simulated(made, TWO)
+    assert 4 <= found < 5  # all six have their data on the first worker
+
+
+def test_a_failed_attempt_is_repeated() -> None:
+    spans = [computed(1, 0, 2, erred=True), computed(1, 2, 4)]
+    made = plan_of(records_of(*spans), graph())
+    assert simulated(made, TWO) == pytest.approx(4)
+
+
+def test_the_client_waits_and_thinks_before_it_submits_more() -> None:
+    spans = [computed(1, 0, 4), computed(2, 4, 8), computed(3, 10, 12)]
+    transitions = [*life(1, 0, 4), *life(2, 0, 8), *life(3, 10, 12, begun=10)]
+    made = plan_of(recorded([worker()], spans, transitions), graph())
+    assert [one.waits for one in made.submissions] == [False, True]
+    assert simulated(made, ONE) == pytest.approx(12)
+    assert simulated(made, TWO) == pytest.approx(4 + 2 + 2)
+
+
+def test_a_client_that_did_not_wait_submits_at_the_same_times() -> None:
+    spans = [computed(1, 0, 4), computed(2, 4, 8)]
+    transitions = [*life(1, 0, 4), *life(2, 3, 8, begun=3)]
+    made = plan_of(recorded([worker()], spans, transitions), graph())
+    assert simulated(made, TWO) == pytest.approx(3 + 4)
+
+
+def test_a_prediction_without_a_change_is_what_was_observed() -> None:
+    records = records_of(computed(1, 5, 20), computed(2, 25, 90))
+    predictor = Predictor(records, plan_of(records, graph((2, 1))), AT_ONCE)
+    assert predictor.predict(Change()) == pytest.approx(100)
+    assert predictor.naive(Change()) == pytest.approx(80)
+    # 80 seconds of tasks took 90, and 10 seconds after them stay
+    assert predictor.predict(Change(prefix=12, times_as_fast=2)) == pytest.approx(47.5 * 90 / 80 + 10)
+
+
+def test_spilled_data_takes_no_time_with_unlimited_memory() -> None:
+    spans = [(1, 1, int(Action.DISK_READ), 0.0, 3.0, False), computed(1, 3, 5)]
+    records = records_of(*spans)
+    predictor = Predictor(records, plan_of(records, graph()), AT_ONCE)
+    assert predictor.simulated == pytest.approx(5)
+    assert predictor.predict(Change(unlimited_memory=True)) == pytest.approx(2 + 95)
+
+
+def test_tasks_of_a_large_group_are_queued_and_small_ones_are_not() -> None:
+    assert not plan([1.0] * 8).is_queued.any()  # each is a group here
+    one_group = records_of(*[computed(task, task, task + 1) for task in range(8)])
+    one_group.spans.group[:] = 10
+    queued = plan_of(one_group, graph())
+    assert queued.is_queued.all()
+    assert simulated(queued, TWO) == pytest.approx(4)
+
+
+def test_nothing_is_predicted_where_the_threads_of_no_worker_are_known() -> None:
+    transfers = Transfers(np.zeros(0, np.int64), np.zeros(0))
+    recordings = [records_of(computed(1, 0, 4), threads=count) for count in (1, 0)]
+    some, none = (Window(records, graph(), transfers, 0.0) for records in recordings)
+    assert some.predictor is not None
+    assert none.predictor is None
+    assert none.doubts(Change(workers=4)) == []
+
+
+@given(
+    durations=st.lists(st.floats(0.01, 5), min_size=1, max_size=25),
+    edges=st.sets(st.tuples(st.integers(0, 24), st.integers(0, 24))),
+    threads=st.lists(st.integers(1, 3), min_size=1, max_size=4),
+)
+def test_no_simulation_is_shorter_than_its_longest_chain_or_its_work(
+    durations: list[float], edges: set[tuple[int, int]], threads: list[int]
+) -> None:
+    count = len(durations)
+    durations = [round(one, 3) for one in durations]
+    needs = sorted((one, other) for one, other in edges if other < one < count)
+    made = plan(durations, *needs)
+    chain = [0.0] * count
+    for task in range(count):
+        chain[task] = durations[task] + max((chain[other] for one, other in needs if one == task), default=0)
+    found = simulated(made, [WorkerSpec(number) for number in threads])
+    assert found >= max(max(chain), sum(durations) / sum(threads)) - 1e-6
+    assert found <= sum(durations) + 0.1 * count + 1e-6  # stealing looks each 0.1 s
