@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import timedelta
 
 import pytest
 from django.contrib import admin
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from observatory.alerts.models import Rule
 from observatory.clusters.models import Cluster
@@ -277,3 +278,17 @@ def test_the_admin_has_the_chosen_theme(patient: Page) -> None:
     page.wait_for_function("() => localStorage.getItem('theme') === 'light'")
     page.goto("/clusters/")
     assert page.evaluate("() => document.documentElement.dataset.theme") == "light"
+
+
+def test_a_new_rule_begins_with_its_quantity_in_whichever_order_scripts_load(
+    patient: Page, world: World
+) -> None:
+    page = patient
+    page.route("**/admin/js/change_form*.js", loaded_late)
+    page.goto(ADD)
+    expect(page.get_by_label("quantity", exact=True).first).to_be_focused()
+
+
+def loaded_late(route: Route) -> None:
+    time.sleep(1)
+    route.continue_()
