@@ -9,10 +9,8 @@ a limit was missed.
 from __future__ import annotations
 
 import json
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 import observatory.agent  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
+from benchmarks.measuring.server import evaluated, new_observatory  # noqa: E402
 from benchmarks.predicting.workloads import WORKLOADS  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
 
@@ -75,22 +74,13 @@ def record(server: Observatory, token: str, workers: int) -> dict[str, float]:
 
 
 def main() -> int:
-    folder = Path(tempfile.mkdtemp(prefix="observatory-what-if-"))
-    folder.chmod(0o711)
-    server = Observatory(folder / "data")
     took: dict[str, float] = {}
-    try:
-        server.start()
-        token = server.manage("ingest_token", "default").strip()
+    with new_observatory() as (server, token):
         with dask.config.set({"distributed.scheduler.worker-ttl": None}):
             for workers in (WORKERS, *OTHERS):
                 took |= record(server, token, workers)
-        server.manage("shell", "-v", "0", "-c", "from observatory.runs.tasks import find_runs; find_runs()")
         script = PREDICT.format(names=list(WORKLOADS), workers=WORKERS, others=list(OTHERS))
-        predicted = json.loads(server.manage("shell", "-v", "0", "-c", script).splitlines()[-1])
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        predicted = json.loads(evaluated(server, script))
     rows = [_row(name, took, one) for name, one in predicted.items()]
     _print(rows)
     return _report(rows)

@@ -12,9 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,14 +27,17 @@ sys.path.insert(0, str(ROOT))
 
 import observatory.agent  # noqa: E402
 from benchmarks.explaining.verdicts import Verdict, results_of, verdict  # noqa: E402
-from benchmarks.measuring.results import print_results  # noqa: E402
+from benchmarks.measuring.results import Result, print_results  # noqa: E402
+from benchmarks.measuring.server import evaluated, new_observatory  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
-from tests.why.scenarios import seeded  # noqa: E402, F401 (registers them)
+from tests.why.scenarios import graphs, seeded  # noqa: E402, F401 (registers them)
 from tests.why.scenarios.healthy import HEALTHY  # noqa: E402
 from tests.why.scenarios.scenario import SEEDED, Scenario  # noqa: E402
 
 OPTIONS = {"n_workers": 2, "threads_per_worker": 2}
 """of the clusters, where a scenario has no others"""
+MOST_OFF = 1e-5
+"""of what adds up: times are rounded to microseconds"""
 SETTLING = 3.0
 """seconds after a run, in which the agent sends its last records"""
 FINDINGS = """
@@ -45,12 +46,26 @@ from observatory.runs.models import Run
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
+from observatory.why.answer import thread_times
 from observatory.why.findings.answer import findings
+from observatory.why.path_answer import critical_path
+from observatory.why.reading import read_accounted
 found = {}
 for run in Run.objects.exclude(name="").filter(origin=Run.Origin.CODE):
+    scope = scope_of_run(run)
     with read_connection() as connection:
-        answer = findings(connection, scope_of_run(run), 0, MAXIMUM_TIME)
-        found[run.name] = {"findings": answer["findings"], "outcome": run.outcome}
+        answer = findings(connection, scope, 0, MAXIMUM_TIME)
+        times = thread_times(connection, scope, 0, MAXIMUM_TIME)
+        path = critical_path(connection, scope, 0, MAXIMUM_TIME)
+        window = [round(times[name] * 1e6) for name in ("start", "stop")]
+        workers = read_accounted(connection, scope.cluster.pk, *window).workers
+    lives = {one.id: one.threads * (one.stop - one.begun) / 1e6 for one in workers}
+    kinds = {one["worker"]: sum(one["seconds"]) for one in times["workers"]}
+    found[run.name] = {
+        "findings": answer["findings"],
+        "off": sum(abs(lives[id] - kinds.get(id, 0)) for id in lives) / sum(lives.values()),
+        "path_off": abs(sum(one["seconds"] for one in path["kinds"]) / (path["stop"] - path["start"]) - 1),
+    }
 print(json.dumps(found))
 """
 
@@ -59,24 +74,15 @@ def main() -> int:
     only = [part for part in os.environ.get("ONLY", "").split(",") if part]
     seeded_ones = [one for name, one in SEEDED.items() if _is_wanted(name, only)]
     healthy_ones = {name: work for name, work in HEALTHY.items() if _is_wanted(name, only)}
-    folder = Path(tempfile.mkdtemp(prefix="observatory-why-"))
-    folder.chmod(0o711)
-    server = Observatory(folder / "data")
     took: dict[str, float] = {}
-    try:
-        server.start()
-        token = server.manage("ingest_token", "default").strip()
+    with new_observatory() as (server, token):
         for one in seeded_ones:
             for has_cause in (True, False):
                 name = _name(one.name, has_cause)
                 took[name] = record(server, token, name, partial(_work, one, has_cause), one.options)
         for name, work in healthy_ones.items():
             took[name] = record(server, token, name, work, {})
-        server.manage("shell", "-v", "0", "-c", "from observatory.runs.tasks import find_runs; find_runs()")
-        answers = json.loads(server.manage("shell", "-v", "0", "-c", FINDINGS).splitlines()[-1])
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        answers = json.loads(evaluated(server, FINDINGS))
     verdicts = [
         verdict(
             one,
@@ -88,6 +94,13 @@ def main() -> int:
     wrong = {name: [each["sentence"] for each in answers[name]["findings"]] for name in healthy_ones}
     _print(verdicts, wrong, took)
     results = results_of(verdicts, sum(map(len, wrong.values())), len(wrong))
+    results += [
+        Result(what, f"{len(answers)} runs", max(one[off] for one in answers.values()), MOST_OFF)
+        for what, off in (
+            ("share of threads' lifetimes in no kind or in two", "off"),
+            ("share of the window by which the critical path is off", "path_off"),
+        )
+    ]
     return print_results("why", results, ("dask", "distributed"), scenarios=[vars(one) for one in verdicts])
 
 

@@ -84,7 +84,8 @@ class CriticalPath:
         if not len(self.computing):
             return NONE
         ended = np.minimum(self._ended, self.stop)
-        return int(np.lexsort((-self._began, ended))[-1])
+        last = np.flatnonzero(ended == ended.max())
+        return int(last[self._began[last].argmin()])
 
     def _kind(self, place: int) -> ThreadKind:
         if self.computing.is_error[place]:

@@ -27,16 +27,19 @@ Wait = tuple[ThreadKind, int, int]
 """kind, start, stop (microseconds)"""
 
 
+BITS = 16
+"""of a task's hash by which transitions are sorted: numpy sorts no more of them in linear time"""
+
+
 class StaysOfTasks:
     """Finds the states in which a task was before a time."""
 
     def __init__(self, rows: Transitions, start: int) -> None:
         """`start`: of the window, since which a task had the state that its first transition leaves."""
-        order = np.argsort(rows.task, kind="stable")
-        self._start = start
-        self._task, self._time = rows.task[order], rows.time[order]
-        self._left, self._reached = rows.start[order].astype(np.int8), rows.finish[order].astype(np.int8)
-        self._worker = rows.worker[order]
+        self._rows, self._start = rows, start
+        bits = (rows.task >> (64 - BITS)).astype(np.int16)
+        self._order = np.argsort(bits, kind="stable")
+        self._begins = np.searchsorted(bits[self._order], np.arange(2**BITS + 1) - 2 ** (BITS - 1)).tolist()
 
     def before(self, task: int, time: int, worker: int) -> Iterator[tuple[int, int, int]]:
         """Yield (state, worker, since when) backwards, from the time that it was processed by `worker`."""
@@ -49,16 +52,16 @@ class StaysOfTasks:
 
     def _of(self, task: int) -> list[tuple[int, int, int]]:
         """(state, worker, since when) in order of time."""
-        first, last = int(self._task.searchsorted(task)), int(self._task.searchsorted(task, "right"))
-        if first == last:
+        rows = self._rows
+        at = (task >> (64 - BITS)) + 2 ** (BITS - 1)
+        places = self._order[self._begins[at] : self._begins[at + 1]]
+        places = places[rows.task[places] == task]
+        if not len(places):
             return []
-        workers, times = self._worker[first:last].tolist(), self._time[first:last].tolist()
-        reached = list(zip(self._reached[first:last].tolist(), workers, times, strict=True))
-        if any(times[place] > times[place + 1] for place in range(len(times) - 1)):
-            order = sorted(range(len(times)), key=times.__getitem__)
-            reached, first = [reached[place] for place in order], first + order[0]
-        left = int(self._left[first])
-        return [(left, reached[0][1], self._start), *reached]
+        places = places[np.argsort(rows.time[places], kind="stable")]
+        columns = (rows.finish, rows.worker, rows.time)
+        reached = list(zip(*(column[places].tolist() for column in columns), strict=True))
+        return [(int(rows.start[places[0]]), reached[0][1], self._start), *reached]
 
 
 class WaitsOfWorkers:

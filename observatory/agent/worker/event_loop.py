@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any
 
 HELD = 1.0
+"""seconds for which a mean is reported"""
 METRIC = "observatory_event_loop_interval"
 """among the metrics of heartbeats (Worker.metrics)"""
 
