@@ -32,7 +32,7 @@ from benchmarks.runs.multiply import Recording, multiplied  # noqa: E402
 from benchmarks.runs.recording import record  # noqa: E402
 from observatory.clusters.models import Cluster, Project  # noqa: E402
 from observatory.replay.scope import Scope  # noqa: E402
-from observatory.store.connection import connect  # noqa: E402
+from observatory.store.connection import build_connection, close_pools, connect  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.store.times import MAXIMUM_TIME, from_seconds  # noqa: E402
 from observatory.why.kept import MOST_SPANS  # noqa: E402
@@ -94,7 +94,7 @@ def measure() -> dict[str, Any]:
     seconds: list[float] = []
     relative: list[float] = []
     processor: list[float] = []
-    with connect() as connection:
+    with build_connection() as connection:
         for _ in range(ROUNDS):
             reading = taken(lambda: bare(connection))
             spent = time.process_time()
@@ -119,6 +119,7 @@ def main() -> int:
     try:
         measured = measure()
     finally:
+        close_pools()
         django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
     what = f"critical path of {TASKS:,} tasks"
     results = [

@@ -21,7 +21,7 @@ from observatory.why.assignments import (
     WAITING,
     is_repeated,
 )
-from observatory.why.path_waits import StaysOfTasks, WaitsOfWorkers
+from observatory.why.path_waits import RowsOfTasks, StaysOfTasks, WaitsOfWorkers
 from observatory.why.predecessors import NONE, LastEnded, needed_computations, previous_of
 from observatory.why.records import Graph, Records
 from observatory.why.thread_kinds import ThreadKind
@@ -62,8 +62,8 @@ class CriticalPath:
         self._pieces: list[Piece] = []
 
     @cached_property
-    def _last_of_task(self) -> LastEnded:
-        return LastEnded(self.computing.task, self._ended)
+    def _attempts(self) -> RowsOfTasks:
+        return RowsOfTasks(self.computing.task)
 
     def pieces(self) -> list[Piece]:
         """Return the pieces in order of time; together they are the window."""
@@ -149,11 +149,16 @@ class CriticalPath:
 
     def _before_this_attempt(self, place: int, on: int, sent: int, time: int) -> tuple[int, int]:
         """A task was on a worker before: it failed there, was stolen from it, or lost with it."""
-        failed = self._ended_before(self._last_of_task, int(self.computing.task[place]), time)
+        failed = self._attempt_before(int(self.computing.task[place]), time)
         if failed != NONE and self._began[failed] >= sent - CLOCKS:
             return self._at_scheduler(place, failed, sent, time)
         self._add(ThreadKind.LOST if on in self._died else ThreadKind.READY, sent, time, place)
         return NONE, min(sent, time)
+
+    def _attempt_before(self, task: int, time: int) -> int:
+        places = self._attempts(task)
+        places = places[(self._began[places] < time) & (self._ended[places] <= time + CLOCKS)]
+        return int(places[self._ended[places].argmax()]) if len(places) else NONE
 
     def _wait(self, place: int, worker: int, start: int, stop: int) -> None:
         for kind, begin, end in self._waits.split(worker, start, stop):

@@ -15,7 +15,7 @@ from observatory.store.queries.windows.thread_time import keys_of_computations
 from observatory.why.answer import Item, readable_part
 from observatory.why.critical_path import CriticalPath, Piece
 from observatory.why.predecessors import NONE
-from observatory.why.reading import read_accounted, read_graph
+from observatory.why.reading import read_for_path
 from observatory.why.records import Spans
 from observatory.why.slack import slacks
 from observatory.why.thread_kinds import KINDS, TEXTS, ThreadKind
@@ -30,8 +30,7 @@ def critical_path(
     cluster = scope.cluster.pk
     start, stop = readable_part(connection, scope, after, before, most)
     with snapshot(connection):
-        records = read_accounted(connection, cluster, start, stop)
-        graph = read_graph(connection, cluster, records)
+        records, graph = read_for_path(connection, cluster, start, stop)
     path = CriticalPath(records, graph)
     pieces = path.pieces()
     listed = _longest(pieces)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from observatory.why.assignments import CLOCKS, PROCESSING
-from observatory.why.intervals import Intervals
+from observatory.why.intervals import Integers, Intervals
 from observatory.why.records import Records, Transitions
 from observatory.why.thread_kinds import ThreadKind
 from observatory.why.thread_time import ACTIONS, RowsByWorker
@@ -28,7 +28,23 @@ Wait = tuple[ThreadKind, int, int]
 
 
 BITS = 16
-"""of a task's hash by which transitions are sorted: numpy sorts no more of them in linear time"""
+"""of a task's hash, by which rows are sorted: numpy sorts no more than these in linear time"""
+
+
+class RowsOfTasks:
+    """Finds the rows of a task."""
+
+    def __init__(self, tasks: Integers) -> None:
+        self._tasks = tasks
+        bits = (tasks >> (64 - BITS)).astype(np.int16)
+        self._order: Integers = np.argsort(bits, kind="stable")
+        self._begins = np.searchsorted(bits[self._order], np.arange(2**BITS + 1) - 2 ** (BITS - 1)).tolist()
+
+    def __call__(self, task: int) -> Integers:
+        at = (task >> (64 - BITS)) + 2 ** (BITS - 1)
+        rows: Integers = self._order[self._begins[at] : self._begins[at + 1]]
+        found: Integers = rows[self._tasks[rows] == task]
+        return found
 
 
 class StaysOfTasks:
@@ -37,9 +53,7 @@ class StaysOfTasks:
     def __init__(self, rows: Transitions, start: int) -> None:
         """`start`: of the window, since which a task had the state that its first transition leaves."""
         self._rows, self._start = rows, start
-        bits = (rows.task >> (64 - BITS)).astype(np.int16)
-        self._order = np.argsort(bits, kind="stable")
-        self._begins = np.searchsorted(bits[self._order], np.arange(2**BITS + 1) - 2 ** (BITS - 1)).tolist()
+        self._rows_of = RowsOfTasks(rows.task)
 
     def before(self, task: int, time: int, worker: int) -> Iterator[tuple[int, int, int]]:
         """Yield (state, worker, since when) backwards, from the time that it was processed by `worker`."""
@@ -52,10 +66,7 @@ class StaysOfTasks:
 
     def _of(self, task: int) -> list[tuple[int, int, int]]:
         """(state, worker, since when) in order of time."""
-        rows = self._rows
-        at = (task >> (64 - BITS)) + 2 ** (BITS - 1)
-        places = self._order[self._begins[at] : self._begins[at + 1]]
-        places = places[rows.task[places] == task]
+        rows, places = self._rows, self._rows_of(task)
         if not len(places):
             return []
         places = places[np.argsort(rows.time[places], kind="stable")]

@@ -11,17 +11,19 @@ from observatory.why.intervals import Integers
 from observatory.why.records import Graph, Spans
 
 NONE = -1
+MOST_IDS = 10_000_000
+"""between the least and the largest id, that are counted instead of sorted"""
 
 
 class LastEnded:
     """Finds the computation of an owner (task, group, lane, worker) that ended last before a time."""
 
     def __init__(self, owner: Integers, stop: Integers) -> None:
-        self._owners, code = np.unique(owner, return_inverse=True)
+        self._owners, code = _codes(owner)
         self._first = int(stop.min(initial=0))
         self._width = int(stop.max(initial=0)) - self._first + 2
         place = code * self._width + (stop - self._first) + 1
-        self._order: Integers = np.argsort(place, kind="stable")
+        self._order: Integers = np.argsort(place)
         self._places = place[self._order]
 
     def __call__(self, owner: Integers, before: Integers) -> Integers:
@@ -151,11 +153,23 @@ def _needed_tasks(computing: Spans, graph: Graph) -> tuple[Integers, Integers]:
 
 def previous_of(owner: Integers, start: Integers) -> Integers:
     """The place of the computation before each one of its owner (lane, task); NONE: it was the first."""
-    order = np.lexsort((start, owner))
-    is_same = owner[order][1:] == owner[order][:-1]
+    _, code = _codes(owner)
+    first = int(start.min(initial=0))
+    order = np.argsort(code * (int(start.max(initial=0)) - first + 1) + start - first)
+    is_same = code[order][1:] == code[order][:-1]
     previous = np.full(len(owner), NONE, np.int64)
     previous[order[1:]] = np.where(is_same, order[:-1], NONE)
     return previous
+
+
+def _codes(owner: Integers) -> tuple[Integers, Integers]:
+    """The owners, and the place of each one of `owner` among them."""
+    least = int(owner.min(initial=0))
+    if int(owner.max(initial=0)) - least > MOST_IDS:
+        owners, code = np.unique(owner, return_inverse=True)
+        return owners, code
+    is_there = np.bincount(owner - least) > 0
+    return np.flatnonzero(is_there) + least, (np.cumsum(is_there) - 1)[owner - least]
 
 
 def _expanded(owner: Integers, needing: Integers, needs: Integers) -> tuple[Integers, Integers]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
 
 import numpy as np
 import psycopg
 
+from observatory.store.connection import connect
 from observatory.store.queries.fetch import Array
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.dependencies import needs_of_groups, needs_of_tasks
+from observatory.why.assignments import DEATH
 from observatory.why.clients import Clients
 from observatory.why.intervals import Intervals
 from observatory.why.records import Graph, OfWorkers, Records, Spans, Transitions, Worker
-from observatory.wire.records import Status
+from observatory.wire.records import Action, Status
 
 MOST_EDGES = 5_000_000
 """between tasks, that are read"""
@@ -22,45 +25,42 @@ MOST_EDGES = 5_000_000
 
 def read_records(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
     """Read the records of [start, stop) (microseconds)."""
-    spans = store.spans(connection, cluster, start, stop)
-    transitions = store.transitions(connection, cluster, start, stop)
-    steals = store.steals(connection, cluster, start, stop)
-    return Records(
-        start,
-        stop,
-        [_worker(one, start, stop) for one in store.lifetimes(connection, cluster, start, stop)],
-        Spans(
-            worker=spans["worker"].astype(np.int64),
-            task=spans["task"],
-            prefix=spans["prefix"].astype(np.int64),
-            group=spans["group"].astype(np.int64),
-            lane=spans["lane"].astype(np.int64),
-            action=spans["action"].astype(np.int64),
-            is_error=spans["status"] == Status.ERROR,
-            nbytes=spans["nbytes"],
-            times=Intervals.of(spans["start"], spans["stop"]),
-        ),
-        Transitions(
-            *(
-                np.concatenate([transitions[name], steals[name]]).astype(np.int64)
-                for name in ("task", "prefix", "time", "start", "finish", "worker")
-            )
-        ),
-        _of_workers(store.received(connection, cluster, start, stop)),
-        _of_workers(store.pauses(connection, cluster, start, stop)),
-    )
+    rows = store.transitions(connection, cluster, start, stop)
+    return _with_transitions(connection, cluster, _records(connection, cluster, start, stop), rows)
 
 
 def read_accounted(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
     """Read the records of [start, stop) (microseconds), how workers started, and what clients did."""
-    records = read_records(connection, cluster, start, stop)
-    begun = {id: round(time * 1e6) for id, time in store.process_starts(connection, cluster, start, stop)}
-    workers = [_started(worker, max(start, begun.get(worker.id, worker.start))) for worker in records.workers]
-    found = store.client_activities(connection, cluster, start, stop)
-    received = store.graphs_received(connection, cluster, start, stop)["time"]
-    times = Intervals.of(found["start"], found["stop"])
-    clients = Clients.of(found["activity"].astype(np.int64), times, received)
-    return replace(records, workers=workers, clients=clients)
+    return _accounted(connection, cluster, read_records(connection, cluster, start, stop))
+
+
+def read_for_path(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int
+) -> tuple[Records, Graph]:
+    """Read as `read_accounted` does what a critical path is found from: not all transitions."""
+    with ThreadPoolExecutor(1) as pool:
+        # each takes PostgreSQL a second for a million tasks
+        waiting = pool.submit(_before_computing, cluster, start, stop)
+        records = _records(connection, cluster, start, stop)
+        graph = read_graph(connection, cluster, records)
+        rows = [waiting.result(), *_of_results(connection, cluster, records)]
+    joined = {name: np.concatenate([part[name] for part in rows]) for name in rows[0]}
+    return _accounted(connection, cluster, _with_transitions(connection, cluster, records, joined)), graph
+
+
+def _before_computing(cluster: int, start: int, stop: int) -> dict[str, Array]:
+    with connect() as connection:
+        return store.transitions_before_computing(connection, cluster, start, stop)
+
+
+def _of_results(connection: psycopg.Connection, cluster: int, records: Records) -> Iterator[dict[str, Array]]:
+    """The other transitions, of tasks that may have computed again."""
+    tasks = np.sort(records.spans.task[records.spans.action == Action.COMPUTE])
+    repeated = np.unique(tasks[1:][tasks[1:] == tasks[:-1]]).tolist()
+    ends = np.array([worker.stop for worker in records.workers if worker.has_ended], np.int64)
+    lost = Intervals.of(ends, ends + DEATH).union()
+    deaths = list(zip(lost.start.tolist(), lost.stop.tolist(), strict=True))
+    return store.transitions_of_results(connection, cluster, records.start, records.stop, repeated, deaths)
 
 
 def read_graph(connection: psycopg.Connection, cluster: int, records: Records) -> Graph:
@@ -77,6 +77,51 @@ def read_graph(connection: psycopg.Connection, cluster: int, records: Records) -
         of_groups["group"].astype(np.int64),
         of_groups["needs_group"].astype(np.int64),
     )
+
+
+def _records(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
+    """The records but for transitions."""
+    spans = store.spans(connection, cluster, start, stop)
+    return Records(
+        start,
+        stop,
+        [_worker(one, start, stop) for one in store.lifetimes(connection, cluster, start, stop)],
+        Spans(
+            worker=spans["worker"].astype(np.int64),
+            task=spans["task"],
+            prefix=spans["prefix"].astype(np.int64),
+            group=spans["group"].astype(np.int64),
+            lane=spans["lane"].astype(np.int64),
+            action=spans["action"].astype(np.int64),
+            is_error=spans["status"] == Status.ERROR,
+            nbytes=spans["nbytes"],
+            times=Intervals.of(spans["start"], spans["stop"]),
+        ),
+        Transitions.none(),
+        _of_workers(store.received(connection, cluster, start, stop)),
+        _of_workers(store.pauses(connection, cluster, start, stop)),
+    )
+
+
+def _with_transitions(
+    connection: psycopg.Connection, cluster: int, records: Records, rows: Mapping[str, Array]
+) -> Records:
+    """With those that work stealing made."""
+    steals = store.steals(connection, cluster, records.start, records.stop)
+    columns = [field.name for field in fields(Transitions)]
+    found = (np.concatenate([rows[name], steals[name]]).astype(np.int64) for name in columns)
+    return replace(records, transitions=Transitions(*found))
+
+
+def _accounted(connection: psycopg.Connection, cluster: int, records: Records) -> Records:
+    start, stop = records.start, records.stop
+    begun = {id: round(time * 1e6) for id, time in store.process_starts(connection, cluster, start, stop)}
+    workers = [_started(worker, max(start, begun.get(worker.id, worker.start))) for worker in records.workers]
+    found = store.client_activities(connection, cluster, start, stop)
+    received = store.graphs_received(connection, cluster, start, stop)["time"]
+    times = Intervals.of(found["start"], found["stop"])
+    clients = Clients.of(found["activity"].astype(np.int64), times, received)
+    return replace(records, workers=workers, clients=clients)
 
 
 def _worker(lifetime: store.WorkerLifetime, start: int, stop: int) -> Worker:

@@ -78,6 +78,10 @@ class Transitions:
     worker: Integers
     """0: none"""
 
+    @classmethod
+    def none(cls) -> Transitions:
+        return cls(*(np.zeros(0, np.int64) for _ in range(6)))
+
     def __len__(self) -> int:
         return len(self.task)
 

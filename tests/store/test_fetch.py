@@ -8,7 +8,7 @@ import pytest
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.fetch import FetchError, fetch_columns
+from observatory.store.queries.fetch import FetchError, fetch_columns, fetch_packed_columns
 
 
 def test_columns_are_arrays_of_their_types(
@@ -60,3 +60,18 @@ def test_a_query_of_other_columns_is_refused(
 ) -> None:
     with pytest.raises(FetchError):
         fetch_columns(connection, query, [], types)
+
+
+def test_packed_columns_are_those_of_a_copy(connection: psycopg.Connection) -> None:
+    query = """SELECT number, number::int, number::smallint, number / 4.0::float8,
+        'epoch'::timestamptz + number * interval '1 us' FROM generate_series(-3::bigint, 3) AS number"""
+    types = {"long": "int64", "group": "int32", "short": "int16", "part": "float64", "time": "microseconds"}
+    packed = fetch_packed_columns(connection, query, [], types)
+    for name, column in fetch_columns(connection, query, [], types).items():
+        assert np.array_equal(packed[name], column)
+        assert packed[name].dtype == column.dtype
+
+
+def test_no_rows_are_packed_as_empty_arrays(connection: psycopg.Connection) -> None:
+    found = fetch_packed_columns(connection, "SELECT 1::int WHERE false", [], {"one": "int32"})
+    assert len(found["one"]) == 0

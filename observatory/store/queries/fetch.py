@@ -17,7 +17,9 @@ HEADER_LENGTH = 19
 """11 bytes signature, int32 flags, int32 length of the header extension (PostgreSQL's COPY documentation)"""
 TRAILER = b"\xff\xff"
 SEND_FUNCTIONS: dict[str, LiteralString] = {
+    "int16": "int2send",
     "int32": "int4send",
+    "int64": "int8send",
     "float64": "float8send",
     "microseconds": "timestamptz_send",
 }
@@ -84,15 +86,18 @@ def fetch_packed_columns(
     connection: psycopg.Connection,
     query: LiteralString,
     parameters: Sequence[Any] | Mapping[str, Any],
-    types: Mapping[LiteralString, str],
+    types: Mapping[str, str],
 ) -> dict[str, Array]:
     """Return the columns as `fetch_columns` does, from one value (at most 1 GB) that PostgreSQL packs.
 
-    Saves the microseconds that Python needs for each row of a COPY. The query's columns must be named as in
-    `types`.
+    Halves the time of a COPY, for each row of which Python needs half a microsecond. A null leaves its row
+    out.
     """
-    row = " || ".join([f"{SEND_FUNCTIONS[type]}({name})" for name, type in types.items()])
-    statement = f"SELECT string_agg({row}, ''::bytea) FROM ({query}) AS row"
+    names = [f"column_{place}" for place in range(len(types))]
+    row = " || ".join(
+        f"{SEND_FUNCTIONS[type]}({name})" for name, type in zip(names, types.values(), strict=True)
+    )
+    statement = f"SELECT string_agg({row}, ''::bytea) FROM ({query}) AS row ({', '.join(names)})"
     found = connection.cursor(binary=True).execute(statement, parameters).fetchone()
     layout = np.dtype([(name, _stored(type)) for name, type in types.items()])
     rows = np.frombuffer((found and found[0]) or b"", layout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
@@ -80,14 +80,9 @@ class SumLayer:
         """Return the sums of rows by keys and bin: integers and floats."""
         keys: dict[str, str] = dict.fromkeys((*self.keys, "bin"), "int32")
         types = {**keys, **dict.fromkeys(self.sums, "float64")}
-        return fetch_packed_columns(connection, self.query, bins.parameters(cluster), _literals(types))
+        return fetch_packed_columns(connection, self.query, bins.parameters(cluster), types)
 
 
 def microseconds_after_first(column: LiteralString) -> LiteralString:
     """SQL of a time in microseconds after the first bin's start, a bigint."""
     return f"round(date_part('epoch', {column} - %(first)s::timestamptz) * 1e6)::bigint"
-
-
-def _literals(types: Mapping[str, str]) -> dict[LiteralString, str]:
-    """The names come from declarations only."""
-    return types  # type: ignore[return-value]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import LiteralString
 
+import numpy as np
 import psycopg
 from psycopg.rows import class_row
 
 from observatory.store.keys import decode_key
-from observatory.store.queries.fetch import Array, fetch_columns
+from observatory.store.queries.fetch import Array, fetch_columns, fetch_packed_columns
 from observatory.store.queries.sums.transfer_sums import LIFETIMES
 from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
 from observatory.store.queries.windows.outliers import PAUSES
@@ -21,7 +22,6 @@ MOST_CLIENT_ACTIVITIES = 500_000
 """that are read: of a hundred runs in a window, at least"""
 TASK: LiteralString = "hash_record_extended(ROW({0}.group_id, {0}.key_rest), 0)"
 SPAN_TYPES = {
-    "worker": "int32",
     "task": "int64",
     "prefix": "int32",
     "group": "int32",
@@ -33,9 +33,9 @@ SPAN_TYPES = {
     "nbytes": "int64",
 }
 SPANS: LiteralString = f"""
-    SELECT lane.worker_id, {TASK.format("span")}, prefix_id, group_id, lane_id, action, status, start, stop,
-        span.nbytes
-    FROM span JOIN lane ON lane.id = lane_id WHERE span.{OVERLAPS}"""
+    SELECT {TASK.format("span")}, prefix_id, group_id, lane_id, action, status, start, stop, nbytes
+    FROM span WHERE {OVERLAPS}"""
+LANES: LiteralString = "SELECT id, worker_id FROM lane WHERE cluster_id = %(cluster)s ORDER BY id"
 TRANSITION_TYPES = {
     "task": "int64",
     "prefix": "int32",
@@ -44,10 +44,26 @@ TRANSITION_TYPES = {
     "finish": "int16",
     "worker": "int32",
 }
+GOES_SOMEWHERE: LiteralString = (
+    f"start <> finish AND (start, finish) <> "
+    f"({TASK_STATES.index('released')}, {TASK_STATES.index('forgotten')})"
+)
 TRANSITIONS: LiteralString = f"""
     SELECT {TASK.format("transition")}, prefix_id, time, start, finish, coalesce(worker_id, 0)
-    FROM transition JOIN task_group ON task_group.id = group_id WHERE transition.{WITHIN}
-        AND (start, finish) <> ({TASK_STATES.index("released")}, {TASK_STATES.index("forgotten")})"""
+    FROM transition JOIN task_group ON task_group.id = group_id
+    WHERE transition.{WITHIN} AND {GOES_SOMEWHERE}"""
+MEMORY = TASK_STATES.index("memory")
+RESULT_IS_KEPT: LiteralString = f"(start = {MEMORY} OR finish = {MEMORY})"
+BEFORE_COMPUTING: LiteralString = f"""
+    SELECT {TASK.format("transition")}, 0, time, start, finish, coalesce(worker_id, 0)
+    FROM transition WHERE {WITHIN} AND {GOES_SOMEWHERE} AND NOT {RESULT_IS_KEPT}"""
+OF_RESULTS: LiteralString = f"""
+    SELECT {TASK.format("transition")}, 0, time, start, finish, coalesce(worker_id, 0)
+    FROM transition WHERE {WITHIN} AND {RESULT_IS_KEPT}"""
+OF_REPEATED: LiteralString = f"{OF_RESULTS} AND {TASK.format('transition')} = ANY(%(tasks)s::bigint[])"
+AFTER_DEATHS: LiteralString = f"""
+    SELECT result.* FROM unnest(%(begin)s::timestamptz[], %(end)s::timestamptz[]) AS death (begin, until)
+    CROSS JOIN LATERAL ({OF_RESULTS} AND time >= begin AND time < until) AS result"""
 STEALS: LiteralString = f"""
     WITH lifetime AS MATERIALIZED ({LIFETIMES})
     SELECT {TASK.format("steal")}, prefix_id, time, {TASK_STATES.index("processing")}::int2,
@@ -129,16 +145,51 @@ def lifetimes(connection: psycopg.Connection, cluster: int, start: int, stop: in
 
 
 def spans(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
-    """Return the spans that overlap the window: columns of SPAN_TYPES."""
-    return fetch_columns(connection, SPANS, window_parameters(cluster, start, stop), SPAN_TYPES)
+    """Return the spans that overlap the window: columns of SPAN_TYPES, and `worker`."""
+    window = window_parameters(cluster, start, stop)
+    found = fetch_packed_columns(connection, SPANS, window, SPAN_TYPES)
+    lanes = fetch_columns(connection, LANES, window, {"id": "int32", "worker": "int32"})
+    return {**found, "worker": lanes["worker"][np.searchsorted(lanes["id"], found["lane"])]}
 
 
 def transitions(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
     """Return the transitions of the window; columns of TRANSITION_TYPES, worker 0 where there is none.
 
-    Without that from released to forgotten, a fifth of all, by which a task goes nowhere.
+    Without those by which a task goes nowhere: from released to forgotten, a fifth of all, and from waiting
+    to waiting, where it is about to be queued.
     """
-    return fetch_columns(connection, TRANSITIONS, window_parameters(cluster, start, stop), TRANSITION_TYPES)
+    window = window_parameters(cluster, start, stop)
+    return fetch_packed_columns(connection, TRANSITIONS, window, TRANSITION_TYPES)
+
+
+def transitions_before_computing(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int
+) -> dict[str, Array]:
+    """Return `transitions` without prefixes, and without those to and from memory, which are half of them."""
+    window = window_parameters(cluster, start, stop)
+    return fetch_packed_columns(connection, BEFORE_COMPUTING, window, TRANSITION_TYPES)
+
+
+def transitions_of_results(
+    connection: psycopg.Connection,
+    cluster: int,
+    start: int,
+    stop: int,
+    repeated: Sequence[int],
+    deaths: Sequence[tuple[int, int]],
+) -> Iterator[dict[str, Array]]:
+    """Yield those to and from memory of the tasks in `repeated`, and in the times `deaths`.
+
+    In these (microseconds, which don't overlap) results can have been lost.
+    """
+    window = window_parameters(cluster, start, stop)
+    if repeated:
+        parameters = {**window, "tasks": list(repeated)}
+        yield fetch_columns(connection, OF_REPEATED, parameters, TRANSITION_TYPES)
+    if deaths:
+        begin, end = ([from_microseconds(death[at]) for death in deaths] for at in (0, 1))
+        parameters = {**window, "begin": begin, "end": end}
+        yield fetch_columns(connection, AFTER_DEATHS, parameters, TRANSITION_TYPES)
 
 
 def steals(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
@@ -148,7 +199,7 @@ def steals(connection: psycopg.Connection, cluster: int, start: int, stop: int) 
 
 def received(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
     """Return when workers received data: columns of INTERVAL_TYPES."""
-    return fetch_columns(connection, RECEIVED, window_parameters(cluster, start, stop), INTERVAL_TYPES)
+    return fetch_packed_columns(connection, RECEIVED, window_parameters(cluster, start, stop), INTERVAL_TYPES)
 
 
 def transfers(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
