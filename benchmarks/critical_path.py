@@ -35,8 +35,8 @@ from observatory.replay.scope import Scope  # noqa: E402
 from observatory.store.connection import build_connection, close_pools, connect  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.store.times import MAXIMUM_TIME, from_seconds  # noqa: E402
+from observatory.why.critical_path.answer import critical_path  # noqa: E402
 from observatory.why.kept import MOST_SPANS  # noqa: E402
-from observatory.why.path_answer import critical_path  # noqa: E402
 from observatory.wire.kinds import stored_kinds  # noqa: E402
 
 DATABASE = "observatory_critical_path"

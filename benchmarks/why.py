@@ -46,9 +46,9 @@ from observatory.runs.models import Run
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why.answer import thread_times
+from observatory.why.thread_times.answer import thread_times
 from observatory.why.findings.answer import findings
-from observatory.why.path_answer import critical_path
+from observatory.why.critical_path.answer import critical_path
 from observatory.why.reading import read_accounted
 found = {}
 for run in Run.objects.exclude(name="").filter(origin=Run.Origin.CODE):

@@ -19,8 +19,8 @@ from observatory.replay.scope import Scope
 from observatory.runs.models import RunFindings
 from observatory.store.connection import build_connection
 from observatory.store.times import to_microseconds
-from observatory.why.answer import TooManyTasks
 from observatory.why.findings.answer import findings
+from observatory.why.window import TooManyTasks
 
 log = logging.getLogger(__name__)
 

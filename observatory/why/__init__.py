@@ -1,1 +1,1 @@
-"""Why a window went as it did: where the time of its threads went."""
+"""Why a window went as it did: the time of its threads, its critical path, findings, and what if."""

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from observatory.why.intervals import Integers, Intervals
-from observatory.why.thread_kinds import OF_CLIENTS, ThreadKind
+from observatory.why.thread_times.kinds import OF_CLIENTS, ThreadKind
 from observatory.wire.runs import ACTIVITIES, CODE, GATHERING, OPTIMIZING, SENDING
 
 KINDS = {

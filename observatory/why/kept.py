@@ -14,9 +14,10 @@ from observatory.replay.scope import Scope
 from observatory.replay.windows.sums import recorded_part
 from observatory.runs.models import Run, RunExplanation, RunFindings
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why.answer import Item, TooManyTasks, thread_times
+from observatory.why.critical_path.answer import critical_path
 from observatory.why.findings.answer import findings
-from observatory.why.path_answer import critical_path
+from observatory.why.thread_times.answer import thread_times
+from observatory.why.window import Item, TooManyTasks
 
 MOST_SPANS = 3_000_000
 """actions of tasks of a run that is looked at in Celery, which needs about a kilobyte of memory for each"""

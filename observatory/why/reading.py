@@ -13,10 +13,10 @@ from observatory.store.connection import connect
 from observatory.store.queries.fetch import Array
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.dependencies import needs_of_groups, needs_of_tasks
-from observatory.why.assignments import DEATH
 from observatory.why.clients import Clients
 from observatory.why.intervals import Intervals
 from observatory.why.records import Graph, OfWorkers, Records, Spans, Transitions, Worker
+from observatory.why.thread_times.assignments import DEATH
 from observatory.wire.records import Action, Status
 
 MOST_EDGES = 5_000_000

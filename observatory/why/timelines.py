@@ -17,13 +17,13 @@ from observatory.replay.scope import Scope
 from observatory.replay.windows.api import LATEST, After, Seconds, window_of
 from observatory.runs.sharing.timelines import requested_link, requested_run
 from observatory.store.connection import build_connection
-from observatory.why.answer import Item, TooManyTasks
 from observatory.why.findings.schemas import Findings
 from observatory.why.kept import Name, StillLooking, explained
 from observatory.why.schemas import CriticalPathAnswer, ThreadTimes
 from observatory.why.what_if.answer import prediction, what_if
 from observatory.why.what_if.change import Change
 from observatory.why.what_if.schemas import Prediction, WhatIf
+from observatory.why.window import Item, TooManyTasks
 
 RETRY_AFTER = 15
 """seconds"""

@@ -16,9 +16,9 @@ from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why import answer
-from observatory.why.answer import TooManyTasks
 from observatory.why.findings.of_runs import look_at_new_runs
 from observatory.why.kept import ANSWERS, Name, StillLooking, explained
+from observatory.why.window import TooManyTasks
 from tests.recorded import at
 from tests.why.findings.simulated import Death, Simulated, map_reduce
 

@@ -42,9 +42,9 @@ from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries.timeline import snapshot
 from observatory.store.stacks import stack_counts, stack_frames
 from observatory.store.times import MAXIMUM_TIME, from_microseconds
-from observatory.why.answer import TooManyTasks
 from observatory.why.kept import ANSWERS, StillLooking, explained
 from observatory.why.what_if.answer import what_if
+from observatory.why.window import TooManyTasks
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.timeline_blocks import EXTENT

@@ -13,7 +13,7 @@ from observatory.alerts.findings import findings_around, window_of
 from observatory.alerts.web import access
 from observatory.alerts.web.links import window_path
 from observatory.store.connection import build_connection
-from observatory.why.answer import TooManyTasks
+from observatory.why.window import TooManyTasks
 
 MOST = 5
 

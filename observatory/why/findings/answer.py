@@ -9,10 +9,10 @@ import psycopg
 
 from observatory.replay.scope import Scope
 from observatory.store.queries.timeline import snapshot
-from observatory.why.answer import readable_part
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.kinds import finding_kinds
 from observatory.why.findings.search import find
+from observatory.why.window import readable_part
 
 MOST_FACTS, MOST_MOMENTS, MOST_TASKS, MOST_WORKERS, MOST_PREFIXES = 20, 10, 10, 50, 20
 

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from observatory.why.assignments import is_repeated
 from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Spans
+from observatory.why.thread_times.assignments import is_repeated
 
 FEWEST = 4
 """tasks of a prefix that say what one usually takes"""

@@ -15,7 +15,6 @@ from observatory.replay.windows.environment import environment_of
 from observatory.runs.models import Run
 from observatory.store.queries.windows import findings as store
 from observatory.store.queries.windows.prefixes import prefix_names
-from observatory.why.assignments import stays, unfinished
 from observatory.why.findings.computations import Computations
 from observatory.why.findings.finding import Cost, Fact, FoundTask, Moment
 from observatory.why.findings.samples import Samples, samples_of
@@ -24,8 +23,9 @@ from observatory.why.findings.waits import Waits
 from observatory.why.intervals import Integers, Intervals
 from observatory.why.reading import read_records
 from observatory.why.records import Records
-from observatory.why.thread_kinds import ThreadKind
-from observatory.why.thread_time import Accountant, ThreadTime
+from observatory.why.thread_times.assignments import stays, unfinished
+from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.thread_times.thread_time import Accountant, ThreadTime
 
 LEAST_SHARE = 0.03
 """of the time of threads in which there was something to do, that a finding costs"""

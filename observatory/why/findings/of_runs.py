@@ -22,9 +22,9 @@ from observatory.store.maintenance.advisory_lock import FINDINGS, try_lock
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.queries.windows.row_counts import has_more_spans
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why.answer import TooManyTasks
 from observatory.why.findings.answer import findings
 from observatory.why.kept import keep
+from observatory.why.window import TooManyTasks
 
 log = logging.getLogger(__name__)
 State = RunFindings.State

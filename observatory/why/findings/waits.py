@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added
-from observatory.why.thread_kinds import KINDS, ThreadKind
-from observatory.why.thread_time import ThreadTime
+from observatory.why.thread_times.kinds import KINDS, ThreadKind
+from observatory.why.thread_times.thread_time import ThreadTime
 
 FREE = frozenset({ThreadKind.OTHERS, ThreadKind.NOTHING})
 """kinds of threads that nothing keeps"""

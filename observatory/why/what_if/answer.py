@@ -12,9 +12,9 @@ import psycopg
 from observatory.replay.scope import Scope
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.prefixes import prefix_names
-from observatory.why.answer import readable_part
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.reading import read_window
+from observatory.why.window import readable_part
 
 MOST_CHANGES, MOST_PREFIXES = 3, 50
 MOST_TRIED_PREFIXES = 3

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from observatory.why.critical_path.predecessors import NONE, Predecessors, needed_computations, previous_of
 from observatory.why.intervals import Flags, Integers, Numbers
-from observatory.why.predecessors import NONE, Predecessors, needed_computations, previous_of
 from observatory.why.records import Graph, Records, Spans
 from observatory.why.what_if.submissions import Submission, submissions
 from observatory.wire.records import Action

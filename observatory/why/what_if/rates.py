@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.assignments import CLOCKS, PROCESSING, Stays
+from observatory.why.critical_path.predecessors import NONE, LastEnded, previous_of
 from observatory.why.intervals import Integers, Numbers
-from observatory.why.predecessors import NONE, LastEnded, previous_of
 from observatory.why.records import Records
+from observatory.why.thread_times.assignments import CLOCKS, PROCESSING, Stays
 from observatory.why.what_if.plan import Plan
 
 BANDWIDTH = 100e6

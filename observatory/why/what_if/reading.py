@@ -9,13 +9,13 @@ import psycopg
 
 from observatory.store.queries.windows import findings as samples
 from observatory.store.queries.windows import thread_time as store
-from observatory.why.answer import TooManyTasks
-from observatory.why.assignments import CLOCKS, WAITING, Stays, stays
 from observatory.why.reading import read_graph, read_records
 from observatory.why.records import Graph, Records
+from observatory.why.thread_times.assignments import CLOCKS, WAITING, Stays, stays
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import Transfers, rates_of
+from observatory.why.window import TooManyTasks
 from observatory.wire.records import Action
 
 MOST_COMPUTATIONS = 20_000

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.assignments import CLOCKS
+from observatory.why.critical_path.predecessors import NONE, LastEnded, Predecessors
 from observatory.why.intervals import Integers
-from observatory.why.predecessors import NONE, LastEnded, Predecessors
 from observatory.why.records import Records, Spans, Transitions
+from observatory.why.thread_times.assignments import CLOCKS
 from observatory.wire.records import TASK_STATES
 
 RELEASED = TASK_STATES.index("released")

@@ -8,7 +8,7 @@ from observatory.clusters.formatting import format_duration
 from observatory.store.queries.windows.findings import WorkerEnd
 from observatory.why.findings.evidence import LOST, Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.thread_kinds import BUSY, KINDS
+from observatory.why.thread_times.kinds import BUSY, KINDS
 
 FEWEST_TURNS = 4
 """changes of the direction of scaling"""

@@ -11,7 +11,7 @@ from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.samples import Samples, blocked_seconds
 from observatory.why.intervals import Intervals
-from observatory.why.thread_kinds import ThreadKind
+from observatory.why.thread_times.kinds import ThreadKind
 
 INTERVAL = "observatory_worker_event_loop_interval_seconds"
 BLOCKED = 0.1

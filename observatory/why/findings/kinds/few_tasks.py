@@ -9,7 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.thread_kinds import ThreadKind
+from observatory.why.thread_times.kinds import ThreadKind
 
 MOST_SHARE = 0.75
 """of the threads, that were in use at once"""

@@ -9,8 +9,8 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence, facts
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.gil import CONTENTION, gil_waits
 from observatory.why.intervals import Integers, Numbers
+from observatory.why.thread_times.gil import CONTENTION, gil_waits
 
 LEAST_CONTENTION = 0.3
 """share of the time of a prefix' tasks in which its workers' threads waited for the GIL"""

@@ -10,7 +10,7 @@ from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.intervals import Intervals
-from observatory.why.thread_kinds import ThreadKind
+from observatory.why.thread_times.kinds import ThreadKind
 
 LEAST_SHARE = 0.4
 """of the time of all threads"""

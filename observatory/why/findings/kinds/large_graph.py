@@ -12,7 +12,7 @@ from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.intervals import Intervals
-from observatory.why.thread_kinds import ThreadKind
+from observatory.why.thread_times.kinds import ThreadKind
 
 LARGE = 10_000_000
 """bytes of a graph, from which Dask's client warns as well"""

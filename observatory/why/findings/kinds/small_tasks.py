@@ -10,7 +10,7 @@ from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.intervals import Intervals
-from observatory.why.thread_kinds import ThreadKind
+from observatory.why.thread_times.kinds import ThreadKind
 
 SMALL = 0.1
 """seconds: the median of a prefix of small tasks is at most this"""

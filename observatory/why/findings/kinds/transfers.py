@@ -8,7 +8,7 @@ from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.store.queries.windows.findings import Pair
 from observatory.why.findings.evidence import Evidence, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.thread_kinds import ThreadKind
+from observatory.why.thread_times.kinds import ThreadKind
 
 LEAST_SHARE = 0.1
 """of the time of threads while there was something to do"""

@@ -11,7 +11,7 @@ from observatory.store.queries.windows.findings import WorkerEnd
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.intervals import Integers
-from observatory.why.thread_kinds import ThreadKind
+from observatory.why.thread_times.kinds import ThreadKind
 
 MEMORY = "observatory_worker_memory_bytes"
 NEAR_LIMIT = 0.85

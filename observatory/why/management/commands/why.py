@@ -9,9 +9,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from observatory.runs.management.terminal import SCOPE_HELP, clean, find_scope
 from observatory.store.connection import connect
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why.answer import TooManyTasks
 from observatory.why.findings.lines import lines_of
 from observatory.why.kept import StillLooking, explained
+from observatory.why.window import TooManyTasks
 
 
 class Command(BaseCommand):

@@ -12,7 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from observatory.why.assignments import (
+from observatory.why.critical_path.predecessors import NONE, LastEnded, needed_computations, previous_of
+from observatory.why.critical_path.waits import RowsOfTasks, StaysOfTasks, WaitsOfWorkers
+from observatory.why.records import Graph, Records
+from observatory.why.thread_times.assignments import (
     CLOCKS,
     MEMORY,
     NO_WORKER,
@@ -21,10 +24,7 @@ from observatory.why.assignments import (
     WAITING,
     is_repeated,
 )
-from observatory.why.path_waits import RowsOfTasks, StaysOfTasks, WaitsOfWorkers
-from observatory.why.predecessors import NONE, LastEnded, needed_computations, previous_of
-from observatory.why.records import Graph, Records
-from observatory.why.thread_kinds import ThreadKind
+from observatory.why.thread_times.kinds import ThreadKind
 from observatory.wire.records import Action
 
 SHORT_GAP = 20_000

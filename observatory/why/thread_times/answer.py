@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.replay.windows.sums import recorded_part
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.prefixes import prefix_names
-from observatory.store.queries.windows.row_counts import has_more_spans
 from observatory.store.queries.windows.thread_time import keys_of_computations
-from observatory.why.computing import Computing
 from observatory.why.reading import read_accounted
 from observatory.why.records import Spans
-from observatory.why.thread_kinds import BUSY, KINDS, TEXTS
-from observatory.why.thread_time import Accountant, ThreadTime, sums_by_prefix
+from observatory.why.thread_times.computing import Computing
+from observatory.why.thread_times.kinds import BUSY, KINDS, TEXTS
+from observatory.why.thread_times.thread_time import Accountant, ThreadTime, sums_by_prefix
+from observatory.why.window import Item, readable_part
 
-MOST_SPANS = 300_000
-"""actions of tasks that are accounted for at once"""
 MOST_WORKERS, MOST_PREFIXES, MOST_WAITED_FOR = 1_000, 100, 20
 LEAST_BLAME = 0.001
 """seconds of threads that a task that others waited for is listed from"""
-
-Item = dict[str, Any]
-
-
-class TooManyTasks(ValueError):
-    """The window has more tasks than are accounted for at once."""
-
-    def __init__(self, what: str = f"{MOST_SPANS:,} actions of tasks") -> None:
-        super().__init__(
-            f"This window has over {what}. Choose a shorter one: drag in the overview, or zoom with Ctrl "
-            "and the wheel."
-        )
 
 
 def thread_times(
@@ -74,19 +57,6 @@ def thread_times(
             "seconds": [found.over_time[kind].round(6).tolist() for kind in KINDS],
         },
     }
-
-
-def readable_part(
-    connection: psycopg.Connection, scope: Scope, after: int, before: int, most: int | None = None
-) -> tuple[int, int]:
-    """Return the part of [after, before) that was recorded (microseconds).
-
-    Raises TooManyTasks where it has over `most` actions of tasks, by default MOST_SPANS.
-    """
-    start, stop = recorded_part(connection, scope, after, before)
-    if has_more_spans(connection, scope.cluster.pk, start, stop, None, most or MOST_SPANS):
-        raise TooManyTasks
-    return start, stop
 
 
 def _workers(found: ThreadTime) -> Item:

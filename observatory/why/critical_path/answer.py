@@ -12,13 +12,13 @@ from observatory.replay.scope import Scope
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.queries.windows.thread_time import keys_of_computations
-from observatory.why.answer import Item, readable_part
-from observatory.why.critical_path import CriticalPath, Piece
-from observatory.why.predecessors import NONE
+from observatory.why.critical_path.path import CriticalPath, Piece
+from observatory.why.critical_path.predecessors import NONE
+from observatory.why.critical_path.slack import slacks
 from observatory.why.reading import read_for_path
 from observatory.why.records import Spans
-from observatory.why.slack import slacks
-from observatory.why.thread_kinds import KINDS, TEXTS, ThreadKind
+from observatory.why.thread_times.kinds import KINDS, TEXTS, ThreadKind
+from observatory.why.window import Item, readable_part
 
 MOST_PIECES, MOST_PREFIXES = 2_000, 100
 

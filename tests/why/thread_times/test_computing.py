@@ -12,11 +12,11 @@ from observatory.replay.scope import Section
 from observatory.store.connection import read_connection
 from observatory.store.queries.windows.thread_time import SeenFunction
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why.answer import thread_times
-from observatory.why.computing import MOST_FUNCTIONS, top_functions
 from observatory.why.findings.samples import Samples
-from observatory.why.gil import gil_waits
 from observatory.why.intervals import Intervals
+from observatory.why.thread_times.answer import thread_times
+from observatory.why.thread_times.computing import MOST_FUNCTIONS, top_functions
+from observatory.why.thread_times.gil import gil_waits
 from observatory.wire.records import Action
 from tests.observed import Observed, agent_server, observed
 from tests.why.made_records import computed, micro, recorded, whole, worker

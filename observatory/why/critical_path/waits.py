@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from observatory.why.assignments import CLOCKS, PROCESSING
 from observatory.why.intervals import Integers, Intervals
 from observatory.why.records import Records, Transitions
-from observatory.why.thread_kinds import ThreadKind
-from observatory.why.thread_time import ACTIONS, RowsByWorker
+from observatory.why.thread_times.assignments import CLOCKS, PROCESSING
+from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.thread_times.thread_time import ACTIONS, RowsByWorker
 from observatory.wire.records import Action
 
 KINDS = {

@@ -12,8 +12,8 @@ from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why import answer
-from observatory.why.answer import thread_times
 from observatory.why.schemas import ThreadTimes
+from observatory.why.thread_times.answer import thread_times
 from tests.documented import assert_documented
 from tests.observed import HOSTILE, Observed, agent_server, observed
 from tests.world import World, world

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers, Steps
-from observatory.why.thread_kinds import KINDS, ThreadKind
+from observatory.why.thread_times.kinds import KINDS, ThreadKind
 
 
 @dataclass(frozen=True, slots=True)

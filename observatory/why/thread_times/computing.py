@@ -14,10 +14,10 @@ from observatory.replay.scope import Scope, Section
 from observatory.store.queries.windows import findings as store
 from observatory.store.queries.windows.thread_time import SeenFunction, seen_functions
 from observatory.why.findings.samples import samples_of
-from observatory.why.gil import CONTENTION, gil_waits
 from observatory.why.records import Records, Spans
-from observatory.why.thread_kinds import BUSY
-from observatory.why.thread_time import ThreadTime, sums_by_prefix
+from observatory.why.thread_times.gil import CONTENTION, gil_waits
+from observatory.why.thread_times.kinds import BUSY
+from observatory.why.thread_times.thread_time import ThreadTime, sums_by_prefix
 
 MOST_FUNCTIONS = 10
 

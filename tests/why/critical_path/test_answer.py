@@ -12,7 +12,7 @@ from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why import path_answer
-from observatory.why.path_answer import critical_path
+from observatory.why.critical_path.answer import critical_path
 from observatory.why.schemas import CriticalPathAnswer
 from tests.documented import assert_documented
 from tests.observed import Observed, agent_server, observed

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from observatory.why.records import Records
-from observatory.why.thread_kinds import KINDS, ThreadKind
-from observatory.why.thread_time import Accountant, ThreadTime
+from observatory.why.thread_times.kinds import KINDS, ThreadKind
+from observatory.why.thread_times.thread_time import Accountant, ThreadTime
 from observatory.wire.records import Action
 from tests.why.made_records import (
     LENGTH,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from observatory.why.critical_path.predecessors import NONE, Predecessors
 from observatory.why.intervals import Integers
-from observatory.why.predecessors import NONE, Predecessors
 from observatory.why.records import Spans
 
 EDGES_AT_ONCE = 100_000

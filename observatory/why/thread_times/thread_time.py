@@ -8,11 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.accounting import Demand, WorkerTime, account_for
-from observatory.why.assignments import Assignments, assignments, is_repeated, not_sent, stays, unfinished
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers, Steps, added
 from observatory.why.records import Records, Spans, Worker
-from observatory.why.thread_kinds import KINDS, ThreadKind
+from observatory.why.thread_times.accounting import Demand, WorkerTime, account_for
+from observatory.why.thread_times.assignments import (
+    Assignments,
+    assignments,
+    is_repeated,
+    not_sent,
+    stays,
+    unfinished,
+)
+from observatory.why.thread_times.kinds import KINDS, ThreadKind
 from observatory.wire.records import Action
 
 BINS = 120

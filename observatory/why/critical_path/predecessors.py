@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.assignments import CLOCKS
 from observatory.why.intervals import Integers
 from observatory.why.records import Graph, Spans
+from observatory.why.thread_times.assignments import CLOCKS
 
 NONE = -1
 MOST_IDS = 10_000_000

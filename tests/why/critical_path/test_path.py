@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.why.critical_path import CriticalPath, Piece
-from observatory.why.predecessors import NONE
+from observatory.why.critical_path.path import CriticalPath, Piece
+from observatory.why.critical_path.predecessors import NONE
+from observatory.why.critical_path.slack import slacks
 from observatory.why.records import Graph, Records
-from observatory.why.slack import slacks
 from observatory.wire.records import Action
 from tests.why.made_records import (
     ERRED,

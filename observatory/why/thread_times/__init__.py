@@ -1,0 +1,1 @@
+"""Where the time of a window's threads went."""
