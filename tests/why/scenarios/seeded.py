@@ -25,6 +25,7 @@ from tests.why.scenarios.tasks import (
     leak,
     loop,
     make,
+    request,
     sleep,
     sleep_for_each,
     sleep_longer_on,
@@ -98,13 +99,20 @@ def blocked_event_loops(client: Client, has_cause: bool) -> None:
     wait(client.map(sleep, [0.2] * 60, pure=False))
 
 
-@seeded("event-loops", is_judged=True)
+@seeded("event-loops")
 def one_event_loop_blocked_often(client: Client, has_cause: bool) -> None:
     """Of a worker that alone can run some of the tasks."""
     worker = min(_workers(client))
     if has_cause:
         wait(client.submit(block_event_loop_often, 1.5, 6, 2.0, workers=[worker]))
     wait(client.map(sleep, [0.2] * 40, workers=[worker], pure=False))
+
+
+@seeded("event-loops", is_judged=True)
+def coroutines_that_block(client: Client, has_cause: bool) -> None:
+    """Dask runs them in the event loop, where they wait without giving way to others."""
+    requests = [client.submit(request, 1.0, number, has_cause) for number in range(12)]
+    wait([*requests, *client.map(sleep, [0.2] * 60, pure=False)])
 
 
 @seeded("scheduler-busy")

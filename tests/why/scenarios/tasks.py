@@ -5,6 +5,7 @@ Tasks sleep instead of computing, so that a machine with few cores runs as many 
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import time
@@ -89,6 +90,14 @@ def block_event_loop_often(seconds: float, times: int, every: float) -> None:
     loop = get_worker().loop
     for number in range(times):
         loop.add_callback(loop.call_later, number * every, time.sleep, seconds)
+
+
+async def request(seconds: float, number: int, is_blocking: bool) -> int:
+    if is_blocking:
+        time.sleep(seconds)
+    else:
+        await asyncio.sleep(seconds)
+    return number
 
 
 def fail_first(seconds: float, times: int, folder: str, number: int) -> int:

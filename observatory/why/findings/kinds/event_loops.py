@@ -15,8 +15,9 @@ from observatory.why.thread_times.kinds import ThreadKind
 
 INTERVAL = "observatory_worker_event_loop_interval_seconds"
 BLOCKED = 0.06
-"""mean seconds between two ticks of a sample, which are 0.02 where nothing is in the way: blocked for two thirds
-of a sample's time. Of a loop that is blocked again and again, samples have free times as well."""
+"""mean seconds between two ticks of a sample, usually 0.02: the loop was blocked for two thirds of the time.
+
+Samples of a loop that is blocked again and again have free times as well."""
 WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
 
 
@@ -83,4 +84,5 @@ KIND = FindingKind(
     "the GIL.",
     documentation="https://distributed.dask.org/en/stable/worker.html",
     find=find,
+    explained_by=("gil",),
 )

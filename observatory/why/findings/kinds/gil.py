@@ -9,8 +9,10 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence, facts
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.samples import Samples
 from observatory.why.intervals import Integers, Numbers
 from observatory.why.thread_times.gil import CONTENTION, gil_waits
+from observatory.why.thread_times.kinds import ThreadKind
 
 LEAST_CONTENTION = 0.3
 """share of the time of a prefix' tasks in which its workers' threads waited for the GIL"""
@@ -24,16 +26,29 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         return
     spans = evidence.computations.spans
     contended, shared = gil_waits(spans, samples)
+    late = _late(evidence, samples) / max(float(contended.sum()), 1e-9)
     for prefix in np.unique(spans.prefix).tolist():
         rows = np.flatnonzero(spans.prefix == prefix)
         computed = float(evidence.computations.durations[rows].sum())
         share = float(contended[rows].sum()) / max(computed, 1e-9)
         cost = evidence.cost(float(shared[rows].sum()))
         if share >= LEAST_CONTENTION and len(rows) >= LEAST_TASKS and evidence.is_worth(cost):
-            yield _finding(evidence, prefix, rows, contended, shared)
+            yield _finding(evidence, prefix, rows, contended, shared, late * float(contended[rows].sum()))
 
 
-def _finding(evidence: Evidence, prefix: int, rows: Integers, contended: Numbers, shared: Numbers) -> Finding:
+def _late(evidence: Evidence, samples: Samples) -> float:
+    """How long tasks waited to begin, because the event loop of their worker waited for the GIL."""
+    is_contended = samples.value >= LEAST_CONTENTION
+    times = {
+        id: samples.times.where(np.flatnonzero(is_contended & (samples.worker == id))).union()
+        for id in np.unique(samples.worker[is_contended]).tolist()
+    }
+    return evidence.waits.of_kind_during(ThreadKind.READY, times)
+
+
+def _finding(
+    evidence: Evidence, prefix: int, rows: Integers, contended: Numbers, shared: Numbers, late: float
+) -> Finding:
     computed = float(evidence.computations.durations[rows].sum())
     share = float(contended[rows].sum()) / computed
     workers = np.unique(evidence.computations.spans.worker[rows]).tolist()
@@ -45,11 +60,12 @@ def _finding(evidence: Evidence, prefix: int, rows: Integers, contended: Numbers
         f"Tasks of {evidence.prefix(prefix)} hold the GIL: while they ran, threads of their workers "
         f"waited for it "
         f"{format_percent(share)} of the time, so that they took {format_duration(waited)} longer.",
-        evidence.cost(waited),
+        evidence.cost(waited + late),
         facts(
             ("computing", format_duration(computed)),
             ("threads of a worker", f"{threads:,}"),
             ("share of time waiting for the GIL", format_percent(share)),
+            ("waiting to begin, as the event loops waited for it too", format_duration(late)),
         ),
         (evidence.moment("most contended task begins", first),),
         evidence.tasks(order),
