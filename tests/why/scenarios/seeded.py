@@ -16,6 +16,7 @@ from tests.why.scenarios.tasks import (
     add,
     block_event_loop,
     block_event_loop_often,
+    block_scheduler_often,
     die,
     die_first,
     fail,
@@ -54,6 +55,14 @@ def thousands_of_short_tasks(client: Client, has_cause: bool) -> None:
 
 
 @seeded("small-tasks", is_judged=True)
+def short_steps_one_after_another(client: Client, has_cause: bool) -> None:
+    count = 1_200 if has_cause else 12
+    read = client.map(sleep, [1.2 / count] * count, key="read", pure=False)
+    clean = client.map(sleep, [1.2 / count] * count, read, key="clean", pure=False)
+    wait(client.map(sleep, [1.2 / count] * count, clean, key="store", pure=False))
+
+
+@seeded("small-tasks")
 def tree_of_short_tasks(client: Client, has_cause: bool) -> None:
     level = [dask.delayed(add)(number) for number in range(3_000 if has_cause else 60)]
     while len(level) > 1:
@@ -124,6 +133,13 @@ def blocked_scheduler(client: Client, has_cause: bool) -> None:
 
 
 @seeded("scheduler-busy", is_judged=True)
+def slow_callback_of_the_scheduler(client: Client, has_cause: bool) -> None:
+    if has_cause:
+        client.run_on_scheduler(block_scheduler_often, 0.5, 0.6)
+    wait(client.map(sleep, [0.2] * 80, pure=False))
+
+
+@seeded("scheduler-busy")
 def slow_plugin_of_the_scheduler(client: Client, has_cause: bool) -> None:
     if has_cause:
         client.register_plugin(SlowTransitions(0.15), name="slow-transitions")

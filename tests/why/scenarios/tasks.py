@@ -16,6 +16,7 @@ import numpy as np
 from dask.sizeof import sizeof
 from distributed import get_worker
 from distributed.diagnostics.plugin import SchedulerPlugin
+from tornado.ioloop import PeriodicCallback
 
 LEAKED: list[np.ndarray] = []
 
@@ -90,6 +91,12 @@ def block_event_loop_often(seconds: float, times: int, every: float) -> None:
     loop = get_worker().loop
     for number in range(times):
         loop.add_callback(loop.call_later, number * every, time.sleep, seconds)
+
+
+def block_scheduler_often(seconds: float, every: float, dask_scheduler: Any) -> None:
+    callback = PeriodicCallback(lambda: time.sleep(seconds), every * 1000)
+    dask_scheduler.periodic_callbacks["blocking"] = callback
+    callback.start()
 
 
 async def request(seconds: float, number: int, is_blocking: bool) -> int:

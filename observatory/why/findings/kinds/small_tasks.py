@@ -20,6 +20,8 @@ LEAST_OVERHEAD = 0.25
 """of the time that they compute"""
 GAP = 500_000
 """microseconds without a small task, within the times of small tasks"""
+LITTLE = 100_000
+"""bytes of a transfer on average, up to which it takes its time whatever it moves"""
 WAITING = (ThreadKind.SCHEDULER, ThreadKind.READY, ThreadKind.OTHERS)
 
 
@@ -36,6 +38,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     overhead = sum(evidence.waits.during(kind, during) for kind in WAITING)
     # what waits while longer tasks run can wait for them
     overhead -= _overlap(evidence, during, others)
+    overhead += _little_data(evidence, small)
     computed = float(found.durations[rows].sum())
     cost = evidence.cost(overhead)
     if overhead < LEAST_OVERHEAD * computed or not evidence.is_worth(cost):
@@ -52,7 +55,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             ("small tasks", f"{len(rows):,}"),
             ("median duration", format_duration(median)),
             ("computing", format_duration(computed)),
-            ("waiting for the scheduler and the event loops", format_duration(overhead)),
+            ("waiting for the scheduler, the event loops and little data", format_duration(overhead)),
         ),
         (evidence.moment("they begin", float(times.start.min()) / 1e6),),
         evidence.tasks(rows[np.argsort(times.start, kind="stable")][:5]),
@@ -74,6 +77,15 @@ def _overlap(evidence: Evidence, during: Intervals, others: Intervals) -> float:
     ]
     inside = (some.where(some.stop > some.start) for some in clipped)
     return sum(evidence.waits.during(ThreadKind.OTHERS, some) for some in inside)
+
+
+def _little_data(evidence: Evidence, prefixes: list[int]) -> float:
+    """How long threads waited for data of small tasks, which fewer and larger tasks would not have to fetch."""
+    transfers = sum(pair.count for pair in evidence.pairs)
+    if sum(pair.nbytes for pair in evidence.pairs) > LITTLE * transfers:
+        return 0.0
+    kinds = evidence.time.prefixes
+    return sum(kinds[id][ThreadKind.TRANSFER] for id in prefixes if id in kinds)
 
 
 KIND = FindingKind(
