@@ -80,7 +80,7 @@ def _overlap(evidence: Evidence, during: Intervals, others: Intervals) -> float:
 
 
 def _little_data(evidence: Evidence, prefixes: list[int]) -> float:
-    """How long threads waited for data of small tasks, which fewer and larger tasks would not have to fetch."""
+    """How long threads waited for data of small tasks, which fewer and larger ones would not fetch."""
     transfers = sum(pair.count for pair in evidence.pairs)
     if sum(pair.nbytes for pair in evidence.pairs) > LITTLE * transfers:
         return 0.0
