@@ -17,6 +17,9 @@ MOST_WRONG = 1
 """findings of all healthy workloads together"""
 
 
+HEALTHY = "findings of healthy workloads"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What was found of a scenario's cause."""
@@ -61,7 +64,7 @@ def results_of(verdicts: Sequence[Verdict], wrong: int, healthy: int) -> list[Re
         *_shares(judged, "scenarios that the detectors were not built on", is_limited=True),
         *_shares(built_on, "scenarios that the detectors were built on", is_limited=False),
         Result("precision: findings that are the cause", f"{found} findings", _share(causes, found)),
-        Result("findings of healthy workloads", f"{healthy} workloads", wrong, MOST_WRONG),
+        Result(HEALTHY, f"{healthy} workloads", wrong, MOST_WRONG),
     ]
 
 
