@@ -15,7 +15,7 @@ from observatory.runs.models import Run, RunExplanation, RunFindings
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why import answer
+from observatory.why import window
 from observatory.why.findings.of_runs import look_at_new_runs
 from observatory.why.kept import ANSWERS, Name, StillLooking, explained
 from observatory.why.window import TooManyTasks
@@ -29,7 +29,7 @@ NAMES: tuple[Name, ...] = ("critical-path", "thread-times", "findings")
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """It has more actions of tasks than are looked at while somebody waits."""
-    monkeypatch.setattr(answer, "MOST_SPANS", 50)
+    monkeypatch.setattr(window, "MOST_SPANS", 50)
     return Simulated(map_reduce(64, 1.0), deaths=[Death(2, 10.4, restarts_after=4)]).record()
 
 
@@ -48,7 +48,7 @@ def test_of_a_large_run_the_answers_are_kept_as_they_would_be_of_a_smaller_one(
     scope = scope_of_run(run)
     with read_connection() as connection:
         found = {name: explained(connection, scope, name, 0, MAXIMUM_TIME) for name in NAMES}
-        monkeypatch.setattr(answer, "MOST_SPANS", 1_000)
+        monkeypatch.setattr(window, "MOST_SPANS", 1_000)
         assert found == {name: ANSWERS[name](connection, scope, 0, MAXIMUM_TIME, None) for name in NAMES}
 
 
@@ -105,7 +105,7 @@ def test_a_link_has_no_kept_findings_and_hides_addresses_in_the_rest(run: Run) -
 
 def test_a_run_that_became_small_has_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     look_at_new_runs()
-    monkeypatch.setattr(answer, "MOST_SPANS", 1_000)
+    monkeypatch.setattr(window, "MOST_SPANS", 1_000)
     Run.objects.filter(pk=run.pk).update(counted=now())
     look_at_new_runs()
     assert not RunExplanation.objects.filter(run=run).exists()

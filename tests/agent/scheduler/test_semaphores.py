@@ -28,7 +28,7 @@ def hold(seconds: float) -> None:
 
 
 def test_leases_in_use_and_requests_that_wait_are_sampled(client: Client, received: FakeServer) -> None:
-    held = client.map(hold, [3, 0.1], pure=False)
+    held = client.map(hold, [3, 3.1], pure=False)  # whichever is first, the other waits
     waiting = {"max_leases": 1, "active_leases": 1, "pending_leases": 1}
     eventually(lambda: waiting.items() <= sampled(received, "database").items())
     client.gather(held)

@@ -11,7 +11,7 @@ from observatory.replay.pseudonyms import read_pseudonyms
 from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why import path_answer
+from observatory.why.critical_path import answer
 from observatory.why.critical_path.answer import critical_path
 from observatory.why.schemas import CriticalPathAnswer
 from tests.documented import assert_documented
@@ -60,7 +60,7 @@ def test_a_task_on_it_began_after_what_it_needed_had_ended(observed: Observed) -
 
 def test_of_many_pieces_the_longest_are_listed(observed: Observed, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = answer_of(observed.scope)["pieces"]
-    monkeypatch.setattr(path_answer, "MOST_PIECES", 3)
+    monkeypatch.setattr(answer, "MOST_PIECES", 3)
     found = answer_of(observed.scope)
     assert found["other_pieces"] == len(whole) - 3
     longest = sorted((piece["stop"] - piece["start"] for piece in whole), reverse=True)[:3]

@@ -18,7 +18,7 @@ from observatory.replay.scope import Scope, Section
 from observatory.runs.models import Run
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why import answer
+from observatory.why import window
 from observatory.why.findings import kinds
 from observatory.why.findings.answer import findings
 from observatory.why.findings.finding import Cost, Finding, FindingKind
@@ -123,7 +123,7 @@ def test_a_window_with_too_many_tasks_says_what_to_do(
     url = f"/api/v1/clusters/{cluster.pk}/findings"
     assert client.get(url).json()["findings"]
     assert client.get(f"{url}?after=-1").status_code == 422
-    monkeypatch.setattr(answer, "MOST_SPANS", 5)
+    monkeypatch.setattr(window, "MOST_SPANS", 5)
     answered = client.get(url)
     assert answered.status_code == 413
     assert "Choose a shorter one" in answered.json()["detail"]
@@ -140,7 +140,7 @@ def test_the_command_prints_the_findings_of_a_run(cluster: Cluster, monkeypatch:
     out = StringIO()
     call_command("why", f"runs/{run.pk}", stdout=out)
     assert out.getvalue().startswith("Nothing stands out. It was searched for: ")
-    monkeypatch.setattr(answer, "MOST_SPANS", 1)
+    monkeypatch.setattr(window, "MOST_SPANS", 1)
     with pytest.raises(CommandError, match="Choose a shorter one"):
         call_command("why", f"clusters/{cluster.pk}", stdout=out)
 

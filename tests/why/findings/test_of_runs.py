@@ -13,7 +13,7 @@ from observatory.clusters.models import Cluster
 from observatory.runs.models import Run, RunFindings
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import FINDINGS, try_lock
-from observatory.why import answer, kept
+from observatory.why import kept, window
 from observatory.why.findings import of_runs
 from observatory.why.findings.of_runs import look_at_new_runs
 from observatory.why.tasks import look_at_runs
@@ -80,7 +80,7 @@ def test_nothing_stands_out_in_a_run_differs_from_one_whose_records_are_deleted(
 def test_a_run_with_too_many_tasks_is_known_to_be_too_large(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer, "MOST_SPANS", 5)
+    monkeypatch.setattr(window, "MOST_SPANS", 5)
     monkeypatch.setattr(kept, "MOST_SPANS", 50)
     run = make_run(cluster)
     look_at_new_runs()

@@ -11,7 +11,7 @@ from observatory.replay.pseudonyms import read_pseudonyms
 from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why import answer
+from observatory.why import window
 from observatory.why.schemas import ThreadTimes
 from observatory.why.thread_times.answer import thread_times
 from tests.documented import assert_documented
@@ -104,7 +104,7 @@ def test_a_link_that_hides_addresses_has_none(observed: Observed) -> None:
 def test_a_window_with_too_many_tasks_says_what_to_do(
     observed: Observed, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer, "MOST_SPANS", 5)
+    monkeypatch.setattr(window, "MOST_SPANS", 5)
     answered = world.client("owner").get(f"/api/v1/clusters/{observed.cluster.pk}/thread-times")
     assert answered.status_code == 413
     assert "Choose a shorter one" in answered.json()["detail"]
