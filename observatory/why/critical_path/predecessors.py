@@ -20,8 +20,8 @@ class LastEnded:
 
     def __init__(self, owner: Integers, stop: Integers) -> None:
         self._owners, code = _codes(owner)
-        self._first = int(stop.min(initial=0))
-        self._width = int(stop.max(initial=0)) - self._first + 2
+        self._first, last = _first_and_last(stop)
+        self._width = last - self._first + 2
         place = code * self._width + (stop - self._first) + 1
         self._order: Integers = np.argsort(place)
         self._places = place[self._order]
@@ -154,12 +154,17 @@ def _needed_tasks(computing: Spans, graph: Graph) -> tuple[Integers, Integers]:
 def previous_of(owner: Integers, start: Integers) -> Integers:
     """The place of the computation before each one of its owner (lane, task); NONE: it was the first."""
     _, code = _codes(owner)
-    first = int(start.min(initial=0))
-    order = np.argsort(code * (int(start.max(initial=0)) - first + 1) + start - first)
+    first, last = _first_and_last(start)
+    order = np.argsort(code * (last - first + 1) + start - first)
     is_same = code[order][1:] == code[order][:-1]
     previous = np.full(len(owner), NONE, np.int64)
     previous[order[1:]] = np.where(is_same, order[:-1], NONE)
     return previous
+
+
+def _first_and_last(times: Integers) -> tuple[int, int]:
+    """From the first time on, not from 1970: an owner's number times the width has to fit in 64 bits."""
+    return (int(times.min()), int(times.max())) if len(times) else (0, 0)
 
 
 def _codes(owner: Integers) -> tuple[Integers, Integers]:

@@ -53,14 +53,15 @@ TRANSITIONS: LiteralString = f"""
     FROM transition JOIN task_group ON task_group.id = group_id
     WHERE transition.{WITHIN} AND {GOES_SOMEWHERE}"""
 MEMORY = TASK_STATES.index("memory")
-RESULT_IS_KEPT: LiteralString = f"(start = {MEMORY} OR finish = {MEMORY})"
-BEFORE_COMPUTING: LiteralString = f"""
+TO_OR_FROM_MEMORY: LiteralString = f"(start = {MEMORY} OR finish = {MEMORY})"
+WITHOUT_PREFIX: LiteralString = f"""
     SELECT {TASK.format("transition")}, 0, time, start, finish, coalesce(worker_id, 0)
-    FROM transition WHERE {WITHIN} AND {GOES_SOMEWHERE} AND NOT {RESULT_IS_KEPT}"""
-OF_RESULTS: LiteralString = f"""
-    SELECT {TASK.format("transition")}, 0, time, start, finish, coalesce(worker_id, 0)
-    FROM transition WHERE {WITHIN} AND {RESULT_IS_KEPT}"""
-OF_REPEATED: LiteralString = f"{OF_RESULTS} AND {TASK.format('transition')} = ANY(%(tasks)s::bigint[])"
+    FROM transition WHERE {WITHIN}"""
+BEFORE_COMPUTING: LiteralString = f"{WITHOUT_PREFIX} AND {GOES_SOMEWHERE} AND NOT {TO_OR_FROM_MEMORY}"
+OF_RESULTS: LiteralString = f"{WITHOUT_PREFIX} AND {TO_OR_FROM_MEMORY}"
+OF_REPEATED: LiteralString = (
+    f"{OF_RESULTS} AND {TASK.format('transition')} IN (SELECT unnest(%(tasks)s::bigint[]))"
+)
 AFTER_DEATHS: LiteralString = f"""
     SELECT result.* FROM unnest(%(begin)s::timestamptz[], %(end)s::timestamptz[]) AS death (begin, until)
     CROSS JOIN LATERAL ({OF_RESULTS} AND time >= begin AND time < until) AS result"""
