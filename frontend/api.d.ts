@@ -4253,6 +4253,8 @@ export interface components {
             name: string;
             /** Transfer */
             transfer: number;
+            /** Received */
+            received: number;
             /** Disk */
             disk: number;
             /** Serialization */
@@ -4309,6 +4311,8 @@ export interface components {
             prefix: number;
             /** Name */
             name: string;
+            /** Erred */
+            erred: number;
         };
         /**
          * PrefixDetail

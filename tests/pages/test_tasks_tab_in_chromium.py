@@ -11,7 +11,7 @@ from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.wire.records import Action, Span
+from observatory.wire.records import Action, Sample, Series, Span
 from tests.recorded import START, Recorded, at
 from tests.world import World
 
@@ -41,8 +41,11 @@ def cluster(world: World, recorded: Recorded) -> Cluster:
     spans = [span("load", number, W0, number / 2, 0.01) for number in range(70)]
     spans += [span("fold", number, (W0, W1)[number % 2], number, 0.5 + number / 100) for number in range(30)]
     spans += [span("fold", 30, W1, 31, 6), span(HOSTILE, 0, W0, 38, 0.001)]
+    kept = Series("observatory_prefix_memory_bytes", (("prefix", "load"),))
+    samples = [Sample(kept, START + time, 2**20 * (5 if time < 20 else 7)) for time in range(40)]
     with Writer() as writer:
-        writer.write(Batch.of(world.ended.pk, spans=spans))
+        writer.write(Batch.of(world.ended.pk, spans=spans, samples=samples))
+    recorded.transfer("('load-a1', 0)", W0, W1, 12.2, 12.5, {"x": 3 * 2**20}, "load-a1")
     recorded.agent()
     recorded.error(5, "('load-a1', 3)", outcome="retried")
     recorded.error(6, "('load-a1', 4)")
@@ -72,9 +75,9 @@ def test_the_slowest_prefix_is_the_first_and_a_click_selects_it(tab: Page, compl
     names = tab.locator(".prefix-table tbody .row-name")
     expect(names).to_have_text(["fold", "load", HOSTILE])
     load = tab.get_by_role("row").filter(has_text="load")
-    expect(load.locator("td").nth(1)).to_have_text("70")
-    expect(load.locator("td").nth(11)).to_have_text("1")
-    expect(load.locator("td").nth(12)).to_have_text("1")
+    expect(load.locator("td").nth(2)).to_have_text("70")
+    expect(load.locator("td").nth(14)).to_have_text("1")
+    expect(load.locator("td").nth(15)).to_have_text("1")
     tab.get_by_role("button", name="tasks", exact=True).click()
     expect(names.first).to_have_text("load")
     names.nth(1).click()
@@ -83,10 +86,41 @@ def test_the_slowest_prefix_is_the_first_and_a_click_selects_it(tab: Page, compl
     assert complaints == []
 
 
+def test_a_prefix_has_its_states_at_the_playhead_its_memory_and_what_its_tasks_fetched(
+    page: Page, run: Run, recorded: Recorded, complaints: list[str]
+) -> None:
+    keys = [f"('load-a1', {number})" for number in range(4)]
+    for number, key in enumerate(keys):
+        recorded.transition(1, key, "released", "waiting", group="load-a1")
+        recorded.transition(10 + 5 * number, key, "waiting", "processing", group="load-a1")
+    recorded.transition(27, keys[0], "processing", "memory", group="load-a1")
+    page.goto(f"/runs/{run.pk}/?tab=tasks&at={START + 12}")
+    page.wait_for_function(READY)
+    cells = (
+        page.get_by_role("table", name="prefixes").get_by_role("row").filter(has_text="load").locator("td")
+    )
+    states = cells.nth(1).get_by_role("img")
+    expect(states).to_have_attribute("aria-label", "3 waiting, 1 processing")
+    expect(page.locator(".state-legend")).to_have_text("States:waitingprocessing")
+    expect(cells.nth(9)).to_have_text("3.00 MiB")
+    expect(cells.nth(13)).to_have_text("5.00 MiB")
+    page.evaluate(f"() => observatory.context.timeline.setPlayhead({START + 38})")
+    expect(states).to_have_attribute("aria-label", "3 processing, 1 memory")
+    expect(cells.nth(13)).to_have_text("7.00 MiB")
+    page.get_by_role("button", name="groups", exact=True).click()
+    of_group = (
+        page.get_by_role("table", name="groups", exact=True).get_by_role("row").filter(has_text="load-a1")
+    )
+    expect(of_group.locator("td").nth(0).get_by_role("img")).to_have_attribute(
+        "aria-label", "3 processing, 1 memory"
+    )
+    assert complaints == []
+
+
 def test_a_prefix_opens_to_its_durations_its_slowest_task_its_workers_and_groups(
     tab: Page, complaints: list[str]
 ) -> None:
-    histogram = tab.locator(".prefix-table tbody tr").first.get_by_role("img")
+    histogram = tab.locator(".prefix-table tbody tr").first.locator(".duration-bars")
     expect(histogram).to_have_attribute("aria-label", re.compile("31 tasks: median .* the longest 6.00 s"))
     tab.get_by_role("button", name="Details of fold").click()
     expect(tab.locator("figure .duration-bars")).to_be_visible()

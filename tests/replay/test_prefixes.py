@@ -24,7 +24,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.times import MAXIMUM_TIME
-from observatory.wire.records import Action, Span, WorkerSeen
+from observatory.wire.records import Action, Span, Status, WorkerSeen
 from tests.documented import assert_documented
 from tests.replay.committed import direct
 from tests.replay.conftest import make_cluster
@@ -57,10 +57,12 @@ def spans(cluster: Cluster, direct: psycopg.Connection, now: float) -> list[Span
         action = random.choice((Action.COMPUTE, *Action))
         worker = random.choice(WORKERS[: 2 if prefix == "load" else 5])
         nbytes = random.randrange(10**6)
-        made.append(Span(worker, 1, f"{group}-{number}", prefix, group, action, start, stop, nbytes, "int"))
+        status = random.choice((Status.OK, Status.OK, Status.ERROR))
+        key = f"{group}-{number}"
+        made.append(Span(worker, 1, key, prefix, group, action, start, stop, nbytes, "int", status))
     seen = [WorkerSeen(worker, "", "h", 2, 1000, now) for worker in WORKERS]
     with Writer() as writer:
-        rows = {"error": errors(now)}
+        rows = {"error": errors(now), "transfer": transfers(made)}
         writer.write(Batch.of(cluster.pk, seen, made, committed=now + SECONDS, rows=rows))
         writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
     build_cluster(direct, cluster)
@@ -77,6 +79,21 @@ def errors(now: float) -> list[tuple[Any, ...]]:
         )
         for number in range(ERRORS)
     ]
+
+
+def transfers(spans: list[Span]) -> list[tuple[Any, ...]]:
+    """Rows of kind `transfer`: one for each waiting task, as its receiver and as its sender logged it."""
+    return [
+        (span.start, span.stop, *ends, direction, size_of(span), 0.0, {}, 1)
+        for span in spans
+        if span.action is Action.TRANSFER
+        for direction, ends in enumerate(((span.worker, WORKERS[0]), (WORKERS[0], span.worker)))
+    ]
+
+
+def size_of(span: Span) -> float:
+    """Bytes that a waiting task fetched, which its span does not tell."""
+    return span.nbytes * 3.0 + 1
 
 
 @pytest.fixture(params=[0, window_sums.FEW_ROWS], ids=["of tiles", "of rows"])
@@ -153,6 +170,9 @@ def test_the_figures_of_each_prefix_are_those_of_its_rows(
             assert row["serialization"] == pytest.approx(
                 seconds[Action.SERIALIZE] + seconds[Action.DESERIALIZE], abs=1e-5
             )
+            begun = [span for span in of_prefix if start <= round(span.start * 1e6) < stop]
+            waited = [span for span in begun if span.action is Action.TRANSFER]
+            assert row["received"] == sum(size_of(span) for span in waited)
             failed = [
                 outcome == "retried"
                 for time, key, _, outcome, *_ in errors(now)
@@ -176,6 +196,8 @@ def test_the_figures_of_each_group_are_those_of_its_rows(
             of_group = [span for span in spans if span.group == row["name"] and span.action is Action.COMPUTE]
             assert {span.prefix for span in of_group} == {names[row["prefix"]]}
             check_durations(row, of_group, start, stop)
+            failed = [span for span in ended(of_group, start, stop) if span.status is Status.ERROR]
+            assert row["erred"] == len(failed)
         assert found["others"] == 0
 
 

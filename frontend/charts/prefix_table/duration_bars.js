@@ -4,7 +4,7 @@ import { svgElement } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
 
 /** @typedef {import("../../types.js").Schemas} Schemas */
-/** @typedef {Omit<Schemas["GroupFigures"], "group"|"prefix"|"name">} Durations */
+/** @typedef {Omit<Schemas["GroupFigures"], "group"|"prefix"|"name"|"erred">} Durations */
 /** @typedef {Pick<Schemas["Groups"], "shortest"|"bins_of_octave">} Bins */
 /** @typedef {{first: number, last: number, shortest: number, ofOctave: number}} DurationAxis from bin `first` up to `last`, which is not in it */
 

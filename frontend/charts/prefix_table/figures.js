@@ -3,6 +3,7 @@
 import { formatBytes, formatCount, formatDuration } from "../../formatting.js";
 import { prefixCell } from "../data_table/prefix_cell.js";
 import { durationBars } from "./duration_bars.js";
+import { stateBar, tasksToDo } from "./state_bar.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").State} State */
@@ -11,8 +12,9 @@ import { durationBars } from "./duration_bars.js";
 /** @typedef {Schemas["GroupFigures"]} GroupFigures */
 /** @typedef {import("./duration_bars.js").DurationAxis} DurationAxis */
 /**
- * What the cells show beside the row: the axis of the histograms, and the progress at the playhead by the names of prefixes.
- * @typedef {{axis: DurationAxis, progress: Map<string, State["progress"][number]>}} Surroundings
+ * What the cells show beside the row: the axis of the histograms, the progress at the playhead by the names of prefixes, and
+ * what else was there at the playhead.
+ * @typedef {{axis: DurationAxis, progress: Map<string, State["progress"][number]>, now: import("./at_playhead.js").AtPlayhead}} Surroundings
  */
 /**
  * @template Row
@@ -37,11 +39,14 @@ export function prefixColumns({ model, info }, around) {
       value: ({ name }) => around.progress.get(name)?.done ?? null,
       text: ({ name }) => progressText(around.progress.get(name)),
     },
+    statesColumn(({ prefix }) => around.now.statesOfPrefixes.get(prefix)),
     ...durationColumns(model, around),
     seconds("transfer", "transfers", "How long threads waited for data of other workers", ({ transfer }) => transfer),
+    bytes("received", "moved", "Data that its tasks fetched from other workers, as the agent records it", ({ received }) => ofAgent(received)),
     seconds("disk", "disk", "How long data was read from disk and written to it", ({ disk }) => disk),
     seconds("serialization", "serialize", "How long data was serialized and deserialized", ({ serialization }) => serialization),
     resultColumn(),
+    bytes("memory", "in memory", "Its results that Dask kept at the playhead, also those on disk, as the agent records them", ({ name }) => around.now.memory.get(name) ?? null),
     { name: "errors", title: "errors", help: "Tasks that failed for good, as the agent records them", value: ({ errors }) => ofAgent(errors) },
     { name: "retries", title: "retries", help: "Attempts that failed and were followed by another, as the agent records them", value: ({ retries }) => ofAgent(retries) },
     { name: "workers", title: "workers", help: "Workers that computed it; each lifetime counts", value: ({ workers }) => workers },
@@ -53,8 +58,36 @@ export function prefixColumns({ model, info }, around) {
  * @param {Surroundings} around whose values change
  * @returns {Column<GroupFigures>[]}
  */
-export function groupColumns({ model }, around) {
-  return [nameColumn("group", model), ...durationColumns(model, around), resultColumn()];
+export function groupColumns({ model, info }, around) {
+  return [
+    nameColumn("group", model),
+    statesColumn(({ group }) => around.now.statesOfGroups.get(group)),
+    ...durationColumns(model, around),
+    resultColumn(),
+    { name: "erred", title: "failed", help: "Attempts that failed, of those that are counted as tasks, as the agent records them", value: ({ erred }) => (info.has_agent ? erred : null) },
+  ];
+}
+
+/**
+ * @template Row
+ * @param {(row: Row) => number[]|undefined} countsOf tasks in each state
+ * @returns {Column<Row>}
+ */
+function statesColumn(countsOf) {
+  return {
+    name: "states",
+    title: "states",
+    unit: "not done",
+    help: "Its tasks at the playhead, by state, in the colours of Dask's task graph. Sorted by those that wait, are queued or are processed. The agent records them",
+    value: (row) => {
+      const counts = countsOf(row);
+      return counts ? tasksToDo(counts) : null;
+    },
+    cell: (row) => {
+      const counts = countsOf(row);
+      return counts?.some((count) => count > 0) ? stateBar(counts) : "–";
+    },
+  };
 }
 
 /**
@@ -74,7 +107,7 @@ function nameColumn(title, model) {
 /**
  * @param {Context["model"]} model
  * @param {Surroundings} around
- * @returns {Column<Omit<GroupFigures, "group"|"name">>[]}
+ * @returns {Column<Omit<GroupFigures, "group"|"name"|"erred">>[]}
  */
 function durationColumns(model, around) {
   return [
@@ -99,7 +132,19 @@ function durationColumns(model, around) {
 
 /** @returns {Column<{nbytes: number}>} */
 function resultColumn() {
-  return { name: "nbytes", title: "results", unit: "bytes", help: "Sizes of the results", value: ({ nbytes }) => nbytes, text: ({ nbytes }) => formatBytes(nbytes) };
+  return bytes("nbytes", "results", "Sizes of the results", ({ nbytes }) => nbytes);
+}
+
+/**
+ * @template Row
+ * @param {string} name
+ * @param {string} title
+ * @param {string} help
+ * @param {(row: Row) => number|null} value
+ * @returns {Column<Row>}
+ */
+function bytes(name, title, help, value) {
+  return { name, title, help, unit: "bytes", value, text: (row) => formatBytes(value(row) ?? 0) };
 }
 
 /**

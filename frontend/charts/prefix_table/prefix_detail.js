@@ -30,7 +30,8 @@ export class PrefixDetail {
   /** @type {WindowData<Answer>} */
   #data;
   #figure = element("figure", "prefix-durations");
-  #around = { axis: durationAxis([], { shortest: 1e-6, bins_of_octave: 4 }), progress: new Map() };
+  /** @type {import("./figures.js").Surroundings} */
+  #around;
   /** @type {DataTable<SlowTask>} */
   #slowest;
   /** @type {DataTable<WorkerShare>} */
@@ -43,10 +44,12 @@ export class PrefixDetail {
   /**
    * @param {Context} context
    * @param {number} prefix id
+   * @param {import("./at_playhead.js").AtPlayhead} now which the table keeps up to date
    */
-  constructor(context, prefix) {
+  constructor(context, prefix, now) {
     this.#context = context;
     this.#prefix = prefix;
+    this.#around = { axis: durationAxis([], { shortest: 1e-6, bins_of_octave: 4 }), progress: new Map(), now };
     this.#data = new WindowData(context.source, `/prefixes/${prefix}`, EVERY);
     this.#data.addEventListener("change", () => this.#show());
     const [slowest, workers, groups] = ["Slowest tasks", "By worker", "By group"].map((title) => element("section", "", element("h3", "", title)));

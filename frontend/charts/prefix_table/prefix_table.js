@@ -6,10 +6,12 @@ import { WindowData } from "../../timeline/window_data.js";
 import { DataTable } from "../data_table/data_table.js";
 import { kindChoice } from "../data_table/kind_choice.js";
 import { Shown } from "../drawing/shown.js";
+import { AtPlayhead, MEMORY_LAYER } from "./at_playhead.js";
 import { durationAxis, secondsOf } from "./duration_bars.js";
 import { groupColumns, prefixColumns } from "./figures.js";
 import { keySearch } from "./key_search.js";
 import { PrefixDetail } from "./prefix_detail.js";
+import { stateLegend } from "./state_bar.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -26,9 +28,9 @@ export const prefixTable = {
   name: "prefixes",
   title: "Prefixes",
   place: "below",
-  layers: [],
+  layers: [MEMORY_LAYER],
   help:
-    "What the tasks of each prefix, or group, did in the window; “done” is at the playhead. Click a name to select the prefix in all charts, ▸ to see " +
+    "What the tasks of each prefix, or group, did in the window; “done”, “states” and “in memory” are at the playhead. Click a name to select the prefix in all charts, ▸ to see " +
     "its slowest tasks, its workers and its groups.",
   create: (parent, context) => new PrefixTable(parent, context),
 };
@@ -37,12 +39,15 @@ class PrefixTable {
   #parent;
   #context;
   #holder = element("div", "prefix-table");
+  #legend = element("p", "state-legend");
   #note = element("p", "chart-empty");
   /** @type {keyof typeof KINDS} */
   #kind = "prefixes";
   /** @type {WindowData<Answer>} */
   #data;
-  #around = { axis: durationAxis([], { shortest: 1e-6, bins_of_octave: 4 }), progress: new Map() };
+  #now;
+  /** @type {import("./figures.js").Surroundings} */
+  #around;
   /** @type {DataTable<any>} */
   #table;
   /** @type {Map<number, PrefixDetail>} of the rows that were opened, by prefix */
@@ -60,10 +65,13 @@ class PrefixTable {
     this.#context = context;
     this.#data = new WindowData(context.source, "/prefixes");
     this.#data.addEventListener("change", () => this.#render());
+    this.#now = new AtPlayhead(context);
+    this.#now.addEventListener("change", () => this.#view && this.draw(this.#view));
+    this.#around = { axis: durationAxis([], { shortest: 1e-6, bins_of_octave: 4 }), progress: new Map(), now: this.#now };
     const choice = kindChoice("Rows of the table", KINDS, this.#kind, (kind) => this.#choose(kind));
     choice.append(keySearch(context));
     this.#table = this.#makeTable();
-    parent.append(choice, this.#holder, this.#note);
+    parent.append(choice, this.#holder, this.#legend, this.#note);
   }
 
   destroy() {
@@ -73,6 +81,7 @@ class PrefixTable {
 
   hide() {
     this.#data.stop();
+    this.#now.stop();
     for (const detail of this.#details.values()) detail.stop();
   }
 
@@ -85,7 +94,8 @@ class PrefixTable {
       else detail.stop();
     }
     const { selection, model } = this.#context;
-    if (!this.#shown.changes(view.state, selection.prefix, selection.key, selection.worker, model.version)) return;
+    const isMoved = this.#now.update(view);
+    if (!this.#shown.changes(view.state, selection.prefix, selection.key, selection.worker, model.version) && !isMoved) return;
     this.#around.progress = new Map(view.state?.progress.map((row) => [row.name, row]));
     this.#render();
     for (const detail of this.#details.values()) detail.redraw();
@@ -101,6 +111,8 @@ class PrefixTable {
     const rows = answer ? rowsOf(answer) : [];
     if (answer) this.#around.axis = durationAxis(rows, answer);
     this.#table.show(rows, message);
+    const legend = rows.length ? stateLegend(this.#now.statesOfPrefixes.values()) : [];
+    this.#legend.replaceChildren(...(legend.length ? ["States:", ...legend] : []));
     this.#note.textContent = answer && rows.length ? this.#noteText(answer) : "";
     if (!answer || !("prefixes" in answer)) return;
     for (const row of answer.prefixes) this.#details.get(row.prefix)?.setDurations(row, answer);
@@ -114,6 +126,7 @@ class PrefixTable {
     const noun = this.#kind === "groups" ? "group" : "prefix";
     const texts = [`${formatCount(count)} ${count === 1 ? noun : this.#kind}.`, `The histograms go from ${formatDuration(secondsOf(axis, axis.first))} to ${formatDuration(secondsOf(axis, axis.last))}.`];
     if (answer.others) texts.push(`${formatCount(answer.others)} of them are not listed; they took ${formatDuration(answer.others_seconds)} together.`);
+    if (this.#now.others) texts.push(`The states leave out the tasks of ${formatCount(this.#now.others)} groups that took little time.`);
     if (source.isFile) texts.push("A file has this of the whole run, not of the window.");
     if (!info.has_agent && this.#kind === "prefixes") texts.push("Errors and retries of each prefix are recorded by the agent only.");
     if (this.#data.message) texts.push(this.#data.message);
@@ -141,7 +154,7 @@ class PrefixTable {
 
   /** @param {PrefixFigures} row */
   #open(row) {
-    const detail = new PrefixDetail(this.#context, row.prefix);
+    const detail = new PrefixDetail(this.#context, row.prefix, this.#now);
     if (this.#data.answer) detail.setDurations(row, this.#data.answer);
     if (this.#view) detail.update(this.#view);
     this.#details.get(row.prefix)?.stop();

@@ -26,6 +26,8 @@ class PrefixFigures(Durations):
     name: str
     transfer: float
     """seconds that its tasks waited for data of other workers"""
+    received: float
+    """bytes that its tasks fetched from other workers, as the agent records them"""
     disk: float
     """seconds of reading and writing"""
     serialization: float
@@ -41,6 +43,8 @@ class GroupFigures(Durations):
     group: int
     prefix: int
     name: str
+    erred: float
+    """of `tasks`, as the agent records them"""
 
 
 class Bins(Schema):

@@ -16,6 +16,7 @@ from observatory.replay.windows.sums import Sums, sums
 from observatory.store.queries.sums.error_sums import ERROR_SUMS
 from observatory.store.queries.sums.group_sums import GROUP_SUMS
 from observatory.store.queries.sums.prefix_sums import PREFIX_SUMS
+from observatory.store.queries.sums.prefix_transfer_sums import PREFIX_TRANSFER_SUMS
 from observatory.store.queries.sums.span_sums import BUCKETS_OF_AN_OCTAVE, duration_quantile
 from observatory.store.queries.sums.sum_layer import REST, Columns
 from observatory.store.queries.sums.worker_sums import WORKER_SUMS
@@ -42,11 +43,13 @@ def prefixes_of(connection: psycopg.Connection, scope: Scope, after: int, before
     found = sums(connection, scope, PREFIX_SUMS, after, before)
     failed = sums(connection, scope, ERROR_SUMS, after, before)
     workers = sums(connection, scope, WORKER_SUMS, after, before)
+    fetched = sums(connection, scope, PREFIX_TRANSFER_SUMS, after, before).columns
     names = store.prefix_names(connection, scope.cluster.pk)
     columns = found.columns
     computing = _where(columns, columns["action"] == Action.COMPUTE)
     ids = [int(id) for id in np.unique([*columns["prefix"], *failed.columns["prefix"]]) if id in names]
     seconds = _by(computing, "prefix", computing["seconds"])
+    received = _by(fetched, "prefix", fetched["nbytes"])
     ids.sort(key=lambda id: (-seconds[id], names[id]))
     shown = ids[:MOST]
     return {
@@ -57,6 +60,7 @@ def prefixes_of(connection: psycopg.Connection, scope: Scope, after: int, before
                 "name": scope.text(names[id]),
                 **_durations(_where(computing, computing["prefix"] == id)),
                 **_waiting(_where(columns, columns["prefix"] == id)),
+                "received": received[id],
                 **_failures(_where(failed.columns, failed.columns["prefix"] == id)),
                 "workers": _count_workers(workers, computing, id),
             }
@@ -188,12 +192,14 @@ def _shares(rows: Columns) -> list[Item]:
 
 def _groups(connection: psycopg.Connection, scope: Scope, found: Sums, ids: Sequence[int]) -> list[Item]:
     names = {group.id: group for group in store.group_names(connection, scope.cluster.pk, ids)}
+    erred = _by(found.columns, "task_group", found.columns["erred"])
     return [
         {
             "group": id,
             "prefix": names[id].prefix,
             "name": scope.text(names[id].name),
             **_durations(_where(found.columns, found.columns["task_group"] == id)),
+            "erred": erred[id],
         }
         for id in ids
         if id in names

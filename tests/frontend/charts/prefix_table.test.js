@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { TASK_STATES } from "../../../frontend/contract.js";
+import { statesByIds } from "../../../frontend/charts/prefix_table/at_playhead.js";
 import { barsOf, describe, durationAxis, secondsOf } from "../../../frontend/charts/prefix_table/duration_bars.js";
 import { searchUrl, searchedTimes } from "../../../frontend/charts/prefix_table/key_search.js";
+import { describeStates, tasksToDo } from "../../../frontend/charts/prefix_table/state_bar.js";
 
 /** @typedef {import("../../../frontend/charts/prefix_table/duration_bars.js").Durations} Durations */
 
@@ -49,4 +52,20 @@ test("keys are searched in a run's own time, in all of a cluster, and not throug
   assert.deepEqual(searchedTimes(of({ is_whole: false, started: 10.5, ended: null })), [["from", "10.500000"]]);
   assert.equal(searchUrl(of({ is_whole: true, started: 1, ended: 2 }), "x"), "/clusters/3/tasks/?q=x");
   assert.equal(searchUrl(of({ is_whole: true }, { pages: null }), "x"), null);
+});
+
+test("the tasks of a prefix in each state are those of all its groups", () => {
+  const [waiting, memory] = [TASK_STATES.indexOf("waiting"), TASK_STATES.indexOf("memory")];
+  const none = () => TASK_STATES.map(() => 0);
+  const group = (/** @type {number} */ id, /** @type {number} */ prefix, /** @type {number} */ count) => ({ group: id, prefix, before: none().map((_, state) => (state === waiting ? count : 0)) });
+  const changes = { start: 0, width: 1, bins: 9, group: [1, 1], bin: [2, 2], state: [waiting, memory], change: [-2, 2] };
+  const graph = /** @type {any} */ ({ start: 0, stop: 9, has_states: true, groups: [group(7, 1, 4), group(8, 1, 3), group(9, 2, 1)], changes });
+  const before = statesByIds(graph, 1).prefixes.get(1) ?? [];
+  assert.deepEqual([describeStates(before), tasksToDo(before)], ["7 waiting", 7]);
+  const { groups, prefixes } = statesByIds(graph, 5);
+  assert.equal(describeStates(prefixes.get(1) ?? []), "5 waiting, 2 memory");
+  assert.equal(describeStates(groups.get(8) ?? []), "1 waiting, 2 memory");
+  assert.equal(describeStates(prefixes.get(2) ?? []), "1 waiting");
+  assert.equal(statesByIds({ ...graph, has_states: false }, 5).prefixes.size, 0);
+  assert.equal(describeStates(none()), "no tasks");
 });

@@ -6,6 +6,7 @@ from observatory.store.queries.sums.error_sums import ERROR_SUMS
 from observatory.store.queries.sums.group_sums import GROUP_SUMS
 from observatory.store.queries.sums.log_sums import LOG_SUMS
 from observatory.store.queries.sums.prefix_sums import PREFIX_SUMS
+from observatory.store.queries.sums.prefix_transfer_sums import PREFIX_TRANSFER_SUMS
 from observatory.store.queries.sums.state_sums import STATE_SUMS
 from observatory.store.queries.sums.steal_sums import STEAL_SUMS
 from observatory.store.queries.sums.sum_layer import SumLayer
@@ -20,6 +21,7 @@ SUM_LAYERS: dict[str, SumLayer] = {
         WORKER_SUMS,
         ERROR_SUMS,
         TRANSFER_SUMS,
+        PREFIX_TRANSFER_SUMS,
         STEAL_SUMS,
         LOG_SUMS,
         STATE_SUMS,
