@@ -15,9 +15,12 @@ from urllib.parse import urlsplit
 import dask.config
 from dask.utils import parse_bytes, parse_timedelta
 
+from observatory.agent.worker.retirement import digest_of
+
 ENVIRONMENT = {"url": "OBSERVATORY_URL", "token": "OBSERVATORY_TOKEN", "name": "OBSERVATORY_NAME"}
 TOKEN = re.compile(r"[ -~]+")
 """Characters that are allowed in an HTTP header."""
+RETIRE_TOKEN = re.compile(r"[!-~]{16,}")
 LIMITS: dict[str, tuple[float, float]] = {
     "memory_limit": (0, 2**50),
     "spool_limit": (0, 2**50),
@@ -60,6 +63,8 @@ class Configuration:
     """Seconds between two samples of the scheduler and its workers."""
     verify: str = "true"
     """How to check the server's certificate: true, false, or a file of certificates to trust."""
+    retire_token: str = field(default="", repr=False)
+    """Token that retires a worker by a request to its HTTP port; empty: workers have no such route."""
 
     @property
     def log_levels(self) -> dict[str, int]:
@@ -74,6 +79,7 @@ class Configuration:
             "loggers": dict(self.loggers),
             "sample_interval": self.sample_interval,
             "profile": True,
+            "retire_digest": digest_of(self.retire_token) if self.retire_token else "",
         }
 
 
@@ -158,6 +164,8 @@ def _check(configuration: Configuration) -> None:
         raise ConfigurationError(
             f"observatory.verify: {configuration.verify!r} is neither true, nor false, nor an existing file"
         )
+    if configuration.retire_token and not RETIRE_TOKEN.fullmatch(configuration.retire_token):
+        raise ConfigurationError("observatory.retire-token must have at least 16 characters, and no spaces")
     configuration.log_levels  # noqa: B018 raises for an unknown level
 
 

@@ -91,6 +91,8 @@ def test_a_missing_address_or_token_is_an_error_that_names_the_setting(missing: 
         ("loggers", "mine"),
         ("loggers", {"mine": "LOUD"}),
         ("verify", "/nowhere/ca.pem"),
+        ("retire_token", "short"),
+        ("retire_token", "with some spaces in it"),
     ],
 )
 def test_a_wrong_value_is_an_error_of_one_line_that_names_the_setting(name: str, value: Any) -> None:

@@ -19,6 +19,7 @@ from observatory.agent.worker.environment import describe, process_age
 from observatory.agent.worker.event_loop import METRIC, EventLoopInterval
 from observatory.agent.worker.message_sender import MessageSender
 from observatory.agent.worker.profiles import Profiles
+from observatory.agent.worker.retirement import Retirement, add_route
 from observatory.agent.worker.transfers import Transfers
 from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
 
@@ -59,6 +60,10 @@ class WorkerAgent(WorkerPlugin):
         worker.handlers[FLUSH] = self.message_sender.flush
         if hasattr(worker, "_tick_counter"):
             worker.metrics[METRIC] = EventLoopInterval(worker)
+        digest = self.settings.get("retire_digest")
+        self.retirement = Retirement(worker, digest) if digest else None
+        if self.retirement is not None:
+            add_route(worker, self.name)
         self._record_worker()
         self.message_sender.start()
 
