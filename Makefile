@@ -8,7 +8,7 @@ PROCESSES ?= 4
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
-.PHONY: demo run test test-long lint contract docs bench requirements screenshot pictures browser nginx wheel
+.PHONY: demo run test test-long lint contract docs site bench requirements screenshot pictures browser nginx wheel
 
 demo: $(VENV)/installed
 	@echo "Starting Dask Observatory with a demo cluster …"
@@ -44,6 +44,10 @@ docs: $(VENV)/installed-dev
 	$(RUN) docs/make_wire_format.py
 	$(RUN) docs/make_metrics.py
 	$(RUN) docs/make_ready_made_rules.py
+
+# The documents as a site, in site/; fails where a link leads nowhere.
+site: $(VENV)/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet
 
 screenshot: $(VENV)/installed-dev browser
 	$(RUN) docs/make_screenshot.py
