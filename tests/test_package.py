@@ -25,8 +25,8 @@ PACKAGE = ROOT / "observatory"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LIGHT = ("__init__.py", "__main__.py", "agent", "wire", "client/__init__.py", "client/connection.py")
 LIGHT_IN_RUNTIME = ("runtime/__init__.py", "runtime/command_line.py")
-EXTRA_OF = {"client": "client", "runtime/demo": "demo"}
-"""folders whose libraries are in an extra of their own; those of the others are in `server`"""
+EXTRA_OF = {"client/": "client", "runtime/demo/": "demo", "config/error_reports.py": "sentry"}
+"""folders and modules whose libraries are in an extra of their own; those of the others are in `server`"""
 USED_BY_OTHERS = {"gilknocker": "distributed measures contention for the GIL with it"}
 
 
@@ -55,7 +55,7 @@ def group_of(path: Path) -> str:
     place = path.relative_to(PACKAGE).as_posix()
     if place.startswith((*LIGHT, *LIGHT_IN_RUNTIME)):
         return ""
-    return next((extra for folder, extra in EXTRA_OF.items() if place.startswith(f"{folder}/")), "server")
+    return next((extra for folder, extra in EXTRA_OF.items() if place.startswith(folder)), "server")
 
 
 def imports_of(path: Path) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-READERS = {"text", "words", "boolean", "number", "networks", "os.environ.get", "os.getenv"}
+READERS = {"text", "words", "boolean", "choice", "number", "networks", "os.environ.get", "os.getenv"}
 NAME = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 
 from celery import Celery
+from celery.signals import setup_logging
+
+from observatory.config.log_setup import set_up_celery
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 # without Celery's fixup for Django, which would load all models
+setup_logging.connect(set_up_celery)
 app = Celery("observatory", fixups=())
 app.config_from_object("observatory.config.settings", namespace="CELERY")
 app.conf.imports = ("observatory.runtime.tasks",)

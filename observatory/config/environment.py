@@ -49,6 +49,14 @@ def number(name: str, default: int) -> int:
     return int(value)
 
 
+def choice(name: str, default: str, values: Sequence[str]) -> str:
+    """One of `values`."""
+    value = text(name, default)
+    if value not in values:
+        raise ImproperlyConfigured(f"{name} is {value!r}: it must be one of {', '.join(values)}")
+    return value
+
+
 def networks(name: str) -> list[str]:
     """IP addresses and networks (CIDR), separated by spaces or commas."""
     found = words(name, "")
@@ -131,3 +139,17 @@ def database(data_dir: Path) -> dict[str, Any]:
         }
     parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": {"min_size": 1, "max_size": 12, "timeout": 10}}
     return parsed
+
+
+def start_error_reports(dsn: str, environment: str) -> None:
+    """Report errors of this process to the Sentry of a DSN."""
+    try:
+        from observatory.config.error_reports import start
+    except ModuleNotFoundError as error:
+        raise ImproperlyConfigured(
+            f"OBSERVATORY_SENTRY_DSN needs {error.name}: pip install 'dask-observatory[sentry]'"
+        ) from None
+    try:
+        start(dsn, environment)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"OBSERVATORY_SENTRY_DSN is not valid: {error}") from None

@@ -1,18 +1,48 @@
-"""The format of log lines: without the tokens in the paths of links."""
+"""The formats of log lines: without tokens."""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
+from datetime import UTC, datetime
 
-SECRET = re.compile(
-    r"((?:/|%2F)(?:r|sign-in(?:/|%2F)once(?:/|%2F)[\w=-]+)(?:/|%2F))[\w.~-]{8,}", re.IGNORECASE
+SECRETS = (
+    # /r/TOKEN and /sign-in/once/NUMBER/TOKEN/, also quoted in a query
+    re.compile(r"((?:/|%2F)(?:r|sign-in(?:/|%2F)once(?:/|%2F)[\w=-]+)(?:/|%2F))[\w.~-]{8,}", re.IGNORECASE),
+    # of agents and of people's programs
+    re.compile(r"\b(ob[sp]_)[\w-]{16,}"),
 )
-"""/r/TOKEN and /sign-in/once/NUMBER/TOKEN/, also quoted in a query"""
+
+
+def without_secrets(text: str) -> str:
+    """The text with an ellipsis in the place of tokens."""
+    for secret in SECRETS:
+        text = secret.sub(r"\1…", text)
+    return text
 
 
 class Line(logging.Formatter):
     """One line, and the traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return SECRET.sub(r"\1…", super().format(record))
+        return without_secrets(super().format(record))
+
+
+class Json(logging.Formatter):
+    """One JSON object a line. `time` is in UTC, `process` the process id, `exception` the traceback.
+
+    Further attributes of records are left out: among those of libraries are requests and arguments of tasks.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, str | int | None] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": without_secrets(record.getMessage()),
+            "process": record.process,
+        }
+        if record.exc_info:
+            fields["exception"] = without_secrets(self.formatException(record.exc_info))
+        return json.dumps(fields)

@@ -10,6 +10,7 @@ from observatory.config.administration import UNFOLD as UNFOLD
 from observatory.config.environment import (
     PACKAGE_DIR,
     boolean,
+    choice,
     data_dir,
     database,
     frontend_dir,
@@ -17,6 +18,7 @@ from observatory.config.environment import (
     number,
     redis_url,
     secret_key,
+    start_error_reports,
     text,
     words,
 )
@@ -269,24 +271,42 @@ WHITENOISE_USE_FINDERS = DEBUG or not is_collected(STATIC_ROOT, STATIC_VERSION)
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^$" if DEBUG else rf"^{STATIC_URL}"
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
-LOGGING = {
+LOG_LEVEL = choice("OBSERVATORY_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+LOGGING_CONFIG = "observatory.config.log_setup.set_up"
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
             "()": "observatory.config.log_format.Line",
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
-        }
+        },
+        "json": {"()": "observatory.config.log_format.Json"},
     },
     "handlers": {
-        "console": {"class": "logging.StreamHandler", "formatter": "line"},
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": choice("OBSERVATORY_LOG_FORMAT", "line", ("line", "json")),
+            "level": LOG_LEVEL,
+        },
         "nowhere": {"class": "logging.NullHandler"},
     },
-    "root": {"handlers": ["console"], "level": text("OBSERVATORY_LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
     "loggers": {
         "axes": {"level": "WARNING"},
         # they log secret addresses
         "apprise": {"handlers": ["nowhere"], "propagate": False},
         "urllib3": {"level": "INFO"},
+        # a line for each task
+        "celery.app.trace": {"level": "WARNING"},
+        "celery.beat": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        # instead of the handlers that uvicorn gave them
+        "uvicorn": {"handlers": [], "level": "INFO", "propagate": True},
+        "uvicorn.access": {"handlers": [], "propagate": False},
     },
 }
+
+ERROR_REPORTS_DSN = text("OBSERVATORY_SENTRY_DSN", "")
+if ERROR_REPORTS_DSN:
+    start_error_reports(ERROR_REPORTS_DSN, text("OBSERVATORY_SENTRY_ENVIRONMENT", "production"))
