@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def set_up(configuration: dict[str, Any]) -> None:
-    """Apply settings.LOGGING. With JSON, Python's warnings and the exception that ends a process are lines, too."""
+    """Apply settings.LOGGING. With JSON, warnings and the exception that ends a process are lines, too."""
     dictConfig(configuration)
     if configuration["handlers"]["console"]["formatter"] == "json":
         logging.captureWarnings(True)

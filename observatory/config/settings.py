@@ -300,6 +300,7 @@ LOGGING: dict[str, Any] = {
         # a line for each task
         "celery.app.trace": {"level": "WARNING"},
         "celery.beat": {"level": "WARNING"},
+        "celery.worker.request": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},
         # instead of the handlers that uvicorn gave them
         "uvicorn": {"handlers": [], "level": "INFO", "propagate": True},

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import socket
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
+from redis import Redis
 
 from observatory import __version__
 from observatory.clusters.models import Project, Target
+from observatory.collect.collector.heartbeat import HEARTBEAT
+from observatory.config.celery import app
+from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health import processes
 from observatory.runtime.health.checks import CheckResult, run_checks
 from tests.runtime.machine import manage
 
@@ -121,3 +130,50 @@ def test_the_doctor_exits_with_1_and_without_a_traceback_when_nothing_answers(tm
     assert "✗ database: no answer" in done.stdout
     assert "✗ redis: no answer" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.fixture
+def redis(settings: Any) -> Iterator[Redis]:
+    client = beats.connect()
+    client.flushdb()
+    yield client
+    client.flushdb()
+
+
+def is_alive(process: str) -> bool:
+    with pytest.raises(SystemExit) as ended:
+        call_command("alive", process)
+    return ended.value.code == 0
+
+
+def test_a_collector_is_alive_while_the_one_of_its_own_host_has_a_heartbeat(redis: Redis) -> None:
+    redis.set(f"{HEARTBEAT}another:7:x", json.dumps({"id": "another:7:x"}))
+    assert not is_alive("collector")
+    own = f"{socket.gethostname()[:60]}:7:x"
+    redis.set(f"{HEARTBEAT}{own}", json.dumps({"id": own}))
+    assert is_alive("collector")
+
+
+def test_a_celery_worker_is_alive_while_it_answers(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PING_TIMEOUT", 0.2)
+    assert not is_alive("worker")
+    answering = [f"alerts@{socket.gethostname()}"]
+    monkeypatch.setattr(app.control, "ping", lambda destination, timeout: destination == answering)
+    assert is_alive("alerts")
+    assert not is_alive("worker")
+
+
+def test_beat_is_restarted_only_where_a_worker_would_have_run_its_task(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "PING_TIMEOUT", 0.2)
+    assert is_alive("beat")  # nobody answers
+    monkeypatch.setattr(app.control, "ping", lambda timeout: [{"celery@x": {"ok": "pong"}}])
+    assert not is_alive("beat")
+    beats.write_beat(redis)
+    assert is_alive("beat")
+
+
+@pytest.mark.parametrize("process", processes.CHECKS)
+def test_nothing_is_restarted_because_redis_is_away(process: str, no_redis: None) -> None:
+    assert is_alive(process)

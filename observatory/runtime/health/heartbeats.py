@@ -17,6 +17,8 @@ READY = "observatory:ready:"
 BEAT = "observatory:beat"
 BEAT_TASK_INTERVAL = 10.0
 """seconds between two heartbeats, which show that Celery's beat schedules and a worker works"""
+MAXIMUM_BEAT_AGE = 60.0
+"""seconds since Celery's last heartbeat"""
 QUEUES = ("celery", "alerts")
 """Celery's queues: lists in Redis"""
 

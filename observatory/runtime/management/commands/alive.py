@@ -6,19 +6,17 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from observatory.runtime.health.checks import celery, collector
-
-CHECKS = {"collector": collector, "celery": celery}
+from observatory.runtime.health.processes import CHECKS, check
 
 
 class Command(BaseCommand):
-    help = "Exits with 0 when a process is alive: a health check for containers."
+    help = "Exits with 0 unless the process of this container has to be restarted: for health checks."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("process", choices=sorted(CHECKS))
 
-    def handle(self, **options: Any) -> None:
-        result = CHECKS[options["process"]]()
-        self.stdout.write(f"{result.component}: {result.text}")
-        sys.exit(0 if result.ok else 1)
+    def handle(self, process: str, **options: Any) -> None:
+        life = check(process)
+        self.stdout.write(f"{process}: {life.text}")
+        sys.exit(0 if life.is_alive else 1)
