@@ -1,4 +1,4 @@
-"""deploy/kubernetes is not applied: it is compared with the schemas of the Kubernetes API, Compose and the code."""
+"""deploy/kubernetes is not applied: it is compared with the API's schemas, Compose and the code."""
 
 from __future__ import annotations
 
