@@ -14,7 +14,8 @@ import yaml
 from compose_spec import PyCompose
 from django.core.management import get_commands
 
-from observatory.runtime.demo.cluster import WORKERS
+from observatory.runtime import demo
+from observatory.runtime.demo.cluster import CONFIGURATION, MEMORY_LIMIT, THREADS, WORKERS
 from observatory.runtime.health.processes import CHECKS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,7 +23,7 @@ TEXT = (ROOT / "docker-compose.yml").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, Any] = COMPOSE["services"]
 IMAGE = (ROOT / "Dockerfile").read_text()
-KEEPS = {"database", "redis", "beat", "web", "worker", "demo-token", "demo-scheduler"}
+KEEPS = {"database", "redis", "beat", "web", "worker", "demo-token", "demo-scheduler", "demo-worker"}
 RUNS_ONCE = {"migrate", "demo-token"}
 SERVERS = {"database", "redis"}
 ALWAYS_THE_SAME = {"OBSERVATORY_DATA_DIR", "OBSERVATORY_STATIC_ROOT"}
@@ -49,7 +50,7 @@ def test_the_validator_refuses_what_is_not_in_the_specification() -> None:
 
 def test_every_service_that_stays_has_a_health_check_and_every_one_that_keeps_something_a_volume() -> None:
     for name, service in SERVICES.items():
-        if name in RUNS_ONCE or name == "demo-worker":
+        if name in RUNS_ONCE or name in {"demo-client", "demo-worker"}:
             continue
         assert "healthcheck" in service, name
     assert {name for name, service in SERVICES.items() if service.get("volumes")} == KEEPS
@@ -98,11 +99,22 @@ def test_the_data_of_postgresql_18_is_in_the_volume() -> None:
 
 def test_only_the_demo_profile_has_a_dask_cluster() -> None:
     assert {name for name, service in SERVICES.items() if service.get("profiles") == ["demo"]} == {
+        "demo-client",
         "demo-scheduler",
         "demo-token",
         "demo-worker",
     }
-    assert SERVICES["demo-worker"]["deploy"]["replicas"] == WORKERS
+
+
+def test_its_cluster_is_that_of_the_demo_of_up() -> None:
+    worker = SERVICES["demo-worker"]
+    assert worker["deploy"]["replicas"] == WORKERS
+    options = dict(zip(worker["command"][3::2], worker["command"][4::2], strict=True))
+    assert (options["--nthreads"], options["--memory-limit"]) == (str(THREADS), MEMORY_LIMIT)
+    for name in ("demo-scheduler", "demo-worker", "demo-client"):
+        assert SERVICES[name]["environment"].items() >= CONFIGURATION.items(), name
+    python, option, module, *_ = SERVICES["demo-client"]["command"]
+    assert (python, option, module) == ("python", "-m", demo.__name__)
 
 
 def test_the_demo_has_an_agent_with_a_token_that_only_its_scheduler_gets() -> None:
@@ -112,7 +124,7 @@ def test_the_demo_has_an_agent_with_a_token_that_only_its_scheduler_gets() -> No
     token = re.findall(r"OBSERVATORY_TOKEN=\$\$\(cat (\S+)\)", script)[0]
     assert f"dask-observatory demo_token > {token}" in SERVICES["demo-token"]["command"][-1]
     assert folders("demo-scheduler") == folders("demo-token") == {"demo": f"/srv/observatory/{token[:-6]}"}
-    for name in ("demo-scheduler", "demo-worker"):
+    for name in ("demo-scheduler", "demo-worker", "demo-client"):
         assert not set(SERVICES[name]["environment"]) & set(COMPOSE["x-environment"]), name
     url = urlsplit(SERVICES["demo-scheduler"]["environment"]["OBSERVATORY_URL"])
     assert url.hostname in COMPOSE["x-environment"]["OBSERVATORY_ALLOWED_HOSTS"].split()

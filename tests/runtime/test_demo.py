@@ -18,6 +18,7 @@ from observatory.alerts.models import Rule
 from observatory.alerts.rules.condition_rows import condition_of
 from observatory.clusters.models import Target
 from observatory.comparison.change_points import FEWEST
+from observatory.runtime.demo import __main__ as program
 from observatory.runtime.demo import work
 from observatory.runtime.demo.cluster import WORKERS, DemoCluster
 from observatory.runtime.management.commands.watch_demo import FAILURES
@@ -80,6 +81,21 @@ def test_some_tasks_fail(cluster: DemoCluster, client: Client) -> None:
     futures = client.map(work.fail_sometimes, range(14), pure=False)
     work.wait(futures)
     assert _counts(cluster)["erred"] == 2
+
+
+def test_the_demo_of_compose_works_on_a_cluster_until_that_is_gone(
+    cluster: DemoCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = []
+
+    def one_pass(client: Client) -> None:
+        passes.append(client.submit(work.load_part, 7).result(60))
+        if len(passes) == 2:
+            client.close()
+
+    monkeypatch.setattr(program, "one_pass", one_pass)
+    program.work_at(cluster.address)
+    assert passes == [7, 7]
 
 
 def test_a_worker_is_killed_and_another_takes_its_place(cluster: DemoCluster, client: Client) -> None:

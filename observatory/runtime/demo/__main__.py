@@ -1,4 +1,4 @@
-"""`python -m observatory.runtime.demo [--once]`: the demo process of `up --demo`."""
+"""`python -m observatory.runtime.demo`: the demo process of `up --demo`, or of Compose with --address."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import signal
 from pathlib import Path
 
 import dask
+from distributed import Client
 
 from observatory.runtime.demo import READY
-from observatory.runtime.demo.cluster import DemoCluster
+from observatory.runtime.demo.cluster import WORKERS, DemoCluster
 from observatory.runtime.demo.work import one_pass
 from observatory.runtime.supervision import management
 
@@ -19,26 +20,45 @@ from observatory.runtime.supervision import management
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--once", action="store_true", help="one pass, then close the cluster")
-    parser.add_argument("--folder", type=Path, required=True, help="for spilled data; it is emptied")
-    parser.add_argument("--url", required=True, help="where the agent reports to")
+    parser.add_argument("--folder", type=Path, help="for spilled data; it is emptied")
+    parser.add_argument("--url", help="where the agent reports to")
+    parser.add_argument("--address", help="of a scheduler, to work there instead of on a cluster of its own")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     signal.signal(signal.SIGTERM, _stop)
-    shutil.rmtree(options.folder, ignore_errors=True)
-    options.folder.mkdir()
-    agent = {
-        "OBSERVATORY_URL": options.url,
-        "OBSERVATORY_NAME": "demo",
-        "OBSERVATORY_TOKEN": management.output("demo_token"),
-        "DASK_OBSERVATORY__SPOOL_DIRECTORY": str(options.folder / "spool"),
-    }
     # computations are recorded with the function that submitted them
     dask.config.set({"distributed.diagnostics.computations.nframes": 1})
-    with DemoCluster(options.folder, agent) as cluster, cluster.client() as client:
+    if options.address:
+        work_at(options.address)
+    elif options.folder and options.url:
+        work_on_own_cluster(options.folder, options.url, options.once)
+    else:
+        parser.error("--address, or --folder and --url, is needed")
+
+
+def work_at(address: str) -> None:
+    """Work on a cluster that has the agent, until its scheduler is gone."""
+    with Client(address, timeout="60s") as client:
+        client.wait_for_workers(WORKERS, timeout=60)
+        while client.status == "running":
+            one_pass(client)
+
+
+def work_on_own_cluster(folder: Path, url: str, once: bool) -> None:
+    """Start a cluster with the agent and work on it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    agent = {
+        "OBSERVATORY_URL": url,
+        "OBSERVATORY_NAME": "demo",
+        "OBSERVATORY_TOKEN": management.output("demo_token"),
+        "DASK_OBSERVATORY__SPOOL_DIRECTORY": str(folder / "spool"),
+    }
+    with DemoCluster(folder, agent) as cluster, cluster.client() as client:
         management.output("watch_demo", cluster.http_address)
-        (options.folder / READY).touch()
+        (folder / READY).touch()
         one_pass(client)
-        while not options.once:
+        while not once:
             cluster.restart_lost_workers(client)
             one_pass(client)
 
