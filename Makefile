@@ -47,7 +47,7 @@ docs: $(VENV)/installed-dev
 
 # The documents as a site, in site/; fails where a link leads nowhere.
 site: $(VENV)/installed-dev
-	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build
 
 screenshot: $(VENV)/installed-dev browser
 	$(RUN) docs/make_screenshot.py
