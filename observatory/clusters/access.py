@@ -8,7 +8,7 @@ from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Model, QuerySet
 from django.http import Http404
 
-from observatory.clusters.models import Cluster, Membership, Project, Target
+from observatory.clusters.models import Cluster, Discovery, Membership, Project, Target
 
 Person = AbstractUser | AnonymousUser
 Item = TypeVar("Item", bound=Model)
@@ -34,7 +34,11 @@ def alerted_clusters(user: Person) -> QuerySet[Cluster]:
 
 
 def visible_targets(user: Person) -> QuerySet[Target]:
-    return Target.objects.filter(project__in=visible_projects(user)).select_related("project")
+    return Target.objects.filter(project__in=visible_projects(user)).select_related("project", "discovery")
+
+
+def visible_discoveries(user: Person) -> QuerySet[Discovery]:
+    return Discovery.objects.filter(project__in=visible_projects(user)).select_related("project")
 
 
 def visible_clusters(user: Person) -> QuerySet[Cluster]:
@@ -42,7 +46,7 @@ def visible_clusters(user: Person) -> QuerySet[Cluster]:
 
 
 def projects_to_set_targets_in(user: Person) -> QuerySet[Project]:
-    """The projects whose targets `user` may add, change and remove."""
+    """The projects whose targets and discoveries `user` may add, change and remove."""
     return _projects(user, EDITING_ROLES)
 
 
@@ -69,6 +73,11 @@ def get_project(user: Person, slug: str) -> Project:
 def get_target(user: Person, target_id: int) -> Target:
     """Raises Http404 as get_project does."""
     return _only(visible_targets(user).filter(pk=target_id), "target")
+
+
+def get_discovery(user: Person, discovery_id: int) -> Discovery:
+    """Raises Http404 as get_project does."""
+    return _only(visible_discoveries(user).filter(pk=discovery_id), "discovery")
 
 
 def get_cluster(user: Person, cluster_id: int) -> Cluster:

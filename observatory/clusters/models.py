@@ -1,4 +1,4 @@
-"""Projects with members, tokens and targets; clusters; help texts of metrics."""
+"""Projects with members, tokens, targets and discoveries; clusters; help texts of metrics."""
 
 from __future__ import annotations
 
@@ -185,6 +185,17 @@ class Target(models.Model):
         PROXY = "proxy", "Through the scheduler's proxy of workers"
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="targets")
+    discovery = models.ForeignKey(
+        "Discovery",
+        models.CASCADE,
+        null=True,
+        editable=False,
+        related_name="targets",
+        help_text="What found it. Null: a person added it.",
+    )
+    missed = models.PositiveSmallIntegerField(
+        default=0, editable=False, help_text="Successive answers of its discovery in which it was missing."
+    )
     name = models.CharField(max_length=100)
     url = models.CharField(
         "address",
@@ -237,6 +248,75 @@ class Target(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Discovery(models.Model):
+    """Where clusters are listed: each of them is a target while it is listed. collect/discovery/ has the kinds."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="discoveries")
+    name = models.CharField(max_length=100)
+    kind = models.CharField(max_length=20)
+    address = models.CharField(max_length=500, blank=True)
+    namespace = models.CharField(
+        max_length=63,
+        blank=True,
+        help_text="Of Kubernetes. Empty: all namespaces that the credentials permit.",
+    )
+    secret = models.TextField(default="", editable=False, help_text="Credentials, encrypted.")
+    shares_credentials = models.BooleanField(
+        "Send these credentials to found targets, too",
+        default=False,
+        help_text="The discovery names the addresses that get them. A proxy in front of all clusters needs it.",
+    )
+    enabled = models.BooleanField(default=True)
+    interval = models.FloatField(
+        default=30.0,
+        validators=[MinValueValidator(5), MaxValueValidator(86_400)],
+        help_text="Seconds between two requests of the list.",
+    )
+    workers = models.CharField(
+        "workers' metrics",
+        max_length=12,
+        choices=Target.Workers.choices,
+        default=Target.Workers.DIRECT,
+        help_text="Of found targets: how /metrics of workers are requested.",
+    )
+    identity_interval = models.FloatField(
+        default=1.0,
+        validators=[MinValueValidator(0.2), MaxValueValidator(3600)],
+        help_text="Of found targets: seconds between requests of the scheduler's identity and counts.",
+    )
+    metrics_interval = models.FloatField(
+        default=5.0,
+        validators=[MinValueValidator(0.5), MaxValueValidator(3600)],
+        help_text="Of found targets: seconds between scrapes of /metrics of the scheduler and each worker.",
+    )
+    created = models.DateTimeField(auto_now_add=True)
+
+    # what the last request brought
+    looked = models.DateTimeField(null=True, editable=False, help_text="When the list was requested last.")
+    answered = models.DateTimeField(null=True, editable=False, help_text="When the list arrived last.")
+    found = models.PositiveIntegerField(default=0, editable=False, help_text="Clusters in the last list.")
+    error = models.CharField(max_length=500, default="", editable=False)
+    warning = models.CharField(
+        max_length=500,
+        default="",
+        editable=False,
+        help_text="What of the last list is not observed, and why.",
+    )
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name_plural = "discoveries"
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_discovery_a_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def shared_secret(self) -> str:
+        """The credentials of found targets, encrypted; "" for none."""
+        return self.secret if self.shares_credentials else ""
 
 
 class Cluster(models.Model):

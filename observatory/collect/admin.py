@@ -1,4 +1,4 @@
-"""The Django admin of targets. Saving a target probes its address."""
+"""The Django admin of targets and discoveries. Saving a target probes its address."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import INPUT_CLASSES, TEXTAREA_CLASSES
 
 from observatory.clusters import access
-from observatory.clusters.models import Target
+from observatory.clusters.models import Discovery, Target
 from observatory.clusters.status import target_status
-from observatory.collect.credentials.form import FIELDS, UnshownText
+from observatory.collect.credentials.form import FIELDS, CredentialsForm, UnshownText
+from observatory.collect.discovery.form import DiscoveryForm
+from observatory.collect.discovery.status import discovery_status
 from observatory.collect.forms import TargetForm
 
 if TYPE_CHECKING:
-    TargetAdminBase = admin.ModelAdmin[Target]
+    AdminBase = admin.ModelAdmin[Any]
 else:
-    TargetAdminBase = ModelAdmin
+    AdminBase = ModelAdmin
 
 
-class TargetAdminForm(TargetForm):
+class CredentialsStyle(CredentialsForm):
     """Fields of credentials look like those of the admin."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -34,26 +36,21 @@ class TargetAdminForm(TargetForm):
             widget.attrs["class"] = " ".join(TEXTAREA_CLASSES if is_text else INPUT_CLASSES)
 
 
-@admin.register(Target)
-class TargetAdmin(TargetAdminBase):
-    form = TargetAdminForm
-    list_display = ("name", "project", "url", "enabled", "state", "last_seen", "series_count")
+class TargetAdminForm(CredentialsStyle, TargetForm):
+    """With the admin's fields of credentials."""
+
+
+class DiscoveryAdminForm(CredentialsStyle, DiscoveryForm):
+    """With the admin's fields of credentials."""
+
+
+class OfProjectAdmin(AdminBase):
+    """What editors and owners of a project change, and its viewers see."""
+
     list_filter = ("project", "enabled")
-    search_fields = ("name", "url")
     list_select_related = ("project",)
-    readonly_fields = ("state", "last_seen", "series_count", "series_refused", "clock_offset")
 
-    @admin.display(description="state")
-    def state(self, target: Target) -> str:
-        if target.pk is None:
-            return "-"
-        status = target_status(target)
-        return f"{status.word}: {status.sentence}"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Target]:
-        return super().get_queryset(request).filter(pk__in=access.visible_targets(cast(User, request.user)))
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Target | None = None) -> tuple[str, ...]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Target | Discovery | None = None) -> Any:
         fixed = () if obj is None else ("project",)
         return (*fixed, *self.readonly_fields)
 
@@ -66,11 +63,54 @@ class TargetAdmin(TargetAdminBase):
         user = cast(User, request.user)
         return super().has_add_permission(request) and access.projects_to_set_targets_in(user).exists()
 
-    def has_change_permission(self, request: HttpRequest, obj: Target | None = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Target | Discovery | None = None) -> bool:
         return super().has_change_permission(request, obj) and self._may_set(request, obj)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Target | None = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Target | Discovery | None = None) -> bool:
         return super().has_delete_permission(request, obj) and self._may_set(request, obj)
 
-    def _may_set(self, request: HttpRequest, target: Target | None) -> bool:
-        return target is None or access.may_set_targets(cast(User, request.user), target.project)
+    def _may_set(self, request: HttpRequest, item: Target | Discovery | None) -> bool:
+        return item is None or access.may_set_targets(cast(User, request.user), item.project)
+
+
+@admin.register(Target)
+class TargetAdmin(OfProjectAdmin):
+    form = TargetAdminForm
+    list_display = ("name", "project", "url", "discovery", "enabled", "state", "last_seen", "series_count")
+    search_fields = ("name", "url")
+    list_select_related = ("project", "discovery")
+    readonly_fields = ("discovery", "state", "last_seen", "series_count", "series_refused", "clock_offset")
+
+    @admin.display(description="state")
+    def state(self, target: Target) -> str:
+        if target.pk is None:
+            return "-"
+        status = target_status(target)
+        return f"{status.word}: {status.sentence}"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Target]:
+        return super().get_queryset(request).filter(pk__in=access.visible_targets(cast(User, request.user)))
+
+
+@admin.register(Discovery)
+class DiscoveryAdmin(OfProjectAdmin):
+    form = DiscoveryAdminForm
+    list_display = ("name", "project", "kind", "address", "enabled", "state", "answered", "found")
+    search_fields = ("name", "address")
+    readonly_fields = ("state", "looked", "answered", "found")
+
+    @admin.display(description="state")
+    def state(self, discovery: Discovery) -> str:
+        if discovery.pk is None:
+            return "-"
+        status = discovery_status(discovery)
+        return f"{status.word}: {status.sentence}"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Discovery]:
+        visible = access.visible_discoveries(cast(User, request.user))
+        return super().get_queryset(request).filter(pk__in=visible)
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form = super().get_form(request, *args, **kwargs)  # a class made for this request
+        form.is_superuser = cast(User, request.user).is_superuser  # type: ignore[attr-defined]
+        return form

@@ -54,6 +54,8 @@ class TargetOut(Schema):
     project: str
     name: str
     url: str
+    discovery: str | None
+    """name of the discovery that found it"""
     enabled: bool
     workers: Workers
     stored_credentials: list[str]
@@ -135,6 +137,7 @@ def _target(target: Target) -> dict[str, Any]:
         "project": target.project.slug,
         "name": target.name,
         "url": target.url,
+        "discovery": target.discovery.name if target.discovery else None,
         "enabled": target.enabled,
         "workers": target.workers,
         "stored_credentials": stored_parts(target.secret),

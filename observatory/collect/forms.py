@@ -46,7 +46,12 @@ class TargetForm(TargetFormBase, CredentialsForm):
             self.fields["workers"].required = False
 
     def clean_url(self) -> str:
-        return clean_target_url(self.cleaned_data["url"])
+        url = clean_target_url(self.cleaned_data["url"])
+        if self.instance.discovery is not None and url != self.instance.url:
+            raise ValidationError(
+                f"The discovery {self.instance.discovery} lists this target: its address stays."
+            )
+        return url
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

@@ -1,4 +1,4 @@
-"""Celery tasks about clusters whose recording stopped: they are noticed, and ended in the end."""
+"""Celery tasks: discoveries; clusters whose recording stopped are noticed, and ended in the end."""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ def end_silent_clusters() -> None:
             committed = writer.write(Batch.of(cluster.pk, events=[event]))
             end = registry.end_cluster(cluster.pk, ended, REASON)
             publish_sync(committed, {**end, "stream": "agent"})
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def discover() -> None:
+    from observatory.collect.discovery.due import look_at_due  # pydantic and an HTTP client
+
+    look_at_due()
 
 
 @shared_task  # type: ignore[untyped-decorator]

@@ -14,6 +14,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Observing": {
         "clusters.Project": ("Projects", "workspaces"),
         "clusters.Target": ("Targets", "my_location"),
+        "clusters.Discovery": ("Discoveries", "radar"),
         "clusters.Cluster": ("Clusters", "hub"),
     },
     "Alerts": {

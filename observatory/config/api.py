@@ -17,6 +17,7 @@ from observatory.alerts.web.timelines import runs as run_alerts
 from observatory.clusters.api import router as clusters
 from observatory.collect.agents.ingest import router as ingest
 from observatory.collect.api import router as targets
+from observatory.collect.discovery.api import router as discoveries
 from observatory.comparison.api import router as comparison
 from observatory.comparison.card.api import links as link_cards
 from observatory.comparison.card.api import runs as run_cards
@@ -46,6 +47,7 @@ class UnicodeParser(Parser):
 api = NinjaAPI(title="Dask Observatory", version="1", auth=django_auth, docs_url=None, parser=UnicodeParser())
 api.add_router("", clusters)
 api.add_router("", targets)
+api.add_router("", discoveries)
 api.add_router("", ingest)
 api.add_router("", comparison)
 api.add_router("", run_cards)

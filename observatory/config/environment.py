@@ -79,6 +79,16 @@ def data_dir() -> Path:
     return Path(text("OBSERVATORY_DATA_DIR", str(default))).resolve()
 
 
+def discovery_dir() -> Path | None:
+    """OBSERVATORY_DISCOVERY_DIR; None without one."""
+    folder = Path(text("OBSERVATORY_DISCOVERY_DIR", ""))
+    if folder == Path():
+        return None
+    if not folder.is_absolute():
+        raise ImproperlyConfigured(f"OBSERVATORY_DISCOVERY_DIR is {str(folder)!r}: it must begin with /")
+    return folder
+
+
 def frontend_dir() -> Path:
     """The folder of the scripts and styles: in the installed package, or in the checkout."""
     return (CHECKOUT or PACKAGE_DIR) / "frontend"

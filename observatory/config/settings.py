@@ -13,6 +13,7 @@ from observatory.config.environment import (
     choice,
     data_dir,
     database,
+    discovery_dir,
     frontend_dir,
     networks,
     number,
@@ -142,6 +143,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 10,
         "options": {"expires": 10},
     },
+    "discover": {"task": "observatory.collect.tasks.discover", "schedule": 5, "options": {"expires": 5}},
     "record-own-metrics": {
         "task": "observatory.runtime.tasks.record_own_metrics",
         "schedule": 10,
@@ -241,6 +243,7 @@ ADMIN_POLICY = {
     "style-src-attr": ["'unsafe-inline'"],
 }
 
+DISCOVERY_DIR = discovery_dir()
 IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20
 REQUEST_TIMEOUT = number("OBSERVATORY_REQUEST_TIMEOUT_SECONDS", 30)
 LINK_REQUESTS = number("OBSERVATORY_LINK_REQUESTS_PER_MINUTE", 1200)

@@ -136,7 +136,8 @@ class Collector:
 
     async def _follow_table(self) -> None:
         """Starts, restarts and stops watchers to match the table of targets."""
-        rows = await run_in_django_thread(lambda: list(Target.objects.filter(pk__in=self.leases.held)))
+        held = Target.objects.filter(pk__in=self.leases.held).select_related("discovery")
+        rows = await run_in_django_thread(lambda: list(held))
         targets = {target.pk: target for target in rows}
         changed = {
             pk

@@ -27,6 +27,7 @@ from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Slowdown
 from observatory.collect.credentials.certificates import CertificateError
 from observatory.collect.credentials.storage import CredentialsLost, unseal
+from observatory.collect.discovery.trust import may_be_this_machine
 from observatory.collect.http.addresses import is_local
 from observatory.collect.http.fetch import IDENTITY_LIMIT, Failure, FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock
@@ -140,7 +141,8 @@ class Watcher:
         return self.clock.now() - COMMITTED_MARGIN if self.observation is not None and fresh else 0.0
 
     async def run(self) -> None:
-        self.shared.client.trust(self.target.url)
+        if await asyncio.to_thread(may_be_this_machine, self.target):
+            self.shared.client.trust(self.target.url)
         self.scraper.is_local = await asyncio.to_thread(is_local, self.target.url)
         try:
             async with asyncio.TaskGroup() as tasks:

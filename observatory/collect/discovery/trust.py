@@ -1,0 +1,20 @@
+"""Which targets may be this machine."""
+
+from __future__ import annotations
+
+from observatory.clusters.models import Target
+
+
+def may_be_this_machine(target: Target) -> bool:
+    """Whether the host of a target may be a loopback address: people may enter one, lists of others not. Blocks.
+
+    `target.discovery` has been read.
+    """
+    discovery = target.discovery
+    if discovery is None:
+        return True
+    # few collectors need it, and pydantic with it
+    from observatory.collect.discovery.kinds import discovery_kinds
+
+    kind = discovery_kinds().get(discovery.kind)
+    return kind is not None and kind.is_on_this_machine(discovery.address)
