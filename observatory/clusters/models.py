@@ -251,7 +251,7 @@ class Target(models.Model):
 
 
 class Discovery(models.Model):
-    """Where clusters are listed: each of them is a target while it is listed. collect/discovery/ has the kinds."""
+    """A list of clusters, each of which is a target while it is listed. collect/discovery/ has the kinds."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="discoveries")
     name = models.CharField(max_length=100)
@@ -266,7 +266,7 @@ class Discovery(models.Model):
     shares_credentials = models.BooleanField(
         "Send these credentials to found targets, too",
         default=False,
-        help_text="The discovery names the addresses that get them. A proxy in front of all clusters needs it.",
+        help_text="The list names the addresses that get them: for lists that you trust.",
     )
     enabled = models.BooleanField(default=True)
     interval = models.FloatField(
@@ -284,12 +284,12 @@ class Discovery(models.Model):
     identity_interval = models.FloatField(
         default=1.0,
         validators=[MinValueValidator(0.2), MaxValueValidator(3600)],
-        help_text="Of found targets: seconds between requests of the scheduler's identity and counts.",
+        help_text="Of found targets: seconds between requests of identity and counts.",
     )
     metrics_interval = models.FloatField(
         default=5.0,
         validators=[MinValueValidator(0.5), MaxValueValidator(3600)],
-        help_text="Of found targets: seconds between scrapes of /metrics of the scheduler and each worker.",
+        help_text="Of found targets: seconds between scrapes of /metrics.",
     )
     created = models.DateTimeField(auto_now_add=True)
 

@@ -48,7 +48,6 @@ class OfProjectAdmin(AdminBase):
     """What editors and owners of a project change, and its viewers see."""
 
     list_filter = ("project", "enabled")
-    list_select_related = ("project",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Target | Discovery | None = None) -> Any:
         fixed = () if obj is None else ("project",)
@@ -97,6 +96,7 @@ class DiscoveryAdmin(OfProjectAdmin):
     form = DiscoveryAdminForm
     list_display = ("name", "project", "kind", "address", "enabled", "state", "answered", "found")
     search_fields = ("name", "address")
+    list_select_related = ("project",)
     readonly_fields = ("state", "looked", "answered", "found")
 
     @admin.display(description="state")

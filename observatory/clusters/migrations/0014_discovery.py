@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
                     "shares_credentials",
                     models.BooleanField(
                         default=False,
-                        help_text="The discovery names the addresses that get them. A proxy in front of all clusters needs it.",
+                        help_text="The list names the addresses that get them: for lists that you trust.",
                         verbose_name="Send these credentials to found targets, too",
                     ),
                 ),
@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                     "identity_interval",
                     models.FloatField(
                         default=1.0,
-                        help_text="Of found targets: seconds between requests of the scheduler's identity and counts.",
+                        help_text="Of found targets: seconds between requests of identity and counts.",
                         validators=[
                             django.core.validators.MinValueValidator(0.2),
                             django.core.validators.MaxValueValidator(3600),
@@ -87,7 +87,7 @@ class Migration(migrations.Migration):
                     "metrics_interval",
                     models.FloatField(
                         default=5.0,
-                        help_text="Of found targets: seconds between scrapes of /metrics of the scheduler and each worker.",
+                        help_text="Of found targets: seconds between scrapes of /metrics.",
                         validators=[
                             django.core.validators.MinValueValidator(0.5),
                             django.core.validators.MaxValueValidator(3600),

@@ -97,10 +97,11 @@ class DiscoveryForm(DiscoveryFormBase, CredentialsForm):
 
     def _get_validation_exclusions(self) -> set[str]:
         # names differ within the project, also where the project is fixed
-        return super()._get_validation_exclusions() - {"project"}  # type: ignore[misc]
+        excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]
+        return excluded - {"project"}
 
     def save(self, commit: bool = True) -> Discovery:
-        """Found targets that have the credentials of before get the new ones; another list is requested at once."""
+        """Found targets with the credentials of before get the new ones. A new list is requested at once."""
         self.instance.secret = self.secret(self.instance.secret)
         if self.credentials_changed or REQUESTED & set(self.changed_data):
             self.instance.looked = self.instance.answered = None

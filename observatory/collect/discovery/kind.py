@@ -61,7 +61,7 @@ class DiscoveryKind(ABC):
 
     @abstractmethod
     async def find(self, question: Question) -> list[Found]:
-        """The clusters in the list, at most some more than MOST_FOUND. Raises DiscoveryError and FetchError."""
+        """The listed clusters, at most some more than MOST_FOUND. Raises DiscoveryError and FetchError."""
 
     @abstractmethod
     def is_on_this_machine(self, address: str) -> bool:

@@ -6,7 +6,7 @@ from observatory.clusters.models import Target
 
 
 def may_be_this_machine(target: Target) -> bool:
-    """Whether the host of a target may be a loopback address: people may enter one, lists of others not. Blocks.
+    """Whether a target's host may be a loopback address: people may enter one, foreign lists not. Blocks.
 
     `target.discovery` has been read.
     """

@@ -7,6 +7,7 @@ from typing import cast
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
@@ -14,33 +15,39 @@ from django.views.decorators.http import require_http_methods, require_POST
 from observatory.clusters import access
 from observatory.clusters.models import Target
 from observatory.clusters.status import target_status
+from observatory.collect.discovery.status import discovery_status
 from observatory.collect.forms import target_form
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def target_list(request: HttpRequest) -> HttpResponse:
-    """The targets; POST adds one."""
+    """The targets and discoveries; POST adds a target."""
     user = cast(User, request.user)
     settable = set(access.projects_to_set_targets_in(user).values_list("pk", flat=True))
     if request.method == "POST" and not settable:
         raise PermissionDenied("Only editors and owners of a project can change its targets.")
-    form = target_form(user, _sent(request))
+    form = target_form(user, sent(request))
     if request.method == "POST" and form.is_valid():
         target = form.save()
         messages.success(request, f"{target.name} is reachable and will be recorded.")
         return redirect("targets")
     targets = access.visible_targets(user)
+    discoveries = access.visible_discoveries(user).annotate(target_count=Count("targets"))
     if project := request.GET.get("project", ""):
         targets = targets.filter(project__slug=project)
-    rows = [(target, target_status(target), target.project_id in settable) for target in targets]
-    context = {"rows": rows, "form": form if settable else None}
+        discoveries = discoveries.filter(project__slug=project)
+    context = {
+        "rows": [(target, target_status(target), target.project_id in settable) for target in targets],
+        "discoveries": [(one, discovery_status(one), one.project_id in settable) for one in discoveries],
+        "form": form if settable else None,
+    }
     return render(request, "pages/targets/targets.html", context, status=422 if form.errors else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, target_id: int) -> HttpResponse:
     target = _target_to_set(request, target_id)
-    form = target_form(cast(User, request.user), _sent(request), target)
+    form = target_form(cast(User, request.user), sent(request), target)
     if request.method == "POST" and form.is_valid():
         form.save()
         messages.success(request, f"{target.name} is saved.")
@@ -73,7 +80,7 @@ def remove(request: HttpRequest, target_id: int) -> HttpResponse:
     return render(request, "pages/targets/remove.html", {"target": target})
 
 
-def _sent(request: HttpRequest) -> QueryDict | None:
+def sent(request: HttpRequest) -> QueryDict | None:
     """The submitted data, which can be empty; None if no form was submitted."""
     return request.POST if request.method == "POST" else None
 
