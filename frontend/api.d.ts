@@ -91,6 +91,55 @@ export interface paths {
         patch: operations["observatory_collect_api_change_target"];
         trace?: never;
     };
+    "/api/v1/discoveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Discoveries
+         * @description The discoveries of your projects, or of the project with the slug `project`.
+         */
+        get: operations["observatory_collect_discovery_api_list_discoveries"];
+        put?: never;
+        /**
+         * Add Discovery
+         * @description Adds a discovery. Its list is requested within some seconds.
+         */
+        post: operations["observatory_collect_discovery_api_add_discovery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/discoveries/{discovery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Discovery */
+        get: operations["observatory_collect_discovery_api_get_discovery"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove Discovery
+         * @description Removes a discovery and the targets that it found. Their recorded clusters are kept.
+         */
+        delete: operations["observatory_collect_discovery_api_remove_discovery"];
+        options?: never;
+        head?: never;
+        /**
+         * Change Discovery
+         * @description Changes a discovery. Targets that it found before keep their settings, and get changed credentials.
+         */
+        patch: operations["observatory_collect_discovery_api_change_discovery"];
+        trace?: never;
+    };
     "/api/v1/ingest": {
         parameters: {
             query?: never;
@@ -2329,6 +2378,8 @@ export interface components {
             name: string;
             /** Url */
             url: string;
+            /** Discovery */
+            discovery: string | null;
             /** Enabled */
             enabled: boolean;
             /**
@@ -2469,6 +2520,156 @@ export interface components {
             metrics_interval?: number | null;
             /** Series Limit */
             series_limit?: number | null;
+        };
+        /**
+         * DiscoveryOut
+         * @description Times are seconds since the epoch.
+         */
+        DiscoveryOut: {
+            /** Id */
+            id: number;
+            /** Project */
+            project: string;
+            /** Name */
+            name: string;
+            /** Kind */
+            kind: string;
+            /** Address */
+            address: string;
+            /** Namespace */
+            namespace: string;
+            /** Enabled */
+            enabled: boolean;
+            /** Interval */
+            interval: number;
+            /**
+             * Workers
+             * @enum {string}
+             */
+            workers: "direct" | "http" | "credentials" | "proxy";
+            /** Stored Credentials */
+            stored_credentials: string[];
+            /** Shares Credentials */
+            shares_credentials: boolean;
+            /** Identity Interval */
+            identity_interval: number;
+            /** Metrics Interval */
+            metrics_interval: number;
+            /** State */
+            state: string;
+            /** Message */
+            message: string;
+            /** Looked */
+            looked: number | null;
+            /** Answered */
+            answered: number | null;
+            /** Found */
+            found: number;
+            /** Targets */
+            targets: number;
+        };
+        /** DiscoveryIn */
+        DiscoveryIn: {
+            /** Project */
+            project: string;
+            /** Kind */
+            kind: string;
+            /**
+             * Address
+             * @default
+             */
+            address?: string;
+            /**
+             * Name
+             * @default
+             */
+            name?: string;
+            /**
+             * Namespace
+             * @default
+             */
+            namespace?: string;
+            /**
+             * Enabled
+             * @default true
+             */
+            enabled?: boolean;
+            /**
+             * Interval
+             * @default 30
+             */
+            interval?: number;
+            /**
+             * Workers
+             * @default direct
+             * @enum {string}
+             */
+            workers?: "direct" | "http" | "credentials" | "proxy";
+            /**
+             * @default {
+             *       "username": null,
+             *       "password": null,
+             *       "token": null,
+             *       "headers": null,
+             *       "ca": null,
+             *       "certificate": null,
+             *       "key": null
+             *     }
+             */
+            credentials?: components["schemas"]["CredentialsIn"];
+            /**
+             * Shares Credentials
+             * @default false
+             */
+            shares_credentials?: boolean;
+            /**
+             * Identity Interval
+             * @default 1
+             */
+            identity_interval?: number;
+            /**
+             * Metrics Interval
+             * @default 5
+             */
+            metrics_interval?: number;
+        };
+        /**
+         * DiscoveryChange
+         * @description Fields that are left out keep their value. A discovery cannot change its project.
+         */
+        DiscoveryChange: {
+            /** Kind */
+            kind?: string | null;
+            /** Address */
+            address?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Namespace */
+            namespace?: string | null;
+            /** Enabled */
+            enabled?: boolean | null;
+            /** Interval */
+            interval?: number | null;
+            /** Workers */
+            workers?: ("direct" | "http" | "credentials" | "proxy") | null;
+            /**
+             * @default {
+             *       "username": null,
+             *       "password": null,
+             *       "token": null,
+             *       "headers": null,
+             *       "ca": null,
+             *       "certificate": null,
+             *       "key": null
+             *     }
+             */
+            credentials?: components["schemas"]["CredentialsIn"];
+            /** Shares Credentials */
+            shares_credentials?: boolean | null;
+            /** Identity Interval */
+            identity_interval?: number | null;
+            /** Metrics Interval */
+            metrics_interval?: number | null;
         };
         /** Answer */
         Answer: {
@@ -5588,6 +5789,138 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TargetOut"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    observatory_collect_discovery_api_list_discoveries: {
+        parameters: {
+            query?: {
+                project?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiscoveryOut"][];
+                };
+            };
+        };
+    };
+    observatory_collect_discovery_api_add_discovery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DiscoveryIn"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiscoveryOut"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    observatory_collect_discovery_api_get_discovery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                discovery_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiscoveryOut"];
+                };
+            };
+        };
+    };
+    observatory_collect_discovery_api_remove_discovery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                discovery_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    observatory_collect_discovery_api_change_discovery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                discovery_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DiscoveryChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiscoveryOut"];
                 };
             };
             /** @description Unprocessable Entity */

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from observatory.alerts.models import Alert
+from observatory.clusters.models import Discovery
 from tests.alerted import make_alert
 from tests.world import World, make_run
 
@@ -58,15 +59,18 @@ PLACES: dict[str, Any] = {
 """what stands for each placeholder of a URL, beside the ids of the world's own"""
 
 PROJECTS_URL = re.compile(
-    r"(?!admin/).*<[a-z]*:?(slug|cluster_id|target_id|cluster|membership_id|run_id|job_id|alert_id)>"
+    r"(?!admin/).*<[a-z]*:?(slug|cluster_id|target_id|discovery_id|cluster|membership_id|run_id|job_id|alert_id)>"
 )
 """what belongs to one project"""
 
 
 @pytest.fixture
 def world(world: World) -> World:
-    """The world, in whose live cluster an alert fires."""
+    """The world, in whose live cluster an alert fires, with a discovery."""
     make_alert(world.live)
+    Discovery.objects.create(
+        project=world.alpha, name="list of alpha", kind="http_sd", address="http://10.2.2.2/"
+    )
     return world
 
 
@@ -86,6 +90,7 @@ def path_of(route: str, world: World) -> str:
         "cluster_id": world.live.pk,
         "cluster": world.live.pk,
         "target_id": world.target.pk,
+        "discovery_id": Discovery.objects.get().pk,
         "run_id": world.run.pk,
         "alert_id": Alert.objects.get().pk,
     }
@@ -197,6 +202,20 @@ TABLE = [
     ),
     ("POST", "/targets/{target}/switch/", {"viewer": 403, "editor": 302, "owner": 302}),
     ("GET", "/targets/{target}/remove/", {"viewer": 403, "editor": 200, "owner": 200}),
+    (
+        "GET",
+        "/targets/discoveries/add/",
+        {"viewer": 403, "editor": 200, "owner": 200, "outsider": 200, "nobody": 403},
+    ),
+    (
+        "POST",
+        "/targets/discoveries/add/",
+        {"viewer": 403, "editor": 422, "owner": 422, "outsider": 422, "nobody": 403},
+    ),
+    ("GET", "/targets/discoveries/{discovery}/", {"viewer": 403, "editor": 200, "owner": 200}),
+    ("POST", "/targets/discoveries/{discovery}/", {"viewer": 403, "editor": 422, "owner": 422}),
+    ("POST", "/targets/discoveries/{discovery}/switch/", {"viewer": 403, "editor": 302, "owner": 302}),
+    ("GET", "/targets/discoveries/{discovery}/remove/", {"viewer": 403, "editor": 200, "owner": 200}),
     ("GET", "/projects/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/projects/alpha/", {"viewer": 200, "editor": 200, "owner": 200}),
     ("POST", "/projects/alpha/", {"viewer": 403, "editor": 403, "owner": 422}),
@@ -240,6 +259,12 @@ TABLE = [
     ("GET", "/api/v1/clusters/{live}/notes", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/api/v1/targets", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/api/v1/targets/{target}", {"viewer": 200, "editor": 200, "owner": 200}),
+    (
+        "GET",
+        "/api/v1/discoveries",
+        {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200},
+    ),
+    ("GET", "/api/v1/discoveries/{discovery}", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/admin/", {"viewer": 302, "editor": 302, "owner": 302, "outsider": 302, "nobody": 302}),
     ("GET", "/admin/login/", {"viewer": 403, "editor": 403, "owner": 403, "outsider": 403, "nobody": 403}),
 ]
@@ -252,7 +277,13 @@ def test_each_role_gets_what_the_table_says(
     world: World, method: str, template: str, statuses: dict[str, int]
 ) -> None:
     alert = Alert.objects.get().pk
-    path = template.format(live=world.live.pk, target=world.target.pk, run=world.run.pk, alert=alert)
+    path = template.format(
+        live=world.live.pk,
+        target=world.target.pk,
+        discovery=Discovery.objects.get().pk,
+        run=world.run.pk,
+        alert=alert,
+    )
     for role in ("viewer", "editor", "owner", "outsider", "nobody"):
         answer = getattr(world.client(role), method.lower())(path)
         assert answer.status_code == statuses.get(role, 404), f"{role}: {answer.content[-500:]!r}"
@@ -273,6 +304,7 @@ def test_lists_hold_nothing_of_projects_that_one_is_not_in(world: World) -> None
         "/api/v1/runs",
         "/api/v1/clusters",
         "/api/v1/targets",
+        "/api/v1/discoveries",
         "/api/v1/projects",
     ):
         assert b"beta" not in viewer.get(path).content.lower(), path
