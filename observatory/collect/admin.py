@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
-from unfold.widgets import INPUT_CLASSES, TEXTAREA_CLASSES
+from unfold.widgets import INPUT_CLASSES, SELECT_CLASSES, TEXTAREA_CLASSES
 
 from observatory.clusters import access
 from observatory.clusters.models import Discovery, Target
@@ -41,7 +41,12 @@ class TargetAdminForm(CredentialsStyle, TargetForm):
 
 
 class DiscoveryAdminForm(CredentialsStyle, DiscoveryForm):
-    """With the admin's fields of credentials."""
+    """With the admin's fields of credentials and of kinds."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "kind" in self.fields:  # viewers only read it
+            self.fields["kind"].widget.attrs["class"] = " ".join(SELECT_CLASSES)
 
 
 class OfProjectAdmin(AdminBase):

@@ -12,6 +12,7 @@ from observatory.clusters import access
 from observatory.clusters.addresses import clean_target_url
 from observatory.clusters.models import Target
 from observatory.collect.credentials.form import CredentialsForm
+from observatory.collect.project_form import UniqueInProject
 from observatory.collect.scheduler.probe import ProbeError, probe_target
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ else:
     TargetFormBase = forms.ModelForm
 
 
-class TargetForm(TargetFormBase, CredentialsForm):
+class TargetForm(UniqueInProject, TargetFormBase, CredentialsForm):
     """Refuses an address that cannot be reached or is not a Dask scheduler."""
 
     class Meta:

@@ -116,6 +116,14 @@ def test_a_target_is_changed_in_part_and_only_a_new_address_is_probed(
     assert world.target.url == "http://10.1.2.3:8787"
 
 
+def test_a_name_that_is_taken_is_refused_also_by_a_change(world: World) -> None:
+    other = Target.objects.create(project=world.alpha, name="other", url="http://10.1.2.9:8787")
+    path = f"/api/v1/targets/{other.pk}"
+    answer = world.client("editor").patch(path, {"name": "analysis"}, content_type="application/json")
+    assert answer.status_code == 422
+    assert "already exists" in answer.json()["detail"]
+
+
 def test_removing_a_target_keeps_its_clusters(world: World) -> None:
     assert world.client("editor").delete(f"/api/v1/targets/{world.target.pk}").status_code == 204
     world.ended.refresh_from_db()

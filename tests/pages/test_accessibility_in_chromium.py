@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from observatory.alerts.models import Rule
+from observatory.clusters.models import Discovery
 from observatory.runs.models import Permalink, Run, RunError, Usage
 from observatory.runs.sharing.links import make_link
 from tests.alerted import make_alert
@@ -55,6 +56,7 @@ def test_pages_of_lists_and_forms(page: Page, world: World, observed: Observed) 
     make_alert(observed.cluster, "memory is high", fired=1, labels={"worker": "another"})
     alert = make_alert(observed.cluster, "memory is high", fired=1, resolved=None)
     day = world.live.started
+    Discovery.objects.create(project=world.alpha, name="lab", kind="http_sd", error="status 500", looked=day)
     Usage.objects.create(cluster=world.live, day=day.date(), until=day, thread_seconds=60, tasks=5)
     RunError.objects.create(
         **{"run": world.run, "exception_type": "ValueError", "place": "etl.py:load", "count": 2},
@@ -70,6 +72,7 @@ def test_pages_of_lists_and_forms(page: Page, world: World, observed: Observed) 
         "/runs/",
         "/targets/",
         f"/targets/{world.target.pk}/",
+        "/targets/discoveries/add/",
         "/projects/",
         "/projects/alpha/",
         "/account/password/",

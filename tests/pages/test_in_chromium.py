@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 from playwright.sync_api import Page
 
-from observatory.clusters.models import Cluster, Target
+from observatory.clusters.models import Cluster, Discovery, Target
 from tests.world import HOSTILE, World, store_extent
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -19,11 +20,16 @@ def test_no_page_breaks_the_policy_and_hostile_names_run_nothing(
 ) -> None:
     Target.objects.update(name=HOSTILE, last_error=HOSTILE)
     Cluster.objects.update(name=HOSTILE, address=HOSTILE)
+    fields = {"name": HOSTILE, "kind": HOSTILE[:20], "address": HOSTILE, "error": HOSTILE}
+    discovery = Discovery.objects.create(project=world.alpha, looked=timezone.now(), **fields)
+    Target.objects.update(discovery=discovery)
     admin = "/admin/clusters"
     for path in (
         "/clusters/",
         "/targets/",
         f"/targets/{world.target.pk}/",
+        f"/targets/discoveries/{discovery.pk}/",
+        f"/targets/discoveries/{discovery.pk}/remove/",
         "/projects/",
         "/projects/alpha/",
         "/account/password/",
@@ -31,6 +37,8 @@ def test_no_page_breaks_the_policy_and_hostile_names_run_nothing(
         f"{admin}/target/",
         f"{admin}/target/add/",
         f"{admin}/target/{world.target.pk}/change/",
+        f"{admin}/discovery/",
+        f"{admin}/discovery/add/",
         f"{admin}/project/{world.alpha.pk}/change/",
         f"{admin}/cluster/",
         f"{admin}/cluster/{world.ended.pk}/delete/",
@@ -71,8 +79,11 @@ def test_plotly_draws_within_the_policy_of_the_pages_that_use_it(page: Page, com
 def test_every_page_fits_a_phone(page: Page, world: World) -> None:
     world.live.name = "x" * 100
     world.live.save()
+    fields = {"name": "x" * 100, "address": f"http://{'x' * 200}/", "warning": "x" * 300}
+    Discovery.objects.create(project=world.alpha, kind="http_sd", **fields)
     page.set_viewport_size({"width": 390, "height": 844})
-    for path in ("/clusters/", "/targets/", "/projects/", "/projects/alpha/", "/account/password/", "/nope/"):
+    paths = ("/clusters/", "/targets/", "/targets/discoveries/add/", "/projects/", "/projects/alpha/")
+    for path in (*paths, "/account/password/", "/nope/"):
         page.goto(path)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 390, path

@@ -146,5 +146,6 @@ def warning(listed: Listed, others: int) -> str:
         more = "; …" if len(listed.problems) > NAMED_PROBLEMS else ""
         parts.append(f"{len(listed.problems):,} cannot be observed: {named}{more}.")
     if others:
-        parts.append(f"{others:,} are targets already, which are left as they are.")
+        are = "is a target" if others == 1 else "are targets"
+        parts.append(f"{others:,} {are} already, and left as before.")
     return " ".join(parts)[:LONGEST_TEXT]

@@ -13,6 +13,7 @@ from observatory.clusters.models import Discovery, Target
 from observatory.collect.credentials.form import CredentialsForm
 from observatory.collect.discovery.kinds import discovery_kinds, kind_choices
 from observatory.collect.http.addresses import HOST_NAME
+from observatory.collect.project_form import UniqueInProject
 
 if TYPE_CHECKING:
     DiscoveryFormBase = forms.ModelForm[Discovery]
@@ -23,7 +24,7 @@ REQUESTED = {"kind", "address", "namespace"}
 """Fields that say which list is requested."""
 
 
-class DiscoveryForm(DiscoveryFormBase, CredentialsForm):
+class DiscoveryForm(UniqueInProject, DiscoveryFormBase, CredentialsForm):
     """Finds nothing itself: the list is requested within some seconds by Celery."""
 
     kind = forms.ChoiceField(choices=kind_choices)
@@ -94,11 +95,6 @@ class DiscoveryForm(DiscoveryFormBase, CredentialsForm):
             self.add_error("namespace", "Only Kubernetes has namespaces.")
         if cleaned.get("shares_credentials") and not kind.may_share_credentials:
             self.add_error("shares_credentials", "Credentials of this kind are not for clusters.")
-
-    def _get_validation_exclusions(self) -> set[str]:
-        # names differ within the project, also where the project is fixed
-        excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]
-        return excluded - {"project"}
 
     def save(self, commit: bool = True) -> Discovery:
         """Found targets with the credentials of before get the new ones. A new list is requested at once."""

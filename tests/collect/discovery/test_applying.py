@@ -73,7 +73,7 @@ def test_targets_of_people_and_of_other_discoveries_are_left_as_they_are(discove
     other = make_discovery("http_sd", "http://10.8.8.8/", name="other")
     assert found(other, B) == ["b"]
     assert found(discovery, A, B) == []
-    assert discovery.warning == "2 are targets already, which are left as they are."
+    assert discovery.warning == "2 are targets already, and left as before."
     found(discovery)
     found(discovery)
     own.refresh_from_db()

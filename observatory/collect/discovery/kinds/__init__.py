@@ -11,11 +11,15 @@ from pkgutil import iter_modules
 
 from observatory.collect.discovery.kind import DiscoveryKind
 
+DEFAULT = "http_sd"
+
 
 @cache
 def discovery_kinds() -> dict[str, DiscoveryKind]:
-    """All kinds by name."""
-    names = sorted(module.name for module in iter_modules(__path__))
+    """All kinds by name, the default first."""
+    names = sorted(
+        (module.name for module in iter_modules(__path__)), key=lambda name: (name != DEFAULT, name)
+    )
     return {name: import_module(f"{__name__}.{name}").KIND for name in names}
 
 
