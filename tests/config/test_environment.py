@@ -1,10 +1,11 @@
-"""Where the data folder and the frontend are: in a checkout, installed, under root."""
+"""Where the folders are: of data, of the frontend, of discoveries; in a checkout, installed, under root."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from observatory.config import environment
 
@@ -51,3 +52,12 @@ def test_the_frontend_is_in_the_checkout_or_in_the_package() -> None:
 
 def test_the_frontend_of_an_installed_package_is_in_it(installed: None) -> None:
     assert environment.frontend_dir() == environment.PACKAGE_DIR / "frontend"
+
+
+def test_the_folder_of_discoveries_is_none_or_an_absolute_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert environment.discovery_dir() is None
+    monkeypatch.setenv("OBSERVATORY_DISCOVERY_DIR", "/srv/discovery")
+    assert environment.discovery_dir() == Path("/srv/discovery")
+    monkeypatch.setenv("OBSERVATORY_DISCOVERY_DIR", "discovery")
+    with pytest.raises(ImproperlyConfigured, match="OBSERVATORY_DISCOVERY_DIR is 'discovery'"):
+        environment.discovery_dir()
