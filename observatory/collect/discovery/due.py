@@ -11,6 +11,10 @@ from observatory.collect.discovery.applying import apply
 from observatory.collect.discovery.asking import ask_all
 
 
+TOLERANCE = 1.0
+"""Seconds that a discovery may be asked early: Celery's beat, which asks every 5 s, is not exact."""
+
+
 def look_at_due() -> None:
     """Asks all discoveries that are due, and stores the answers."""
     due = claim_due()
@@ -25,10 +29,14 @@ def claim_due() -> list[Discovery]:
     due = [
         discovery
         for discovery in enabled
-        if discovery.looked is None or now - discovery.looked >= timedelta(seconds=discovery.interval)
+        if discovery.looked is None or now - discovery.looked >= interval_of(discovery)
     ]
     return [
         discovery
         for discovery in due
         if enabled.filter(pk=discovery.pk, looked=discovery.looked).update(looked=now)
     ]
+
+
+def interval_of(discovery: Discovery) -> timedelta:
+    return timedelta(seconds=discovery.interval - TOLERANCE)

@@ -34,4 +34,5 @@ def discovery_status(discovery: Discovery) -> DiscoveryStatus:
         return DiscoveryStatus("failing", discovery.error)
     if discovery.answered is None:
         return DiscoveryStatus("waiting", "The list is being requested.")
-    return DiscoveryStatus("answering", discovery.warning or "All listed clusters are targets.")
+    everything = "All listed clusters are targets." if discovery.found else "No cluster is listed."
+    return DiscoveryStatus("answering", discovery.warning or everything)

@@ -170,8 +170,14 @@ def test_one_that_fails_does_not_keep_others_from_being_asked() -> None:
         assert discovery_status(Discovery.objects.get(name=discovery)).word == word
 
 
-def test_the_state_says_when_nobody_asks() -> None:
-    discovery = make_discovery("http_sd", "http://10.0.0.1/")
+def test_the_state_says_what_is_listed_and_when_nobody_asks() -> None:
+    discovery = make_discovery("http_sd", "http://10.0.0.1/", looked=timezone.now())
+    assert discovery_status(discovery).sentence == "The list is being requested."
+    found(discovery)
+    assert discovery_status(discovery).sentence == "No cluster is listed."
+    found(discovery, A)
+    assert discovery_status(discovery).sentence == "All listed clusters are targets."
+    discovery.looked = None
     assert discovery_status(discovery).word == "waiting"
     discovery.looked = timezone.now() - timedelta(minutes=3)
     assert "doctor" in discovery_status(discovery).sentence
