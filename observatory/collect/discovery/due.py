@@ -10,7 +10,6 @@ from observatory.clusters.models import Discovery
 from observatory.collect.discovery.applying import apply
 from observatory.collect.discovery.asking import ask_all
 
-
 TOLERANCE = 1.0
 """Seconds that a discovery may be asked early: Celery's beat, which asks every 5 s, is not exact."""
 
