@@ -1819,6 +1819,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/exports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Export Run
+         * @description Starts an export of a run. Its job says when the file is ready.
+         */
+        post: operations["observatory_exchange_jobs_api_export_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job_id}": {
         parameters: {
             query?: never;
@@ -1831,6 +1851,26 @@ export interface paths {
          * @description One of your exports or imports.
          */
         get: operations["observatory_exchange_jobs_api_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Job File
+         * @description The file of one of your finished exports.
+         */
+        get: operations["observatory_exchange_jobs_api_job_file"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5038,6 +5078,14 @@ export interface components {
             /** Run */
             run: number | null;
         };
+        /** NewExport */
+        NewExport: {
+            /**
+             * Format
+             * @default
+             */
+            format?: string;
+        };
         /**
          * AlertQuery
          * @description Times are seconds. A missing parameter doesn't filter.
@@ -8213,6 +8261,41 @@ export interface operations {
             };
         };
     };
+    observatory_exchange_jobs_api_export_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewExport"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobOut"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     observatory_exchange_jobs_api_job: {
         parameters: {
             query?: never;
@@ -8232,6 +8315,26 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["JobOut"];
                 };
+            };
+        };
+    };
+    observatory_exchange_jobs_api_job_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -109,7 +109,7 @@ class IngestTokenAdmin(IngestTokenAdminBase):
 class AccessTokenAdmin(AccessTokenAdminBase):
     """Lists and revokes access tokens. Users create theirs on their own page."""
 
-    list_display = ("name", "user", "shown", "created", "last_used", "expires", "revoked")
+    list_display = ("name", "user", "shown", "may", "created", "last_used", "expires", "revoked")
     list_filter = (("revoked", admin.EmptyFieldListFilter),)
     search_fields = ("name", "user__username")
     list_select_related = ("user",)

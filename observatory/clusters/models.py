@@ -147,10 +147,19 @@ class IngestRefusal(models.Model):
 
 
 class AccessToken(models.Model):
-    """Gives a program its user's read access. access_tokens/ingest_tokens.py creates them."""
+    """Lets a program read what its user sees, and change what its scopes name. tokens/access_tokens.py
+    creates them."""
+
+    class Scope(models.TextChoices):
+        TARGETS = "targets", "targets (add, change, remove)"
+        RUNS = "runs", "runs (cut, name, tag, pin, notes)"
+        EXPORTS = "exports", "exports (start)"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_tokens")
     name = models.CharField(max_length=100, help_text="The program that uses it: “my notebook”.")
+    scopes = models.JSONField(
+        default=list, editable=False, help_text="What it may change, out of Scope, beside reading."
+    )
     prefix = models.CharField(max_length=20, editable=False, help_text="First characters of the token.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created = models.DateTimeField(auto_now_add=True)
@@ -163,6 +172,11 @@ class AccessToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def may(self) -> str:
+        """What it may do, for people: “read, targets, runs”."""
+        return ", ".join(["read", *self.scopes])
 
     @property
     def is_expired(self) -> bool:

@@ -14,10 +14,12 @@ from observatory.clusters import access
 from observatory.clusters.models import Target
 from observatory.clusters.refusal import Refusal, refused
 from observatory.clusters.status import target_status
+from observatory.clusters.tokens.api_sign_in import Scope, SessionOrToken
 from observatory.collect.credentials.schemas import CredentialsIn, Workers, credential_fields
 from observatory.collect.credentials.storage import stored_parts
 from observatory.collect.forms import TargetForm, target_form
 
+CHANGES = SessionOrToken(Scope.TARGETS)
 router = Router(tags=["targets"])
 
 
@@ -81,7 +83,7 @@ def list_targets(request: HttpRequest, project: str = "") -> list[dict[str, Any]
     return [_target(target) for target in targets]
 
 
-@router.post("/targets", response={201: TargetOut, 422: Refusal})
+@router.post("/targets", response={201: TargetOut, 422: Refusal}, auth=CHANGES)
 def add_target(request: HttpRequest, new: TargetIn) -> Any:
     """Adds a target. Refused when the address cannot be reached or is not a Dask scheduler."""
     user = cast(User, request.user)
@@ -96,14 +98,14 @@ def get_target(request: HttpRequest, target_id: int) -> dict[str, Any]:
     return _target(access.get_target(cast(User, request.user), target_id))
 
 
-@router.patch("/targets/{target_id}", response={200: TargetOut, 422: Refusal})
+@router.patch("/targets/{target_id}", response={200: TargetOut, 422: Refusal}, auth=CHANGES)
 def change_target(request: HttpRequest, target_id: int, change: TargetChange) -> Any:
     target = _target_to_set(request, target_id)
     data = {**model_to_dict(target, TargetForm.Meta.fields), **_fields(change, stored_parts(target.secret))}
     return _saved(target_form(cast(User, request.user), data, target), 200)
 
 
-@router.delete("/targets/{target_id}", response={204: None})
+@router.delete("/targets/{target_id}", response={204: None}, auth=CHANGES)
 def remove_target(request: HttpRequest, target_id: int) -> Any:
     """Removes a target. Its recorded clusters are kept."""
     _target_to_set(request, target_id).delete()

@@ -8,13 +8,13 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.parser import Parser
-from ninja.security import django_auth
 
 from observatory.alerts.web.api import router as alerts
 from observatory.alerts.web.timelines import clusters as cluster_alerts
 from observatory.alerts.web.timelines import links as link_alerts
 from observatory.alerts.web.timelines import runs as run_alerts
 from observatory.clusters.api import router as clusters
+from observatory.clusters.tokens.api_sign_in import SessionOrToken
 from observatory.collect.agents.ingest import router as ingest
 from observatory.collect.api import router as targets
 from observatory.collect.discovery.api import router as discoveries
@@ -44,7 +44,9 @@ class UnicodeParser(Parser):
         return data
 
 
-api = NinjaAPI(title="Dask Observatory", version="1", auth=django_auth, docs_url=None, parser=UnicodeParser())
+api = NinjaAPI(
+    title="Dask Observatory", version="1", auth=SessionOrToken(), docs_url=None, parser=UnicodeParser()
+)
 api.add_router("", clusters)
 api.add_router("", targets)
 api.add_router("", discoveries)

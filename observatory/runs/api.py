@@ -14,6 +14,7 @@ from observatory.clusters.access import get_cluster
 from observatory.clusters.api import seconds
 from observatory.clusters.api_lists import page_of, read_field
 from observatory.clusters.refusal import Refusal, refusal, refused
+from observatory.clusters.tokens.api_sign_in import Scope, SessionOrToken
 from observatory.runs import access
 from observatory.runs.forms import CutForm, RunForm
 from observatory.runs.listing import RunFilter, find_runs
@@ -25,6 +26,7 @@ from observatory.runs.window import time_from_epoch
 MAXIMUM_PAGE_SIZE = 200
 ONLY_EDITORS = "Only editors and owners of a project can change its runs and notes."
 
+CHANGES = SessionOrToken(Scope.RUNS)
 router = Router(tags=["runs"])
 
 Text = Annotated[str, Field(max_length=200)]
@@ -163,7 +165,7 @@ def list_runs(request: HttpRequest, query: Query[RunQuery]) -> Any:
     return page_of(found, query.page, query.page_size, _run)
 
 
-@router.post("/runs", response={201: RunOut, 422: Refusal}, exclude_unset=True)
+@router.post("/runs", response={201: RunOut, 422: Refusal}, exclude_unset=True, auth=CHANGES)
 def cut_run(request: HttpRequest, new: NewRun) -> Any:
     """Saves a window of a cluster as a run."""
     user = cast(User, request.user)
@@ -178,7 +180,7 @@ def get_run(request: HttpRequest, run_id: int) -> dict[str, Any]:
     return _run(access.get_run(cast(User, request.user), run_id))
 
 
-@router.patch("/runs/{int:run_id}", response={200: RunOut, 422: Refusal}, exclude_unset=True)
+@router.patch("/runs/{int:run_id}", response={200: RunOut, 422: Refusal}, exclude_unset=True, auth=CHANGES)
 def change_run(request: HttpRequest, run_id: int, change: RunChange) -> Any:
     run = _run_to_change(request, run_id)
     data = {**model_to_dict(run, RunForm.Meta.fields), **change.dict(exclude_none=True)}

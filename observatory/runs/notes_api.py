@@ -14,11 +14,13 @@ from ninja.decorators import decorate_view
 from observatory.clusters.access import get_cluster
 from observatory.clusters.api import seconds
 from observatory.clusters.refusal import Refusal, refused
+from observatory.clusters.tokens.api_sign_in import Scope, SessionOrToken
 from observatory.runs import access
 from observatory.runs.api import ONLY_EDITORS
 from observatory.runs.forms import NoteForm, NoteTextForm
 from observatory.runs.models import Note
 
+CHANGES = SessionOrToken(Scope.RUNS)
 router = Router(tags=["notes"])
 
 
@@ -57,7 +59,7 @@ def list_notes(request: HttpRequest, cluster_id: int) -> list[dict[str, Any]]:
     return [note_item(note, may_change(note)) for note in cluster.notes.select_related("author")]
 
 
-@router.post("/clusters/{int:cluster_id}/notes", response={201: NoteOut, 422: Refusal})
+@router.post("/clusters/{int:cluster_id}/notes", response={201: NoteOut, 422: Refusal}, auth=CHANGES)
 def write_note(request: HttpRequest, cluster_id: int, new: NewNote) -> Any:
     """Writes a note, clipped to the recorded time of the cluster."""
     user = cast(User, request.user)
@@ -68,14 +70,16 @@ def write_note(request: HttpRequest, cluster_id: int, new: NewNote) -> Any:
     return Status(201, note_item(form.save(), True)) if form.is_valid() else refused(form)
 
 
-@router.patch("/clusters/{int:cluster_id}/notes/{int:note_id}", response={200: NoteOut, 422: Refusal})
+@router.patch(
+    "/clusters/{int:cluster_id}/notes/{int:note_id}", response={200: NoteOut, 422: Refusal}, auth=CHANGES
+)
 def change_note(request: HttpRequest, cluster_id: int, note_id: int, change: NoteChange) -> Any:
     """Changes the text of your note. Owners of the project can change all notes."""
     form = NoteTextForm(change.dict(), instance=_note_to_change(request, cluster_id, note_id))
     return Status(200, note_item(form.save(), True)) if form.is_valid() else refused(form)
 
 
-@router.delete("/clusters/{int:cluster_id}/notes/{int:note_id}", response={204: None})
+@router.delete("/clusters/{int:cluster_id}/notes/{int:note_id}", response={204: None}, auth=CHANGES)
 def delete_note(request: HttpRequest, cluster_id: int, note_id: int) -> Any:
     """Deletes your note. Owners of the project can delete all notes."""
     _note_to_change(request, cluster_id, note_id).delete()

@@ -1,19 +1,37 @@
-"""Personal access tokens: made by a person, shown once, they read what the person sees and change nothing."""
+"""Personal access tokens: made by a person and shown once. They change only what their scopes name."""
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils.timezone import now
 
-from observatory.clusters.models import AccessToken
+from observatory.clusters.models import AccessToken, Membership
 from observatory.clusters.tokens import access_tokens
+from observatory.config.api import api
+from observatory.exchange.models import Job
+from tests.alerted import make_alert
 from tests.world import HOSTILE, World
 
 pytestmark = pytest.mark.django_db
+
+CHANGES = {
+    "targets": {"POST /targets", "PATCH /targets/{target_id}", "DELETE /targets/{target_id}"},
+    "runs": {
+        "POST /runs",
+        "PATCH /runs/{run_id}",
+        "POST /clusters/{cluster_id}/notes",
+        "PATCH /clusters/{cluster_id}/notes/{note_id}",
+        "DELETE /clusters/{cluster_id}/notes/{note_id}",
+    },
+    "exports": {"POST /runs/{run_id}/exports"},
+}
+"""what a token with the scope alone may do"""
 
 
 def read(secret: str, path: str = "/api/v1/clusters", method: str = "get") -> int:
@@ -29,12 +47,80 @@ def test_a_token_reads_what_its_person_sees_and_nothing_else(world: World) -> No
     assert read(secret, f"/api/v1/clusters/{world.elsewhere.pk}") == 404
 
 
-@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
-def test_nothing_can_be_changed_with_a_token(world: World, method: str) -> None:
-    _, secret = access_tokens.make(world.people["owner"], "notebook", None)
-    for path in ("/api/v1/targets", f"/api/v1/targets/{world.target.pk}"):
-        assert read(secret, path, method) == 401
-    world.target.refresh_from_db()
+def send(secret: str, method: str, path: str, body: Any = None) -> Any:
+    """The answer to a request with JSON."""
+    return Client(enforce_csrf_checks=True).generic(
+        method,
+        f"/api/v1{path}",
+        json.dumps(body or {}),
+        "application/json",
+        headers={"Authorization": f"Bearer {secret}"},
+    )
+
+
+def unsafe_routes() -> list[tuple[str, str]]:
+    """Method and path of all routes that change something for people."""
+    paths = api.get_openapi_schema(path_prefix="")["paths"]
+    found = [(method.upper(), path) for path, methods in paths.items() for method in methods]
+    return [(method, path) for method, path in found if method != "GET" and path != "/ingest"]
+
+
+@pytest.mark.parametrize("scope", ["", *CHANGES])
+def test_a_token_changes_only_what_its_scope_names(world: World, scope: str) -> None:
+    alert = make_alert(world.live)
+    _, secret = access_tokens.make(world.people["superuser"], "notebook", None, [scope] if scope else [])
+    ids = {"target_id": world.target.pk, "run_id": world.run.pk, "alert_id": alert.pk, "note_id": 1}
+    assert len(unsafe_routes()) > 10
+    done = set()
+    for method, path in unsafe_routes():
+        answer = send(secret, method, path.format(cluster_id=world.live.pk, **ids))
+        if answer.status_code != 403:
+            assert answer.status_code in (201, 204, 404, 422, 200), (method, path)
+            done.add(f"{method} {path}")
+        else:
+            needed = [name for name, routes in CHANGES.items() if f"{method} {path}" in routes]
+            detail = answer.json()["detail"]
+            assert f"lacks the scope “{needed[0]}”" in detail if needed else "No access token can" in detail
+    assert done == CHANGES.get(scope, set())
+
+
+def test_a_token_never_does_more_than_its_owner_may_now(world: World) -> None:
+    _, secret = access_tokens.make(world.people["editor"], "ci", None, ["runs"])
+    path = f"/runs/{world.run.pk}"
+    assert send(secret, "PATCH", path, {"name": "renamed"}).json()["name"] == "renamed"
+    Membership.objects.filter(user=world.people["editor"]).update(role=Membership.Role.VIEWER)
+    answer = send(secret, "PATCH", path, {"name": "again"})
+    assert answer.status_code == 403
+    assert "editors and owners" in answer.json()["detail"]
+    Membership.objects.filter(user=world.people["editor"]).delete()
+    assert send(secret, "PATCH", path, {"name": "again"}).status_code == 404
+    world.run.refresh_from_db()
+    assert world.run.name == "renamed"
+
+
+def test_a_token_starts_an_export_and_names_the_formats(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("observatory.exchange.jobs.jobs.work.delay", lambda job: None)
+    _, secret = access_tokens.make(world.people["viewer"], "ci", None, ["exports"])
+    path = f"/runs/{world.run.pk}/exports"
+    wrong = send(secret, "POST", path, {"format": "docx"})
+    assert wrong.status_code == 422
+    assert "parquet" in wrong.json()["detail"]
+    job = send(secret, "POST", path, {"format": "parquet"})
+    assert job.status_code == 201
+    assert Job.objects.get().pk == job.json()["id"]
+    assert read(secret, f"/api/v1/jobs/{job.json()['id']}/file") == 404  # not ready
+
+
+def test_scopes_are_chosen_in_the_form_and_shown_in_the_list(world: World) -> None:
+    viewer = world.client("viewer")
+    assert viewer.post("/account/tokens/", {"name": "x", "scopes": ["everything"]}).status_code == 422
+    viewer.post("/account/tokens/", {"name": "reader", "days": "30"})
+    viewer.post("/account/tokens/", {"name": "ci", "days": "30", "scopes": ["exports", "targets"]})
+    scopes = dict(AccessToken.objects.values_list("name", "scopes"))
+    assert scopes == {"reader": [], "ci": ["targets", "exports"]}
+    assert "read, targets, exports" in viewer.get("/account/tokens/").content.decode()
 
 
 def test_a_token_opens_no_page(world: World) -> None:

@@ -1,8 +1,9 @@
-"""Personal access tokens: give programs a user's read access. Stored as digests."""
+"""Personal access tokens: read what a user sees, change what their scopes name. Stored as digests."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.contrib.auth.models import User
@@ -16,12 +17,17 @@ from observatory.clusters.tokens.ingest_tokens import LONGEST, SHOWN, USED, dige
 START = "obp_"
 
 
-def make(user: User, name: str, days: int | None) -> tuple[AccessToken, str]:
-    """Creates a token; returns it with its secret. `days` until it expires; None for never."""
+def make(user: User, name: str, days: int | None, scopes: Iterable[str] = ()) -> tuple[AccessToken, str]:
+    """Creates a token; returns it with its secret. `days` until it expires; None for never.
+
+    Raises ValueError for a scope that there is not.
+    """
+    chosen = set(map(AccessToken.Scope, scopes))
     secret = START + secrets.token_urlsafe(32)
     token = AccessToken.objects.create(
         user=user,
         name=name,
+        scopes=[scope.value for scope in AccessToken.Scope if scope in chosen],
         prefix=secret[:SHOWN],
         digest=digest_of(secret),
         expires=None if days is None else now() + timedelta(days=days),
@@ -29,8 +35,8 @@ def make(user: User, name: str, days: int | None) -> tuple[AccessToken, str]:
     return token, secret
 
 
-def user_of(secret: str) -> User | None:
-    """The user of a valid token; None for unknown, revoked and expired ones and inactive users."""
+def find(secret: str) -> AccessToken | None:
+    """A valid token with its user; None for unknown, revoked and expired ones and inactive users."""
     if not secret.startswith(START) or len(secret) > LONGEST:
         return None
     valid = Q(expires=None) | Q(expires__gt=now())
@@ -43,7 +49,7 @@ def user_of(secret: str) -> User | None:
         return None
     if token.last_used is None or token.last_used < now() - USED:
         AccessToken.objects.filter(pk=token.pk).update(last_used=now())
-    return token.user
+    return token
 
 
 def revoke(user: User, token_id: int) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from django import forms
 
+from observatory.clusters.models import AccessToken
+
 LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year", "": "no expiry"}
 """by days"""
 
@@ -9,3 +11,9 @@ LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year", "": "no expiry"}
 class AccessTokenForm(forms.Form):
     name = forms.CharField(label="Name", max_length=100, help_text="The program that uses it: “my notebook”.")
     days = forms.ChoiceField(label="Expires", choices=list(LIFETIMES.items()), required=False, initial="90")
+    scopes = forms.MultipleChoiceField(
+        label="It may also change",
+        choices=AccessToken.Scope.choices,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )

@@ -23,8 +23,9 @@ def token_list(request: HttpRequest) -> HttpResponse:
     form = AccessTokenForm(request.POST if request.method == "POST" else None)
     made = None
     if request.method == "POST" and form.is_valid():
-        days = form.cleaned_data["days"]
-        made = access_tokens.make(user, form.cleaned_data["name"], int(days) if days else None)
+        values = form.cleaned_data
+        days = int(values["days"]) if values["days"] else None
+        made = access_tokens.make(user, values["name"], days, values["scopes"])
         form = AccessTokenForm()
     context = {
         "form": form,

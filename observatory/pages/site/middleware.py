@@ -12,10 +12,10 @@ from django.utils.decorators import sync_only_middleware
 from django.utils.deprecation import MiddlewareMixin
 
 from observatory.clusters.tokens import access_tokens
+from observatory.clusters.tokens.api_sign_in import READS
 from observatory.pages.site.errors import bad_request, is_api
 
 TOKEN_ENDPOINTS = ("/api/v1/ingest",)
-READS = ("GET", "HEAD")
 PUBLIC_LINKS = "/api/v1/r/"
 """authenticated by the link's token, not by a session"""
 
@@ -69,23 +69,24 @@ class SignInRequiredMiddleware(LoginRequiredMiddleware):
         if request.method in READS and request.path.startswith(PUBLIC_LINKS):
             return None
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
-        if is_api(request) and request.method in READS and scheme.lower() == "bearer":
+        if is_api(request) and scheme.lower() == "bearer":
             return self._with_token(request, secret.strip())
         return super().process_view(request, view_func, view_args, view_kwargs)
 
     def _with_token(self, request: HttpRequest, secret: str) -> HttpResponseBase | None:
-        """Authenticates a read-only request by a personal access token."""
-        user = access_tokens.user_of(secret)
-        if user is None:
+        """Authenticates a request by a personal access token. The API's routes check its scopes."""
+        token = access_tokens.find(secret)
+        if token is None:
             detail = "The access token is unknown, revoked or expired. Create a new one at /account/tokens/."
             return JsonResponse({"detail": detail}, status=401)
-        request.user = user
+        request.user = token.user
+        request.access_token = token  # type: ignore[attr-defined]  # clusters/tokens/api_sign_in.py reads it
         return None
 
     def handle_no_permission(  # type: ignore[override]
         self, request: HttpRequest, view_func: Any
     ) -> HttpResponseBase:
         if is_api(request):
-            detail = "Sign in, or send an access token (for reading only)."
+            detail = "Sign in, or send an access token."
             return JsonResponse({"detail": detail}, status=401)
         return super().handle_no_permission(request, view_func)
