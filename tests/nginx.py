@@ -1,12 +1,13 @@
-"""Debian's nginx in front of a scheduler: with passwords, tokens, headers and certificates."""
+"""Debian's nginx, in front of a scheduler that asks for credentials, or of Observatory."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,15 +127,37 @@ def nginx() -> str:
 @contextmanager
 def behind_nginx(scheduler: Scheduler, folder: Path) -> Iterator[Proxy]:
     proxy = Proxy(folder)
-    command = [nginx(), "-p", str(folder), "-e", str(folder / "error.log"), "-c"]
-    process = subprocess.Popen([*command, str(proxy.configure(scheduler.http_port))])
+    with _running(proxy.configure(scheduler.http_port), proxy.is_ready):
+        yield proxy
+
+
+@contextmanager
+def in_front(folder: Path, port: int, locations: str) -> Iterator[None]:
+    """nginx on a port, with these `location` blocks."""
+    path = folder / "nginx.conf"
+    server = f"server {{ listen 127.0.0.1:{port}; {locations} }}"
+    path.write_text(CONFIGURATION.format(folder=folder, servers=server))
+    with _running(path, lambda: _listens(port)):
+        yield
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def _running(configuration: Path, is_ready: Callable[[], bool]) -> Iterator[None]:
+    folder = configuration.parent
+    command = [nginx(), "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(configuration)]
+    process = subprocess.Popen(command)
     try:
         deadline = time.monotonic() + 60
-        while not proxy.is_ready():
+        while not is_ready():
             assert process.poll() is None, "nginx ended"
             assert time.monotonic() < deadline, "nginx didn't start"
             time.sleep(0.1)
-        yield proxy
+        yield
     finally:
         process.kill()
         process.wait()

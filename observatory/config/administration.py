@@ -8,7 +8,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.http import HttpRequest
 from django.templatetags.static import static
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Observing": {
@@ -38,7 +38,12 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """The groups, with the models that `request.user` may view."""
     groups = [{"title": title, "items": _items(request, models)} for title, models in GROUPS.items()]
-    back = {"title": "Back to the Observatory", "icon": "arrow_back", "link": "/", "active": False}
+    back = {
+        "title": "Back to the Observatory",
+        "icon": "arrow_back",
+        "link": reverse("home"),
+        "active": False,
+    }
     return [{"items": [back]}, *(group for group in groups if group["items"])]
 
 
@@ -80,6 +85,6 @@ UNFOLD: dict[str, Any] = {
         lambda _: static("frontend/pages/admin/admin.js"),
         lambda _: static("frontend/pages/site/theme.js"),
     ],
-    "ACCOUNT": {"navigation": [{"title": "Change password", "link": "/account/password/"}]},
+    "ACCOUNT": {"navigation": [{"title": "Change password", "link": reverse_lazy("password")}]},
     "SIDEBAR": {"navigation": navigation},
 }

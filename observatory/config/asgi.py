@@ -19,18 +19,23 @@ from observatory.collect.agents.body import COMPRESSED  # noqa: E402  (needs the
 from observatory.config.body_limit import BodyLimit  # noqa: E402
 from observatory.config.memory import prepare_for_hours  # noqa: E402
 from observatory.config.static.server import StaticFiles  # noqa: E402
+from observatory.config.sub_path import with_sub_path, without_sub_path  # noqa: E402
 from observatory.config.uploads import imports  # noqa: E402
 from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
 from observatory.runtime.health.own_alert import lifespan  # noqa: E402
 
+pages = StaticFiles(BodyLimit(with_sub_path(http, settings.SUB_PATH), COMPRESSED, imports()))
 application = ProtocolTypeRouter(
     {
         "http": ProxyHeadersMiddleware(
-            StaticFiles(BodyLimit(http, COMPRESSED, imports())),  # type: ignore[arg-type]
+            without_sub_path(pages, settings.SUB_PATH),  # type: ignore[arg-type]
             settings.TRUSTED_PROXIES,
         ),
         "lifespan": lifespan,
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+        "websocket": without_sub_path(
+            AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+            settings.SUB_PATH,
+        ),
     }
 )
 

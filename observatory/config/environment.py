@@ -17,6 +17,7 @@ LONGEST_RUN_DIR = 107 - len("/.s.PGSQL.5432.lock")
 """bytes; the path of a Unix socket has at most 107"""
 PLAIN_PATH = re.compile(r"[\w/.+-]+", re.ASCII)
 """paths that need no escaping in a URL and as libpq's host"""
+PUBLIC_URL = re.compile(r"https?://[^\s/?#@]+(/[\w~-][\w.~-]*)*", re.ASCII)
 SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
 PACKAGE_DIR = Path(__file__).resolve().parent.parent
 CHECKOUT = PACKAGE_DIR.parent if (PACKAGE_DIR.parent / "manage.py").exists() else None
@@ -66,6 +67,17 @@ def networks(name: str) -> list[str]:
         except ValueError as error:
             raise ImproperlyConfigured(f"{name} takes IP addresses and networks: {error}") from None
     return found
+
+
+def public_url() -> str:
+    """OBSERVATORY_PUBLIC_URL without a slash at its end; "" if it is not set."""
+    url = text("OBSERVATORY_PUBLIC_URL", "").rstrip("/")
+    if url and not PUBLIC_URL.fullmatch(url):
+        raise ImproperlyConfigured(
+            f"OBSERVATORY_PUBLIC_URL is {url!r}: it must be http:// or https:// with a host, and may have "
+            "a path of letters, digits and - . _ ~"
+        )
+    return url
 
 
 def data_dir() -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from observatory.config.administration import UNFOLD as UNFOLD
 from observatory.config.environment import (
@@ -17,6 +18,7 @@ from observatory.config.environment import (
     frontend_dir,
     networks,
     number,
+    public_url,
     redis_url,
     secret_key,
     start_error_reports,
@@ -34,9 +36,12 @@ SECRET_KEY = _known_key or secrets.token_urlsafe(50)
 SECRET_KEY_IS_NEW = _known_key is None
 """made for this process: nothing was signed or encrypted with it"""
 DEBUG = boolean("OBSERVATORY_DEBUG", False)
-PUBLIC_URL = text("OBSERVATORY_PUBLIC_URL", "").rstrip("/")
+PUBLIC_URL = public_url()
+SUB_PATH = urlsplit(PUBLIC_URL).path
+"""such as "/dask"; "" for a site of its own"""
+FORCE_SCRIPT_NAME = SUB_PATH or None
 ALLOWED_HOSTS = words("OBSERVATORY_ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]")
-CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL else []
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL.removesuffix(SUB_PATH)] if PUBLIC_URL else []
 HTTPS = PUBLIC_URL.startswith("https://")
 TRUSTED_PROXIES = networks("OBSERVATORY_TRUSTED_PROXIES")
 
@@ -206,6 +211,11 @@ AXES_LOCKOUT_TEMPLATE = "pages/accounts/locked.html"
 AXES_RESET_ON_SUCCESS = True
 
 CSRF_FAILURE_VIEW = "observatory.pages.site.errors.csrf_failure"
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = f"{SUB_PATH}/"
+if SUB_PATH:
+    # another application of this host may be Django with cookies for "/", which browsers send here, too
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "observatory_session", "observatory_csrf"
+    MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # its cookie is for "/"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -256,7 +266,8 @@ USE_TZ = True
 USE_I18N = False
 
 STATIC_VERSION = static_version(FRONTEND_DIR)
-STATIC_URL = f"/static/{STATIC_VERSION}/"
+STATIC_PATH = f"/static/{STATIC_VERSION}/"
+STATIC_URL = SUB_PATH + STATIC_PATH
 STATIC_ROOT = Path(text("OBSERVATORY_STATIC_ROOT", str(DATA_DIR / "static")))
 STATICFILES_DIRS: list[Any] = [("frontend", FRONTEND_DIR)]
 STATICFILES_FINDERS = [
@@ -271,7 +282,7 @@ STORAGES = {
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_USE_FINDERS = DEBUG or not is_collected(STATIC_ROOT, STATIC_VERSION)
 # with DEBUG, files may change while the server runs
-WHITENOISE_IMMUTABLE_FILE_TEST = r"^$" if DEBUG else rf"^{STATIC_URL}"
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^$" if DEBUG else rf"^{STATIC_PATH}"
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 LOG_LEVEL = choice("OBSERVATORY_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))

@@ -2,6 +2,7 @@
 
 import { formatDuration } from "../../formatting.js";
 import { element } from "../../element.js";
+import { SITE } from "../../site.js";
 import { stateOf, subjectOf } from "../../timeline/marks/alerts.js";
 import { formatDate, formatTime } from "../../timeline/times.js";
 
@@ -84,7 +85,7 @@ export class AlertCard {
     }
     if (alert.id !== undefined && this.#context.source.pages !== null) {
       const link = element("a", "button", "Open the alert");
-      link.href = `/alerts/${alert.id}/`;
+      link.href = `${SITE}/alerts/${alert.id}/`;
       lines.push(element("p", "", link));
     }
     return lines;

@@ -4,6 +4,7 @@ import { element } from "../../element.js";
 import { formatDate, formatWindow } from "../../timeline/times.js";
 import { formatAgainst, parseAgainst } from "../../timeline/profile_options.js";
 import { formatPoints } from "../../formatting.js";
+import { SITE } from "../../site.js";
 import { loadRunLists } from "../run_memory/run_lists.js";
 import { differenceColor } from "./difference_colors.js";
 
@@ -74,7 +75,7 @@ export class AgainstControls {
     if (this.#lists || source.pages === null || info.id === null) return;
     this.#lists = [];
     const ask = async (/** @type {string} */ path) => {
-      const response = await source.fetch(`/api/v1${path}`);
+      const response = await source.fetch(`${SITE}/api/v1${path}`);
       return response.ok ? response.json() : null;
     };
     const lists = await loadRunLists(ask, info.id, source.run).catch(() => []);

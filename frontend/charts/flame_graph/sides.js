@@ -1,5 +1,6 @@
 // The two profiles that are compared: that of the window, and another one of the same timeline or of another run.
 
+import { SITE } from "../../site.js";
 import { Model } from "../../timeline/model.js";
 import { getJson, serverSource } from "../../timeline/sources/source.js";
 import { Stacks } from "../../timeline/tiles/stacks.js";
@@ -159,7 +160,7 @@ export class OtherSide extends EventTarget {
  * @returns {Promise<OtherRun>}
  */
 async function loadRun(id, stacks) {
-  const source = serverSource(`/api/v1/runs/${id}/timeline`);
+  const source = serverSource(`${SITE}/api/v1/runs/${id}/timeline`);
   const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);
   const model = new Model(info.band);
   model.load(lanes);

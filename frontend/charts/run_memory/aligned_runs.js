@@ -1,5 +1,6 @@
 // The runs that can be chosen, and the memory of those that are: asked for again every few seconds where they can change.
 
+import { SITE } from "../../site.js";
 import { reasonOf } from "../../timeline/sources/source.js";
 import { firstRuns, loadRunLists } from "./run_lists.js";
 
@@ -8,7 +9,7 @@ import { firstRuns, loadRunLists } from "./run_lists.js";
 /** @typedef {import("./run_lists.js").RunList} RunList */
 
 const EVERY = 10_000; // ms between two requests
-const API = "/api/v1";
+const API = `${SITE}/api/v1`;
 
 /** Fires "change". */
 export class AlignedRuns extends EventTarget {

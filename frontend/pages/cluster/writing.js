@@ -4,6 +4,7 @@ import { LONGEST_NOTE, LONGEST_RUN_NAME } from "../../contract.js";
 import { element } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
 import { send } from "../../sending.js";
+import { SITE } from "../../site.js";
 import { formatDate, formatTime } from "../../timeline/times.js";
 import { FormDialog } from "./form_dialog.js";
 
@@ -48,9 +49,9 @@ function createRunDialog(parent, { info, timeline }) {
   ];
   const dialog = new FormDialog(parent, fields, async () => {
     const wanted = { cluster: info.id, name: name.value, tags: tags.value, ...window };
-    const run = await send("POST", "/api/v1/runs", wanted);
+    const run = await send("POST", `${SITE}/api/v1/runs`, wanted);
     const link = element("a", "button primary", `Open ${run.name}`);
-    link.href = `/runs/${run.id}/`;
+    link.href = `${SITE}/runs/${run.id}/`;
     dialog.showResult("The run is saved", link);
     tags.value = "";
   });

@@ -4,6 +4,7 @@
 
 import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { element } from "../../element.js";
+import { SITE } from "../../site.js";
 import { PrefixColors } from "../../timeline/colors/prefix_colors.js";
 import { comparedFindings } from "./findings.js";
 import { differences, figures, prefixes } from "./tables.js";
@@ -25,7 +26,7 @@ void open(place);
 
 /** @param {HTMLElement} place */
 async function open(place) {
-  const response = await fetch(`/api/v1/runs/compare?${place.dataset.query}`).catch(() => null);
+  const response = await fetch(`${SITE}/api/v1/runs/compare?${place.dataset.query}`).catch(() => null);
   if (!response?.ok) {
     const answer = await response?.json().catch(() => null);
     const why = typeof answer?.detail === "string" ? answer.detail : "The server can't be reached.";

@@ -2,6 +2,7 @@
 
 import { element } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
+import { SITE } from "../../site.js";
 
 /** @typedef {import("./compare.js").Comparison} Comparison */
 /** @typedef {import("./compare.js").Schemas["ComparedFinding"]} Pair */
@@ -52,6 +53,6 @@ function item({ verdict, a: ofA, b: ofB }, a, b) {
  */
 function linked(text, run) {
   const made = element("a", "", text);
-  made.href = `/runs/${run}/?tab=why`;
+  made.href = `${SITE}/runs/${run}/?tab=why`;
   return made;
 }

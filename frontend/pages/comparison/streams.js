@@ -13,6 +13,7 @@ import { Selection } from "../../timeline/selection.js";
 import { serverSource } from "../../timeline/sources/source.js";
 import { Timeline } from "../../timeline/timeline.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
+import { SITE } from "../../site.js";
 
 /** @typedef {import("./compare.js").Comparison} Comparison */
 /** @typedef {import("../../timeline/colors/prefix_colors.js").PrefixColors} PrefixColors */
@@ -153,7 +154,7 @@ class Stream {
   /** @param {HTMLElement} place */
   async #load(place) {
     try {
-      const context = await loadContext(serverSource(`/api/v1/runs/${this.#run.id}/timeline`));
+      const context = await loadContext(serverSource(`${SITE}/api/v1/runs/${this.#run.id}/timeline`));
       const { tiles, selection, laneOptions, model, stragglers, attempts, stolen, lineage } = context;
       model.shareColors(this.#colors);
       followColorChoice((backgrounds, isExact) => model.setColors(backgrounds, isExact));

@@ -1,5 +1,7 @@
 // The page of a job: updates the progress bar, and reloads when the job has ended.
 
+import { SITE } from "../../site.js";
+
 const SECONDS = 1;
 const job = /** @type {HTMLElement} */ (document.getElementById("job"));
 const bar = /** @type {HTMLProgressElement} */ (document.getElementById("progress"));
@@ -11,7 +13,7 @@ async function poll() {
   if (document.hidden) return;
   let status;
   try {
-    const response = await fetch(`/api/v1/jobs/${job.dataset.job}`);
+    const response = await fetch(`${SITE}/api/v1/jobs/${job.dataset.job}`);
     if (response.status === 404) location.reload();
     if (!response.ok) return;
     status = await response.json();

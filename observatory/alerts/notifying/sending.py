@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from django.conf import settings
 from django.urls import reverse
 
 from observatory.alerts.models import Channel
@@ -13,6 +12,7 @@ from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.errors import SendError, scrub
 from observatory.alerts.notifying.message import Change, Item, Message
 from observatory.alerts.secrets import SecretLost, decrypt
+from observatory.clusters.public_urls import public_url
 
 
 def send(channel: Channel, message: Message, at: datetime) -> None:
@@ -41,7 +41,7 @@ def send_test(channel: Channel, at: datetime) -> None:
         starts=at,
         stops=at + timedelta(minutes=1),
         is_late=False,
-        page_url=f"{settings.PUBLIC_URL}{reverse('alerts')}",
+        page_url=public_url(reverse("alerts")),
         moment_url="",
         fingerprint="0" * 32,
     )

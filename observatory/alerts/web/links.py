@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
 
 from observatory.alerts.models import Alert
 from observatory.clusters.models import Cluster
+from observatory.clusters.public_urls import public_url
 
 AROUND = 120.0
 """seconds shown before the alert was pending and after it fired"""
@@ -18,14 +18,14 @@ AROUND = 120.0
 
 def page_url(alert: Alert) -> str:
     """The URL of the alert's page; only a path if settings.PUBLIC_URL isn't set."""
-    return settings.PUBLIC_URL + reverse("alert", args=[alert.pk])
+    return public_url(reverse("alert", args=[alert.pk]))
 
 
 def moment_url(alert: Alert) -> str:
     """The URL of the cluster's timeline when the alert fired; only a path if settings.PUBLIC_URL isn't
     set."""
     fired = alert.fired or alert.pending
-    return settings.PUBLIC_URL + timeline_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp())
+    return public_url(timeline_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp()))
 
 
 def new_rule_url(user: User, cluster: Cluster) -> str:

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
 
 from observatory.clusters.models import Membership, Project
+from observatory.clusters.public_urls import without_script_prefix
 
 FIRST_ADMINISTRATOR = "admin"
 DEFAULT_PROJECT = "Default"
@@ -57,10 +58,11 @@ def first_administrator() -> User:
 
 
 def sign_in_path(user: User) -> str:
-    """Path of a one-time sign-in link for `user`."""
+    """Path of a one-time sign-in link for `user`, below the site's address."""
     number = urlsafe_base64_encode(str(user.pk).encode())
     # a start of `up` takes a second and a half longer with the URLs of all pages
-    return reverse("sign-in-once", SIGN_IN_URLS, args=[number, tokens.make_token(user)])
+    path = reverse("sign-in-once", SIGN_IN_URLS, args=[number, tokens.make_token(user)])
+    return without_script_prefix(path)
 
 
 def user_of_link(number: str, token: str, users: QuerySet[User] | None = None) -> User | None:

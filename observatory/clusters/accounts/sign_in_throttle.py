@@ -37,6 +37,7 @@ def remember_device(response: HttpResponse, user: User) -> None:
         f"{user.pk}:{secrets.token_hex(16)}",
         salt=SALT,
         max_age=LIFETIME,
+        path=settings.SESSION_COOKIE_PATH,
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
         samesite="Lax",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -30,11 +29,11 @@ LEVEL = 5
 
 
 class StaticFiles:
-    """ASGI middleware: answers requests for existing files below STATIC_URL, and passes on the others."""
+    """ASGI middleware: answers requests for existing files below STATIC_PATH, and passes on the others."""
 
     def __init__(self, application: Application) -> None:
         self.application = application
-        self.prefix = urlsplit(settings.STATIC_URL).path
+        self.prefix = settings.STATIC_PATH
         self.files = WhiteNoiseMiddleware(settings=settings)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -31,7 +32,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
         "form": form,
         "made": made,
         "tokens": user.access_tokens.all(),
-        "origin": request.build_absolute_uri("/").rstrip("/"),
+        "origin": request.build_absolute_uri(reverse("home")).rstrip("/"),
     }
     return render(request, "pages/accounts/access_tokens.html", context, status=422 if form.errors else 200)
 

@@ -14,6 +14,7 @@ from django.contrib.auth.views import LoginView, redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
@@ -84,4 +85,4 @@ def admin_sign_in(request: HttpRequest) -> HttpResponse:
     """Replaces the admin's sign-in page."""
     if request.user.is_authenticated:
         raise PermissionDenied("Only staff have access to the admin. Ask a superuser for staff status.")
-    return redirect_to_login(request.GET.get("next", "/admin/"))
+    return redirect_to_login(request.GET.get("next", reverse("admin:index")))

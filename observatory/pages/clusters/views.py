@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
@@ -121,10 +122,10 @@ def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
         # its timeline has no workers and tasks, and its alerts have charts of its values
         return redirect("alerts")
     source = {
-        "url": f"/api/v1/clusters/{cluster.pk}",
-        "live": f"/ws/clusters/{cluster.pk}/live",
+        "url": f"{settings.SUB_PATH}/api/v1/clusters/{cluster.pk}",
+        "live": f"{settings.SUB_PATH}/ws/clusters/{cluster.pk}/live",
         "pages": reverse("cluster", args=[cluster.pk]),
-        "notes": f"/api/v1/clusters/{cluster.pk}/notes",
+        "notes": f"{settings.SUB_PATH}/api/v1/clusters/{cluster.pk}/notes",
         "new_rule": new_rule_url(cast(User, request.user), cluster),
     }
     may_write = may_cut_runs(cast(User, request.user), cluster)

@@ -24,10 +24,10 @@ log = logging.getLogger(__name__)
 
 class LinkThrottle(SimpleRateThrottle):
     def get_cache_key(self, request: HttpRequest) -> str | None:
-        prefix = next((prefix for prefix in PREFIXES if request.path.startswith(prefix)), None)
+        prefix = next((prefix for prefix in PREFIXES if request.path_info.startswith(prefix)), None)
         if prefix is None:
             return None
-        token = request.path.removeprefix(prefix).partition("/")[0]
+        token = request.path_info.removeprefix(prefix).partition("/")[0]
         return f"link-requests:{digest_of(token)[:32]}:{_client(request.META.get('REMOTE_ADDR', ''))}"
 
 

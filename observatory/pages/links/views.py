@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -44,7 +45,7 @@ def link_page(request: HttpRequest, token: str) -> HttpResponse:
     origin = f"{request.scheme}://{request.get_host()}"
     context = {
         **_frame(link, token, tab_named(request.GET.get("tab"))),
-        "source": {"url": f"/api/v1/r/{token}"},
+        "source": {"url": f"{settings.SUB_PATH}/api/v1/r/{token}"},
         "card": drawn_card(link.run, scope_of_link(link)),
         "fired": fired_in(link.run, is_public=True),
         "summary": summary(link.run),

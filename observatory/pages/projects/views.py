@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from observatory.clusters import access
@@ -107,6 +108,6 @@ def show_project(
         "made": made,
         "agents": live_agents(project),
         "refusals": ingest_refusals.current(project),
-        "origin": request.build_absolute_uri("/").rstrip("/"),
+        "origin": request.build_absolute_uri(reverse("home")).rstrip("/"),
     }
     return render(request, "pages/projects/project.html", context, status=422 if is_invalid else 200)

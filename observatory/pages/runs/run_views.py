@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -47,10 +48,10 @@ def run_frame(request: HttpRequest, run: Run, tab: str) -> dict[str, Any]:
 def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
     run = run_of(request, run_id)
     source = {
-        "url": f"/api/v1/runs/{run.pk}/timeline",
+        "url": f"{settings.SUB_PATH}/api/v1/runs/{run.pk}/timeline",
         "run": run.pk,
         "pages": reverse("cluster", args=[run.cluster_id]),
-        "notes": f"/api/v1/clusters/{run.cluster_id}/notes",
+        "notes": f"{settings.SUB_PATH}/api/v1/clusters/{run.cluster_id}/notes",
         "new_rule": new_rule_url(cast(User, request.user), run.cluster),
     }
     frame = run_frame(request, run, tab_named(request.GET.get("tab")))

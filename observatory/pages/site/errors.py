@@ -16,7 +16,7 @@ RETRY_AFTER = 5
 
 
 def is_api(request: HttpRequest) -> bool:
-    return request.path.startswith("/api/")
+    return request.path_info.startswith("/api/")
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -64,9 +64,9 @@ class SignInRequiredMiddleware(LoginRequiredMiddleware):
     def process_view(
         self, request: HttpRequest, view_func: Any, view_args: Any, view_kwargs: Any
     ) -> HttpResponseBase | None:
-        if request.method == "POST" and request.path in TOKEN_ENDPOINTS:
+        if request.method == "POST" and request.path_info in TOKEN_ENDPOINTS:
             return None
-        if request.method in READS and request.path.startswith(PUBLIC_LINKS):
+        if request.method in READS and request.path_info.startswith(PUBLIC_LINKS):
             return None
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if is_api(request) and scheme.lower() == "bearer":

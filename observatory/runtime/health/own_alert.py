@@ -16,7 +16,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
-from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import close_old_connections
 from django.urls import reverse
@@ -27,6 +26,7 @@ from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.message import Change, Item, Message
 from observatory.alerts.notifying.sending import send
+from observatory.clusters.public_urls import public_url
 from observatory.runtime.health.checks import CheckResult, own_faults
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import OWN_ALERT, lock_session
@@ -107,7 +107,7 @@ class OwnAlert:
             starts=self.pending or at,
             stops=at if change == Change.RESOLVED else None,
             is_late=False,
-            page_url=f"{settings.PUBLIC_URL}{reverse('alerts')}",
+            page_url=public_url(reverse("alerts")),
             moment_url="",
             fingerprint=FINGERPRINT,
         )

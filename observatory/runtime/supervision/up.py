@@ -101,7 +101,7 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
         supervisor.launch(program)
     link = management.output("sign_in_link", options.public_url)
     if options.has_demo:
-        link = f"{link}?{urlencode({'next': DEMO_TIMELINE})}"
+        link = f"{link}?{urlencode({'next': settings.SUB_PATH + DEMO_TIMELINE})}"
     for program in started:
         supervisor.wait_until_ready(program, 120)
     if not is_collected(Path(settings.STATIC_ROOT), settings.STATIC_VERSION):

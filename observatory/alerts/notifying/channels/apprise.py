@@ -27,6 +27,7 @@ from observatory.alerts.notifying.channel_kind import ChannelKind
 from observatory.alerts.notifying.errors import SendError, scrub
 from observatory.alerts.notifying.message import Message
 from observatory.alerts.notifying.receiver_addresses import check_host
+from observatory.clusters.public_urls import public_url
 
 TIMEOUT = 30.0
 """seconds, for all requests of one message"""
@@ -143,7 +144,7 @@ def _context(message: Message) -> dict[str, Any]:
         "items": message.items[:MAX_LISTED],
         "several": len(message.items) > 1,
         "more": max(0, len(message.items) - MAX_LISTED),
-        "url": f"{settings.PUBLIC_URL}{reverse('alerts')}",
+        "url": public_url(reverse("alerts")),
     }
 
 
