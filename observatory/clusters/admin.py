@@ -17,11 +17,12 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from observatory.clusters import access
-from observatory.clusters.models import AccessToken, Cluster, IngestToken, Membership, Project
+from observatory.clusters.models import AccessToken, Cluster, GroupRole, IngestToken, Membership, Project
 from observatory.clusters.tokens import ingest_tokens
 
 if TYPE_CHECKING:
     AccessTokenAdminBase = admin.ModelAdmin[AccessToken]
+    GroupRoleAdminBase = admin.ModelAdmin[GroupRole]
     IngestTokenAdminBase = admin.ModelAdmin[IngestToken]
     ProjectAdminBase = admin.ModelAdmin[Project]
     ClusterAdminBase = admin.ModelAdmin[Cluster]
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     MembershipInlineBase = admin.TabularInline[Membership, Project]
 else:
     AccessTokenAdminBase = IngestTokenAdminBase = ProjectAdminBase = ClusterAdminBase = ModelAdmin
+    GroupRoleAdminBase = ModelAdmin
     MembershipInlineBase = TabularInline
     DjangoUserAdminBase = DjangoUserAdmin
 
@@ -60,6 +62,27 @@ class ProjectAdmin(ProjectAdminBase):
 
     def _may_manage(self, request: HttpRequest, project: Project | None) -> bool:
         return project is None or access.may_manage(cast(User, request.user), project)
+
+
+@admin.register(GroupRole)
+class GroupRoleAdmin(GroupRoleAdminBase):
+    """The roles that groups of a proxy or an OIDC issuer give in projects that one manages."""
+
+    list_display = ("group", "project", "role")
+    list_filter = ("project", "role")
+    search_fields = ("group",)
+    list_select_related = ("project",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[GroupRole]:
+        return super().get_queryset(request).filter(project__in=self._projects(request))
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "project":
+            kwargs["queryset"] = self._projects(request)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def _projects(self, request: HttpRequest) -> QuerySet[Project]:
+        return access.projects_to_manage(cast(User, request.user))
 
 
 @admin.register(IngestToken)

@@ -90,12 +90,30 @@ class Membership(models.Model):
     project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
+    by_groups = models.BooleanField(
+        default=False, help_text="The groups of the user give it: each sign-in sets or removes it."
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "user"], name="one_membership_a_project")]
 
     def __str__(self) -> str:
         return f"{self.user} in {self.project}"
+
+
+class GroupRole(models.Model):
+    """The role that a group of a proxy or an OIDC issuer gives in a project. accounts/groups.py reads it."""
+
+    group = models.CharField(max_length=200, help_text="Its name as the proxy or the issuer sends it.")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="group_roles")
+    role = models.CharField(max_length=10, choices=Membership.Role.choices, default=Membership.Role.VIEWER)
+
+    class Meta:
+        ordering = ["group", "project"]
+        constraints = [models.UniqueConstraint(fields=["group", "project"], name="one_role_a_group")]
+
+    def __str__(self) -> str:
+        return f"{self.group} in {self.project}"
 
 
 class IngestToken(models.Model):

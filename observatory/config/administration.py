@@ -27,6 +27,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Access": {
         "auth.User": ("People", "person"),
         "auth.Group": ("Groups of people", "group"),
+        "clusters.GroupRole": ("Roles of groups", "badge"),
         "clusters.IngestToken": ("Ingest tokens", "key"),
         "clusters.AccessToken": ("Access tokens", "vpn_key"),
         "axes.AccessAttempt": ("Failed sign-ins", "lock"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -18,6 +19,7 @@ http = get_asgi_application()
 from observatory.collect.agents.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
 from observatory.config.body_limit import BodyLimit  # noqa: E402
 from observatory.config.memory import prepare_for_hours  # noqa: E402
+from observatory.config.sign_in_headers import SignInHeaders  # noqa: E402
 from observatory.config.static.server import StaticFiles  # noqa: E402
 from observatory.config.sub_path import with_sub_path, without_sub_path  # noqa: E402
 from observatory.config.uploads import imports  # noqa: E402
@@ -25,17 +27,26 @@ from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
 from observatory.runtime.health.own_alert import lifespan  # noqa: E402
 
 pages = StaticFiles(BodyLimit(with_sub_path(http, settings.SUB_PATH), COMPRESSED, imports()))
+sockets = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
+
+
+def with_sign_in(answering: Any) -> Any:
+    """With the headers of proxies that sign people in, if there are any."""
+    if not settings.SIGN_IN_HEADER:
+        return answering
+    return SignInHeaders(answering, settings.TRUSTED_PROXIES, settings.SIGN_IN_HEADER, settings.GROUPS_HEADER)
+
+
 application = ProtocolTypeRouter(
     {
-        "http": ProxyHeadersMiddleware(
-            without_sub_path(pages, settings.SUB_PATH),  # type: ignore[arg-type]
-            settings.TRUSTED_PROXIES,
+        "http": with_sign_in(
+            ProxyHeadersMiddleware(
+                without_sub_path(pages, settings.SUB_PATH),  # type: ignore[arg-type]
+                settings.TRUSTED_PROXIES,
+            )
         ),
         "lifespan": lifespan,
-        "websocket": without_sub_path(
-            AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
-            settings.SUB_PATH,
-        ),
+        "websocket": with_sign_in(without_sub_path(sockets, settings.SUB_PATH)),
     }
 )
 

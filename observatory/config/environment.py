@@ -18,6 +18,7 @@ LONGEST_RUN_DIR = 107 - len("/.s.PGSQL.5432.lock")
 PLAIN_PATH = re.compile(r"[\w/.+-]+", re.ASCII)
 """paths that need no escaping in a URL and as libpq's host"""
 PUBLIC_URL = re.compile(r"https?://[^\s/?#@]+(/[\w~-][\w.~-]*)*", re.ASCII)
+HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
 SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
 PACKAGE_DIR = Path(__file__).resolve().parent.parent
 CHECKOUT = PACKAGE_DIR.parent if (PACKAGE_DIR.parent / "manage.py").exists() else None
@@ -78,6 +79,32 @@ def public_url() -> str:
             "a path of letters, digits and - . _ ~"
         )
     return url
+
+
+def sign_in_header(proxies: Sequence[str]) -> str:
+    """OBSERVATORY_SIGN_IN_HEADER, which only `proxies` may send; "" without one."""
+    name = _header("OBSERVATORY_SIGN_IN_HEADER", text("OBSERVATORY_SIGN_IN_HEADER", ""))
+    if name and not proxies:
+        raise ImproperlyConfigured(
+            "OBSERVATORY_SIGN_IN_HEADER needs OBSERVATORY_TRUSTED_PROXIES: everybody could send the header"
+        )
+    return name
+
+
+def groups_header(sign_in_header: str) -> str:
+    """OBSERVATORY_GROUPS_HEADER; "" without one."""
+    name = _header("OBSERVATORY_GROUPS_HEADER", text("OBSERVATORY_GROUPS_HEADER", ""))
+    if name and not sign_in_header:
+        raise ImproperlyConfigured("OBSERVATORY_GROUPS_HEADER needs OBSERVATORY_SIGN_IN_HEADER")
+    return name
+
+
+def _header(variable: str, name: str) -> str:
+    if name and not HEADER.fullmatch(name):
+        raise ImproperlyConfigured(
+            f"{variable} is {name!r}: it must be the name of a header, as X-Forwarded-User"
+        )
+    return name
 
 
 def data_dir() -> Path:

@@ -16,11 +16,13 @@ from observatory.config.environment import (
     database,
     discovery_dir,
     frontend_dir,
+    groups_header,
     networks,
     number,
     public_url,
     redis_url,
     secret_key,
+    sign_in_header,
     start_error_reports,
     text,
     words,
@@ -44,6 +46,8 @@ ALLOWED_HOSTS = words("OBSERVATORY_ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL.removesuffix(SUB_PATH)] if PUBLIC_URL else []
 HTTPS = PUBLIC_URL.startswith("https://")
 TRUSTED_PROXIES = networks("OBSERVATORY_TRUSTED_PROXIES")
+SIGN_IN_HEADER = sign_in_header(TRUSTED_PROXIES)
+GROUPS_HEADER = groups_header(SIGN_IN_HEADER)
 
 INSTALLED_APPS = [
     "unfold",  # before the admin, whose templates it replaces
@@ -86,6 +90,10 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
     "observatory.pages.site.middleware.in_one_thread",
 ]
+
+if SIGN_IN_HEADER:
+    after = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
+    MIDDLEWARE.insert(after, "observatory.pages.accounts.proxy_middleware.ProxySignInMiddleware")
 
 ROOT_URLCONF = "observatory.config.urls"
 ASGI_APPLICATION = "observatory.config.asgi.application"
@@ -188,6 +196,8 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
+if SIGN_IN_HEADER:
+    AUTHENTICATION_BACKENDS.append("observatory.clusters.accounts.proxy_sign_in.ProxyBackend")
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

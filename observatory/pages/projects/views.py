@@ -71,7 +71,7 @@ def change_member(request: HttpRequest, slug: str, membership_id: int) -> HttpRe
     elif not role:
         membership.delete()
     elif role in Membership.Role.values:
-        membership.role = role
+        membership.role, membership.by_groups = role, False  # what is set by hand stays
         membership.save()
     return redirect("project", slug)
 

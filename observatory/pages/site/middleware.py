@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.utils.decorators import sync_only_middleware
 from django.utils.deprecation import MiddlewareMixin
 
+from observatory.clusters.accounts.proxy_sign_in import sent_with
 from observatory.clusters.tokens import access_tokens
 from observatory.clusters.tokens.api_sign_in import READS
 from observatory.pages.site.errors import bad_request, is_api
@@ -55,6 +56,11 @@ class PrivatePagesMiddleware(MiddlewareMixin):
         return response
 
 
+def _is_of_proxy(request: HttpRequest, secret: str) -> bool:
+    """Whether a proxy that signs people in sends a token of its own, as oauth2-proxy can."""
+    return sent_with(request) is not None and not secret.strip().startswith(access_tokens.START)
+
+
 class SignInRequiredMiddleware(LoginRequiredMiddleware):
     """Requires sign-in for all views that aren't marked `login_not_required`.
 
@@ -69,7 +75,7 @@ class SignInRequiredMiddleware(LoginRequiredMiddleware):
         if request.method in READS and request.path_info.startswith(PUBLIC_LINKS):
             return None
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
-        if is_api(request) and scheme.lower() == "bearer":
+        if is_api(request) and scheme.lower() == "bearer" and not _is_of_proxy(request, secret):
             return self._with_token(request, secret.strip())
         return super().process_view(request, view_func, view_args, view_kwargs)
 

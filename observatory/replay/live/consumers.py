@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
-from importlib import import_module
 
 import django.db
 import psycopg
-from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.conf import settings
-from django.contrib.auth.models import AbstractUser
 from django.http import Http404
 
-from observatory.clusters.access import get_cluster
+from observatory.clusters.access import Person, get_cluster
+from observatory.clusters.accounts.proxy_sign_in import user_of_socket
 from observatory.replay.live.subscription import subscribe, unsubscribe
 from observatory.replay.tiles.extent_block import empty_extent, extent_block
 from observatory.store.connection import read_connection
@@ -102,9 +99,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _extent(self) -> bytes | None:
         """Return the extent block; without access close the socket and return None."""
         try:
-            # reads the session again: users sign out, and rights change, while a page is open
-            store = import_module(settings.SESSION_ENGINE).SessionStore
-            user = await get_user({"session": store(self.scope["session"].session_key)})
+            # again each time: users sign out, and rights change, while a page is open
+            user = await user_of_socket(self.scope)
             if not user.is_authenticated:
                 await self._refuse(SIGNED_OUT, "Sign in to see this cluster.")
                 return None
@@ -135,7 +131,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
-def _extent(user: AbstractUser, cluster_id: int) -> bytes:
+def _extent(user: Person, cluster_id: int) -> bytes:
     """Return the `extent` block of a cluster. Raises Http404 if `user` has no access."""
     cluster = get_cluster(user, cluster_id)
     with read_connection() as connection:
