@@ -25,7 +25,7 @@ COMMAND = ("-m", "uvicorn", "observatory.config.asgi:application", "--no-access-
 def web_process(folder: Path, port: int, **environment: str) -> Iterator[str]:
     """Yields its own address. Tests need `transactional_db`, for it sees only what is committed."""
     own = f"http://127.0.0.1:{port}"
-    variables = {"OBSERVATORY_DATA_DIR": str(folder), "DATABASE_URL": _database(), **environment}
+    variables = {"OBSERVATORY_DATA_DIR": str(folder), "DATABASE_URL": database_url(), **environment}
     variables["OBSERVATORY_SECRET_KEY"] = settings.SECRET_KEY
     with (folder / "web.log").open("wb") as log:
         process = subprocess.Popen(
@@ -48,7 +48,7 @@ def web_process(folder: Path, port: int, **environment: str) -> Iterator[str]:
         process.wait(120)
 
 
-def _database() -> str:
+def database_url() -> str:
     """The URL of the tests' database, which has a name of its own."""
     server = urlsplit(os.environ["DATABASE_URL"])
     return server._replace(path=f"/{connection.settings_dict['NAME']}").geturl()

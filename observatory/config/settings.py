@@ -27,6 +27,7 @@ from observatory.config.environment import (
     text,
     words,
 )
+from observatory.config.oidc import APPS, oidc
 from observatory.config.static.version import is_collected, static_version
 
 DATA_DIR = data_dir()
@@ -91,6 +92,17 @@ MIDDLEWARE = [
     "observatory.pages.site.middleware.in_one_thread",
 ]
 
+OIDC = oidc()
+if OIDC:
+    INSTALLED_APPS += APPS
+    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+    SOCIALACCOUNT_PROVIDERS = OIDC.providers
+    SOCIALACCOUNT_ADAPTER = "observatory.pages.accounts.oidc.IssuerAdapter"
+    SOCIALACCOUNT_LOGIN_ON_GET = True  # the policy forbids forms whose answer leads to the issuer
+    ACCOUNT_ADAPTER = "observatory.pages.accounts.oidc.AccountAdapter"
+    ACCOUNT_EMAIL_VERIFICATION = "none"
+    ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+PASSWORD_SIGN_IN = boolean("OBSERVATORY_PASSWORD_SIGN_IN", True)
 if SIGN_IN_HEADER:
     after = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
     MIDDLEWARE.insert(after, "observatory.pages.accounts.proxy_middleware.ProxySignInMiddleware")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LogoutView
 from django.urls import path
@@ -16,3 +17,13 @@ urlpatterns = [
     path("account/tokens/", token_views.token_list, name="access-tokens"),
     path("account/tokens/<int:token_id>/revoke/", token_views.revoke_token, name="access-token-revoke"),
 ]
+
+if settings.OIDC:
+    from observatory.pages.accounts import oidc_views
+
+    provider = {"provider_id": settings.OIDC.provider}
+    urlpatterns += [
+        # allauth looks these names up
+        path("sign-in/oidc/", oidc_views.begin, provider, name="openid_connect_login"),
+        path("sign-in/oidc/callback/", oidc_views.complete, provider, name="openid_connect_callback"),
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib import messages
@@ -32,6 +32,12 @@ class SignIn(LoginView):
 
     template_name = "pages/accounts/sign_in.html"
     redirect_authenticated_user = True
+    extra_context = {"oidc": settings.OIDC, "has_passwords": settings.PASSWORD_SIGN_IN}
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not settings.PASSWORD_SIGN_IN:
+            raise PermissionDenied("Nobody signs in with a password here.")
+        return super().post(request, *args, **kwargs)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
@@ -68,6 +74,8 @@ def _wanted_page(request: HttpRequest) -> str:
 @never_cache
 def password(request: HttpRequest) -> HttpResponse:
     """Changes the user's password, or sets the first one after a one-time link."""
+    if not settings.PASSWORD_SIGN_IN:
+        raise PermissionDenied("Nobody signs in with a password here.")
     user = cast(User, request.user)
     form_class = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
     form = form_class(user, request.POST if request.method == "POST" else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
@@ -19,13 +20,14 @@ MAXIMUM_PROJECTS_IN_SWITCHER = 50
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """`switcher`: the projects to choose from; `current_project`: the one that `?project=` names, or None;
     `firing`: the alerts of the cluster whose page it is, and all others; `own_fault`: why Observatory itself
-    stores nothing; `version`: of Observatory."""
+    stores nothing; `version`: of Observatory; `has_passwords`: whether people sign in with passwords."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
     projects = visible_projects(user)
     return {
         "version": __version__,
+        "has_passwords": settings.PASSWORD_SIGN_IN,
         "switcher": lambda: projects[:MAXIMUM_PROJECTS_IN_SWITCHER],
         "current_project": lambda: _current(request, projects),
         **firing_flag(user, _cluster(request)),
