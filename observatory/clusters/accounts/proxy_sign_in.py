@@ -94,7 +94,8 @@ async def user_of_socket(scope: Mapping[str, Any]) -> Person:
     """Who opened a socket. Reads the session again: people sign out while a page is open."""
     sent: ProxyUser | None = scope.get(SCOPE)
     if sent is not None:
-        return await database_sync_to_async(_active_user)(sent.name)
+        named: Person = await database_sync_to_async(_active_user)(sent.name)
+        return named
     session = import_module(settings.SESSION_ENGINE).SessionStore(scope["session"].session_key)
     user: Person = await get_user({"session": session})
     if user.is_authenticated and session.get(BACKEND_SESSION_KEY) == BACKEND:

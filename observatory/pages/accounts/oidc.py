@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, cast
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -18,8 +18,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from observatory.clusters.accounts.groups import set_memberships
+from observatory.config.oidc import Oidc
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
+ISSUER = cast(Oidc, settings.OIDC)
 LONGEST_GROUP = 200
 
 log = logging.getLogger(__name__)
@@ -107,6 +109,5 @@ def _is_taken(email: str) -> bool:
 
 
 def _set_memberships(user: User, claims: dict[str, Any]) -> None:
-    name = settings.OIDC.groups_claim
-    if name:
-        set_memberships(user, groups_of(claims, name))
+    if ISSUER.groups_claim:
+        set_memberships(user, groups_of(claims, ISSUER.groups_claim))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 
 from allauth.socialaccount.providers.openid_connect.views import callback, login
-from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from requests import RequestException
 
-from observatory.pages.accounts.oidc import failed
+from observatory.pages.accounts.oidc import ISSUER, failed
 from observatory.pages.site.query import query_text
 
 log = logging.getLogger(__name__)
@@ -26,7 +25,7 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     wanted = QueryDict(mutable=True)
     if next_page := query_text(request, "next"):
         wanted["next"] = next_page
-    request.GET = wanted  # allauth would read other parameters, too
+    request.GET = wanted  # type: ignore[assignment]  # allauth would read other parameters, too
     try:
         answer: HttpResponseBase = login(request, provider_id)
     except (RequestException, KeyError) as error:
@@ -48,4 +47,4 @@ def complete(request: HttpRequest, provider_id: str) -> HttpResponseBase:
 
 def _unreachable(request: HttpRequest, error: Exception) -> HttpResponseBase:
     log.warning("the OIDC issuer does not answer as it should: %r", error)
-    return failed(request, f"{settings.OIDC.name} does not answer. Try again in a minute.", status=502)
+    return failed(request, f"{ISSUER.name} does not answer. Try again in a minute.", status=502)
