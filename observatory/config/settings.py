@@ -95,7 +95,7 @@ MIDDLEWARE = [
 OIDC = oidc()
 if OIDC:
     INSTALLED_APPS += APPS
-    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+    MIDDLEWARE.insert(-1, "allauth.account.middleware.AccountMiddleware")
     SOCIALACCOUNT_PROVIDERS = OIDC.providers
     SOCIALACCOUNT_ADAPTER = "observatory.pages.accounts.oidc.IssuerAdapter"
     SOCIALACCOUNT_LOGIN_ON_GET = True  # the policy forbids forms whose answer leads to the issuer

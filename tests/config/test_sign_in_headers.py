@@ -52,21 +52,21 @@ class Site:
         self, cluster: int, headers: Mapping[str, str], peer: str, cookie: str = ""
     ) -> int | None:
         """The code with which a live socket is closed; None: it sends blocks."""
-        with socket.create_connection(("127.0.0.1", self.port), 120, (peer, 0)) as connection:
-            page = connect(
+        with (
+            socket.create_connection(("127.0.0.1", self.port), 120, (peer, 0)) as connection,
+            connect(
                 f"ws://127.0.0.1:{self.port}/ws/clusters/{cluster}/live",
                 sock=connection,
                 origin=f"http://127.0.0.1:{self.port}",  # type: ignore[arg-type]
                 additional_headers={**headers, **({"Cookie": cookie} if cookie else {})},
-            )
+            ) as page,
+        ):
             try:
-                if isinstance(page.recv(60), bytes):
-                    page.close()
-                    return None
-                page.recv(60)
+                while not isinstance(page.recv(60), bytes):
+                    pass
             except ConnectionClosed as closed:
                 return closed.rcvd.code if closed.rcvd else 0
-        return 0
+        return None
 
 
 @contextmanager
