@@ -15,11 +15,13 @@ from observatory.clusters import access
 from observatory.clusters.api import seconds
 from observatory.clusters.models import Discovery
 from observatory.clusters.refusal import Refusal, refused
+from observatory.clusters.tokens.api_sign_in import Scope, SessionOrToken
 from observatory.collect.credentials.schemas import CredentialsIn, Workers, credential_fields
 from observatory.collect.credentials.storage import stored_parts
 from observatory.collect.discovery.form import DiscoveryForm, discovery_form
 from observatory.collect.discovery.status import discovery_status
 
+CHANGES = SessionOrToken(Scope.TARGETS)
 router = Router(tags=["discoveries"])
 
 
@@ -99,7 +101,7 @@ def list_discoveries(request: HttpRequest, project: str = "") -> list[dict[str, 
     return [_discovery(discovery, discovery.count) for discovery in discoveries]
 
 
-@router.post("/discoveries", response={201: DiscoveryOut, 422: Refusal})
+@router.post("/discoveries", response={201: DiscoveryOut, 422: Refusal}, auth=CHANGES)
 def add_discovery(request: HttpRequest, new: DiscoveryIn) -> Any:
     """Adds a discovery. Its list is requested within some seconds."""
     user = cast(User, request.user)
@@ -115,7 +117,7 @@ def get_discovery(request: HttpRequest, discovery_id: int) -> dict[str, Any]:
     return _discovery(discovery, discovery.targets.count())
 
 
-@router.patch("/discoveries/{discovery_id}", response={200: DiscoveryOut, 422: Refusal})
+@router.patch("/discoveries/{discovery_id}", response={200: DiscoveryOut, 422: Refusal}, auth=CHANGES)
 def change_discovery(request: HttpRequest, discovery_id: int, change: DiscoveryChange) -> Any:
     """Changes a discovery. Targets that it found before keep their settings, and get changed credentials."""
     discovery = _discovery_to_set(request, discovery_id)
@@ -124,7 +126,7 @@ def change_discovery(request: HttpRequest, discovery_id: int, change: DiscoveryC
     return _saved(discovery_form(cast(User, request.user), data, discovery), 200)
 
 
-@router.delete("/discoveries/{discovery_id}", response={204: None})
+@router.delete("/discoveries/{discovery_id}", response={204: None}, auth=CHANGES)
 def remove_discovery(request: HttpRequest, discovery_id: int) -> Any:
     """Removes a discovery and the targets that it found. Their recorded clusters are kept."""
     _discovery_to_set(request, discovery_id).delete()

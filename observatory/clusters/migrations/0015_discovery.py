@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("clusters", "0012_target_credentials"),
+        ("clusters", "0014_group_roles"),
     ]
 
     operations = [
