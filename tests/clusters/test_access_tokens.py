@@ -21,7 +21,10 @@ from tests.world import HOSTILE, World
 pytestmark = pytest.mark.django_db
 
 CHANGES = {
-    "targets": {"POST /targets", "PATCH /targets/{target_id}", "DELETE /targets/{target_id}"},
+    "targets": {
+        *("POST /targets", "PATCH /targets/{target_id}", "DELETE /targets/{target_id}"),
+        *("POST /discoveries", "PATCH /discoveries/{discovery_id}", "DELETE /discoveries/{discovery_id}"),
+    },
     "runs": {
         "POST /runs",
         "PATCH /runs/{run_id}",
@@ -70,6 +73,7 @@ def test_a_token_changes_only_what_its_scope_names(world: World, scope: str) -> 
     alert = make_alert(world.live)
     _, secret = access_tokens.make(world.people["superuser"], "notebook", None, [scope] if scope else [])
     ids = {"target_id": world.target.pk, "run_id": world.run.pk, "alert_id": alert.pk, "note_id": 1}
+    ids["discovery_id"] = 1
     assert len(unsafe_routes()) > 10
     done = set()
     for method, path in unsafe_routes():
