@@ -112,7 +112,9 @@ def print_table(found: Iterable[tuple[Result, Growth]]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=MINUTES)
-    minutes: float = parser.parse_args().minutes
+    parser.add_argument("--samples", type=Path, help="a file for all samples: series, seconds, value as TSV")
+    given = parser.parse_args()
+    minutes: float = given.minutes
     folder = Path(tempfile.mkdtemp(prefix="observatory-soak-"))
     server = Observatory(folder / "data")
     try:
@@ -121,6 +123,9 @@ def main() -> int:
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+    if given.samples is not None:
+        rows = [f"{name}\t{at:.1f}\t{value:.6g}\n" for name, known in series.items() for at, value in known]
+        given.samples.write_text("".join(rows))
     found = list(results(series))
     if not found:
         sys.exit("too few samples: run it for longer, or on a machine with less to do")

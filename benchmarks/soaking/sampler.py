@@ -26,6 +26,7 @@ PROGRAMS = {
     "Valkey": r"valkey-server",
 }
 """patterns of command lines; the first that matches counts"""
+SERVERS = {"PostgreSQL", "Valkey"}
 PATHS = (
     "/clusters/",
     "/runs/",
@@ -58,12 +59,18 @@ class Sampler:
         return dict((*self._processes(), *self._services(), *self._answers()))
 
     def _processes(self) -> Iterator[tuple[str, float]]:
+        together = 0
         for process in [self.up, *self.up.children()]:
             name = "up" if process == self.up else _program(process)
             if name:
                 members = [process, *process.children(recursive=True)] if name != "up" else [process]
-                yield f"memory of {name} (MiB)", sum(map(_allocated, members)) / MIB
+                memory = [_anonymous(member) for member in members]
+                # what postgres' processes share is not copied at a write, unlike what a fork shares
+                is_fork = name not in SERVERS
+                yield f"memory of {name} (MiB)", sum(all if is_fork else part for all, part in memory) / MIB
                 yield f"open files of {name}", float(process.num_fds())
+                together += sum(part for _, part in memory) if is_fork else 0
+        yield "memory of all programs, shared once (MiB)", together / MIB
 
     def _services(self) -> Iterator[tuple[str, float]]:
         yield (
@@ -112,14 +119,15 @@ def _program(process: psutil.Process) -> str:
     return next((name for name, pattern in PROGRAMS.items() if re.search(pattern, line)), "")
 
 
-def _allocated(process: psutil.Process) -> int:
-    """Bytes this process has allocated, its part of what it shares since a fork included.
+def _anonymous(process: psutil.Process) -> tuple[int, int]:
+    """Bytes of a process without pages of files and of shared buffers, and its part of those that it shares.
 
-    Without pages of files and of shared buffers: their number is bounded, but it grows for hours, until the
-    process has touched each.
+    A page that a fork shares counts for each process in the first number: that the process writes to it and
+    so gets its own is no growth. In the second number it is, until no page is shared any more.
     """
     try:
         rollup = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
     except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return int(re.findall(r"^Pss_Anon: +(\d+) kB", rollup, re.MULTILINE)[0]) * 1024
+        return 0, 0
+    found = dict(re.findall(r"^(Anonymous|Pss_Anon): +(\d+) kB", rollup, re.MULTILINE))
+    return int(found["Anonymous"]) * 1024, int(found["Pss_Anon"]) * 1024

@@ -92,7 +92,7 @@ def test_the_file_of_a_run_replays_it_from_disk_and_asks_for_nothing(
     page.wait_for_function("at => window.observatory.context.timeline.playhead > at", arg=info["first"] + 1.0)
     page.get_by_role("link", name="Tasks", exact=True).click()
     row = page.get_by_role("row").filter(has_text="sum_slowly")
-    expect(row.get_by_role("img")).to_have_attribute("aria-label", re.compile(f"^{len(slow)} tasks"))
+    expect(row.locator(".duration-bars")).to_have_attribute("aria-label", re.compile(f"^{len(slow)} tasks"))
     page.get_by_role("button", name="Details of sum_slowly").click()
     expect(page.get_by_role("table", name="slowest tasks").locator("tbody tr")).to_have_count(
         min(len(slow), 20)

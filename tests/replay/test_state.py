@@ -213,6 +213,51 @@ def test_samples_of_workers_that_left_are_not_looked_for(
     assert found(6) == (1, 1), "the lost worker's samples are young enough"
 
 
+class Planned:
+    """A connection that keeps the plan of the last query as it was run."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        self.connection = connection
+        self.plan: dict[str, Any] = {}
+
+    def execute(self, query: Any, parameters: Any) -> Any:
+        explained = self.connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}".encode(), parameters)
+        [[[document]]] = explained.fetchall()
+        self.plan = document["Plan"]
+        return self.connection.execute(query, parameters)
+
+    def rows_read(self, table: str) -> float:
+        """How many rows of a table the scans of the plan looked at."""
+        nodes, read = [self.plan], 0.0
+        while nodes:
+            node = nodes.pop()
+            nodes += node.get("Plans", [])
+            if node.get("Relation Name") == table:
+                found = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+                read += found * node["Actual Loops"]
+        return read
+
+
+def test_series_of_workers_that_left_are_not_read(
+    cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
+) -> None:
+    cpu, gil = "observatory_worker_cpu_percent", "dask_worker_gil_contention_seconds_total"
+    left = [f"tcp://10.0.0.9:{port}" for port in range(4000, 4300)]
+    workers = [WorkerSeen(worker, worker, "host", 1, 0, now) for worker in (A, *left)]
+    series = [Series(metric, (), worker) for metric in (cpu, gil) for worker in (A, *left)]
+    samples = [Sample(one, now + second, second) for one in series for second in (2, 4)]
+    writer.write(Batch.of(cluster.pk, workers=workers, samples=samples))
+    writer.write(Batch.of(cluster.pk, gone=[WorkerGone(worker, now + 5, "lost") for worker in left]))
+    direct.execute("ANALYZE series, worker")
+    planned: Any = Planned(direct)
+    at = seconds_to_microseconds(now + 6)
+    [sample] = last_samples(planned, cluster.pk, (cpu,), at, 60)
+    assert sample.value == 4
+    assert planned.rows_read("series") < 10
+    assert len(last_rates(planned, cluster.pk, gil, at, 60)) == 1
+    assert planned.rows_read("series") < 10
+
+
 def test_the_live_state_has_one_instant_of_which_everything_is_known(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:

@@ -19,6 +19,10 @@ PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
 
 
 _ALIVE: LiteralString = "worker.started <= %(at)s AND (worker.ended IS NULL OR worker.ended > %(at)s)"
+# of one worker, from the index: OFFSET keeps the planner from reading those of all workers that ever were
+_SERIES: LiteralString = """
+    SELECT id, metric, labels, worker_id FROM series
+    WHERE cluster_id = %(cluster)s AND metric = ANY(%(metrics)s) AND worker_id = worker.id OFFSET 0"""
 # what the change before then said; a worker without any change has the status that was reported last
 _STATUS: LiteralString = """CASE
     WHEN changed.is_before AND changed.status IS NOT NULL THEN changed.status
@@ -120,8 +124,8 @@ def last_rates(
     """Return a counter's rate by living worker, from its last two samples as `last_samples` finds them."""
     rows = connection.execute(
         f"""WITH series AS MATERIALIZED (
-               SELECT series.id, worker_id FROM series JOIN worker ON worker.id = worker_id
-               WHERE series.cluster_id = %(cluster)s AND metric = %(metric)s AND {_ALIVE}
+               SELECT found.id, found.worker_id FROM worker CROSS JOIN LATERAL ({_SERIES}) AS found
+               WHERE worker.cluster_id = %(cluster)s AND {_ALIVE}
            )
            SELECT worker_id,
                (newest.value - before.value) / extract(epoch FROM newest.time - before.time)::float8
@@ -139,7 +143,7 @@ def last_rates(
            WHERE newest.value >= before.value""",
         {
             "cluster": cluster,
-            "metric": metric,
+            "metrics": [metric],
             "at": from_microseconds(at),
             "oldest": _oldest(at, max_age, since),
         },
@@ -162,10 +166,11 @@ def last_samples(
     """
     query: LiteralString = f"""
         WITH series AS MATERIALIZED (
-            SELECT series.id, metric, labels, worker_id
-            FROM series LEFT JOIN worker ON worker.id = worker_id
-            WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)
-              AND (worker_id IS NULL OR {_ALIVE})
+            SELECT found.* FROM worker CROSS JOIN LATERAL ({_SERIES}) AS found
+            WHERE worker.cluster_id = %(cluster)s AND {_ALIVE}
+            UNION ALL
+            SELECT id, metric, labels, worker_id FROM series
+            WHERE cluster_id = %(cluster)s AND metric = ANY(%(metrics)s) AND worker_id IS NULL
         )
         SELECT metric, labels, worker_id, value, time FROM series
         CROSS JOIN LATERAL (

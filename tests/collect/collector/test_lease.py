@@ -142,7 +142,7 @@ def test_expired_leases_are_taken_at_once_and_free_targets_up_to_the_fair_share(
 
 
 def test_the_intervals_of_a_takeover_add_up_to_what_the_documentation_promises() -> None:
-    promised = re.search(r"is replaced within (\d+) s", Path("docs/running.md").read_text())
+    promised = re.search(r"from one that dies within (\d+) s", Path("docs/deploying.md").read_text())
     assert promised is not None
     start = 2 * Target().identity_interval
     assert DURATION + TABLE_INTERVAL + start < int(promised[1])
