@@ -35,8 +35,8 @@ BLOB, KEPT = 40 * MB, 150 * MB
 EARLIER_NAP, NAP, LONG_NAP, CRUNCH, FIRST_BLOCK = 0.02, 0.05, 2.5, 4.0, 2.5
 """seconds"""
 NAPS = 40
-STRAGGLER = f"nap-{NAPS}"
-"""the key of the long nap"""
+STRAGGLER = f"nap-{NAPS:08d}"
+"""the key of the long nap, which no other contains: those of some tasks end in random digits"""
 SETTLING = 2.5
 """seconds until heartbeats and samples tell what workers' memory has"""
 IDLE = 1.5
