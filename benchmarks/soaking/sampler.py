@@ -65,11 +65,13 @@ class Sampler:
             if name:
                 members = [process, *process.children(recursive=True)] if name != "up" else [process]
                 memory = [_anonymous(member) for member in members]
+                shared_once = sum(part for _, part in memory)
                 # what postgres' processes share is not copied at a write, unlike what a fork shares
                 is_fork = name not in SERVERS
-                yield f"memory of {name} (MiB)", sum(all if is_fork else part for all, part in memory) / MIB
+                counted = sum(whole for whole, _ in memory) if is_fork else shared_once
+                yield f"memory of {name} (MiB)", counted / MIB
                 yield f"open files of {name}", float(process.num_fds())
-                together += sum(part for _, part in memory) if is_fork else 0
+                together += shared_once if is_fork else 0
         yield "memory of all programs, shared once (MiB)", together / MIB
 
     def _services(self) -> Iterator[tuple[str, float]]:
