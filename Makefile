@@ -8,7 +8,7 @@ PROCESSES ?= 4
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
-.PHONY: demo run test test-long lint contract docs site bench requirements screenshot pictures browser nginx wheel
+.PHONY: demo run test test-long lint contract docs site bench requirements screenshot pictures browser servers wheel
 
 demo: $(VENV)/installed
 	@echo "Starting Dask Observatory with a demo cluster …"
@@ -17,11 +17,11 @@ demo: $(VENV)/installed
 run: $(VENV)/installed
 	@$(RUN) manage.py up --port $(PORT)
 
-test: $(VENV)/installed-dev node_modules/installed browser nginx
+test: $(VENV)/installed-dev node_modules/installed browser servers
 	npm test --silent
 	$(PYTEST)
 
-test-long: $(VENV)/installed-dev browser
+test-long: $(VENV)/installed-dev browser servers
 	$(PYTEST) -m long
 
 lint: $(VENV)/installed-dev node_modules/installed
@@ -74,12 +74,15 @@ browser:
 			&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 		|| echo "There is no Chromium here and it can't be installed: the browser tests will be skipped." >&2
 
-# The tests of targets behind a proxy run Debian's nginx.
-nginx:
-	@PATH="$$PATH:/usr/sbin"; command -v nginx >/dev/null \
-		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-			&& apt-get update -qq && apt-get install -y -qq --no-install-recommends nginx-light >/dev/null; } \
-		|| echo "There is no nginx here and it can't be installed: the tests behind it will be skipped." >&2
+# Debian's servers that tests run in front of Observatory, and in place of its embedded ones.
+servers:
+	@PATH="$$PATH:/usr/sbin"; missing=; \
+		for each in nginx:nginx-light pgbouncer:pgbouncer redis-server:redis-server; do \
+			command -v $${each%%:*} >/dev/null || missing="$$missing $${each##*:}"; \
+		done; \
+		[ -z "$$missing" ] || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+			&& apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null; } \
+		|| echo "Not here and not installable:$$missing. The tests with them will be skipped." >&2
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Dask Observatory needs Python 3.11 or newer, and this is " + sys.version.split()[0] + ": make PYTHON=python3.12 …")'

@@ -132,10 +132,10 @@ def behind_nginx(scheduler: Scheduler, folder: Path) -> Iterator[Proxy]:
 
 
 @contextmanager
-def in_front(folder: Path, port: int, locations: str) -> Iterator[None]:
-    """nginx on a port, with these `location` blocks."""
+def in_front(folder: Path, port: int, locations: str, upstream: str = "") -> Iterator[None]:
+    """nginx on a port, with these `location` blocks, which may pass requests to an `upstream` block."""
     path = folder / "nginx.conf"
-    server = f"server {{ listen 127.0.0.1:{port}; {locations} }}"
+    server = f"{upstream} server {{ listen 127.0.0.1:{port}; {locations} }}"
     path.write_text(CONFIGURATION.format(folder=folder, servers=server))
     with _running(path, lambda: _listens(port)):
         yield

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 
-import redis
 from celery import shared_task
-from django.conf import settings
 
 from observatory.collect.collector import registry
 from observatory.collect.interruptions import listening_for, note_interruptions
+from observatory.config.redis_server import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.writer import Writer
@@ -42,5 +41,5 @@ def discover() -> None:
 
 @shared_task  # type: ignore[untyped-decorator]
 def watch_recording() -> None:
-    client = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
+    client = connect()
     note_interruptions(listening_for(client, time.time()))

@@ -151,11 +151,6 @@ def run_dir(data_dir: Path) -> Path:
     return Path("/tmp") / f"observatory-{digest}"
 
 
-def redis_url(data_dir: Path) -> str:
-    """REDIS_URL, or the socket of the embedded Valkey."""
-    return text("REDIS_URL", f"unix://{run_dir(data_dir)}/valkey.sock")
-
-
 def secret_key(data_dir: Path) -> str | None:
     """OBSERVATORY_SECRET_KEY, or the data folder's; None without one."""
     given = os.environ.get("OBSERVATORY_SECRET_KEY")
@@ -169,24 +164,34 @@ def secret_key(data_dir: Path) -> str | None:
 
 def database(data_dir: Path) -> dict[str, Any]:
     """Django's settings for DATABASE_URL, or for the embedded PostgreSQL."""
-    url = os.environ.get("DATABASE_URL", "").strip()
-    if url:
-        try:
-            parsed: dict[str, Any] = dict(dj_database_url.parse(url))
-        except (ValueError, KeyError) as error:
-            raise ImproperlyConfigured(f"DATABASE_URL is not valid: {error}") from None
-        if parsed.get("ENGINE") != "django.db.backends.postgresql":
-            raise ImproperlyConfigured(
-                "DATABASE_URL must be that of a PostgreSQL: postgresql://user@host/name"
-            )
-    else:
-        parsed = {
-            "ENGINE": "django.db.backends.postgresql",
-            "NAME": "observatory",
-            "USER": "observatory",
-            "HOST": str(run_dir(data_dir)),
-        }
+    parsed = _postgresql("DATABASE_URL", text("DATABASE_URL", "")) or {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": "observatory",
+        "USER": "observatory",
+        "HOST": str(run_dir(data_dir)),
+    }
     parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": {"min_size": 1, "max_size": 12, "timeout": 10}}
+    return parsed
+
+
+def session_database() -> dict[str, Any] | None:
+    """As `database`, for DATABASE_SESSION_URL; None without one."""
+    parsed = _postgresql("DATABASE_SESSION_URL", text("DATABASE_SESSION_URL", ""))
+    if parsed and not text("DATABASE_URL", ""):
+        raise ImproperlyConfigured("DATABASE_SESSION_URL needs DATABASE_URL, which leads to the pooler")
+    return parsed
+
+
+def _postgresql(variable: str, url: str) -> dict[str, Any] | None:
+    """Django's settings for the URL that a variable has; None without one."""
+    if not url:
+        return None
+    try:
+        parsed: dict[str, Any] = dict(dj_database_url.parse(url))
+    except (ValueError, KeyError) as error:
+        raise ImproperlyConfigured(f"{variable} is not valid: {error}") from None
+    if parsed.get("ENGINE") != "django.db.backends.postgresql":
+        raise ImproperlyConfigured(f"{variable} must be that of a PostgreSQL: postgresql://user@host/name")
     return parsed
 
 

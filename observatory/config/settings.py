@@ -20,14 +20,16 @@ from observatory.config.environment import (
     networks,
     number,
     public_url,
-    redis_url,
+    run_dir,
     secret_key,
+    session_database,
     sign_in_header,
     start_error_reports,
     text,
     words,
 )
 from observatory.config.oidc import APPS, oidc
+from observatory.config.redis_server import redis_server
 from observatory.config.static.version import is_collected, static_version
 
 DATA_DIR = data_dir()
@@ -132,22 +134,23 @@ TEMPLATES = [
 ]
 
 DATABASES: dict[str, dict[str, Any]] = {"default": database(DATA_DIR)}
+DATABASE_SESSION = session_database()
 DATABASE_DISK = None if text("DATABASE_URL", "") else DATA_DIR  # a folder of it; None: unknown
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 
-REDIS_URL = redis_url(DATA_DIR)
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+REDIS = redis_server(f"unix://{run_dir(DATA_DIR)}/valkey.sock")
+CACHES = {"default": REDIS.cache()}
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [REDIS_URL], "prefix": "observatory"},
+        "CONFIG": {"hosts": [REDIS.channel_host()], "prefix": "observatory"},
     }
 }
-CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+CELERY_BROKER_URL = REDIS.broker_url()
+CELERY_BROKER_USE_SSL = REDIS.broker_certificates()
+CELERY_BROKER_TRANSPORT_OPTIONS = REDIS.broker_options()
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_IGNORE_RESULT = True
-# seconds of a wait for the next task, which arrives at once: a second, the default, only wakes up
-CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 10}
 # `up` and Compose run a worker for alerts only, so that exports and tiles do not delay them
 CELERY_TASK_QUEUES: dict[str, dict[str, Any]] = {"celery": {}, "alerts": {}}
 CELERY_TASK_ROUTES = {

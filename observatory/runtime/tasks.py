@@ -7,13 +7,14 @@ from typing import Any
 from celery import shared_task
 from celery.signals import beat_init, worker_ready
 
+from observatory.config import redis_server
 from observatory.config.memory import prepare_for_hours
 from observatory.runtime.health import heartbeats as beats
 
 
 @shared_task  # type: ignore[untyped-decorator]
 def beat() -> None:
-    beats.write_beat(beats.connect())
+    beats.write_beat(redis_server.connect())
 
 
 @shared_task  # type: ignore[untyped-decorator]

@@ -19,11 +19,23 @@ MAXIMUM_BUILDERS = 3
 """connections of a process that build tiles; further builds wait for one"""
 BUILD_TIMEOUT = 60
 """seconds that a build waits for a connection"""
+MAXIMUM_SESSIONS = 8
+"""connections past a pooler; further locks wait for one"""
 
 
 def parameters() -> dict[str, Any]:
-    """Return libpq's parameters for the database of settings.DATABASES."""
-    database = settings.DATABASES["default"]
+    """Return psycopg's parameters for the database of settings.DATABASES."""
+    # a pooler in transaction mode has no session that would know a prepared statement
+    pooled = {"prepare_threshold": None} if settings.DATABASE_SESSION else {}
+    return _parameters(settings.DATABASES["default"]) | pooled
+
+
+def session_parameters() -> dict[str, Any]:
+    """Return libpq's parameters for connections that keep one session: no pooler in transaction mode."""
+    return _parameters(settings.DATABASE_SESSION or settings.DATABASES["default"])
+
+
+def _parameters(database: dict[str, Any]) -> dict[str, Any]:
     options = {name: value for name, value in database.get("OPTIONS", {}).items() if name != "pool"}
     named = {
         "host": database.get("HOST"),
@@ -42,7 +54,16 @@ def parameters() -> dict[str, Any]:
 
 def connect() -> psycopg.Connection:
     """Open a connection in autocommit mode and UTC. Raises psycopg.OperationalError without a database."""
-    connection = psycopg.connect(**parameters(), autocommit=True)
+    return _connect(parameters())
+
+
+def connect_session() -> psycopg.Connection:
+    """As `connect`, with a session that lasts as long as the connection. Raises psycopg.OperationalError."""
+    return _connect(session_parameters())
+
+
+def _connect(parameters: dict[str, Any]) -> psycopg.Connection:
+    connection = psycopg.connect(**parameters, autocommit=True)
     connection.execute("SET timezone = 'UTC'")
     return connection
 
@@ -76,9 +97,23 @@ def build_connection() -> Iterator[psycopg.Connection]:
         yield connection
 
 
+@contextmanager
+def session_of(connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
+    """A connection whose session lasts for the block: this one, or another if it leads to a pooler.
+
+    A pooler in transaction mode serves others with the same session between two transactions.
+    Raises psycopg_pool.PoolTimeout.
+    """
+    if not settings.DATABASE_SESSION:
+        yield connection
+        return
+    with _sessions().connection() as session:
+        yield session
+
+
 def close_pools() -> None:
     """Close the pools of this process, so that the database can be dropped."""
-    for pool in (_readers, _builders):
+    for pool in (_readers, _builders, _sessions):
         if pool.cache_info().currsize:
             pool().close()
             pool.cache_clear()
@@ -86,16 +121,27 @@ def close_pools() -> None:
 
 @cache
 def _readers() -> ConnectionPool[psycopg.Connection]:
-    return _pool(MAXIMUM_READERS, CONNECT_TIMEOUT, lambda: _readers())
+    return _pool(parameters(), MAXIMUM_READERS, CONNECT_TIMEOUT, lambda: _readers())
 
 
 @cache
 def _builders() -> ConnectionPool[psycopg.Connection]:
-    return _pool(MAXIMUM_BUILDERS, BUILD_TIMEOUT, lambda: _builders(), max_parallel_workers_per_gather="0")
+    # settings of a pooler's sessions would stay there for others
+    serial = {} if settings.DATABASE_SESSION else {"max_parallel_workers_per_gather": "0"}
+    return _pool(parameters(), MAXIMUM_BUILDERS, BUILD_TIMEOUT, lambda: _builders(), **serial)
+
+
+@cache
+def _sessions() -> ConnectionPool[psycopg.Connection]:
+    return _pool(session_parameters(), MAXIMUM_SESSIONS, CONNECT_TIMEOUT, lambda: _sessions())
 
 
 def _pool(
-    size: int, timeout: float, itself: Callable[[], ConnectionPool[psycopg.Connection]], **session: str
+    parameters: dict[str, Any],
+    size: int,
+    timeout: float,
+    itself: Callable[[], ConnectionPool[psycopg.Connection]],
+    **session: str,
 ) -> ConnectionPool[psycopg.Connection]:
     """A pool of up to `size` connections; `session` are settings of the sessions."""
 
@@ -116,7 +162,7 @@ def _pool(
             raise
 
     return ConnectionPool(
-        kwargs={**parameters(), "autocommit": True},
+        kwargs={**parameters, "autocommit": True},
         configure=configure,
         check=check,
         min_size=1,

@@ -11,6 +11,7 @@ import psycopg
 import redis
 from django.conf import settings
 
+from observatory.config import redis_server
 from observatory.store.connection import connect
 
 RESERVE = 256 << 20
@@ -91,7 +92,7 @@ def database_fault() -> str:
 
 def redis_fault() -> str:
     try:
-        with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=3, socket_connect_timeout=3) as client:
+        with redis_server.connect() as client:
             client.set(PROBE_KEY, "1", ex=60)
     except redis.ResponseError as error:
         reason = " ".join(str(error).split())

@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
-from distributed import Client, LocalCluster, Scheduler, wait
-from distributed.diagnostics.plugin import SchedulerPlugin
 
-import observatory.agent
-from observatory.wire.records import TASK_STATES
+from tests.agent.chaos import assert_stored_once, observe
 from tests.browser.observatory import Observatory
 from tests.first_start import copy_migrated, static_root
 
-PART = 1_000
 KILLS = 5
-KEY = "replace(key_rest, chr(1), task_group.name)"
-
-
-class Recorder(SchedulerPlugin):
-    """An independent recorder of transitions and errors on the scheduler, to compare with."""
-
-    name = "independent-recorder"
-
-    def __init__(self) -> None:
-        self.transitions: Counter[tuple[str, str, str, str]] = Counter()
-        self.spans: Counter[tuple[str, int, int]] = Counter()
-        self.erred: Counter[str] = Counter()
-
-    def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
-        self.transitions[str(key), start, finish, kwargs["stimulus_id"]] += 1
-        if finish == "erred":
-            self.erred[str(key)] += 1
-        for timed in kwargs.get("startstops") or ():
-            self.spans[str(key), round(timed["start"] * 1e6), round(timed["stop"] * 1e6)] += 1
-
-
-def task(number: int) -> int:
-    if number % 100 == 7:
-        logging.getLogger("distributed.worker").warning("warning of task %d", number)
-    if number % 150 == 11:
-        raise ValueError(f"no {number}")
-    return number
 
 
 @pytest.fixture
@@ -58,17 +23,6 @@ def server(tmp_path: Path) -> Iterator[Observatory]:
     server.start()
     yield server
     server.stop()
-
-
-def work(client: Client, disturbing: Future[None]) -> int:
-    """Submits tasks until `disturbing` is done. Returns their number."""
-    tasks = 0
-    while not disturbing.done():
-        wait(client.map(task, range(tasks, tasks + PART), pure=False))
-        tasks += PART
-        time.sleep(0.5)
-    disturbing.result()
-    return tasks
 
 
 def disturb(server: Observatory) -> None:
@@ -84,46 +38,9 @@ def disturb(server: Observatory) -> None:
             server.kill_child("valkey-server")
 
 
-def stored(server: Observatory, columns: str, table: str, more: str = "") -> Counter[tuple[Any, ...]]:
-    joined = "" if table == "log" else "JOIN task_group ON task_group.id = group_id"
-    return Counter(server.rows(f"SELECT {columns} FROM {table} {joined} {more}"))
-
-
 @pytest.mark.long
 @pytest.mark.timeout(850)
 def test_every_record_is_stored_once_though_the_server_was_killed_five_times(server: Observatory) -> None:
     token = server.manage("ingest_token", "default").strip()
-    recorder = Recorder()
-    workers = {"n_workers": 2, "threads_per_worker": 1, "silence_logs": "ERROR"}
-    with LocalCluster(**workers, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
-
-        async def record(scheduler: Scheduler) -> None:
-            scheduler.add_plugin(recorder)
-
-        # what isn't sent by then stays in the spool, and a busy machine takes long to serve what piled up
-        observatory.agent.register(client, url=server.url, token=token, name="chaos", close_timeout="2m")
-        cluster.sync(record, cluster.scheduler)
-        with ThreadPoolExecutor(1) as thread:
-            tasks = work(client, thread.submit(disturb, server))
-
-    states = ", ".join(f"'{state}'" for state in TASK_STATES)
-    named = f"(ARRAY[{states}])[start + 1], (ARRAY[{states}])[finish + 1], stimulus"
-    transitions = stored(server, f"{KEY}, {named}", "transition")
-    assert not recorder.transitions - transitions, "some are missing"
-    seen = Counter({row: transitions[row] for row in recorder.transitions})
-    assert not seen - recorder.transitions, "some are stored twice"
-    assert len(recorder.erred) == len(range(11, tasks, 150))
-    microseconds = ", ".join(
-        f"(extract(epoch FROM {name}) * 1e6)::bigint" for name in ("span.start", "span.stop")
-    )
-    spans = stored(server, f"{KEY}, {microseconds}", "span")
-    assert sum(spans.values()) == recorder.spans.total()
-    assert max(spans.values()) == 1
-    errors = stored(server, f"{KEY}, outcome, message", "error")
-    assert {key for key, _, _ in errors} == set(recorder.erred)
-    assert errors.total() == recorder.erred.total()
-    assert {outcome for _, outcome, _ in errors} == {"erred"}
-    logs = stored(server, "message", "log", "WHERE level = 30 AND message LIKE 'warning of task %'")
-    assert logs == {(f"warning of task {number}",): 1 for number in range(7, tasks, 100)}
-    assert server.query("SELECT count(*) FROM event WHERE kind = 'records-dropped'") == 0
-    assert server.query("SELECT count(*) FROM clusters_cluster WHERE ended IS NOT NULL") == 1
+    recorder, tasks = observe(server.url, token, lambda: disturb(server))
+    assert_stored_once(server.rows, recorder, tasks)

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import redis.asyncio as redis
-from django.conf import settings
 from django.db import connection
 
 from observatory.clusters.models import Project, Target
@@ -19,6 +17,7 @@ from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.http.fetch import HttpClient
+from observatory.config.redis_server import connect_async
 
 
 def rows(query: str, *parameters: Any) -> list[tuple[Any, ...]]:
@@ -64,7 +63,7 @@ async def observed(url: str, **fields: Any) -> AsyncIterator[Watcher]:
 
 @asynccontextmanager
 async def watching(target: Target) -> AsyncIterator[Watcher]:
-    server = redis.from_url(settings.REDIS_URL)
+    server = connect_async()
     leases = Leases("test")
     await run_in_django_thread(leases.take, 1000)
 

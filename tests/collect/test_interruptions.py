@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-import redis
-from django.conf import settings
 from django.utils import timezone
 
 from observatory.clusters.models import Cluster, IngestToken, Project, Target
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.collect.interruptions import FORGOTTEN, LISTENING, listening_for, note_interruptions
 from observatory.collect.tasks import end_silent_clusters
+from observatory.config import redis_server
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
@@ -190,7 +189,7 @@ def test_other_failures_are_not_taken_for_a_late_collector(
 
 
 def test_a_pause_between_two_looks_begins_the_listening_anew() -> None:
-    with redis.Redis.from_url(settings.REDIS_URL) as client:
+    with redis_server.connect() as client:
         client.delete(LISTENING)
         assert [listening_for(client, at) for at in (100.0, 110.0, 125.0)] == [0, 10, 25]
         assert 0 < client.ttl(LISTENING) <= FORGOTTEN

@@ -23,6 +23,7 @@ from observatory.alerts.models import Channel
 from observatory.alerts.secrets import encrypt
 from observatory.clusters.models import Target
 from observatory.clusters.tokens import ingest_tokens
+from observatory.config.redis_server import RedisServer
 from observatory.runtime.health.checks import own_faults, run_checks
 from observatory.runtime.health.own_alert import HOLD, OwnAlert
 from observatory.runtime.supervision import logs
@@ -162,7 +163,7 @@ def valkey_on_a_full_disk(small_disk: Path) -> Iterator[str]:
 def test_the_doctor_says_in_one_line_that_valkeys_disk_is_full(
     client: Client, settings: Any, valkey_on_a_full_disk: str
 ) -> None:
-    settings.REDIS_URL = valkey_on_a_full_disk
+    settings.REDIS = RedisServer(valkey_on_a_full_disk)
     found = {result.component: result for result in run_checks()}
     assert found["redis"].text == "its disk is full; alerts, runs and tiles wait"
     answer = client.get("/readyz")

@@ -17,6 +17,7 @@ from observatory import __version__
 from observatory.clusters.models import Project, Target
 from observatory.collect.collector.heartbeat import HEARTBEAT
 from observatory.config.celery import app
+from observatory.config.redis_server import RedisServer
 from observatory.runtime.health import heartbeats as beats
 from observatory.runtime.health import processes
 from observatory.runtime.health.checks import CheckResult, run_checks
@@ -25,7 +26,7 @@ from tests.runtime.machine import manage
 
 @pytest.fixture
 def no_redis(settings: Any) -> None:
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    settings.REDIS = RedisServer("redis://127.0.0.1:1/0")
 
 
 def findings() -> dict[str, CheckResult]:
@@ -54,10 +55,10 @@ def test_a_change_of_readiness_is_logged_once(
     client: Client, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     client.get("/readyz")
-    working = settings.REDIS_URL
+    working = settings.REDIS
     caplog.clear()
-    for url in ("redis://127.0.0.1:1/0", working):
-        settings.REDIS_URL = url
+    for server in (RedisServer("redis://127.0.0.1:1/0"), working):
+        settings.REDIS = server
         for _ in range(3):
             client.get("/readyz")
     assert [record.message for record in caplog.records] == ["not ready: Redis does not answer", "ready"]

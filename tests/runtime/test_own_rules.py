@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-import redis
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
@@ -26,6 +25,8 @@ from observatory.clusters.models import Cluster, IngestRefusal, Membership, Proj
 from observatory.clusters.own_cluster import own_cluster
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.collect.collector.registry import end_abandoned
+from observatory.config import redis_server
+from observatory.config.redis_server import RedisServer
 from observatory.runtime.health import checks
 from observatory.runtime.health.own_recording import own_metrics, record_own_metrics
 from observatory.store.connection import connect, read_connection
@@ -87,7 +88,7 @@ def _after(alert: Alert) -> float:
 
 
 def test_the_installations_metrics_are_recorded(own: Installation) -> None:
-    with redis.Redis.from_url(settings.REDIS_URL) as client:
+    with redis_server.connect() as client:
         client.delete("celery", "alerts", "observatory:beat")
         client.rpush("celery", "one", "two")
         client.set("observatory:beat", str(time.time() - 40))
@@ -103,7 +104,7 @@ def test_the_installations_metrics_are_recorded(own: Installation) -> None:
 def test_what_cannot_be_read_is_left_out(
     own: Installation, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    settings.REDIS = RedisServer("redis://127.0.0.1:1/0")
     settings.DATA_DIR = "/nothing/of/the/kind"
     assert list(own_metrics()) == []
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import psycopg
 import redis.asyncio as redis
-from django.conf import settings
 from django.db import Error as DatabaseError
 
 from observatory.clusters.models import Target
@@ -30,6 +29,7 @@ from observatory.collect.collector.lease import RENEWAL, Leases, enabled_targets
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.http.fetch import HttpClient
+from observatory.config.redis_server import connect_async
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Collector:
         self.stopping.set()
 
     async def run(self) -> None:
-        server = redis.from_url(settings.REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
+        server = connect_async()
         async with HttpClient() as client:
             slots = asyncio.Semaphore(WORKER_REQUESTS)
             load = ProcessLoad()

@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from observatory.runtime.errors import StartupError
 from observatory.runtime.supervision.subprocesses import die_with_parent
-from observatory.store.connection import parameters
+from observatory.store.connection import session_parameters
 
 DEBIAN = Path("/usr/lib/postgresql")
 PIECE = 1 << 20
@@ -59,7 +59,7 @@ def _run(
     feed: Callable[[IO[bytes]], None] | None,
     write: Callable[[IO[bytes]], None] | None,
 ) -> None:
-    password = parameters().get("password")
+    password = session_parameters().get("password")
     environment = {**os.environ, **({"PGPASSWORD": str(password)} if password else {})}
     process = subprocess.Popen(
         command,
@@ -90,7 +90,7 @@ def _run(
 
 def _connection(database: str) -> list[str]:
     """The argument with the database's address, without its password, which all users could see."""
-    given = {name: value for name, value in parameters().items() if name != "password"}
+    given = {name: value for name, value in session_parameters().items() if name != "password"}
     return ["--dbname", make_conninfo(**{**given, **({"dbname": database} if database else {})})]
 
 

@@ -20,7 +20,7 @@ from observatory.runtime.backup.own_database import is_embedded, own_data_folder
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.errors import StartupError
 from observatory.runtime.supervision import management
-from observatory.store.connection import parameters
+from observatory.store.connection import session_parameters
 from observatory.store.free_space import RESERVE
 from observatory.store.maintenance import whole_database
 
@@ -203,5 +203,5 @@ def _name() -> str:
 
 
 def _connect(database: str = "") -> psycopg.Connection:
-    given = parameters()
+    given = session_parameters()
     return psycopg.connect(**{**given, "dbname": database or given["dbname"]}, autocommit=True)

@@ -22,6 +22,7 @@ from observatory.clusters.formatting import format_age
 from observatory.clusters.models import Target
 from observatory.clusters.tokens import ingest_refusals
 from observatory.config.celery import app
+from observatory.config.redis_server import connect as connect_to_redis
 from observatory.runtime.health import heartbeats as beats
 from observatory.store.connection import connect
 from observatory.store.engines import choose
@@ -94,7 +95,7 @@ def _all_migrations() -> Set[tuple[str, str]]:
 
 def redis_server() -> CheckResult:
     try:
-        info = beats.connect().info("server")
+        info = connect_to_redis().info("server")
     except (redis.RedisError, ValueError) as error:
         remedy = "start it, or correct REDIS_URL"
         return CheckResult("redis", False, f"no answer: {error}", remedy, "Redis does not answer")
@@ -109,7 +110,7 @@ def redis_server() -> CheckResult:
 
 def collector() -> CheckResult:
     try:
-        living = beats.collectors(beats.connect())
+        living = beats.collectors(connect_to_redis())
     except redis.RedisError as error:
         return CheckResult("collector", False, f"unknown: {error}", "see redis")
     if not living:
@@ -121,8 +122,8 @@ def collector() -> CheckResult:
 
 def celery() -> CheckResult:
     try:
-        age = beats.beat_age(beats.connect())
-        waiting = beats.queue_length(beats.connect())
+        age = beats.beat_age(connect_to_redis())
+        waiting = beats.queue_length(connect_to_redis())
     except redis.RedisError as error:
         return CheckResult("celery", False, f"unknown: {error}", "see redis")
     if age is not None and age <= beats.MAXIMUM_BEAT_AGE:

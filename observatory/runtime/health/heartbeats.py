@@ -9,9 +9,9 @@ import time
 from typing import Any
 
 import redis
-from django.conf import settings
 
 from observatory.collect.collector.heartbeat import HEARTBEAT
+from observatory.config.redis_server import connect
 
 READY = "observatory:ready:"
 BEAT = "observatory:beat"
@@ -21,11 +21,6 @@ MAXIMUM_BEAT_AGE = 60.0
 """seconds since Celery's last heartbeat"""
 QUEUES = ("celery", "alerts")
 """Celery's queues: lists in Redis"""
-
-
-def connect() -> redis.Redis:
-    """A client for settings.REDIS_URL with short timeouts."""
-    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
 
 
 def collectors(client: redis.Redis) -> list[dict[str, Any]]:

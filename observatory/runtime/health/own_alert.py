@@ -28,7 +28,7 @@ from observatory.alerts.notifying.message import Change, Item, Message
 from observatory.alerts.notifying.sending import send
 from observatory.clusters.public_urls import public_url
 from observatory.runtime.health.checks import CheckResult, own_faults
-from observatory.store.connection import connect
+from observatory.store.connection import connect_session
 from observatory.store.maintenance.advisory_lock import OWN_ALERT, lock_session
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class OwnAlert:
         try:
             if self._lock is None or self._lock.closed:
                 self._lock = None
-                self._lock = lock_session(connect(), OWN_ALERT)
+                self._lock = lock_session(connect_session(), OWN_ALERT)
             else:
                 self._lock.execute("SELECT 1")
             if self._lock is not None:

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 from observatory import __version__
 from observatory.alerts.evaluation import health
 from observatory.collect.agents.metrics import ingested_rows
+from observatory.config import redis_server
 from observatory.runtime.health import heartbeats as beats
 from observatory.runtime.health.agent_metrics import agent_metrics
 from observatory.store.connection import connect
@@ -40,7 +41,7 @@ class Observatory(Collector):
 
     def collect(self) -> Iterator[Metric]:
         try:
-            client = beats.connect()
+            client = redis_server.connect()
             living = beats.collectors(client)
             waiting = beats.queue_length(client)
             age = beats.beat_age(client)

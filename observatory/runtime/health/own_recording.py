@@ -14,6 +14,7 @@ from django.utils.timezone import now
 from observatory.clusters.models import Cluster
 from observatory.clusters.own_cluster import own_cluster
 from observatory.clusters.tokens import ingest_refusals
+from observatory.config import redis_server
 from observatory.runtime.health import heartbeats as beats
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
@@ -44,7 +45,7 @@ def _disk() -> Iterator[tuple[Series, float]]:
 
 def _celery() -> Iterator[tuple[Series, float]]:
     try:
-        client = beats.connect()
+        client = redis_server.connect()
         waiting, age = beats.queue_length(client), beats.beat_age(client)
     except redis.RedisError:
         return

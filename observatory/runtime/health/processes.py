@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import redis
 from celery.exceptions import OperationalError as BrokerError
 
+from observatory.config import redis_server
 from observatory.config.celery import app
 from observatory.runtime.health import heartbeats as beats
 
@@ -30,7 +31,7 @@ class Life:
 def collector() -> Life:
     """The collector of this host: its heartbeat is in Redis."""
     start = f"{socket.gethostname()[:60]}:"
-    ours = [state for state in beats.collectors(beats.connect()) if state["id"].startswith(start)]
+    ours = [state for state in beats.collectors(redis_server.connect()) if state["id"].startswith(start)]
     return Life(True, "heartbeat") if ours else Life(False, f"no heartbeat of {start[:-1]}")
 
 
@@ -44,7 +45,7 @@ def worker(name: str) -> Life:
 
 def beat() -> Life:
     """Celery's beat, wherever it runs: a worker would execute its heartbeat."""
-    age = beats.beat_age(beats.connect())
+    age = beats.beat_age(redis_server.connect())
     if age is not None and age <= beats.MAXIMUM_BEAT_AGE:
         return Life(True, f"heartbeat {age:.0f} s ago")
     if app.control.ping(timeout=PING_TIMEOUT):
@@ -62,7 +63,7 @@ CHECKS: dict[str, Callable[[], Life]] = {
 
 def check(process: str) -> Life:
     try:
-        beats.connect().ping()
+        redis_server.connect().ping()
         return CHECKS[process]()
     except (redis.RedisError, BrokerError, OSError) as error:
         return Life(True, f"unknown: Redis does not answer ({error})")

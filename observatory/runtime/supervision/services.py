@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import psycopg
 import redis
-from django.conf import settings
 
+from observatory.config import redis_server
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
 from observatory.runtime.embedded.valkey import Valkey
@@ -51,7 +51,7 @@ def check_database() -> None:
 def check_redis() -> None:
     """Connect to REDIS_URL. Raises StartupError."""
     try:
-        redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=5).ping()
+        redis_server.connect().ping()
     except (redis.RedisError, ValueError) as error:
         raise StartupError(f"REDIS_URL: no connection to Redis: {error}") from None
 

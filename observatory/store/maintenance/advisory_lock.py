@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import psycopg
 
+from observatory.store.connection import session_of
+
 JOBS = 0x6A6F
 CHANNELS = 0x6368
 RULES = 0x7275
@@ -19,19 +21,26 @@ FINDINGS = 0x6669
 @contextmanager
 def try_lock(connection: psycopg.Connection, key: int, lock_class: int = JOBS) -> Iterator[bool]:
     """Take a lock without waiting, until the block ends; yields whether it was taken."""
-    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [lock_class, key]).fetchone()
-    is_taken = bool(row and row[0])
-    try:
-        yield is_taken
-    finally:
-        if is_taken and not connection.broken:
-            connection.execute("SELECT pg_advisory_unlock(%s, %s)", [lock_class, key])
+    with session_of(connection) as session:
+        is_taken = _take(session, lock_class, key)
+        try:
+            yield is_taken
+        finally:
+            if is_taken and not session.broken:
+                session.execute("SELECT pg_advisory_unlock(%s, %s)", [lock_class, key])
 
 
 def lock_session(connection: psycopg.Connection, lock_class: int, key: int = 0) -> psycopg.Connection | None:
-    """Take a lock for as long as `connection` is open. None, and the connection is closed, if it is taken."""
-    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", [lock_class, key]).fetchone()
-    if row and row[0]:
+    """Take a lock for as long as `connection` is open. None, and the connection is closed, if it is taken.
+
+    `connection` is one of `connect_session`.
+    """
+    if _take(connection, lock_class, key):
         return connection
     connection.close()
     return None
+
+
+def _take(session: psycopg.Connection, lock_class: int, key: int) -> bool:
+    row = session.execute("SELECT pg_try_advisory_lock(%s, %s)", [lock_class, key]).fetchone()
+    return bool(row and row[0])

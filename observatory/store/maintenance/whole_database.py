@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 from psycopg.sql import SQL, Identifier, Literal
 
-from observatory.store.connection import parameters
+from observatory.store.connection import session_parameters
 
 MAJOR = 10_000
 """server_version_num is the major version times this, and the minor"""
@@ -38,7 +38,7 @@ class Snapshot:
 @contextmanager
 def snapshot() -> Iterator[Snapshot]:
     """One instant of the database, which stays readable inside the `with` block."""
-    with psycopg.connect(**parameters()) as connection:
+    with psycopg.connect(**session_parameters()) as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         applied: dict[str, list[str]] = {}
         for app, name in connection.execute("SELECT app, name FROM django_migrations ORDER BY id"):

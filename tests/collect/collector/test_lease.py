@@ -18,7 +18,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-import redis
 from django.conf import settings
 from django.db import connection
 from django.db.models.functions import Now
@@ -28,6 +27,7 @@ from observatory.collect.collector.collector import HEARTBEAT_INTERVAL, TABLE_IN
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.lease import DURATION, RENEWAL, Leases
+from observatory.config.redis_server import connect
 from observatory.store.connection import parameters
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import eventually, make_target, read
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 @pytest.fixture(autouse=True)
 def _no_heartbeats() -> None:
-    server = redis.from_url(settings.REDIS_URL)
+    server = connect()
     for key in server.scan_iter(f"{HEARTBEAT}*"):
         server.delete(key)
 
@@ -52,7 +52,7 @@ def collector() -> Iterator[subprocess.Popen[bytes]]:
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "observatory.config.settings",
         "DATABASE_URL": f"postgresql://{login}@/{database['dbname']}?{rest}",
-        "REDIS_URL": settings.REDIS_URL,
+        "REDIS_URL": settings.REDIS.url,
     }
     process = subprocess.Popen([sys.executable, "-m", "django", "collect"], env=environment)
     try:
@@ -186,7 +186,7 @@ async def samples_since(moment: float) -> bool:
 
 
 def heartbeats() -> int:
-    server = redis.from_url(settings.REDIS_URL)
+    server = connect()
     found = [json.loads(server.get(key) or b"{}") for key in server.scan_iter(f"{HEARTBEAT}*")]
     assert all({"targets", "queue", "lag", "rows"} <= state.keys() for state in found if state)
     return len(found)
