@@ -8,7 +8,7 @@ PROCESSES ?= 4
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
-.PHONY: demo run test test-long lint contract docs site bench requirements screenshot pictures browser servers wheel
+.PHONY: demo run test test-long lint contract docs site bench requirements screenshot pictures snapshot browser servers wheel
 
 demo: $(VENV)/installed
 	@echo "Starting Dask Observatory with a demo cluster …"
@@ -58,6 +58,12 @@ pictures: $(VENV)/installed-dev browser
 
 wheel: $(VENV)/installed
 	$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+# A backup of this version, which later ones are tested to migrate.
+snapshot: $(VENV)/installed-dev
+	mkdir -p tests/releases
+	OBSERVATORY_TESTS_SNAPSHOT=tests/releases/$$($(RUN) -c "import observatory; print(observatory.__version__)").backup \
+		$(RUN) -m pytest -n 0 -m long tests/runtime/test_backup.py -k the_one_that_was_backed_up
 
 # The versions that are pinned now stay, as long as they fit: delete the files first to upgrade everything.
 requirements:

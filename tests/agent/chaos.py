@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from distributed import Client, LocalCluster, Scheduler, wait
@@ -47,14 +48,13 @@ def task(number: int) -> int:
     return number
 
 
-def work(client: Client, disturbing: Future[None]) -> int:
-    """Submits tasks until `disturbing` is done. Returns their number."""
+def work(client: Client, is_over: threading.Event) -> int:
+    """Submits tasks until `is_over` is set. Returns their number."""
     tasks = 0
-    while not disturbing.done():
+    while not is_over.is_set():
         wait(client.map(task, range(tasks, tasks + PART), pure=False))
         tasks += PART
         time.sleep(0.5)
-    disturbing.result()
     return tasks
 
 
@@ -70,8 +70,14 @@ def observe(url: str, token: str, disturb: Callable[[], None]) -> tuple[Recorder
         # what isn't sent by then stays in the spool, and a busy machine takes long to serve what piled up
         observatory.agent.register(client, url=url, token=token, name="chaos", close_timeout="2m")
         cluster.sync(record, cluster.scheduler)
+        is_over = threading.Event()
         with ThreadPoolExecutor(1) as thread:
-            return recorder, work(client, thread.submit(disturb))
+            tasks = thread.submit(work, client, is_over)
+            try:
+                disturb()  # in the main thread: what it starts ends with the thread that started it
+            finally:
+                is_over.set()
+            return recorder, tasks.result()
 
 
 def assert_stored_once(rows: Rows, recorder: Recorder, tasks: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -103,6 +104,14 @@ def recorded(observed: Observed, world: World) -> Iterator[str]:
     file.unlink()
 
 
+def keep(backup: Path, snapshot: Path, token: str, tables: Tables) -> None:
+    """Keeps a backup for tests/runtime/test_upgrades.py, with what later versions have to find in it."""
+    shutil.copy(backup, snapshot)
+    snapshot.chmod(0o644)
+    rows = {name: number for name, (number, _) in tables.items()}
+    snapshot.with_suffix(".json").write_text(json.dumps({"token": token, "rows": rows}, indent=1) + "\n")
+
+
 def restore(path: Path, target: Path, *options: str) -> Any:
     return manage("restore", str(path), "--data-dir", str(target), *options)
 
@@ -115,6 +124,8 @@ def test_a_restored_observatory_is_the_one_that_was_backed_up(
     with connect() as connection:
         before = contents(connection)
     assert before["span"][0] > 0
+    if snapshot := os.environ.get("OBSERVATORY_TESTS_SNAPSHOT"):  # `make snapshot`
+        keep(first, Path(snapshot), recorded, before)
 
     done = restore(first, target)
     assert done.returncode == 0, done.stderr
