@@ -1,8 +1,9 @@
 """Serves a recorded scheduler with any number of workers.
 
 `python -m benchmarks.simulated.cluster FILE WORKERS` prints the scheduler's address, then serves until it is
-killed. Every worker has its own address in 127/8; one socket, bound to the loopback interface, listens for
-all. With `--busy`, identity.json fails, as a stock scheduler's does while workers run tasks.
+killed. With `--schedulers` there are several, with WORKERS workers each. Every worker has its own address in
+127/8; one socket, bound to the loopback interface, listens for all. With `--busy`, identity.json fails, as a
+stock scheduler's does while workers run tasks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import resource
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,12 @@ async def serve(recording: Recording, workers: int, busy: bool) -> None:
     await web.TCPSite(runners[0], "127.0.0.1", 0).start()
     host, port = runners[0].addresses[0]
     print(f"http://{host}:{port}", flush=True)
+
+
+async def serve_all(recording: Recording, schedulers: int, workers: int, busy: bool) -> None:
+    for number in range(schedulers):
+        identities = [{**identity, "id": f"{identity['id']}-{number}"} for identity in recording.identities]
+        await serve(replace(recording, identities=identities), workers, busy)
     await asyncio.Event().wait()
 
 
@@ -191,12 +198,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("recording", type=Path)
     parser.add_argument("workers", type=int)
+    parser.add_argument("--schedulers", type=int, default=1)
     parser.add_argument("--busy", action="store_true")
     options = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     recorded: dict[str, Any] = json.loads(options.recording.read_text())
-    asyncio.run(serve(Recording(**recorded), options.workers, options.busy))
+    asyncio.run(serve_all(Recording(**recorded), options.schedulers, options.workers, options.busy))
 
 
 if __name__ == "__main__":
