@@ -116,6 +116,40 @@ class GroupRole(models.Model):
         return f"{self.group} in {self.project}"
 
 
+class Invitation(models.Model):
+    """A link by which people join a project. accounts/invitations.py makes it."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=10, choices=Membership.Role.choices, default=Membership.Role.VIEWER)
+    note = models.CharField(
+        "for", max_length=200, blank=True, help_text="A name, an e-mail address. Only this list shows it."
+    )
+    uses = models.PositiveSmallIntegerField(
+        "people",
+        default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text="How many can join with the link.",
+    )
+    used = models.PositiveSmallIntegerField(default=0, editable=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    created = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, editable=False, related_name="invitations"
+    )
+    expires = models.DateTimeField(editable=False)
+    revoked = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["-created"]
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.project}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.revoked is None and self.used < self.uses and self.expires > now()
+
+
 class IngestToken(models.Model):
     """Lets agents send records to its project. tokens/ingest_tokens.py creates them."""
 
@@ -172,6 +206,7 @@ class AccessToken(models.Model):
         TARGETS = "targets", "targets (add, change, remove)"
         RUNS = "runs", "runs (cut, name, tag, pin, notes)"
         EXPORTS = "exports", "exports (start)"
+        MEMBERS = "members", "members (invite)"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_tokens")
     name = models.CharField(max_length=100, help_text="The program that uses it: “my notebook”.")

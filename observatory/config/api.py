@@ -13,6 +13,7 @@ from observatory.alerts.web.api import router as alerts
 from observatory.alerts.web.timelines import clusters as cluster_alerts
 from observatory.alerts.web.timelines import links as link_alerts
 from observatory.alerts.web.timelines import runs as run_alerts
+from observatory.clusters.accounts.invitations_api import router as invitations
 from observatory.clusters.api import router as clusters
 from observatory.clusters.tokens.api_sign_in import SessionOrToken
 from observatory.collect.agents.ingest import router as ingest
@@ -48,6 +49,7 @@ api = NinjaAPI(
     title="Dask Observatory", version="1", auth=SessionOrToken(), docs_url=None, parser=UnicodeParser()
 )
 api.add_router("", clusters)
+api.add_router("", invitations)
 api.add_router("", targets)
 api.add_router("", discoveries)
 api.add_router("", ingest)

@@ -8,10 +8,12 @@ import re
 from datetime import UTC, datetime
 
 SECRETS = (
-    # /r/TOKEN and /sign-in/once/NUMBER/TOKEN/, also quoted in a query
-    re.compile(r"((?:/|%2F)(?:r|sign-in(?:/|%2F)once(?:/|%2F)[\w=-]+)(?:/|%2F))[\w.~-]{8,}", re.IGNORECASE),
-    # of agents and of people's programs
-    re.compile(r"\b(ob[sp]_)[\w-]{16,}"),
+    # /r/TOKEN, /join/TOKEN/ and /sign-in/once/NUMBER/TOKEN/, also quoted in a query
+    re.compile(
+        r"((?:/|%2F)(?:r|join|sign-in(?:/|%2F)once(?:/|%2F)[\w=-]+)(?:/|%2F))[\w.~-]{8,}", re.IGNORECASE
+    ),
+    # of agents, of people's programs and of invitations
+    re.compile(r"\b(ob[spi]_)[\w-]{16,}"),
 )
 
 

@@ -105,6 +105,8 @@ if OIDC:
     ACCOUNT_EMAIL_VERIFICATION = "none"
     ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 PASSWORD_SIGN_IN = boolean("OBSERVATORY_PASSWORD_SIGN_IN", True)
+# with a header, who made an account of somebody's name would share it with that person
+INVITED_MAKE_ACCOUNTS = PASSWORD_SIGN_IN and not SIGN_IN_HEADER
 if SIGN_IN_HEADER:
     after = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
     MIDDLEWARE.insert(after, "observatory.pages.accounts.proxy_middleware.ProxySignInMiddleware")

@@ -33,6 +33,10 @@ CHANGES = {
         "DELETE /clusters/{cluster_id}/notes/{note_id}",
     },
     "exports": {"POST /runs/{run_id}/exports"},
+    "members": {
+        "POST /projects/{slug}/invitations",
+        "DELETE /projects/{slug}/invitations/{invitation_id}",
+    },
 }
 """what a token with the scope alone may do"""
 
@@ -73,11 +77,11 @@ def test_a_token_changes_only_what_its_scope_names(world: World, scope: str) -> 
     alert = make_alert(world.live)
     _, secret = access_tokens.make(world.people["superuser"], "notebook", None, [scope] if scope else [])
     ids = {"target_id": world.target.pk, "run_id": world.run.pk, "alert_id": alert.pk, "note_id": 1}
-    ids["discovery_id"] = 1
+    ids |= {"discovery_id": 1, "invitation_id": 1}
     assert len(unsafe_routes()) > 10
     done = set()
     for method, path in unsafe_routes():
-        answer = send(secret, method, path.format(cluster_id=world.live.pk, **ids))
+        answer = send(secret, method, path.format(cluster_id=world.live.pk, slug="alpha", **ids))
         if answer.status_code != 403:
             assert answer.status_code in (201, 204, 404, 422, 200), (method, path)
             done.add(f"{method} {path}")

@@ -19,6 +19,8 @@ PUBLIC = {
     "favicon.ico",
     "sign-in/",
     "sign-in/once/<str:number>/<str:token>/",
+    "join/<str:token>/",
+    "join/<str:token>/account/",
     "healthz",
     "readyz",
     "metrics",
@@ -27,7 +29,7 @@ PUBLIC = {
     "r/<str:token>/logs",
     "r/<str:token>/errors",
 }
-"""what needs no sign-in; /metrics has a rule of its own, /r/ asks for a link's token"""
+"""what needs no sign-in; /metrics has a rule of its own, /r/ and /join/ ask for a link's token"""
 
 SIGN_IN = ("/sign-in/?next=/", "/admin/login/?next=/")
 
@@ -41,6 +43,7 @@ PLACES: dict[str, Any] = {
     "id": 1,
     "job_id": 1,
     "index": 1,
+    "invitation_id": 1,
     "kind": "span",
     "layer": "spans",
     "level": 20,
@@ -221,6 +224,9 @@ TABLE = [
     ("POST", "/projects/alpha/", {"viewer": 403, "editor": 403, "owner": 422}),
     ("POST", "/projects/alpha/tokens/", {"viewer": 403, "editor": 422, "owner": 422}),
     ("POST", "/projects/alpha/members/", {"viewer": 403, "editor": 403, "owner": 422}),
+    ("POST", "/projects/alpha/invitations/", {"viewer": 403, "editor": 403, "owner": 422}),
+    ("POST", "/projects/alpha/invitations/1/revoke/", {"viewer": 403, "editor": 403, "owner": 404}),
+    ("GET", "/api/v1/projects/alpha/invitations", {"viewer": 403, "editor": 403, "owner": 200}),
     (
         "GET",
         "/account/password/",

@@ -5,13 +5,15 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from observatory.pages.accounts import token_views, views
+from observatory.pages.accounts import join_views, token_views, views
 
 sign_in = login_not_required(views.SignIn.as_view())
 
 urlpatterns = [
     path("sign-in/", sign_in, name="sign-in"),
     path("sign-in/once/<str:number>/<str:token>/", views.one_time_link, name="sign-in-once"),
+    path("join/<str:token>/", join_views.join_page, name="join"),
+    path("join/<str:token>/account/", join_views.join_with_account, name="join-with-account"),
     path("sign-out/", LogoutView.as_view(), name="sign-out"),
     path("account/password/", views.password, name="password"),
     path("account/tokens/", token_views.token_list, name="access-tokens"),

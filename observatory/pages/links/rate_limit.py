@@ -1,4 +1,4 @@
-"""Limits the requests for one public link from one client."""
+"""Limits the requests for one public link or invitation from one client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.pages.site.errors import is_api
 
-PREFIXES = ("/r/", "/api/v1/r/")
+PREFIXES = ("/r/", "/join/", "/api/v1/r/")
 IPV6_NETWORK = 64
 """bits; a client usually has all addresses of such a network"""
 

@@ -54,9 +54,7 @@ class MemberForm(MemberFormBase):
         name = self.cleaned_data["username"]
         user = User.objects.filter(username=name, is_active=True).first()
         if user is None:
-            raise ValidationError(
-                "No active user has this name. Ask an administrator to create the user in the admin."
-            )
+            raise ValidationError("No active user has this name. Invite the person by a link, below.")
         if Membership.objects.filter(project=self.instance.project, user=user).exists():
             raise ValidationError("This user is already a member.")
         self.instance.user = user

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
@@ -15,8 +16,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from observatory.clusters import access
+from observatory.clusters.accounts import invitations
+from observatory.clusters.accounts.invitation_form import InvitationForm
 from observatory.clusters.agents import live_agents
-from observatory.clusters.models import IngestToken, Membership, Project
+from observatory.clusters.models import IngestToken, Invitation, Membership, Project
 from observatory.clusters.tokens import ingest_refusals
 from observatory.pages.projects.forms import IngestTokenForm, MemberForm, ProjectForm
 
@@ -37,7 +40,7 @@ def project_page(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(cast(User, request.user), slug)
     if request.method != "POST":
         return show_project(request, project)
-    form = ProjectForm(request.POST, instance=_managed(request, slug))
+    form = ProjectForm(request.POST, instance=managed_project(request, slug))
     if not form.is_valid():
         return show_project(request, project, form=form)
     form.save()
@@ -47,7 +50,7 @@ def project_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def add_member(request: HttpRequest, slug: str) -> HttpResponse:
-    project = _managed(request, slug)
+    project = managed_project(request, slug)
     form = MemberForm(project, request.POST)
     if not form.is_valid():
         return show_project(request, project, member_form=form)
@@ -60,7 +63,7 @@ def add_member(request: HttpRequest, slug: str) -> HttpResponse:
 @transaction.atomic
 def change_member(request: HttpRequest, slug: str, membership_id: int) -> HttpResponse:
     """Sets a member's role, or removes the member when `role` is empty."""
-    project = _managed(request, slug)
+    project = managed_project(request, slug)
     # locked: two owners can't remove each other at the same time
     members = list(project.memberships.select_for_update().order_by("pk"))
     membership = get_object_or_404(Membership, project=project, pk=membership_id)
@@ -76,7 +79,8 @@ def change_member(request: HttpRequest, slug: str, membership_id: int) -> HttpRe
     return redirect("project", slug)
 
 
-def _managed(request: HttpRequest, slug: str) -> Project:
+def managed_project(request: HttpRequest, slug: str) -> Project:
+    """Raises Http404 as access.get_project does, and PermissionDenied for who doesn't manage the project."""
     project = access.get_project(cast(User, request.user), slug)
     if not access.may_manage(cast(User, request.user), project):
         raise PermissionDenied("Only owners of a project can change it.")
@@ -90,10 +94,13 @@ def show_project(
     member_form: MemberForm | None = None,
     token_form: IngestTokenForm | None = None,
     made: tuple[IngestToken, str] | None = None,
+    invitation_form: InvitationForm | None = None,
+    invited: tuple[Invitation, str] | None = None,
 ) -> HttpResponse:
-    """The page of a project, with an invalid form, or with a new token and its secret."""
-    is_invalid = form is not None or member_form is not None or token_form is not None
+    """The page of a project, with an invalid form, or with a new token or invitation and its secret."""
+    is_invalid = any(given is not None for given in (form, member_form, token_form, invitation_form))
     user = cast(User, request.user)
+    may_manage = access.may_manage(user, project)
     context = {
         "project": Project.objects.get(pk=project.pk),
         "current_project": project,
@@ -101,7 +108,11 @@ def show_project(
         "member_form": member_form or MemberForm(project),
         "members": project.memberships.select_related("user").order_by("user__username"),
         "roles": Membership.Role.choices,
-        "may_manage": access.may_manage(user, project),
+        "may_manage": may_manage,
+        "invitations": invitations.listed(project) if may_manage else [],
+        "invitation_form": invitation_form or InvitationForm(project),
+        "invited": invited,
+        "makes_accounts": settings.INVITED_MAKE_ACCOUNTS,
         "may_make_tokens": access.may_set_targets(user, project),
         "tokens": IngestToken.objects.filter(project=project).select_related("created_by"),
         "token_form": token_form or IngestTokenForm(),
