@@ -29,6 +29,9 @@ EXTRA_OF = {"client/": "client", "runtime/demo/": "demo", "config/error_reports.
 """folders and modules whose libraries are in an extra of their own; those of the others are in `server`"""
 USED_BY_OTHERS = {"gilknocker": "distributed measures contention for the GIL with it"}
 
+PROGRAMS = {"native-profile": "the agent runs py-spy"}
+"""extras of programs, which nothing imports"""
+
 
 def normalized(requirement: str) -> str:
     """The distribution that a requirement names."""
@@ -40,6 +43,7 @@ BASE = {normalized(requirement) for requirement in PROJECT["dependencies"]}
 EXTRAS = {
     extra: {normalized(requirement) for requirement in requirements} - {"dask-observatory"}
     for extra, requirements in PROJECT["optional-dependencies"].items()
+    if extra not in PROGRAMS
 }
 
 

@@ -63,6 +63,8 @@ class Configuration:
     """Seconds between two samples of the scheduler and its workers."""
     verify: str = "true"
     """How to check the server's certificate: true, false, or a file of certificates to trust."""
+    native_profile: bool = False
+    """Whether py-spy records the native stacks of tasks, beside each worker."""
     retire_token: str = field(default="", repr=False)
     """Token that retires a worker by a request to its HTTP port; empty: workers have no such route."""
 
@@ -79,6 +81,7 @@ class Configuration:
             "loggers": dict(self.loggers),
             "sample_interval": self.sample_interval,
             "profile": True,
+            "native_profile": self.native_profile,
             "retire_digest": digest_of(self.retire_token) if self.retire_token else "",
         }
 
@@ -126,7 +129,9 @@ def _lookup(name: str, given: Mapping[str, Any]) -> Any:
 
 def _read(name: str, value: Any, default: Any) -> Any:
     parse: Callable[[Any], Any]
-    if name == "key_edges_limit":
+    if isinstance(default, bool):
+        parse = _flag
+    elif name == "key_edges_limit":
         parse = int
     elif name in ("memory_limit", "spool_limit"):
         parse = parse_bytes
@@ -140,6 +145,10 @@ def _read(name: str, value: Any, default: Any) -> Any:
         return parse(value)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         raise ConfigurationError(f"{_setting(name)}: {value!r} is not a valid value") from None
+
+
+def _flag(value: Any) -> bool:
+    return {"true": True, "false": False}[str(value).strip().lower()]
 
 
 def _text(value: Any) -> str:

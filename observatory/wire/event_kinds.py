@@ -40,6 +40,7 @@ class EventKind:
 CLUSTER_ENDED = "cluster-ended"
 """also the reason of the end of workers that nobody saw end"""
 RECORDS_DROPPED = "records-dropped"
+NATIVE_PROFILE_REFUSED = "native-profile-refused"
 AGENT_SILENT, AGENT_HEARD = "agent-silent", "agent-heard"
 COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP = "collector-behind", "collector-caught-up"
 
@@ -69,6 +70,10 @@ _KINDS = (
     EventKind(CLUSTER_ENDED, "the cluster ended (or was last seen at this time)", from_collector=True),
     EventKind("agent-started", "the agent started reporting (the recording is complete from here on)"),
     EventKind("worker-restarted", "a nanny restarted its worker's process (it ended or was killed)"),
+    EventKind(
+        NATIVE_PROFILE_REFUSED,
+        "a worker has no native profile (py-spy is missing, or may not trace it)",
+    ),
     EventKind("adaptive-target", "adaptive scaling requested another number of workers"),
     EventKind("clock-differs", "a worker's clock differs from the scheduler's"),
     EventKind("shuffle", "a P2P shuffle began or ended"),

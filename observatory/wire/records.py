@@ -57,7 +57,7 @@ class MetricType(IntEnum):
 TASK_STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
 """Task states on the scheduler (`distributed.scheduler.ALL_TASK_STATES`). The position is the stored code."""
 
-SOURCES = ("task", "event-loop")
+SOURCES = ("task", "event-loop", "native")
 """Sources of profiles. The position is the stored code."""
 
 ROLES = ("scheduler", "worker", "nanny")

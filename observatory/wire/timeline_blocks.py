@@ -195,7 +195,7 @@ PROFILE_ROWS = BlockKind(
         BlockColumn("time", "f64", "time of the newest sample", "s"),
         BlockColumn("worker", "i32", "id of the worker; -1 the scheduler"),
         BlockColumn("prefix", "u32", "id of the prefix; 0 none"),
-        BlockColumn("source", "u8", "0 task, 1 event loop"),
+        BlockColumn("source", "u8", "0 task, 1 event loop, 2 native stacks of tasks"),
         BlockColumn("stack", "u32", "id of the stack"),
         BlockColumn("count", "u32", "samples"),
     ),

@@ -52,6 +52,16 @@ def test_dasks_own_environment_variables_are_its_configuration() -> None:
     assert configuration.log_levels == {"distributed": 20, "mine": 10}
 
 
+def test_a_flag_is_true_or_false_and_goes_to_the_workers() -> None:
+    environment = dask.config.collect_env({"DASK_OBSERVATORY__NATIVE_PROFILE": "true"})
+    with dask.config.set(environment):
+        assert read_configuration(**NEEDED).for_workers()["native_profile"] is True
+    assert read_configuration(**NEEDED).for_workers()["native_profile"] is False
+    assert read_configuration(**NEEDED, native_profile=True).native_profile is True
+    with pytest.raises(ConfigurationError, match=r"observatory\.native-profile: 'perhaps'"):
+        read_configuration(**NEEDED, native_profile="perhaps")
+
+
 def test_numbers_times_and_sizes_can_have_units() -> None:
     configuration = read_configuration(
         **NEEDED, spool_limit="2 GiB", flush_interval="250ms", close_timeout=3, key_edges_limit="5"

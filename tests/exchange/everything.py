@@ -106,6 +106,7 @@ def _at(batch: BatchBuilder, time: float) -> None:
         "profile": [
             (time, FIRST, "task", "sum", f"main\tmain.py\t1\nsum\tx.py\t{int(time)}", 12),
             (time, "", "event-loop", "", "main\tmain.py\t1", 1),
+            (time, FIRST, "native", "sum", "sum\tx.py\t1\ndeflate\tlibz.so\t0", 3),
         ],
         "transfer": [(time, time + 0.5, FIRST, SECOND, 1, 1e15, 0.0, {KEY: 28}, 1)],
         "steal": [(time, "request", KEY, FIRST, SECOND, -1, 0.1, 1e-9, 2.5)],

@@ -15,7 +15,7 @@ from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publishing.publication import frames
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
-from observatory.wire.records import WorkerSeen
+from observatory.wire.records import SOURCES, WorkerSeen
 from tests.replay.conftest import LEVEL
 
 WORKER = "tcp://127.0.0.1:1"
@@ -23,11 +23,12 @@ OUTER, INNER = "run\tpool.py\t8", "inc\t<img src=x onerror=alert(1)>\t3"
 
 
 def _write(writer: Writer, cluster: Cluster, now: float) -> list[Block]:
-    """Write four rows; returns the live blocks."""
+    """Write five rows; returns the live blocks."""
     rows = [
         (now + 1, WORKER, "task", "inc", f"{OUTER}\n{INNER}", 90),
         (now + 2, WORKER, "task", "inc", OUTER, 5),
         (now + 2, WORKER, "event-loop", "", OUTER, 1),
+        (now + 2, WORKER, "native", "inc", f"{OUTER}\ndeflate\tlibz.so.1\t0", 4),
         (now + 2, "", "event-loop", "", "loop\tloop.py\t1", 1),
     ]
     seen = [WorkerSeen(WORKER, "a", "127.0.0.1", 2, 1000, now)]
@@ -54,9 +55,10 @@ def test_live_profile_rows_equal_those_of_the_tile(
     live, tiled = (
         sorted(zip(*(block.list(name) for name in tile.columns), strict=True)) for block in (live_block, tile)
     )
-    assert [row[0] for row in live] == [now + 1, now + 2, now + 2, now + 2]
-    assert sorted(row[-1] for row in live) == [1, 1, 5, 90]
+    assert [row[0] for row in live] == [now + 1, now + 2, now + 2, now + 2, now + 2]
+    assert sorted(row[-1] for row in live) == [1, 1, 4, 5, 90]
     assert {row[1:4] for row in live} >= {(-1, 0, 1)}
+    assert [row[-1] for row in live if row[3] == SOURCES.index("native")] == [4]
     assert live == tiled
 
 

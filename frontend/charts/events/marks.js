@@ -26,6 +26,7 @@ const LOOKS = {
   "clock-differs": { symbol: "bar", color: "muted", weight: 1 },
   shuffle: { symbol: "diamond", color: "muted", weight: 0 },
   topic: { symbol: "diamond", color: "muted", weight: 0 },
+  "native-profile-refused": { symbol: "square", color: "muted", weight: 0 },
   "worker-restarted": { symbol: "up", color: "danger", weight: 3 },
   "not-observed": { symbol: "bar", color: "warning", weight: 3 },
   "records-dropped": { symbol: "bar", color: "warning", weight: 3 },

@@ -1,17 +1,20 @@
 // The controls above a flame graph: source of the samples, search, heading, and the path to the zoomed frame.
 
 import { element } from "../../element.js";
+import { kindChoice } from "../data_table/kind_choice.js";
 import { nameOf } from "./text.js";
 
 /** @typedef {import("./tree.js").Node} Node */
 /** @typedef {import("./tree.js").Wanted} Wanted */
 
-/** @type {[Wanted["source"], string][]} */
+/** @type {[Exclude<Wanted["source"], "native">, string][]} */
 const SOURCES = [
   ["tasks", "tasks"],
   ["workers", "workers' event loops"],
   ["scheduler", "scheduler's event loop"],
 ];
+/** @type {Record<"tasks"|"native", string>} the stacks of tasks that Dask takes, and those of py-spy */
+const STACKS = { tasks: "Python", native: "native" };
 const MOST_CRUMBS = 3;
 
 /** Fires "source", "search" and "zoom" (its detail the node) when the person wants something else. */
@@ -20,6 +23,8 @@ export class FlameControls extends EventTarget {
   heading = element("p", "flame-heading");
   crumbs = element("nav", "flame-crumbs");
   #source;
+  /** @type {"tasks"|"native"} */
+  #stacks = "tasks";
   #search = element("input", "");
   #matched = element("output", "");
   #shown = "";
@@ -32,14 +37,23 @@ export class FlameControls extends EventTarget {
     this.#search.maxLength = 200;
     const source = element("label", "", "Samples of ", this.#source);
     const search = element("label", "", "Find ", this.#search);
-    this.bar = element("div", "lane-controls flame-controls", source, search, this.#matched);
+    const stacks = kindChoice("Stacks of tasks", STACKS, this.#stacks, (chosen) => {
+      this.#stacks = chosen;
+      this.dispatchEvent(new Event("source"));
+    });
+    stacks.title = "native: with the frames of C, Cython and Rust, from py-spy where the agent runs it";
+    this.bar = element("div", "lane-controls flame-controls", source, stacks, search, this.#matched);
     this.crumbs.setAttribute("aria-label", "Zoomed into");
-    this.#source.addEventListener("change", () => this.dispatchEvent(new Event("source")));
+    this.#source.addEventListener("change", () => {
+      stacks.hidden = this.#source.value !== "tasks";
+      this.dispatchEvent(new Event("source"));
+    });
     this.#search.addEventListener("input", () => this.dispatchEvent(new Event("search")));
   }
 
   get source() {
-    return /** @type {Wanted["source"]} */ (this.#source.value);
+    const source = /** @type {Wanted["source"]} */ (this.#source.value);
+    return source === "tasks" ? this.#stacks : source;
   }
 
   /** In lower case. */

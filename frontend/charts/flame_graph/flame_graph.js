@@ -43,7 +43,8 @@ export const flameGraph = {
   help:
     "Where the code spent time in the window, from the samples that Dask takes of its threads. A frame is as wide as its share " +
     "of the samples, its callees are below it, and functions of one file have one colour. Click a frame to zoom in. " +
-    "Dask samples computing threads every 10 ms (distributed.worker.profile.interval). Compared with another window or run, frames are " +
+    "Dask samples computing threads every 10 ms (distributed.worker.profile.interval). Native stacks, with the frames of C, Cython and Rust, " +
+    "are py-spy's, where the agent runs it. Compared with another window or run, frames are " +
     "red where their share of the samples is greater than there, and blue where it is less.",
   create: (element, context) => new FlameGraph(element, context),
 };

@@ -15,7 +15,7 @@ import { formatWindow } from "../../timeline/times.js";
 /** @typedef {import("../../timeline/tiles/unloaded.js").Unloaded} Unloaded */
 /** @typedef {import("./tree.js").Wanted} Wanted */
 /** @typedef {import("./tree.js").Node} Node */
-/** @typedef {Pick<Context, "info"|"model"|"stacks">} Origin where the samples come from */
+/** @typedef {Pick<Context, "info"|"model"|"stacks"> & Partial<Pick<Context, "events">>} Origin where the samples come from */
 /**
  * Samples of a window, and which of them are wanted. `missing`: why there are none of what is selected; empty: there may be some.
  * @typedef {{origin: Origin, start: number, stop: number, tiles: Tile[], unloaded: Unloaded[], wanted: Wanted, name: string,
@@ -179,7 +179,7 @@ export function translated({ source, slot, prefix }, from, to) {
   const other = name === null ? null : ([...to.model.prefixes.values()].find((one) => one.name === name)?.id ?? null);
   const same = slot && (to.model.slots.get(slot.key) ?? null);
   const wanted = { source, slot: same, prefix: other };
-  if (source === "tasks" && name !== null && other === null) return { wanted, missing: `It has no prefix ${name}.` };
+  if ((source === "tasks" || source === "native") && name !== null && other === null) return { wanted, missing: `It has no prefix ${name}.` };
   if (source !== "scheduler" && slot && !same) return { wanted, missing: `It has no worker ${slot.key}.` };
   return { wanted, missing: "" };
 }

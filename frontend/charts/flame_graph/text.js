@@ -13,6 +13,7 @@ import { unloadedWithin } from "../drawing/unloaded.js";
 /** @typedef {import("./tree.js").Wanted} Wanted */
 
 const FEW = 0.02; // of the samples: live, some are always new
+const REFUSED = "native-profile-refused"; // kind of event
 const USUAL_INTERVAL = 0.01; // s between two samples of a thread: Dask's distributed.worker.profile.interval
 
 /**
@@ -110,7 +111,8 @@ function subject({ model }, wanted) {
   // a public link that hides addresses calls it "worker 3"
   const worker = name?.startsWith("worker ") ? name : `worker ${name}`;
   if (wanted.source === "workers") return slot ? `the event loop of ${worker}` : "the workers' event loops";
-  const prefix = wanted.prefix === null ? "tasks" : `tasks of prefix ${model.prefixName(wanted.prefix)}`;
+  const stacks = wanted.source === "native" ? "native stacks of " : "";
+  const prefix = `${stacks}tasks${wanted.prefix === null ? "" : ` of prefix ${model.prefixName(wanted.prefix)}`}`;
   return slot ? `${prefix} on ${worker}` : `${prefix} on all workers`;
 }
 
@@ -152,11 +154,19 @@ export function emptiness(side) {
   const missing = loadingPart(side);
   if (missing) return `The profile is ${missing.message}`;
   const nothing = `No samples of ${subject(origin, wanted)} in ${formatWindow(side)}.`;
+  if (wanted.source === "native") return `${nothing} ${nativeHint(origin)}`;
   if (wanted.source !== "tasks") {
     return `${nothing} Dask takes about one sample a second of an event loop, and none on Python 3.11: choose a longer window.`;
   }
   const isSelected = wanted.slot !== null || wanted.prefix !== null;
   return `${nothing} Choose a window in which tasks ran${isSelected ? ", or clear the selection" : ""}.`;
+}
+
+/** @param {Origin} origin */
+function nativeHint({ events }) {
+  const refused = events?.list.findLast(({ kind }) => kind === REFUSED);
+  if (refused) return `The agent tells: ${refused.message}.`;
+  return "The agent takes them for a second of ten while tasks run, with the setting observatory.native-profile and py-spy beside the workers: see docs/agent.md.";
 }
 
 /**

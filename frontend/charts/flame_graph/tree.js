@@ -10,11 +10,11 @@
  * @typedef {{of: Code|null, parent: Node|null, depth: number, own: number, total: number,
  *   lines: Map<number, number>, children: Map<number, Node>}} Node
  * Which samples are wanted; null: of all.
- * @typedef {{source: "tasks"|"workers"|"scheduler", slot: Slot|null, prefix: number|null}} Wanted
+ * @typedef {{source: "tasks"|"native"|"workers"|"scheduler", slot: Slot|null, prefix: number|null}} Wanted
  * @typedef {{of: Code, own: number, total: number}} Usage
  */
 
-const [TASK, EVENT_LOOP] = [0, 1];
+const [TASK, EVENT_LOOP, NATIVE] = [0, 1, 2];
 const SCHEDULER = -1;
 
 /**
@@ -53,7 +53,7 @@ function isWanted(wanted, source, worker, prefix) {
   if (wanted.source === "scheduler") return source === EVENT_LOOP && worker === SCHEDULER;
   if (wanted.slot !== null && !wanted.slot.lifetimes.some(({ id }) => id === worker)) return false;
   if (wanted.source === "workers") return source === EVENT_LOOP && worker !== SCHEDULER;
-  return source === TASK && (wanted.prefix === null || prefix === wanted.prefix);
+  return source === (wanted.source === "native" ? NATIVE : TASK) && (wanted.prefix === null || prefix === wanted.prefix);
 }
 
 /**

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
@@ -18,10 +19,12 @@ from observatory.agent.worker.disk import Disk
 from observatory.agent.worker.environment import describe, process_age
 from observatory.agent.worker.event_loop import METRIC, EventLoopInterval
 from observatory.agent.worker.message_sender import MessageSender
+from observatory.agent.worker.native_profiles import NativeProfiles
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.retirement import Retirement, add_route
 from observatory.agent.worker.transfers import Transfers
 from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
+from observatory.wire.event_kinds import NATIVE_PROFILE_REFUSED
 
 FLUSH = "observatory_flush"
 URGENT = logging.WARNING
@@ -66,11 +69,16 @@ class WorkerAgent(WorkerPlugin):
             add_route(worker, self.name)
         self._record_worker()
         self.message_sender.start()
+        self.native_profiles = self._native_profiles() if self.settings.get("native_profile") else None
+        if self.native_profiles is not None:
+            self.native_profiles.start()
 
     async def teardown(self, worker: Any) -> None:
         handler.leave(self.listener)
         worker.handlers.pop(FLUSH, None)
         worker.metrics.pop(METRIC, None)
+        if self.native_profiles is not None:
+            await asyncio.to_thread(self.native_profiles.stop)
         await self.message_sender.stop()
 
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
@@ -95,6 +103,18 @@ class WorkerAgent(WorkerPlugin):
         if self.settings["profile"]:
             for row in self.profiles.rows(delay):
                 self.wal.append("profile", row)
+
+    def _native_profiles(self) -> NativeProfiles:
+        def append(row: tuple[Any, ...]) -> None:
+            self.wal.append("profile", (self._on_scheduler_clock(row[0]), *row[1:]))
+
+        return NativeProfiles(self.worker, append, self._refuse_native_profile)
+
+    def _refuse_native_profile(self, reason: str) -> None:
+        address = self.worker.address
+        detail = {"message": f"no native profile of {address}: {reason}", "reason": reason}
+        row = (self._on_scheduler_clock(time()), NATIVE_PROFILE_REFUSED, address, json.dumps(detail))
+        self.wal.append("event", row)
 
     def _record_worker(self) -> None:
         worker, detail = self.worker, describe()

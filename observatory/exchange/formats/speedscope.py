@@ -1,4 +1,4 @@
-"""Speedscope export: profiles of all tasks, of each prefix, and of the event loops."""
+"""Speedscope export: profiles of all tasks, of each prefix, of native stacks, and of the event loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from observatory.store.stacks import stack_counts, stack_frames
 from observatory.wire.records import SOURCES
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-TASK = SOURCES.index("task")
+TASK, NATIVE = SOURCES.index("task"), SOURCES.index("native")
 STACKS_AT_ONCE = 5_000
 
 
@@ -66,6 +66,8 @@ def _by_profile(rows: Sequence[tuple[int, bool, str, int, int]]) -> dict[str, di
 def _names(source: int, in_scheduler: bool, prefix: str) -> Iterable[str]:
     if source == TASK:
         return ("All tasks", f"Tasks: {prefix}") if prefix else ("All tasks",)
+    if source == NATIVE:
+        return ("Native stacks of all tasks",)
     return ("Event loop of the scheduler",) if in_scheduler else ("Event loops of the workers",)
 
 

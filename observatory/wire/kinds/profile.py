@@ -30,15 +30,16 @@ KIND = Kind(
         Field(
             "source",
             Type.NAME,
-            "task: the worker's task threads; event-loop: the process's event loop",
+            "task: the worker's task threads; event-loop: the process's event loop; native: the task threads "
+            "with their native frames, by py-spy",
             "",
-            "Worker.profile_recent, Server.profile",
+            "Worker.profile_recent, Server.profile; py-spy record --native",
             Label(SOURCES, unknown=255, most=255),
         ),
         Field(
             "prefix",
             Type.NAME,
-            "prefix of the task; empty for the event loop",
+            "prefix of the task; empty for event loops, and for native stacks of a thread that ran several",
             "",
             "Worker.profile_keys",
             NameReference("prefix", is_optional=True),
@@ -54,7 +55,8 @@ KIND = Kind(
         Field(
             "count",
             Type.COUNT,
-            "number of samples, taken every `distributed.worker.profile.interval`",
+            "number of samples, taken every `distributed.worker.profile.interval`; native ones 20 times in "
+            "one second of ten",
             "",
             "profile count",
         ),

@@ -21,7 +21,7 @@ STACKS = {
     4: "loop\t/lib/loop.py\t1",
     5: f"{RUN}\n{INC}\n{INC}",
 }
-SCHEDULER, NO_PREFIX, TASK, LOOP = -1, 0, 0, 1
+SCHEDULER, NO_PREFIX, TASK, LOOP, NATIVE = -1, 0, 0, 1, 2
 ROWS = [
     (FIRST + 1, 1, 1, TASK, 2, 50),
     (FIRST + 2, 2, 1, TASK, 2, 10),
@@ -143,6 +143,54 @@ def test_what_is_selected_elsewhere_is_what_is_shown(page: Page, server: Server)
         """context.selection.set({ worker: 1, prefix: 2 }); show(); await drawn(); return words();""",
     )
     assert words.startswith("30 samples of tasks of prefix load on worker tcp://w:1,")
+
+
+NATIVE_ROWS = [(FIRST + 4, 1, 1, NATIVE, 2, 20), (FIRST + 4, 2, NO_PREFIX, NATIVE, 1, 5)]
+PRESS = """const press = name => [...parent.querySelectorAll(".flame-controls .kind-choice button")]
+  .find(button => button.textContent === name).click(); const parent = window.state.parent;"""
+
+
+def test_native_stacks_are_apart_from_those_of_python(page: Page, server: Server) -> None:
+    server.answer = answer
+    told = run(
+        page,
+        f"""{PRESS} show(); await drawn(); const found = [words()];
+        const told = async name => {{ press(name); await drawn(); found.push(words()); }};
+        await told("native");
+        context.selection.set({{ worker: null, prefix: 1 }}); await told("native");
+        await told("Python");
+        const source = parent.querySelector(".flame-controls select");
+        source.value = "workers"; source.dispatchEvent(new Event("change")); await drawn();
+        return [...found, words(), parent.querySelector(".kind-choice").hidden];""",
+        [*ROWS, *NATIVE_ROWS],
+    )
+    assert [words.split(",")[0] if isinstance(words, str) else words for words in told] == [
+        "100 samples of tasks on all workers",
+        "25 samples of native stacks of tasks on all workers",
+        "20 samples of native stacks of tasks of prefix inc on all workers",
+        "70 samples of tasks of prefix inc on all workers",
+        "7 samples of the workers' event loops",
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ("[]", "with the setting observatory.native-profile and py-spy beside the workers"),
+        (
+            """[{ kind: "native-profile-refused", message: `no profile of w: <img src=x> is missing` }]""",
+            "The agent tells: no profile of w: <img src=x> is missing.",
+        ),
+    ],
+)
+def test_without_native_stacks_the_reason_is_told(
+    page: Page, server: Server, events: str, expected: str
+) -> None:
+    server.answer = answer
+    run(page, f"context.events = {{ list: {events} }}; {PRESS} show(); await drawn(); press('native');")
+    page.locator(".chart-empty", has_text=expected).wait_for()
+    assert page.locator("img").count() == 0
 
 
 def test_a_click_zooms_and_escape_leads_back(page: Page, server: Server) -> None:
