@@ -1,4 +1,4 @@
-"""The environment of runs (hardware, versions, configuration, tags) and the differences of two."""
+"""The environment of runs (hardware, versions, configuration, release, tags) and the differences of two."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import psycopg
 
 from observatory.comparison.run_summary import Window
-from observatory.replay.windows.worker_facts import facts_of
+from observatory.replay.windows.worker_facts import facts_of, facts_of_release
 from observatory.runs.models import Run
-from observatory.store.queries.windows.environment import worker_specs
+from observatory.store.queries.windows.environment import scheduler_detail, worker_specs
 
 MOST_VALUES = 5
 """shown for one fact, since workers of one run can differ, too"""
@@ -24,7 +24,7 @@ Facts = dict[tuple[str, str], str]
 @dataclass(frozen=True, slots=True)
 class Difference:
     kind: str
-    """tag, hardware, version, environment, configuration, run"""
+    """tag, release, hardware, version, environment, configuration, run"""
     name: str
     a: str
     b: str
@@ -45,12 +45,15 @@ def facts(connection: psycopg.Connection, run: Run, window: Window) -> Facts:
     for worker in workers:
         for kind, name, value in facts_of(worker):
             values.setdefault((kind, name), []).append(value[:LONGEST])
-    return found | {key: _summary(values, len(workers)) for key, values in values.items()}
+    found |= {key: _summary(values, len(workers)) for key, values in values.items()}
+    for kind, name, value in facts_of_release(scheduler_detail(connection, window.cluster, window.stop)):
+        found[kind, name] = _with_scheduler(value[:LONGEST], found.get((kind, name)))
+    return found
 
 
 def differences(a: Facts, b: Facts) -> tuple[list[Difference], list[Difference]]:
     """The facts that differ and those that are the same, both sorted by kind and name."""
-    order = ("tag", "hardware", "version", "configuration", "environment", "run")
+    order = ("tag", "release", "hardware", "version", "configuration", "environment", "run")
     keys = sorted(a.keys() | b.keys(), key=lambda key: (order.index(key[0]), key[1]))
     found = [Difference(kind, name, a.get((kind, name), ""), b.get((kind, name), "")) for kind, name in keys]
     differ = [each for each in found if each.a != each.b and _is_known(each)]
@@ -60,6 +63,11 @@ def differences(a: Facts, b: Facts) -> tuple[list[Difference], list[Difference]]
 def _is_known(difference: Difference) -> bool:
     """A version missing on one side is no difference: agents report more packages than schedulers."""
     return difference.kind != "version" or bool(difference.a and difference.b)
+
+
+def _with_scheduler(value: str, workers: str | None) -> str:
+    """“2026.11” if the workers agree with the scheduler, otherwise what each of them has."""
+    return value if workers in (None, value) else f"scheduler: {value}; workers: {workers}"
 
 
 def _summary(values: Iterable[str], workers: int) -> str:

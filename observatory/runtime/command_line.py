@@ -16,6 +16,11 @@ import click
 from observatory import __version__
 
 PACKAGE = Path(__file__).parent.parent
+LIGHT = {
+    "check-configuration": "Says everything that is wrong with a release's configuration file",
+    "exec": "Replaces itself by a program that has the Dask configuration of a release",
+}
+"""commands that need neither Django nor the server's Python"""
 LEAST_PYTHON = (3, 11)
 
 
@@ -33,6 +38,10 @@ def main(arguments: Sequence[str] | None = None, program: str = "dask-observator
         click.echo(f"dask-observatory {__version__}")
     elif not given or given in (["--help"], ["-h"], ["help"]):
         click.echo(overview(program))
+    elif given[0] in LIGHT:
+        run_light(program, given)
+    elif given[0] == "help" and given[1:2] and given[1] in LIGHT:
+        run_light(program, [given[1], "--help"])
     else:
         run(program, given)
 
@@ -44,7 +53,7 @@ def overview(program: str) -> str:
     formatter.write_paragraph()
     formatter.write_text("Dask Observatory records what Dask clusters did and replays it.")
     with formatter.section("Commands"):
-        formatter.write_dl(list(commands().items()))
+        formatter.write_dl(sorted({**commands(), **LIGHT}.items()))
     formatter.write_paragraph()
     formatter.write_text(
         f"`{program} help COMMAND` lists the options of a command, `{program} --version` prints the version. "
@@ -73,6 +82,14 @@ def run(program: str, arguments: Sequence[str]) -> None:
     except ModuleNotFoundError as error:
         sys.exit(f"Error: {error.name} is not installed: pip install 'dask-observatory[server]'")
     execute(program, arguments)
+
+
+def run_light(program: str, arguments: Sequence[str]) -> None:
+    """Run a command of the agent's package."""
+    from observatory.agent.release.commands import check_configuration, execute
+
+    command: click.Command = execute if arguments[0] == "exec" else check_configuration
+    command.main(list(arguments[1:]), f"{program} {arguments[0]}")
 
 
 def _attributes(path: Path) -> dict[str, Any]:

@@ -21,6 +21,9 @@ def tags_of(resources: Any, detail: Any) -> dict[str, str]:
         tags["machine"] = " ".join(map(str, machine))
     if isinstance(detail.get("python"), str):
         tags["Python"] = detail["python"]
+    release = detail.get("release")
+    if isinstance(release, Mapping) and isinstance(release.get("name"), str):
+        tags["release"] = release["name"]
     if isinstance(surroundings, Mapping):
         tags |= {str(name): str(value) for name, value in surroundings.items()}
     return {name[:LONGEST]: value[:LONGEST] for name, value in list(tags.items())[:MOST] if value}

@@ -1,4 +1,4 @@
-// The machines, versions and surroundings of the scheduler and the workers, those that differ first.
+// The machines, versions, surroundings and releases of the scheduler and the workers, those that differ first.
 
 import { element } from "../../element.js";
 import { formatCount, formatCountOf } from "../../formatting.js";
@@ -22,7 +22,7 @@ export const environment = {
   place: "below",
   layers: [],
   help:
-    "What the scheduler and the workers of the window told of their machines, packages, configuration and environment: where the processes " +
+    "What the scheduler and the workers of the window told of their machines, packages, configuration, environment and release: where the processes " +
     "differ comes first. Open one to see which workers have which value.",
   create: (parent, context) => new EnvironmentTable(parent, context),
 };

@@ -8,7 +8,7 @@ import { element } from "../../element.js";
 
 const MOST_NAMED = 8;
 const MOST_FACTS = 6;
-const NOTABLE_KINDS = ["tag", "hardware", "version", "configuration"];
+const NOTABLE_KINDS = ["tag", "release", "hardware", "version", "configuration"];
 
 /** @param {number|null} ratio */
 export function formatRatio(ratio) {

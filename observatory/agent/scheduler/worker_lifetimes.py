@@ -9,6 +9,7 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.release.record import release_of_process
 from observatory.wire.event_kinds import CLUSTER_ENDED
 
 REASONS = (
@@ -43,7 +44,9 @@ class WorkerLifetimes:
         for address in list(self.scheduler.workers):
             self._record_worker(address, now)
         message = "the agent began to report: from here on everything is known"
-        self._event((now, "agent-started", "", json.dumps({"message": message, **_versions()})))
+        self._event(
+            (now, "agent-started", "", json.dumps({"message": message, **_of_process()}, default=str))
+        )
 
     def added(self, address: str) -> None:
         """Records a worker that joined."""
@@ -144,7 +147,7 @@ def _name(worker: Any) -> str:
     return "" if name is None else str(name)
 
 
-def _versions() -> dict[str, Any]:
+def _of_process() -> dict[str, Any]:
     import platform
     from importlib.metadata import version
 
@@ -153,4 +156,5 @@ def _versions() -> dict[str, Any]:
         "dask": version("dask"),
         "distributed": version("distributed"),
         "platform": platform.platform(),
+        "release": release_of_process(),
     }

@@ -13,6 +13,8 @@ from typing import Any
 import psutil
 from dask import config
 
+from observatory.agent.release.record import release_of_process
+
 PACKAGES = (
     "distributed", "dask", "numpy", "pandas", "pyarrow", "tornado", "msgpack", "cloudpickle", "lz4", "zict",
     "toolz", "numba", "scipy", "xarray", "scikit-learn", "gilknocker", "prometheus-client",
@@ -44,6 +46,7 @@ def describe() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "versions": {name: found for name in PACKAGES if (found := _version(name))},
         "configuration": {name: config.get(name, None) for name in CONFIGURATION},
+        "release": release_of_process(),
         "machine": [text for path in INSTANCE_FILES if (text := _read(path))],
         "surroundings": {name: os.environ[name][:200] for name in INSTANCE_VARIABLES if name in os.environ},
         "container_memory_limit": next(

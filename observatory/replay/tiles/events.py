@@ -16,6 +16,8 @@ from observatory.store.timeline_blocks import encode_rows
 from observatory.wire.event_kinds import BOUNDED_GAPS, NEVER_BINNED
 from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT
 
+AGENT_STARTED = "agent-started"
+"""its detail has the configuration of the scheduler's release, which a link doesn't tell"""
 MAXIMUM_OF_KIND = 500
 """events of one kind in a tile; more are counted by bin"""
 
@@ -65,9 +67,10 @@ def _shared_event(row: Row, scope: Scope) -> Row:
     time, worker, kind, message, detail = row
     if not kind.startswith(STRUCTURAL) and not {Section.LOGS, Section.TRACEBACKS} <= scope.sections:
         return time, worker, kind, "", "{}"
-    if kind not in BOUNDED_GAPS:
+    if kind not in (*BOUNDED_GAPS, AGENT_STARTED):
         return row
     found = json.loads(detail)
+    found.pop("release", None)
     for name in ("first", "last"):
         if isinstance(found.get(name), int | float):
             found[name] = min(max(found[name], scope.start / 1e6), scope.stop / 1e6)

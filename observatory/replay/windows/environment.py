@@ -12,7 +12,7 @@ from observatory.replay.windows.worker_facts import facts_of, facts_of_process, 
 from observatory.store.queries.windows.environment import scheduler_detail, worker_specs
 from observatory.store.times import from_microseconds
 
-MOST_FACTS = 300
+MOST_FACTS = 1_000
 MOST_VALUES = 20
 """of a fact"""
 MOST_WORKERS = 50

@@ -1,4 +1,4 @@
-"""The facts that a worker told of its machine, versions, configuration and surroundings."""
+"""The facts that a worker told of its machine, versions, configuration, surroundings and release."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ MACHINE = {
     "container_memory_limit": "container's memory limit (bytes)",
     PYTHON: "Python",
 }
+RELEASE = {"name": "release", "digest": "digest of the configuration"}
+LONGEST_NAME = 200
 KINDS = {"versions": "version", "surroundings": "environment", "configuration": "configuration"}
 
 RESOURCE = "resource "
 
 Fact = tuple[str, str, str]
-"""kind (hardware, version, environment or configuration), name, value as text"""
+"""kind (hardware, version, environment, configuration or release), name, value as text"""
 
 
 def facts_of(worker: WorkerSpec) -> Iterator[Fact]:
@@ -48,6 +50,19 @@ def facts_of_process(detail: Mapping[str, Any]) -> Iterator[Fact]:
                 yield kind, str(part)[:100], _as_text(value)
             elif not is_described(detail):
                 yield kind, MACHINE[PYTHON], _as_text(value).removesuffix(FINAL)
+    yield from facts_of_release(detail)
+
+
+def facts_of_release(detail: Mapping[str, Any]) -> Iterator[Fact]:
+    """Yield what a process that was started with a release told of it; an older agent tells nothing."""
+    told = detail.get("release")
+    release: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    for part, label in RELEASE.items():
+        if text := _as_text(release.get(part)):
+            yield "release", label, text
+    values = release.get("values")
+    for name, value in (values if isinstance(values, Mapping) else {}).items():
+        yield "release", str(name)[:LONGEST_NAME], _as_text(value)
 
 
 def is_resource(key: tuple[str, str]) -> bool:
