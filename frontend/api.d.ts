@@ -4852,7 +4852,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "hardware" | "version" | "environment" | "configuration";
+            kind: "hardware" | "version" | "environment" | "configuration" | "release";
             /** Name */
             name: string;
             /** Differs */

@@ -15,8 +15,11 @@ from observatory.comparison.compare import compare
 from observatory.comparison.run_selection import earlier_runs
 from observatory.comparison.schemas import Comparison
 from observatory.runs.models import Run
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
-from tests.comparison.made_runs import DETAIL, GIB, make_run
+from observatory.wire.records import Event
+from tests.comparison.made_runs import DETAIL, GIB, START, make_run
 from tests.documented import assert_documented
 from tests.world import World
 
@@ -101,6 +104,46 @@ def test_what_differs_around_the_runs_is_told_and_what_does_not_is_apart(
         ("configuration", "distributed.worker.memory.target", "0.7", "0.6"),
     ]
     assert ("tag", "data") in [(each["kind"], each["name"]) for each in found["same"]]
+
+
+def test_keys_of_the_releases_configurations_that_differ_are_told(
+    world: World, connection: psycopg.Connection
+) -> None:
+    def release(name: str, **values: str) -> dict[str, Any]:
+        return {"name": name, "digest": "same", "values": {"environment: A": "1", **values}}
+
+    target, stealing = (
+        "worker: distributed.worker.memory.target",
+        "scheduler: distributed.scheduler.work-stealing",
+    )
+    runs = []
+    for at, name, value, steals in ((100, "2026.11.2", "0.7", "false"), (0, "2026.11.1", "0.6", "true")):
+        told = release(name, **{target: value})
+        runs.append(make_run(world.ended, at, USUAL, detail={**DETAIL, "release": told}))
+        started = Event(START + at, "agent-started", "", {"release": release(name, **{stealing: steals})})
+        with Writer() as writer:
+            writer.write(Batch.of(world.ended.pk, events=[started]))
+    found = compare(connection, runs[0], [runs[1]])
+    assert [(each["kind"], each["name"], each["a"], each["b"]) for each in found["differ"]] == [
+        ("release", "release", "2026.11.2", "2026.11.1"),
+        ("release", stealing, "false", "true"),
+        ("release", target, "0.7", "0.6"),
+    ]
+    same = [each["name"] for each in found["same"] if each["kind"] == "release"]
+    assert same == ["digest of the configuration", "environment: A"]
+
+
+def test_a_scheduler_of_another_release_than_its_workers_is_told(
+    world: World, connection: psycopg.Connection
+) -> None:
+    release = {"name": "2026.11.1", "digest": "a", "values": {}}
+    b = make_run(world.ended, 0, USUAL, detail={**DETAIL, "release": release})
+    a = make_run(world.ended, 100, USUAL, detail={**DETAIL, "release": release})
+    started = Event(START + 90, "agent-started", "", {"release": {**release, "name": "2026.11.2"}})
+    with Writer() as writer:
+        writer.write(Batch.of(world.ended.pk, events=[started]))
+    [differs] = compare(connection, a, [b])["differ"]
+    assert (differs["a"], differs["b"]) == ("scheduler: 2026.11.2; workers: 2026.11.1", "2026.11.1")
 
 
 def test_a_run_beside_the_median_of_those_before_it(world: World, connection: psycopg.Connection) -> None:

@@ -9,11 +9,13 @@ import pytest
 
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
+from observatory.replay.tiles.events import list_events
 from observatory.replay.windows.environment import MOST_WORKERS, environment_of
 from observatory.replay.windows.environment_schemas import Environment
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import MAXIMUM_TIME
+from observatory.store.worker_tags import tags_of
 from observatory.wire.records import Event, WorkerSeen
 from tests.documented import assert_documented
 
@@ -116,3 +118,55 @@ def test_a_public_link_tells_threads_and_memory_limits_alone(
         "threads of a worker",
         "memory limit of a worker (bytes)",
     }
+
+
+RELEASE = {
+    "name": "2026.11.2",
+    "digest": "cb9e6124b06f7b02",
+    "values": {"environment: A": "1", "worker: distributed.worker.memory.target": "0.6"},
+}
+
+
+def test_a_release_has_its_name_and_what_each_process_was_started_with(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    own = {"environment: A": "1", "scheduler: distributed.scheduler.work-stealing": "false"}
+    started = Event(now, "agent-started", "", {"message": "", "release": {**RELEASE, "values": own}})
+    workers = [seen(1, now, release=RELEASE), seen(2, now, release={**RELEASE, "name": "2026.11.1"})]
+    writer.write(Batch.of(cluster.pk, workers, events=[started], committed=now + 100))
+    found = facts(direct, Scope(cluster), now, now + 50)
+    of_release = {name: fact for name, fact in found.items() if fact["kind"] == "release"}
+    assert {
+        name: (fact["scheduler"], [value["value"] for value in fact["values"]], fact["differs"])
+        for name, fact in of_release.items()
+    } == {
+        "release": ("2026.11.2", ["2026.11.1", "2026.11.2"], True),
+        "digest of the configuration": ("cb9e6124b06f7b02", ["cb9e6124b06f7b02"], False),
+        "environment: A": ("1", ["1"], False),
+        "scheduler: distributed.scheduler.work-stealing": ("false", [], False),
+        "worker: distributed.worker.memory.target": (None, ["0.6"], False),
+    }
+    tags = direct.execute("SELECT name, resources, detail FROM worker ORDER BY name").fetchall()
+    assert [tags_of(*each)["release"] for _, *each in tags] == ["2026.11.2", "2026.11.1"]
+
+
+@pytest.mark.parametrize("told", [None, [], "a", {}, {"values": []}, {"name": None, "values": None}])
+def test_a_release_that_is_none_is_not_shown(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float, told: Any
+) -> None:
+    writer.write(Batch.of(cluster.pk, [seen(1, now, release=told)], committed=now + 100))
+    found = facts(direct, Scope(cluster), now, now + 50)
+    assert not [fact for fact in found.values() if fact["kind"] == "release"]
+
+
+def test_a_public_link_tells_nothing_of_the_release(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    started = Event(now + 1, "agent-started", "", {"message": "it began", "release": RELEASE})
+    workers = [seen(1, now, release=RELEASE)]
+    writer.write(Batch.of(cluster.pk, workers, events=[started], committed=now + 100))
+    window = round(now * 1e6), round((now + 50) * 1e6)
+    scope = Scope(cluster, *window, is_public=True)
+    assert "release" not in facts(direct, scope, now, now + 50)
+    [event] = [each for each in list_events(direct, scope, *window, 100) if each["kind"] == "agent-started"]
+    assert event["detail"] == {"message": "it began"}

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import get_commands
 
 from observatory import __version__
-from observatory.runtime.command_line import commands, main
+from observatory.runtime.command_line import LIGHT, commands, main
 from tests.runtime.machine import manage
 
 
@@ -19,7 +19,8 @@ def test_the_help_lists_our_public_commands_and_no_other(capsys: pytest.CaptureF
     main([], "dask observatory")
     shown = capsys.readouterr().out
     assert shown.startswith("Usage: dask observatory COMMAND [OPTIONS]\n")
-    assert "\n  doctor        Checks each component and says how to fix what fails\n" in shown
+    assert "\n  doctor               Checks each component and says how to fix what fails\n" in shown
+    assert "\n  exec                 Replaces itself by a program that has the Dask configuration" in shown
     assert "axes_reset" not in shown
 
 
@@ -40,6 +41,17 @@ def test_the_help_of_a_command_lists_its_options() -> None:
     done = manage("help", "demo")
     assert "Runs everything as `up` does, with a demo cluster to look at." in done.stdout
     assert "--data-dir" in done.stdout
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_a_command_that_needs_no_server_is_explained_in_the_same_words(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["help", name])
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"Usage: dask-observatory {name} ")
+    assert f"{LIGHT[name]}." in shown
 
 
 def test_a_command_of_django_works_as_well() -> None:
