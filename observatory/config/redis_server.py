@@ -24,7 +24,7 @@ MOST_SENTINELS = 20
 
 @dataclass(frozen=True)
 class RedisServer:
-    """A Redis server. With `sentinels` (host and port), the host of `url` is the name of its service there."""
+    """A Redis server. With `sentinels` (host, port), the host of `url` is the name of its service there."""
 
     url: str
     sentinels: tuple[tuple[str, int], ...] = ()
