@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from observatory.alerts.models import Rule
-from observatory.clusters.models import Discovery
+from observatory.clusters.accounts import invitations
+from observatory.clusters.models import Discovery, Invitation
 from observatory.runs.models import Permalink, Run, RunError, Usage
 from observatory.runs.sharing.links import make_link
 from tests.alerted import make_alert
@@ -75,6 +76,7 @@ def test_pages_of_lists_and_forms(page: Page, world: World, observed: Observed) 
         "/targets/discoveries/add/",
         "/projects/",
         "/projects/alpha/",
+        f"/join/{invitations.make(Invitation(), world.alpha, world.people['owner'], days=7)}/",
         "/account/password/",
         "/account/tokens/",
         "/import/",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
@@ -63,7 +62,7 @@ def join_with_account(request: HttpRequest, token: str) -> HttpResponse:
             invitations.find_to_use(token)
             if not form.is_valid():
                 return _page(request, status=422, token=token, form=form)
-            user = cast(User, form.save())
+            user = form.save()
             project = invitations.join(token, user)
     except InvalidInvitationError:
         return _invalid(request)

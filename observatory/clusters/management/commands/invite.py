@@ -32,7 +32,8 @@ class Command(BaseCommand):
             raise CommandError(f"there is no project {project!r}; there are: {known or 'none'}")
         form = InvitationForm(found, options)
         if not form.is_valid():
-            raise CommandError("; ".join(f"{name}: {' '.join(said)}" for name, said in form.errors.items()))
+            said = "; ".join(f"{name}: {' '.join(map(str, errors))}" for name, errors in form.errors.items())
+            raise CommandError(said)
         _, token = form.make(first_administrator())
         path = without_script_prefix(reverse("join", SIGN_IN_URLS, args=[token]))
         self.stdout.write(base_url.rstrip("/") + path)
