@@ -154,6 +154,31 @@ def test_registered_from_a_client_the_agent_needs_no_installation(tmp_path: Path
         check(received, recorded)
 
 
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.name)
+def test_programs_are_started_with_the_configuration_of_a_release(
+    environment: Environment, tmp_path: Path
+) -> None:
+    file = tmp_path / "release.yaml"
+    section = "{distributed: {scheduler: {work-stealing: false}, worker: {memory: {target: 0.5}}}}"
+    file.write_text(f'release: a\nenvironment: {{A: "1"}}\nscheduler: {section}\nworker: {section}\n')
+    python = str(environment.interpreter())
+    code = (
+        "import os, distributed; from dask.config import get; "
+        "print(get('distributed.scheduler.work-stealing'), get('distributed.worker.memory.target'),"
+        " get('distributed.scheduler.preload'), os.environ['A'])"
+    )
+    command = [python, "-m", "observatory", "exec", "scheduler", "--configuration", str(file), "--"]
+    done = subprocess.run(
+        [*command, python, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("False 0.5 ['observatory.agent'] 1\n", "")
+
+
 @pytest.mark.skipif(
     "CI" not in os.environ, reason="what is installed on this machine is its owner's business"
 )

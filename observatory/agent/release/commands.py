@@ -35,7 +35,7 @@ def _subcommand(section: str, example: str) -> Callable[..., None]:
         release = None if configuration is None else _read(configuration)
         replace_process(release, section, command)
 
-    start.__doc__ = f"Starts a program with the section `{section}`, such as {example}."
+    start.__doc__ = f"Starts a program such as `{example}`."
     return start
 
 

@@ -30,11 +30,22 @@ def record_of(release: Release, section: str, environ: Mapping[str, str]) -> str
     Of secrets the digest knows nothing either: short ones could be guessed from it.
     """
     content = {"environment": dict(release.environment), **release.sections}
-    secrets = frozenset({*secrets_of(content), *(environ[name] for name in TOKENS if environ.get(name))})
+    of_file = frozenset(secrets_of(content))
+    secrets = of_file | {environ[name] for name in TOKENS if environ.get(name)}
     shown = masked(content, secrets)
-    digest = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:16]
     parts = {part: shown[part] for part in ("environment", section)}
-    return json.dumps({"name": masked(release.name, secrets), "digest": digest, "values": _values(parts)})
+    return json.dumps(
+        {
+            "name": masked(release.name, secrets),
+            "digest": digest_of(masked(content, of_file)),
+            "values": _values(parts),
+        }
+    )
+
+
+def digest_of(content: Any) -> str:
+    """The digest of a file's masked content, the same in each process that is started with the file."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _values(parts: Mapping[str, Any]) -> dict[str, str]:

@@ -78,6 +78,15 @@ def test_the_digest_changes_with_any_section_but_tells_nothing_of_secrets_or_the
     assert record(name="b", scheduler={"a": 1}, environment={"PASSWORD": "x"})["digest"] == one["digest"]
 
 
+def test_the_digest_is_the_same_in_processes_with_and_without_the_token_of_the_agent() -> None:
+    release = Release("a", {"A": TOKEN}, {"scheduler": {}, "worker": {}, "client": {}})
+    with_token, without = (
+        json.loads(record_of(release, "worker", environ)) for environ in ({"OBSERVATORY_TOKEN": TOKEN}, {})
+    )
+    assert with_token["digest"] == without["digest"]
+    assert with_token["values"] == {"environment: A": "***"}
+
+
 def test_a_large_record_is_cut_and_says_so() -> None:
     found = record(worker={f"a{number}": "ä" * 2000 for number in range(100)})
     assert len(json.dumps(found)) < MOST_CHARACTERS + 1000
