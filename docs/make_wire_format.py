@@ -69,7 +69,11 @@ def page() -> str:
         parts.append(f"| {type.label} | {TYPES[type.name]} | {type.limit or ''} |\n")
     parts.append(
         "\nA longer text is cut. A row is refused, and counted in the answer, if a time is not between 2000\n"
-        "and 2100, a number is not finite, or a JSON field does not hold a JSON object or list.\n"
+        "and 2100, a number is not finite, or a JSON field does not hold a JSON object or list.\n\n"
+        "A field is required unless its type is marked as optional. A block may be without the column of an\n"
+        "optional field, as older agents send it: the text is then empty. A block without the column of a\n"
+        "required field is refused. The optional fields of a kind are its last ones. Columns that the\n"
+        "server does not know are ignored.\n"
     )
     for kind in KINDS.values():
         dropped = ("first", "after samples", "last")[kind.importance]
@@ -78,7 +82,8 @@ def page() -> str:
         parts.append("| field | type | unit | meaning | source |\n| --- | --- | --- | --- | --- |\n")
         for field in kind.fields:
             source = f"`{field.source}`" if field.source else ""
-            row = (field.name, field.type.label, field.unit, field.meaning, source)
+            optional = ", optional" if field.is_optional else ""
+            row = (field.name, field.type.label + optional, field.unit, field.meaning, source)
             parts.append(f"| {' | '.join(row)} |\n")
     return "".join(parts)
 

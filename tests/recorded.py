@@ -113,6 +113,8 @@ class Recorded:
         prefix: str = "load",
         group: str = "load-1",
         dependents: int = 0,
+        function: str = "",
+        arguments: str = "",
     ) -> UUID:
         id = uuid4()
         self._insert(
@@ -129,6 +131,8 @@ class Recorded:
             retries=0,
             workers=json.dumps(workers),
             dependents=dependents,
+            function=function,
+            arguments=arguments,
             **self._key(key, group, prefix),
         )
         return id

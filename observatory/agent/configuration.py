@@ -63,6 +63,8 @@ class Configuration:
     """Seconds between two samples of the scheduler and its workers."""
     verify: str = "true"
     """How to check the server's certificate: true, false, or a file of certificates to trust."""
+    error_arguments: bool = False
+    """Whether errors of tasks are recorded with their arguments, shortened. Arguments are data."""
     native_profile: bool = False
     """Whether py-spy records the native stacks of tasks, beside each worker."""
     retire_token: str = field(default="", repr=False)
@@ -81,6 +83,7 @@ class Configuration:
             "loggers": dict(self.loggers),
             "sample_interval": self.sample_interval,
             "profile": True,
+            "error_arguments": self.error_arguments,
             "native_profile": self.native_profile,
             "retire_digest": digest_of(self.retire_token) if self.retire_token else "",
         }
@@ -135,6 +138,8 @@ def _read(name: str, value: Any, default: Any) -> Any:
         parse = int
     elif name in ("memory_limit", "spool_limit"):
         parse = parse_bytes
+    elif isinstance(default, bool):
+        parse = _boolean
     elif isinstance(default, float):
         parse = _seconds
     elif isinstance(default, Mapping):
@@ -154,6 +159,10 @@ def _flag(value: Any) -> bool:
 def _text(value: Any) -> str:
     """Strips white space: a token or address read from a file ends with a newline."""
     return str(value).strip()
+
+
+def _boolean(value: Any) -> bool:
+    return {"true": True, "false": False}[str(value).strip().lower()]
 
 
 def _seconds(value: Any) -> float:

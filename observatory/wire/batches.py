@@ -38,16 +38,15 @@ def encode_head(head: Head) -> bytes:
 
 
 def encode_rows(kind: Kind, rows: Sequence[Row]) -> bytes:
-    """A block of `rows`, which are tuples in the order of the kind's fields.
+    """A block of `rows`, which are tuples in the order of the kind's fields, all of one length.
 
     It runs beside the scheduler's event loop and releases the interpreter every STEP rows, within a
     millisecond rather than the 5 ms of the interpreter's switch interval. Raises ValueError, TypeError or
     OverflowError for rows that don't fit the fields.
     """
-    data = [array(TYPECODES.get(field.type.column, "I")) for field in kind.fields]
-    texts: list[dict[Any, int] | None] = [
-        {} if field.type.column == "text" else None for field in kind.fields
-    ]
+    fields = fields_of_rows(kind, rows)
+    data = [array(TYPECODES.get(field.type.column, "I")) for field in fields]
+    texts: list[dict[Any, int] | None] = [{} if field.type.column == "text" else None for field in fields]
     for start in range(0, len(rows), STEP):
         columns = zip(*rows[start : start + STEP], strict=True)
         for column, codes, values in zip(data, texts, columns, strict=True):
@@ -59,11 +58,13 @@ def encode_rows(kind: Kind, rows: Sequence[Row]) -> bytes:
     return encode(
         kind.name,
         len(rows),
-        [
-            _column(field, column, codes)
-            for field, column, codes in zip(kind.fields, data, texts, strict=True)
-        ],
+        [_column(field, column, codes) for field, column, codes in zip(fields, data, texts, strict=True)],
     )
+
+
+def fields_of_rows(kind: Kind, rows: Sequence[Row]) -> tuple[Field, ...]:
+    """The fields that the rows have: all required ones, and none, some or all of the optional ones."""
+    return kind.fields[: max(len(rows[0]), len(kind.required))] if rows else kind.fields
 
 
 def _column(field: Field, data: array[Any], codes: Iterable[Any] | None) -> Column:

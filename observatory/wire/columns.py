@@ -72,6 +72,8 @@ class Column:
     """of whole numbers; the type's own by default"""
     part: str = ""
     """what a public link has to share for this column to be shown: logs, code or tracebacks; "": nothing"""
+    may_lack: bool = False
+    """whether older files and rows are without it: then its text is empty"""
 
     @property
     def bounds(self) -> tuple[int, int]:

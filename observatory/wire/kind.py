@@ -79,6 +79,8 @@ class Field:
     """None: as a column of its own name, in the usual type for the field's type"""
     part: str = ""
     """as Column.part"""
+    is_optional: bool = False
+    """an empty text where older agents and files are without it; only the last fields of a kind are"""
 
     @property
     def storage(self) -> Storage:
@@ -115,6 +117,11 @@ class Kind:
         return tuple(field.name for field in self.fields)
 
     @cached_property
+    def required(self) -> tuple[Field, ...]:
+        """The fields that each row and block has."""
+        return tuple(field for field in self.fields if not field.is_optional)
+
+    @cached_property
     def time_index(self) -> int:
         """The position of a row's time among its fields."""
         return next(index for index, field in enumerate(self.fields) if field.type is Type.TIME)
@@ -136,7 +143,10 @@ class Kind:
             return ()
         made = [Column("id", ColumnType.UUID)] if self.has_id else []
         for field in self.fields:
-            made += [replace(column, part=field.part) for column in field.storage.columns(field)]
+            made += [
+                replace(column, part=field.part, may_lack=field.is_optional)
+                for column in field.storage.columns(field)
+            ]
         return tuple(made)
 
     @cached_property

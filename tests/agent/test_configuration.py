@@ -97,6 +97,7 @@ def test_a_missing_address_or_token_is_an_error_that_names_the_setting(missing: 
         ("close_timeout", -1),
         ("sample_interval", "2 days"),
         ("key_edges_limit", "all"),
+        ("error_arguments", "perhaps"),
         ("log_level", "LOUD"),
         ("loggers", "mine"),
         ("loggers", {"mine": "LOUD"}),

@@ -21,6 +21,7 @@ from observatory.collect.tasks import end_silent_clusters
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
+from observatory.wire.kinds import KINDS
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerSeen
 from tests.collect.agents import (
     WORKER,
@@ -50,6 +51,18 @@ def test_the_same_batch_is_stored_once_however_often_it_comes(agent: Agent, coun
     answers = [(agent.post(body), agent.answer["already"]) for _ in range(3)]
     assert answers == [(200, False), (200, True), (200, True)]
     assert (count("span"), count("log")) == (1, 1)
+
+
+def test_an_agent_from_before_a_field_sends_without_it_and_the_field_is_empty(
+    agent: Agent, count: Any
+) -> None:
+    older = make_error(agent)
+    assert len(older) == len(KINDS["error"].required)
+    assert agent.send({"error": [older]}) == 200
+    assert agent.send({"error": [(*make_error(agent, "inc-2"), "inc", "1\n[2]")]}) == 200
+    assert agent.answer["refused"] == 0
+    assert count("error", "function = '' AND arguments = ''") == 1
+    assert count("error", "function = 'inc' AND arguments = E'1\\n[2]'") == 1
 
 
 def test_the_same_batch_from_many_connections_at_once_is_stored_once(agent: Agent, count: Any) -> None:

@@ -84,7 +84,7 @@ def test_of_a_window_only_its_records_are_written(observed: Observed) -> None:
 def test_what_may_hold_secrets_is_left_out_where_the_scope_says_so(observed: Observed) -> None:
     found = tables(replace(observed.scope, sections=frozenset()))
     assert not found.keys() & {"log", "profile", "stack"}
-    assert not {"message", "traceback"} & set(found["error"])
+    assert not {"message", "traceback", "function", "arguments"} & set(found["error"])
     assert "code" not in found["computation"]
     assert "log" in tables(replace(observed.scope, sections=frozenset({Section.LOGS})))
     [profile] = json.loads(written("speedscope", replace(observed.scope, sections=frozenset())))["profiles"]

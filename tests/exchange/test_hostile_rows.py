@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from observatory.exchange.imports.destination import Destination
 from observatory.exchange.imports.import_file import import_file
@@ -45,6 +46,20 @@ def test_rows_that_lie_are_refused(
     bundle: Path, refused: Callable[[bytes], str], table: str, change: Change, reason: str
 ) -> None:
     assert reason in refused(with_rows(bundle, table, change))
+
+
+def test_a_bundle_from_before_a_field_is_read_and_the_field_is_empty(
+    bundle: Path, world: World, tmp_path: Path
+) -> None:
+    def older(values: dict[str, list[Any]]) -> None:
+        del values["function"], values["arguments"]
+
+    path = tmp_path / "older"
+    path.write_bytes(with_rows(bundle, "error", older))
+    cluster = import_file(path, Destination(world.beta), nothing).cluster_id
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT function, arguments FROM error WHERE cluster_id = %s", [cluster])
+        assert cursor.fetchall() == [("", "")]
 
 
 def test_names_that_are_there_twice_are_refused(bundle: Path, refused: Callable[[bytes], str]) -> None:

@@ -76,6 +76,17 @@ def test_an_error_of_code_shows_its_traceback_and_its_worker(world: World, recor
     assert "survived" in shown
 
 
+def test_an_error_shows_what_was_called_with_which_arguments(world: World, recorded: Recorded) -> None:
+    error = recorded.error(0, KEY, function="read_part", arguments="'<a.csv>'\nskip=3")
+    for path in (f"errors/{error}/", f"tasks/?key={KEY}"):
+        shown = show(world, path)
+        assert "&#x27;&lt;a.csv&gt;&#x27;\nskip=3</pre>" in shown
+        assert "read_part</code>" in shown
+    assert "calls <code>read_part</code>" in show(world, "errors/")
+    assert "read_part" in show(world, "errors/?type=ValueError&format=csv")
+    assert f"/errors/{error}/" in show(world, "errors/?text=read_part")
+
+
 def test_what_is_hostile_is_text(world: World, recorded: Recorded) -> None:
     recorded.worker(HOSTILE, HOSTILE, died=-1, memory={-2: 1}, events=[(-1, "topic", {HOSTILE: HOSTILE})])
     recorded.log(-2, HOSTILE, logger=HOSTILE, role="worker", worker=HOSTILE, traceback=HOSTILE)

@@ -58,7 +58,8 @@ def run(transactional_db: None) -> Run:
         writer.write(Batch.of(cluster.pk, workers, spans, samples, events, [], committed=START + 100))
     with connect() as connection:
         recorded = Recorded(connection, cluster.pk)
-        recorded.error(1, "load-1", "Error", MESSAGE, workers=[NAMED, UNNAMED], traceback=MESSAGE)
+        shown = {"traceback": MESSAGE, "function": "node17", "arguments": MESSAGE}
+        recorded.error(1, "load-1", "Error", MESSAGE, workers=[NAMED, UNNAMED], **shown)
         recorded.log(1, MESSAGE, traceback=MESSAGE, logger="distributed.node17")
     return Run.objects.create(cluster=cluster, name="nightly", origin="cut", start=at(0), stop=at(10))
 

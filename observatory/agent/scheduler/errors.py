@@ -14,12 +14,14 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
-from observatory.agent.worker.causes import TOPIC
+from observatory.agent.worker.failures import TOPIC
 
 MAXIMUM_REMEMBERED = 100_000
 """Most tasks whose earlier workers are remembered."""
 MAXIMUM_TEXT = 100_000
-MOST_CAUSES = 100
+MOST_DESCRIBED = 100
+DESCRIPTION = ("causes", "members", "function", "arguments")
+NOTHING = dict.fromkeys(DESCRIPTION, "")
 ERROR = 1
 UNFINISHED = {"waiting", "no-worker", "queued", "processing"}
 SHORTENED = re.compile(r"'Long error message', (?:<class '([^']+)'>, )?")
@@ -44,9 +46,8 @@ class Errors:
         self._append = buffer.appender("error")
         self._workers: dict[Any, list[str]] = {}
         """Addresses that a task failed or died on so far, in order."""
-        self._causes: dict[tuple[str, str], tuple[str, str]] = {}
-        """What led to the exceptions of the tasks (key, worker) whose failure is about to arrive, and the
-        members of those that are groups."""
+        self._described: dict[tuple[str, str], Mapping[str, str]] = {}
+        """What workers described of the tasks (key, worker) whose failure is about to arrive."""
         self._erring: Any = None
         """While the scheduler handles a failed attempt: a list with the key of its task."""
         self._dependents = 0
@@ -70,15 +71,14 @@ class Errors:
             with contextlib.suppress(Exception):  # the scheduler goes on
                 self._attempted(key, before, message)
 
-    def caused(self, message: Mapping[str, Any]) -> None:
-        """A worker described more of a task's exception than its traceback (agent/worker/causes.py)."""
+    def described(self, message: Mapping[str, Any]) -> None:
+        """A worker described what Dask's message of a failed task lacks (agent/worker/failures.py)."""
         with contextlib.suppress(AttributeError):  # not in older versions of Dask
             self.scheduler._broker.truncate(TOPIC)
-        if len(self._causes) >= MOST_CAUSES:
-            del self._causes[next(iter(self._causes))]
-        names = ("key", "worker", "causes", "members")
-        key, worker, causes, members = (_text(message.get(name)) for name in names)
-        self._causes[key, worker] = (causes, members)
+        if len(self._described) >= MOST_DESCRIBED:
+            del self._described[next(iter(self._described))]
+        key, worker, *texts = (_text(message.get(name)) for name in ("key", "worker", *DESCRIPTION))
+        self._described[key, worker] = dict(zip(DESCRIPTION, texts, strict=True))
 
     def _attempt(self, key: Any) -> tuple[Any, str, int] | None:
         state = self.scheduler.tasks.get(key)
@@ -99,13 +99,16 @@ class Errors:
         kind, text = split(text)
         outcome = "erred" if erred else "retried"
         trace = _text(message.get("traceback_text"))
-        causes, members = self._causes.pop((str(key), worker), ("", ""))
-        if causes:
-            trace = f"{causes}Traceback (most recent call last):\n{trace}"
-        trace = _text(trace + members)
+        described = self._described.pop((str(key), worker), NOTHING)
+        if described["causes"]:
+            trace = f"{described['causes']}Traceback (most recent call last):\n{trace}"
+        trace = _text(trace + described["members"])
+        call = (described["function"], described["arguments"])
         dependents = max(0, self._dependents - 1) if erred else 0
         left = max(0, task.retries)
-        self._append((now, key, worker, outcome, kind, text, trace, left, json.dumps(workers), dependents))
+        self._append(
+            (now, key, worker, outcome, kind, text, trace, left, json.dumps(workers), dependents, *call)
+        )
 
     def erred(self, key: Any, now: float, message: Mapping[str, Any]) -> None:
         """A task became erred. Records it if no worker reported it: its workers died or none may run it."""
@@ -121,7 +124,7 @@ class Errors:
         outcome = "killed" if kind == "KilledWorker" else "erred"
         workers = self._remember(key, worker)
         dependents = _unfinished_dependents(self.scheduler.tasks.get(key))
-        self._append((now, key, worker, outcome, kind, text, "", 0, json.dumps(workers), dependents))
+        self._append((now, key, worker, outcome, kind, text, "", 0, json.dumps(workers), dependents, "", ""))
 
     def worker_died(self, keys: Iterable[Any], worker: str) -> None:
         """A worker left while it was processing these tasks."""

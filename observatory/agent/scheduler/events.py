@@ -14,7 +14,7 @@ from distributed import Scheduler
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.scheduler.errors import Errors
 from observatory.agent.scheduler.worker_lifetimes import WorkerLifetimes
-from observatory.agent.worker.causes import TOPIC as CAUSES
+from observatory.agent.worker.failures import TOPIC as FAILURES
 
 STEALING = "stealing"
 SHUFFLES = "p2p"
@@ -59,8 +59,8 @@ class Events:
 
     def logged(self, topic: str, message: Any) -> None:
         """Records one event of SchedulerPlugin.log_event."""
-        if topic == CAUSES:
-            self.errors.caused(message)
+        if topic == FAILURES:
+            self.errors.described(message)
             return
         if topic == STEALING:
             self._record_steal(message)

@@ -14,10 +14,10 @@ from typing import Any
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from observatory.agent.logs import Listener, handler
-from observatory.agent.worker.causes import send_causes
 from observatory.agent.worker.disk import Disk
 from observatory.agent.worker.environment import describe, process_age
 from observatory.agent.worker.event_loop import METRIC, EventLoopInterval
+from observatory.agent.worker.failures import Failures
 from observatory.agent.worker.message_sender import MessageSender
 from observatory.agent.worker.native_profiles import NativeProfiles
 from observatory.agent.worker.profiles import Profiles
@@ -50,6 +50,7 @@ class WorkerAgent(WorkerPlugin):
         self.wal = WriteAheadLog(path)
         self.transfers = Transfers(worker)
         self.disk = Disk(worker)
+        self.failures = Failures(worker, bool(self.settings.get("error_arguments")))
         self.profiles = Profiles(worker, worker.address)
         self.message_sender = MessageSender(worker, self.wal, lambda: worker.address, self._gather)
         self.listener = Listener(
@@ -84,7 +85,7 @@ class WorkerAgent(WorkerPlugin):
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
         if finish == "error":
             with contextlib.suppress(Exception):  # never disturb the worker
-                send_causes(self.worker, key)
+                self.failures.send(key)
 
     def _on_scheduler_clock(self, time: float) -> float:
         return time + float(getattr(self.worker, "scheduler_delay", 0.0))

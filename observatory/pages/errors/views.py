@@ -75,6 +75,7 @@ def _csv(cluster: Cluster, wanted: ErrorFilter) -> HttpResponse:
     with read_connection() as connection:
         errors = task_errors(connection, cluster.pk, wanted, MOST_ROWS + 1)
     header = ("time", "exception", "prefix", "key", "outcome", "message", "worker", "retries", "dependents")
+    header += ("function", "arguments")
     rows = (
         (
             error.time,
@@ -86,6 +87,8 @@ def _csv(cluster: Cluster, wanted: ErrorFilter) -> HttpResponse:
             error.worker,
             error.retries,
             error.dependents,
+            error.function,
+            error.arguments,
         )
         for error in errors
     )

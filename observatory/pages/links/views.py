@@ -100,6 +100,8 @@ def _hide_in_error(error: TaskError, pseudonyms: Pseudonyms | None) -> TaskError
         exception_type=text(error.exception_type),
         message=text(error.message),
         traceback=text(error.traceback),
+        function=text(error.function),
+        arguments=text(error.arguments),
         worker=worker(error.worker),
         workers=[worker(address) for address in error.workers],
     )

@@ -79,7 +79,8 @@ def _table(kind: Kind) -> TimeSeries:
 
 
 def _column(column: Column) -> str:
-    return f"{column.name} {SQL_TYPES[column.type]}{'' if column.is_optional else ' NOT NULL'}"
+    default = " DEFAULT ''" if column.may_lack else ""
+    return f"{column.name} {SQL_TYPES[column.type]}{'' if column.is_optional else ' NOT NULL'}{default}"
 
 
 def _index(index: Index) -> str:

@@ -109,6 +109,8 @@ class Loader:
 
     def _values(self, table: Table, column: Column, block: Block) -> list[Any]:
         found = block.columns.get(column.name)
+        if found is None and column.may_lack:
+            return [""] * block.rows
         if found is None or found.type != column.type.block:
             raise LoadError(f"{table.name} has no column {column.name} of type {column.type.block}")
         where = f"{table.name}.{column.name}"

@@ -10,8 +10,9 @@ import dask
 import pytest
 from distributed import Client, wait
 
+import observatory.agent
 from tests.agent.eventually import eventually
-from tests.agent.fake_server import FakeServer
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 
 def fail(number: int) -> None:
@@ -43,6 +44,10 @@ def exit_process(seconds: float) -> None:
     os._exit(7)
 
 
+def fail_with_arguments(number: int, values: list[int], unit: str = "") -> None:
+    raise KeyError(number)
+
+
 def increment(number: int) -> int:
     return number + 1
 
@@ -65,6 +70,35 @@ def test_each_attempt_of_a_failing_task_is_recorded_with_its_traceback(
     assert set(errors[-1]["workers"]) <= set(client.scheduler_info()["workers"])
     spans = eventually(lambda: [row for row in received.rows["span"] if row["key"] == future.key])
     assert [span["status"] for span in spans] == [1, 1, 1]
+
+
+def test_an_error_has_the_name_of_the_function_and_no_arguments_unless_a_setting_asks_for_them(
+    client: Client, received: FakeServer
+) -> None:
+    wait(client.submit(fail_with_arguments, 1, [2, 3], unit="secret", key="a-key-of-its-own"))
+    [error] = eventually(lambda: received.rows["error"])
+    assert (error["function"], error["arguments"]) == ("fail_with_arguments", "")
+
+
+def test_the_worker_represents_the_arguments_of_a_failed_task_where_the_setting_asks_for_them(
+    client: Client,
+) -> None:
+    client.wait_for_workers(2, timeout=180)
+    with fake_server() as received:
+        observatory.agent.register(
+            client, url=received.url, token=TOKEN, flush_interval="100ms", error_arguments=True
+        )
+        number = client.submit(increment, 1, key="number")
+        wait(client.submit(fail_with_arguments, number, list(range(100)), unit="cm", pure=False))
+        [error] = eventually(lambda: received.rows["error"])
+        observatory.agent.unregister(client)
+    assert error["function"] == "fail_with_arguments"
+    assert error["arguments"].split("\n") == [
+        "<result of 'number'>",
+        "[0, 1, 2, 3, 4, 5, … 94 more]",
+        "unit='cm'",
+    ]
+    assert received.refused == 0
 
 
 def test_the_exceptions_that_led_to_another_are_in_its_traceback_as_python_prints_them(

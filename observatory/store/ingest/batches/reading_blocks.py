@@ -16,6 +16,7 @@ from observatory.store.ingest.batches.records import (
     Values,
     clean_values,
     keys_of,
+    lacking,
 )
 from observatory.wire.batches import BatchError
 from observatory.wire.blocks import Block
@@ -50,7 +51,7 @@ def records_of_block(block: Block) -> tuple[Records, int]:
 
     Texts are cleaned and JSON is parsed. A record is refused if a time is not between 2000 and 2100, a number
     is not finite, or a JSON field holds no object or list. Raises BatchError if the kind is unknown or the
-    block lacks one of its columns.
+    block lacks the column of a required field.
     """
     kind = KINDS.get(block.kind)
     if kind is None:
@@ -68,6 +69,8 @@ def records_of_block(block: Block) -> tuple[Records, int]:
 def _read(kind: Kind, field: Field, block: Block) -> tuple[Values, Array | None]:
     """The column's values, and which of them are valid; None: all."""
     column = block.columns.get(field.name)
+    if column is None and field.is_optional:
+        return lacking(block.rows), None
     if column is None or column.type != field.type.column:
         raise BatchError(f"{kind.name} has no column {field.name} of type {field.type.column}")
     if column.values is None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from observatory.store.keys import clean_keys, split_key
 from observatory.store.texts import MAXIMUM_NAME_LENGTH, are_printable
+from observatory.wire.batches import fields_of_rows
 from observatory.wire.blocks import Column
 from observatory.wire.kind import KeyReference, Kind, Type
 from observatory.wire.records import clean_text
@@ -189,9 +190,10 @@ def _joined(columns: Sequence[Any]) -> Values:
 
 def records_of_rows(kind: Kind, rows: Sequence[Sequence[Any]]) -> Records:
     """Of tuples in the order of the kind's fields, with JSON as objects."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(kind.fields)
-    found: dict[str, Values] = {}
-    for field, values in zip(kind.fields, columns, strict=True):
+    fields = fields_of_rows(kind, rows)
+    columns = list(zip(*rows, strict=True)) or [()] * len(fields)
+    found: dict[str, Values] = {field.name: lacking(len(rows)) for field in kind.fields[len(fields) :]}
+    for field, values in zip(fields, columns, strict=True):
         if field.type is Type.JSON:
             found[field.name] = Coded.of_rows(values)
         elif field.type.column != "text":
@@ -201,6 +203,11 @@ def records_of_rows(kind: Kind, rows: Sequence[Sequence[Any]]) -> Records:
             is_key = isinstance(field.storage, KeyReference)
             found[field.name] = keys_of(coded) if is_key else clean_values(coded, field.type.limit)
     return Records(kind, found)
+
+
+def lacking(rows: int) -> Coded:
+    """The column of an optional field that these rows are without."""
+    return Coded([""], np.zeros(rows, np.int64))
 
 
 def keys_of(coded: Coded) -> Keys:

@@ -21,7 +21,7 @@ class ErrorFilter:
     """Selects errors; empty values match all."""
 
     text: str = ""
-    """part of the exception type, message or task key; case-insensitive"""
+    """part of the exception type, message, function or task key; case-insensitive"""
     prefix: str = ""
     outcome: str = ""
     """one of OUTCOMES"""
@@ -48,6 +48,8 @@ class ErrorGroup:
     """of the last error"""
     message: str
     """of the last error"""
+    function: str
+    """that the task of the last error called; empty: unknown"""
     groups: int
     """number of all groups that match the filter"""
 
@@ -71,6 +73,10 @@ class TaskError:
     """number of tasks that erred because of it"""
     worker: str
     """name or address of the worker that reported it; empty: none"""
+    function: str
+    """name of the function that was called; empty: unknown"""
+    arguments: str
+    """of the call, one a line; empty unless the agent's setting asks for them"""
     traceback: str = ""
     """empty unless requested"""
 
@@ -96,12 +102,12 @@ _FILTER: LiteralString = f"""
     AND (%(stop)s::timestamptz IS NULL OR error.time < %(stop)s)
     AND (%(exception_type)s::text IS NULL OR exception_type = %(exception_type)s)
     AND (%(text)s = ''
-         OR strpos(lower(concat(exception_type, ' ', message, ' ', {_KEY})), lower(%(text)s)) > 0)"""
+         OR strpos(lower(concat_ws(' ', exception_type, message, function, {_KEY})), lower(%(text)s)) > 0)"""
 
 _COLUMNS: LiteralString = f"""
     SELECT error.id, error.time, prefix.name AS prefix, {_KEY} AS key, outcome, exception_type, message,
            error.retries, {_WORKERS} AS workers, dependents,
-           coalesce(nullif(worker.name, ''), worker.address, '') AS worker"""
+           coalesce(nullif(worker.name, ''), worker.address, '') AS worker, function, arguments"""
 
 
 def error_groups(
@@ -125,11 +131,12 @@ def error_groups(
                    SELECT count(DISTINCT address)
                    FROM found CROSS JOIN unnest(found.workers) AS address
                    WHERE found.exception_type = counted.exception_type AND found.prefix = counted.prefix
-               ) AS workers, (
-                   SELECT message FROM error
-                   WHERE cluster_id = %(cluster)s AND time = counted.last AND error.id = counted.id LIMIT 1
-               ) AS message
-        FROM counted ORDER BY last DESC, exception_type, prefix"""
+               ) AS workers, newest.message, newest.function
+        FROM counted CROSS JOIN LATERAL (
+            SELECT message, function FROM error
+            WHERE cluster_id = %(cluster)s AND time = counted.last AND error.id = counted.id LIMIT 1
+        ) AS newest
+        ORDER BY last DESC, exception_type, prefix"""
     with connection.cursor(row_factory=class_row(ErrorGroup)) as cursor:
         parameters = {**_parameters(cluster, filters), "limit": limit, "offset": offset}
         return cursor.execute(query, parameters).fetchall()
