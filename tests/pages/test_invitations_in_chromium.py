@@ -1,4 +1,4 @@
-"""An invitation in a real browser: an owner copies its link, a newcomer makes an account and is in the project."""
+"""An invitation in a real browser: an owner copies its link, a newcomer makes an account and joins."""
 
 from __future__ import annotations
 
