@@ -45,6 +45,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{slug}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Invitations
+         * @description The open invitations of a project that you manage, newest first.
+         */
+        get: operations["observatory_clusters_accounts_invitations_api_list_invitations"];
+        put?: never;
+        /**
+         * Invite
+         * @description Makes a link by which people join a project that you manage.
+         */
+        post: operations["observatory_clusters_accounts_invitations_api_invite"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{slug}/invitations/{invitation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Invitation
+         * @description Revokes an invitation. Who joined with it stays a member.
+         */
+        delete: operations["observatory_clusters_accounts_invitations_api_revoke_invitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/targets": {
         parameters: {
             query?: never;
@@ -2408,6 +2452,86 @@ export interface components {
             /** Pages */
             pages: number;
         };
+        /**
+         * InvitationOut
+         * @description Times are seconds since the epoch.
+         */
+        InvitationOut: {
+            /** Id */
+            id: number;
+            /** Role */
+            role: string;
+            /** Note */
+            note: string;
+            /** Created */
+            created: number;
+            /** Created By */
+            created_by: string;
+            /** Expires */
+            expires: number;
+            /** Uses */
+            uses: number;
+            /** Used */
+            used: number;
+            /** Works */
+            works: boolean;
+        };
+        /** NewInvitation */
+        NewInvitation: {
+            /** Id */
+            id: number;
+            /** Role */
+            role: string;
+            /** Note */
+            note: string;
+            /** Created */
+            created: number;
+            /** Created By */
+            created_by: string;
+            /** Expires */
+            expires: number;
+            /** Uses */
+            uses: number;
+            /** Used */
+            used: number;
+            /** Works */
+            works: boolean;
+            /** Url */
+            url: string;
+        };
+        /** Refusal */
+        Refusal: {
+            /** Detail */
+            detail: string;
+            /** Errors */
+            errors: {
+                [key: string]: string[];
+            };
+        };
+        /** InvitationIn */
+        InvitationIn: {
+            /**
+             * Role
+             * @default viewer
+             * @enum {string}
+             */
+            role?: "viewer" | "editor" | "owner";
+            /**
+             * Note
+             * @default
+             */
+            note?: string;
+            /**
+             * Days
+             * @default 7
+             */
+            days?: number;
+            /**
+             * Uses
+             * @default 1
+             */
+            uses?: number;
+        };
         /** TargetOut */
         TargetOut: {
             /** Id */
@@ -2445,15 +2569,6 @@ export interface components {
             series_count: number;
             /** Series Refused */
             series_refused: number;
-        };
-        /** Refusal */
-        Refusal: {
-            /** Detail */
-            detail: string;
-            /** Errors */
-            errors: {
-                [key: string]: string[];
-            };
         };
         /**
          * CredentialsIn
@@ -5715,6 +5830,84 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ClusterPage"];
                 };
+            };
+        };
+    };
+    observatory_clusters_accounts_invitations_api_list_invitations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationOut"][];
+                };
+            };
+        };
+    };
+    observatory_clusters_accounts_invitations_api_invite: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationIn"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewInvitation"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    observatory_clusters_accounts_invitations_api_revoke_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                slug: string;
+                invitation_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

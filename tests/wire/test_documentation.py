@@ -29,7 +29,8 @@ def test_the_page_tells_every_kind_and_field_with_its_unit_and_source() -> None:
     for kind in KINDS.values():
         section = page.split(f"\n## {kind.name}\n")[1].split("\n## ")[0]
         for field in kind.fields:
-            assert f"| {field.name} | {field.type.label} | {field.unit} |" in section
+            optional = ", optional" if field.is_optional else ""
+            assert f"| {field.name} | {field.type.label}{optional} | {field.unit} |" in section
             assert field.meaning
             assert field.source
 

@@ -108,8 +108,8 @@ def _represent_node(node: Any, depth: int) -> str:
     name = type(node).__name__
     if name == "DataNode":
         return represent(node.value, depth)
-    if name == "TaskRef":
-        return f"<result of {represent(node.key)}>"
+    if name in ("TaskRef", "Alias"):
+        return f"<result of {represent(node.key if name == 'TaskRef' else node.target)}>"
     args = getattr(node, "args", ())
     return f"{name.lower()}{_container('(', ')', iter(args), len(args), depth)}"
 

@@ -74,8 +74,10 @@ def _csv(cluster: Cluster, wanted: ErrorFilter) -> HttpResponse:
     """The filtered errors, not grouped."""
     with read_connection() as connection:
         errors = task_errors(connection, cluster.pk, wanted, MOST_ROWS + 1)
-    header = ("time", "exception", "prefix", "key", "outcome", "message", "worker", "retries", "dependents")
-    header += ("function", "arguments")
+    header = (
+        *("time", "exception", "prefix", "key", "outcome", "message", "worker", "retries", "dependents"),
+        *("function", "arguments"),
+    )
     rows = (
         (
             error.time,
