@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,10 +9,9 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-import pytest
-
 from tests.certificates import Authority
 from tests.collect.dask_processes import Scheduler, free_port
+from tests.programs import Process, listens, program
 
 PASSWORD = "p4ss, wörd"
 TOKEN = "t0ken-0f-the-proxy"
@@ -114,16 +108,6 @@ class Proxy:
         return True
 
 
-def nginx() -> str:
-    """Its path. The test is skipped without it; CI needs it."""
-    found = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if found is None:
-        if os.environ.get("CI"):
-            pytest.fail("CI needs nginx: apt-get install nginx-light")
-        pytest.skip("nginx isn't installed: apt-get install nginx-light")
-    return found
-
-
 @contextmanager
 def behind_nginx(scheduler: Scheduler, folder: Path) -> Iterator[Proxy]:
     proxy = Proxy(folder)
@@ -137,27 +121,19 @@ def in_front(folder: Path, port: int, locations: str, upstream: str = "") -> Ite
     path = folder / "nginx.conf"
     server = f"{upstream} server {{ listen 127.0.0.1:{port}; {locations} }}"
     path.write_text(CONFIGURATION.format(folder=folder, servers=server))
-    with _running(path, lambda: _listens(port)):
+    with _running(path, lambda: listens(port)):
         yield
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager
 def _running(configuration: Path, is_ready: Callable[[], bool]) -> Iterator[None]:
     folder = configuration.parent
-    command = [nginx(), "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(configuration)]
-    process = subprocess.Popen(command)
+    log = folder / "error.log"
+    command = [program("nginx", "nginx-light"), "-p", str(folder), "-e", str(log), "-c", str(configuration)]
+    process = Process(command, log, is_ready)
     try:
-        deadline = time.monotonic() + 60
-        while not is_ready():
-            assert process.poll() is None, "nginx ended"
-            assert time.monotonic() < deadline, "nginx didn't start"
-            time.sleep(0.1)
+        process.start()
+        process.wait_until_ready(60)
         yield
     finally:
         process.kill()
-        process.wait()

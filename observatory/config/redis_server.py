@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # the supervisor of `up` reads the settings, and needs no Red
     import redis.asyncio
 
 TIMEOUT = 3.0
-"""seconds to connect, and to an answer"""
+TIMEOUTS = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
+"""seconds to an answer, and to connect"""
 SENTINEL_PORT = 26379
 SCHEMES = ("redis", "rediss", "unix")
 MOST_SENTINELS = 20
@@ -45,7 +46,7 @@ class RedisServer:
 
     def sentinel_options(self) -> dict[str, Any]:
         """Arguments of redis-py's connections to the Sentinels."""
-        options: dict[str, Any] = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
+        options: dict[str, Any] = {**TIMEOUTS}
         if self.sentinel_password:
             options["password"] = self.sentinel_password
         if self._is_encrypted:
@@ -136,32 +137,30 @@ def _sentinel(word: str) -> tuple[str, int]:
     return host, port or SENTINEL_PORT
 
 
-def connect(timeout: float = TIMEOUT) -> redis.Redis:
+def connect() -> redis.Redis:
     """A client for the server of the settings, with short timeouts."""
     import redis
 
-    timeouts = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
     server = settings.REDIS
     if not server.sentinels:
-        return redis.Redis.from_url(server.url, **timeouts)
+        return redis.Redis.from_url(server.url, **TIMEOUTS)
     from observatory.config.redis_master import MasterPool
 
-    return redis.Redis.from_pool(MasterPool.from_url(server.url, **timeouts))
+    return redis.Redis.from_pool(MasterPool.from_url(server.url, **TIMEOUTS))
 
 
-def connect_async(timeout: float = TIMEOUT) -> redis.asyncio.Redis:
+def connect_async() -> redis.asyncio.Redis:
     """As `connect`, for asyncio."""
     import redis.asyncio
     import redis.asyncio.sentinel
 
-    timeouts = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
     server = settings.REDIS
     if not server.sentinels:
-        return redis.asyncio.from_url(server.url, **timeouts)
+        return redis.asyncio.from_url(server.url, **TIMEOUTS)
     sentinels = redis.asyncio.sentinel.Sentinel(  # type: ignore[no-untyped-call]
         list(server.sentinels), sentinel_kwargs=server.sentinel_options()
     )
     client: redis.asyncio.Redis = sentinels.master_for(
-        server.service, **{**server.connection_options(), **timeouts}
+        server.service, **{**server.connection_options(), **TIMEOUTS}
     )
     return client

@@ -37,6 +37,7 @@ class EventKind:
         return self.sentence.split(" (")[0]
 
 
+AGENT_STARTED = "agent-started"
 CLUSTER_ENDED = "cluster-ended"
 """also the reason of the end of workers that nobody saw end"""
 RECORDS_DROPPED = "records-dropped"
@@ -68,7 +69,7 @@ _KINDS = (
     ),
     EventKind("tasks-erred", "the number of erred tasks rose"),
     EventKind(CLUSTER_ENDED, "the cluster ended (or was last seen at this time)", from_collector=True),
-    EventKind("agent-started", "the agent started reporting (the recording is complete from here on)"),
+    EventKind(AGENT_STARTED, "the agent started reporting (the recording is complete from here on)"),
     EventKind("worker-restarted", "a nanny restarted its worker's process (it ended or was killed)"),
     EventKind(
         NATIVE_PROFILE_REFUSED,

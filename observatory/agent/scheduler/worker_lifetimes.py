@@ -10,7 +10,7 @@ from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.release.record import release_of_process
-from observatory.wire.event_kinds import CLUSTER_ENDED
+from observatory.wire.event_kinds import AGENT_STARTED, CLUSTER_ENDED
 
 REASONS = (
     # prefix of the stimulus, stored reason, text for people
@@ -44,9 +44,7 @@ class WorkerLifetimes:
         for address in list(self.scheduler.workers):
             self._record_worker(address, now)
         message = "the agent began to report: from here on everything is known"
-        self._event(
-            (now, "agent-started", "", json.dumps({"message": message, **_of_process()}, default=str))
-        )
+        self._event((now, AGENT_STARTED, "", json.dumps({"message": message, **_of_process()}, default=str)))
 
     def added(self, address: str) -> None:
         """Records a worker that joined."""

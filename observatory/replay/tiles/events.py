@@ -13,11 +13,9 @@ from observatory.replay.scope import Scope, Section
 from observatory.replay.tiles.levels import TileId
 from observatory.store.queries import timeline
 from observatory.store.timeline_blocks import encode_rows
-from observatory.wire.event_kinds import BOUNDED_GAPS, NEVER_BINNED
+from observatory.wire.event_kinds import AGENT_STARTED, BOUNDED_GAPS, NEVER_BINNED
 from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT
 
-AGENT_STARTED = "agent-started"
-"""its detail has the configuration of the scheduler's release, which a link doesn't tell"""
 MAXIMUM_OF_KIND = 500
 """events of one kind in a tile; more are counted by bin"""
 
@@ -70,7 +68,7 @@ def _shared_event(row: Row, scope: Scope) -> Row:
     if kind not in (*BOUNDED_GAPS, AGENT_STARTED):
         return row
     found = json.loads(detail)
-    found.pop("release", None)
+    found.pop("release", None)  # the agent's: the scheduler's configuration, which a link doesn't tell
     for name in ("first", "last"):
         if isinstance(found.get(name), int | float):
             found[name] = min(max(found[name], scope.start / 1e6), scope.stop / 1e6)
