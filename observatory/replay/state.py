@@ -31,6 +31,7 @@ GIL_CONTENTION = "dask_worker_gil_contention_seconds_total"
 EXECUTING = ("observatory_worker_tasks", "dask_worker_tasks")
 PROCESSING = "observatory_worker_processing_tasks"
 """tasks assigned to a worker, sampled each second by agents; at most so many are executing"""
+UNFINISHED = ("waiting", "queued", "no-worker", "processing")
 RECENT = 1.5
 """sampling intervals; idle workers report no number of executing tasks, so an older one may be outdated"""
 
@@ -52,16 +53,16 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
         at = max(_newest_complete(connection, extent, polled, since), scope.start)
     last = min(at, scope.stop - 1)
     scraped = MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
-    counts = store.last_samples(connection, cluster.pk, (TASK_COUNTS,), last, polled, since)
     beats = _by_worker(store.last_samples(connection, cluster.pk, HEARTBEAT, last, scraped, since))
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, last, scraped, since)
-    scrapes = store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), last, scraped, since)
+    counts, scrapes = _task_counts(connection, cluster, last, since)
+    tasks = _tasks(counts, scrapes)
     executing = _executing(connection, scope, last, extent.committed if extent else 0.0)
-    progress = _progress(*_read_progress(connection, cluster, at))
+    progress = _progress(connection, cluster, at, tasks)
     if scope.start:
-        progress = list(
-            _difference_since(_progress(*_read_progress(connection, cluster, scope.start)), progress)
-        )
+        tasks_before = _tasks(*_task_counts(connection, cluster, scope.start, 0))
+        before = _progress(connection, cluster, scope.start, tasks_before)
+        progress = list(_difference_since(before, progress))
     if scope.pseudonyms is not None:
         progress = [{**row, "name": scope.text(row["name"])} for row in progress]
     workers = store.live_workers(connection, cluster.pk, last)
@@ -69,7 +70,7 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
         "at": at / 1e6,
         "version": extent.version if extent else 1,
         "progress": progress,
-        "tasks": _tasks(counts, scrapes),
+        "tasks": tasks,
         "tasks_at": max((sample.time.timestamp() for sample in counts or scrapes), default=None),
         "workers": [_worker(worker, scope, beats[worker.id], contention, executing) for worker in workers],
         "totals": {
@@ -93,13 +94,6 @@ def _newest_complete(connection: psycopg.Connection, extent: Extent, max_age: fl
     return max((to_microseconds(sample.time) for sample in counts), default=at)
 
 
-def _read_progress(
-    connection: psycopg.Connection, cluster: Cluster, at: int
-) -> tuple[list[store.PrefixProgress], dict[str, dict[str, int]]]:
-    progress = store.prefix_progress(connection, cluster.pk, at)
-    return progress, store.prefix_counts(connection, cluster.pk, at)
-
-
 def _difference_since(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Return the progress between two times, for prefixes that made any."""
     earlier = {row["name"]: row for row in before}
@@ -110,6 +104,8 @@ def _difference_since(before: list[dict[str, Any]], now: list[dict[str, Any]]) -
                 name: _difference(row[name], old[name]) for name in ("done", "total", "erred", "seconds")
             }
             row = {**row, **grown}
+            if row["total"] is not None:
+                row["total"] = max(row["total"], row["done"] + (row["erred"] or 0))
         if row["done"] or row["erred"] or (old is None and row["total"]):
             yield row
 
@@ -119,28 +115,50 @@ def _difference(now: float | None, before: float | None) -> float | None:
 
 
 def _progress(
-    computed: list[store.PrefixProgress], counted: dict[str, dict[str, int]]
+    connection: psycopg.Connection, cluster: Cluster, at: int, tasks: dict[str, int]
 ) -> list[dict[str, Any]]:
     """Return one row per prefix. A task computed twice counts twice, in `done` and in `total`.
 
     Spans are missing where nothing was recorded; the scheduler's own counts include those tasks.
+    `tasks`: the number of tasks by state at that time.
     """
+    counted = store.prefix_counts(connection, cluster.pk, at)
+    unfinished = _unfinished(tasks)
     rows = []
-    for prefix in computed:
+    for prefix in store.prefix_progress(connection, cluster.pk, at):
         counts = counted.pop(prefix.name, None)
-        rows.append(_row(prefix.prefix, prefix.name, prefix.color, prefix.tasks, prefix.seconds, counts))
-    rows += [_row(-1, name, color_of(name), 0, 0.0, counts) for name, counts in counted.items() if name]
+        rows.append(
+            _row(prefix.prefix, prefix.name, prefix.color, prefix.tasks, prefix.seconds, counts, unfinished)
+        )
+    rows += [
+        _row(-1, name, color_of(name), 0, 0.0, counts, unfinished) for name, counts in counted.items() if name
+    ]
     return [row for row in rows if row["done"] or row["total"] or row["erred"]]
 
 
+def _unfinished(tasks: dict[str, int]) -> int | None:
+    """Return how many tasks are to be computed; None if their numbers aren't known."""
+    if "waiting" not in tasks or "processing" not in tasks:
+        return None
+    return sum(tasks.get(state, 0) for state in UNFINISHED)
+
+
 def _row(
-    prefix: int, name: str, color: str, done: int, seconds: float, counts: dict[str, int] | None
+    prefix: int,
+    name: str,
+    color: str,
+    done: int,
+    seconds: float,
+    counts: dict[str, int] | None,
+    unfinished: int | None,
 ) -> dict[str, Any]:
     erred = total = None
     if counts is not None:
         erred = counts.get("erred", 0)
         done = max(done, int(computed_tasks(counts)))
-        total = max(counts.get("waiting", 0), done + erred)
+        # tasks that were cancelled, or sent to another worker, entered `waiting` and were not computed
+        more = max(0, counts.get("waiting", 0) - done - erred)
+        total = done + erred + (more if unfinished is None else min(more, unfinished))
     return {
         "prefix": prefix,
         "name": name,
@@ -150,6 +168,18 @@ def _row(
         "erred": erred,
         "seconds": seconds,
     }
+
+
+def _task_counts(
+    connection: psycopg.Connection, cluster: Cluster, at: int, since: int
+) -> tuple[list[LastSample], list[LastSample]]:
+    """Return the last polled numbers of tasks by state, and the last scraped ones."""
+    polled = MAXIMUM_AGE * cluster.identity_interval
+    scraped = MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
+    return (
+        store.last_samples(connection, cluster.pk, (TASK_COUNTS,), at, polled, since),
+        store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), at, scraped, since),
+    )
 
 
 def _tasks(counts: list[LastSample], scrapes: list[LastSample]) -> dict[str, int]:

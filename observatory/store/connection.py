@@ -19,6 +19,9 @@ MAXIMUM_BUILDERS = 3
 """connections of a process that build tiles; further builds wait for one"""
 BUILD_TIMEOUT = 60
 """seconds that a build waits for a connection"""
+SESSION = {"timezone": "UTC", "plan_cache_mode": "force_custom_plan"}
+"""settings of each session. A generic plan, which PostgreSQL takes after five executions, does not know how
+short a window of time is, and reads all spans of a day for one of seconds"""
 MAXIMUM_SESSIONS = 8
 """connections past a pooler; further locks wait for one"""
 
@@ -64,8 +67,13 @@ def connect_session() -> psycopg.Connection:
 
 def _connect(parameters: dict[str, Any]) -> psycopg.Connection:
     connection = psycopg.connect(**parameters, autocommit=True)
-    connection.execute("SET timezone = 'UTC'")
+    _configure(connection, SESSION)
     return connection
+
+
+def _configure(connection: psycopg.Connection, session: dict[str, str]) -> None:
+    for name, value in session.items():
+        connection.execute("SELECT set_config(%s, %s, false)", [name, value])
 
 
 def is_unavailable(error: BaseException | None) -> bool:
@@ -143,11 +151,10 @@ def _pool(
     itself: Callable[[], ConnectionPool[psycopg.Connection]],
     **session: str,
 ) -> ConnectionPool[psycopg.Connection]:
-    """A pool of up to `size` connections; `session` are settings of the sessions."""
+    """A pool of up to `size` connections; `session` are further settings of the sessions."""
 
     def configure(connection: psycopg.Connection) -> None:
-        for name, value in {"timezone": "UTC", **session}.items():
-            connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+        _configure(connection, SESSION | session)
 
     def check(connection: psycopg.Connection) -> None:
         """Raise psycopg.OperationalError for a broken connection, and replace all idle ones of the pool.

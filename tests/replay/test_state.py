@@ -92,6 +92,40 @@ def test_progress_after_a_gap_is_what_the_scheduler_counted_without_scattered_da
     assert {row["name"] for row in _at(member, cluster, now + 15)["progress"]} == {"inc", "sum"}
 
 
+def test_tasks_that_were_cancelled_or_sent_again_are_not_missing_from_progress(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    entered = [("waiting", 1_185), ("processing", 1_185), ("released", 1_185), ("memory", 720)]
+    states = {"waiting": 0, "queued": 20, "no-worker": 0, "processing": 10}
+    samples = [
+        *(
+            Sample(
+                Series(
+                    "dask_scheduler_prefix_state_totals_total",
+                    (("state", state), ("task_prefix_name", "inc")),
+                ),
+                now + 14,
+                count,
+            )
+            for state, count in entered
+        ),
+        *(
+            Sample(Series("observatory_cluster_tasks", (("state", state),)), now + second, count * is_busy)
+            for second, is_busy in ((14, 1), (15, 0))
+            for state, count in states.items()
+        ),
+    ]
+    writer.write(Batch.of(cluster.pk, samples=samples, committed=now + 20))
+
+    def inc(at: float) -> tuple[int, int]:
+        [row] = [row for row in _at(member, cluster, at)["progress"] if row["name"] == "inc"]
+        return row["done"], row["total"]
+
+    assert inc(now + 14) == (720, 750)
+    assert inc(now + 15) == (720, 720)
+
+
 def test_the_state_at_any_time_equals_a_count_of_the_records(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
