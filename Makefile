@@ -80,10 +80,11 @@ browser:
 			&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 		|| echo "There is no Chromium here and it can't be installed: the browser tests will be skipped." >&2
 
-# Debian's servers that tests run in front of Observatory, and in place of its embedded ones.
+# Debian's servers that tests run in front of Observatory, and in place of its embedded ones, and the program
+# with which the identity provider of tests signs.
 servers:
 	@PATH="$$PATH:/usr/sbin"; missing=; \
-		for each in nginx:nginx-light pgbouncer:pgbouncer redis-server:redis-server; do \
+		for each in nginx:nginx-light pgbouncer:pgbouncer redis-server:redis-server xmlsec1:xmlsec1; do \
 			command -v $${each%%:*} >/dev/null || missing="$$missing $${each##*:}"; \
 		done; \
 		[ -z "$$missing" ] || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -14,13 +14,6 @@ from observatory.config.environment import text, words
 SECURE = re.compile(
     r"https://[^\s/?#@]+(/[^\s?#]*)?|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^\s?#]*)?"
 )
-APPS = [
-    "allauth",
-    "allauth.account",
-    "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
-]
-"""installed only with an issuer: they take time to start, and have tables of their own"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +28,10 @@ class Oidc:
     scopes: list[str]
     groups_claim: str
     """"" : groups give no roles"""
+
+    app: ClassVar[str] = "allauth.socialaccount.providers.openid_connect"
+    begin: ClassVar[str] = "openid_connect_login"
+    """the name of the page that begins a sign-in"""
 
     @property
     def provider(self) -> str:

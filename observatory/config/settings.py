@@ -28,8 +28,9 @@ from observatory.config.environment import (
     text,
     words,
 )
-from observatory.config.oidc import APPS, oidc
+from observatory.config.oidc import oidc
 from observatory.config.redis_server import redis_server
+from observatory.config.saml import saml
 from observatory.config.static.version import is_collected, static_version
 
 DATA_DIR = data_dir()
@@ -95,13 +96,17 @@ MIDDLEWARE = [
 ]
 
 OIDC = oidc()
-if OIDC:
-    INSTALLED_APPS += APPS
+SAML = saml(PUBLIC_URL)
+SINGLE_SIGN_ON = [way for way in (OIDC, SAML) if way]
+if SINGLE_SIGN_ON:
+    # only then: they take time to start, and have tables of their own
+    INSTALLED_APPS += ["allauth", "allauth.account", "allauth.socialaccount"]
+    INSTALLED_APPS += [way.app for way in SINGLE_SIGN_ON]
     MIDDLEWARE.insert(-1, "allauth.account.middleware.AccountMiddleware")
-    SOCIALACCOUNT_PROVIDERS = OIDC.providers
-    SOCIALACCOUNT_ADAPTER = "observatory.pages.accounts.oidc.IssuerAdapter"
+    SOCIALACCOUNT_PROVIDERS = {kind: apps for way in SINGLE_SIGN_ON for kind, apps in way.providers.items()}
+    SOCIALACCOUNT_ADAPTER = "observatory.pages.accounts.single_sign_on.adapters.SignInAdapter"
     SOCIALACCOUNT_LOGIN_ON_GET = True  # the policy forbids forms whose answer leads to the issuer
-    ACCOUNT_ADAPTER = "observatory.pages.accounts.oidc.AccountAdapter"
+    ACCOUNT_ADAPTER = "observatory.pages.accounts.single_sign_on.adapters.AccountAdapter"
     ACCOUNT_EMAIL_VERIFICATION = "none"
     ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 PASSWORD_SIGN_IN = boolean("OBSERVATORY_PASSWORD_SIGN_IN", True)

@@ -20,12 +20,21 @@ urlpatterns = [
     path("account/tokens/<int:token_id>/revoke/", token_views.revoke_token, name="access-token-revoke"),
 ]
 
+# allauth looks the names of these up
 if settings.OIDC:
-    from observatory.pages.accounts import oidc_views
+    from observatory.pages.accounts.single_sign_on.oidc import views as oidc
 
     provider = {"provider_id": settings.OIDC.provider}
     urlpatterns += [
-        # allauth looks these names up
-        path("sign-in/oidc/", oidc_views.begin, provider, name="openid_connect_login"),
-        path("sign-in/oidc/callback/", oidc_views.complete, provider, name="openid_connect_callback"),
+        path("sign-in/oidc/", oidc.begin, provider, name="openid_connect_login"),
+        path("sign-in/oidc/callback/", oidc.complete, provider, name="openid_connect_callback"),
+    ]
+if settings.SAML:
+    from observatory.pages.accounts.single_sign_on.saml import views as saml
+
+    urlpatterns += [
+        path("sign-in/saml/", saml.begin, name="saml_login"),
+        path("sign-in/saml/metadata/", saml.metadata, name="saml_metadata"),
+        path("sign-in/saml/acs/", saml.acs, name="saml_acs"),
+        path("sign-in/saml/acs/finish/", saml.complete, name="saml_finish_acs"),
     ]

@@ -32,7 +32,7 @@ class SignIn(LoginView):
 
     template_name = "pages/accounts/sign_in.html"
     redirect_authenticated_user = True
-    extra_context = {"oidc": settings.OIDC, "has_passwords": settings.PASSWORD_SIGN_IN}
+    extra_context = {"ways": settings.SINGLE_SIGN_ON, "has_passwords": settings.PASSWORD_SIGN_IN}
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not settings.PASSWORD_SIGN_IN:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 
 from allauth.socialaccount.providers.openid_connect.views import callback, login
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponseBase, QueryDict
+from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from requests import RequestException
 
-from observatory.pages.accounts.oidc import ISSUER, failed
-from observatory.pages.site.query import query_text
+from observatory.pages.accounts.single_sign_on.beginning import only_next
+from observatory.pages.accounts.single_sign_on.refusal import failed
 
 log = logging.getLogger(__name__)
 
@@ -22,10 +23,7 @@ log = logging.getLogger(__name__)
 @require_safe
 def begin(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     """Redirects to the issuer. `next` is where the person wants to go."""
-    wanted = QueryDict(mutable=True)
-    if next_page := query_text(request, "next"):
-        wanted["next"] = next_page
-    request.GET = wanted  # type: ignore[assignment]  # allauth would read other parameters, too
+    only_next(request)
     try:
         answer: HttpResponseBase = login(request, provider_id)
     except (RequestException, KeyError) as error:
@@ -47,4 +45,4 @@ def complete(request: HttpRequest, provider_id: str) -> HttpResponseBase:
 
 def _unreachable(request: HttpRequest, error: Exception) -> HttpResponseBase:
     log.warning("the OIDC issuer does not answer as it should: %r", error)
-    return failed(request, f"{ISSUER.name} does not answer. Try again in a minute.", status=502)
+    return failed(request, f"{settings.OIDC.name} does not answer. Try again in a minute.", status=502)
