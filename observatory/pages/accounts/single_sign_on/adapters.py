@@ -82,6 +82,7 @@ def identity_of(sociallogin: SocialLogin) -> Identity:
     provider, data = sociallogin.account.provider, sociallogin.account.extra_data
     if settings.SAML and provider == settings.SAML.provider:
         return attributes.identity_of(settings.SAML, data)
+    assert settings.OIDC is not None
     return claims.identity_of(settings.OIDC, data)
 
 

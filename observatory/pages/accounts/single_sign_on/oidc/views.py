@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import cast
 
 from allauth.socialaccount.providers.openid_connect.views import callback, login
 from django.conf import settings
@@ -12,8 +13,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from requests import RequestException
 
+from observatory.config.oidc import Oidc
 from observatory.pages.accounts.single_sign_on.beginning import only_next
 from observatory.pages.accounts.single_sign_on.refusal import failed
+
+ISSUER = cast(Oidc, settings.OIDC)
 
 log = logging.getLogger(__name__)
 
@@ -45,4 +49,4 @@ def complete(request: HttpRequest, provider_id: str) -> HttpResponseBase:
 
 def _unreachable(request: HttpRequest, error: Exception) -> HttpResponseBase:
     log.warning("the OIDC issuer does not answer as it should: %r", error)
-    return failed(request, f"{settings.OIDC.name} does not answer. Try again in a minute.", status=502)
+    return failed(request, f"{ISSUER.name} does not answer. Try again in a minute.", status=502)

@@ -11,7 +11,7 @@ from typing import Any
 
 from observatory.config.saml import Saml
 from observatory.pages.accounts.single_sign_on.saml.attributes import Person, first_text, texts
-from observatory.pages.accounts.single_sign_on.saml.document import Refused, read
+from observatory.pages.accounts.single_sign_on.saml.document import Refused, clean
 from observatory.pages.accounts.single_sign_on.saml.metadata import IdentityProvider
 from observatory.pages.accounts.single_sign_on.saml.toolkit import (
     SAML,
@@ -25,6 +25,8 @@ from observatory.pages.accounts.single_sign_on.saml.toolkit import (
 LONGEST_ID = 191
 """characters that allauth can store"""
 LONGEST_VALUE = 254
+LONGEST_REQUEST = 3600
+"""seconds; allauth forgets a request after 600"""
 CLOCKS = "If it persists, the clocks of the identity provider and of Observatory differ."
 EXPIRED = f"It has expired: try again. {CLOCKS}"
 OTHER_SITE = "It is for another site, or for another address of this one."
@@ -62,8 +64,8 @@ class Answer:
 
 def checked(saml: Saml, provider: IdentityProvider, encoded: str) -> Answer:
     """The answer in the field SAMLResponse. Raises Refused."""
-    root, encoded = read(encoded)
-    response = Response(toolkit_settings(saml, provider.settings), encoded)
+    response = Response(toolkit_settings(saml, provider.settings), clean(encoded))
+    root = response.document
     try:
         response.is_valid(acs_request(saml), raise_exceptions=True)
         assertion = root.find(f"{SAML}Assertion")
@@ -73,11 +75,11 @@ def checked(saml: Saml, provider: IdentityProvider, encoded: str) -> Answer:
     except Refused:
         raise
     except (ValidationError, ToolkitError) as error:
-        log.warning("an answer of the SAML identity provider was refused: %s", str(error)[:500])
+        log.warning("an answer of the SAML identity provider was refused: %r", str(error)[:500])
         reason = REASONS.get(error.code, "It is not a valid SAML response.")
         raise Refused(reason) from None
     except Exception as error:  # python3-saml raises such for times, for example
-        log.warning("an answer of the SAML identity provider was refused: %s", str(error)[:500])
+        log.warning("an answer of the SAML identity provider was refused: %r", str(error)[:500])
         raise Refused("It is not a valid SAML response.") from None
     if (
         root.get("InResponseTo", request_id) != request_id
@@ -85,7 +87,7 @@ def checked(saml: Saml, provider: IdentityProvider, encoded: str) -> Answer:
     ):
         raise Refused(OTHER_SITE)
     digest = hashlib.sha256(f"{saml.issuer} {assertion.get('ID')}".encode()).hexdigest()
-    return Answer(person, request_id, digest, max(until - int(time.time()), 0) + 1)
+    return Answer(person, request_id, digest, min(until - int(time.time()) + 1, LONGEST_REQUEST))
 
 
 def _check_audience(assertion: Any, entity_id: str) -> None:
@@ -116,9 +118,7 @@ def _confirmation(assertion: Any, acs_url: str) -> tuple[str, int]:
             return str(request_id), until
         is_unasked = True
     if is_unasked:
-        raise Refused(
-            "It was not asked for. Begin at the sign-in page of Observatory, not at the identity provider's."
-        )
+        raise Refused("It was not asked for: begin at the sign-in page of Observatory.")
     raise Refused(REASONS[ValidationError.WRONG_SUBJECTCONFIRMATION])
 
 
@@ -151,12 +151,12 @@ def _id(saml: Saml, response: Response, values: dict[str, list[Any]]) -> str:
     else:
         if response.get_nameid_format() == "urn:oasis:names:tc:SAML:2.0:nameid-format:transient":
             raise Refused(
-                "Its NameID is transient: your account could not be found again. An administrator can choose a "
-                "persistent one at the identity provider, or set OBSERVATORY_SAML_ID_ATTRIBUTE."
+                "Its NameID is transient: your account could not be found again. An administrator can choose "
+                "a persistent one at the identity provider, or set OBSERVATORY_SAML_ID_ATTRIBUTE."
             )
         name = (response.get_nameid() or "").strip()
     if not 0 < len(name) <= LONGEST_ID:
-        raise Refused(f"Who you are has {len(name)} characters in it, and needs 1 to {LONGEST_ID}.")
+        raise Refused(f"Your id in it has {len(name)} characters, and needs 1 to {LONGEST_ID}.")
     return name
 
 

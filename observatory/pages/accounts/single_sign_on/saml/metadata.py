@@ -132,9 +132,7 @@ def _of_address(saml: Saml) -> IdentityProvider:
     return found
 
 
-def _known(
-    kept: dict[str, Any] | None, issuer: str, now: float
-) -> tuple[IdentityProvider, dict[str, Any]] | None:
+def _known(kept: Any, issuer: str, now: float) -> tuple[IdentityProvider, dict[str, Any]] | None:
     """What is in the cache, if it still counts."""
     if kept is None or now > kept["fetched"] + KEPT:
         return None
