@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -19,14 +18,14 @@ import pytest
 import requests
 from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection
 
 from observatory.clusters.accounts.sign_in_links import sign_in_path
 from observatory.clusters.models import GroupRole, Membership
 from observatory.config.oidc import oidc
 from observatory.runtime.supervision.subprocesses import die_with_parent
-from tests.browser.observatory import ROOT, free_port
-from tests.web_process import database_url, web_process
+from tests.browser.observatory import free_port
+from tests.pages.single_sign_on import tables
+from tests.web_process import web_process
 from tests.world import World
 
 LIMIT = 120
@@ -105,22 +104,8 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[Site]:
         "OBSERVATORY_OIDC_GROUPS_CLAIM": "groups",
         "OBSERVATORY_PASSWORD_SIGN_IN": "0",
     }
-    with issuer_process(port) as issuer, _tables(variables), web_process(tmp_path, own, **variables) as url:
+    with issuer_process(port) as issuer, tables(variables), web_process(tmp_path, own, **variables) as url:
         yield Site(url, issuer)
-
-
-@contextmanager
-def _tables(variables: dict[str, str]) -> Iterator[None]:
-    """allauth's, which are there only with an issuer."""
-    environment = os.environ | variables | {"DATABASE_URL": database_url()}
-    command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    yield
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT tablename FROM pg_tables WHERE tablename ~ '^(social)?account_'")
-        for (table,) in cursor.fetchall():
-            cursor.execute(f'DROP TABLE "{table}" CASCADE')
-        cursor.execute("DELETE FROM django_migrations WHERE app IN ('account', 'socialaccount')")
 
 
 def roles(user: User) -> list[str]:
