@@ -66,7 +66,7 @@ class ProjectAdmin(ProjectAdminBase):
 
 @admin.register(GroupRole)
 class GroupRoleAdmin(GroupRoleAdminBase):
-    """The roles that groups of a proxy or an OIDC issuer give in projects that one manages."""
+    """The roles that groups of a proxy or single sign-on give in projects that one manages."""
 
     list_display = ("group", "project", "role")
     list_filter = ("project", "role")

@@ -102,7 +102,7 @@ class Membership(models.Model):
 
 
 class GroupRole(models.Model):
-    """The role that a group of a proxy or an OIDC issuer gives in a project. accounts/groups.py reads it."""
+    """The role that a group of a proxy or single sign-on gives in a project. accounts/groups.py reads it."""
 
     group = models.CharField(max_length=200, help_text="Its name as the proxy or the issuer sends it.")
     project = models.ForeignKey(Project, models.CASCADE, related_name="group_roles")

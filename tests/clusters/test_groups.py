@@ -1,4 +1,4 @@
-"""Groups of a proxy or an OIDC issuer give memberships, and take only what groups gave."""
+"""Groups of a proxy or single sign-on give memberships, and take only what groups gave."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main(port: str, folder: str, program: str, service_provider: str) -> None:
-    Handler.provider = IdentityProvider(f"http://127.0.0.1:{port}", Path(folder), program)
+    Handler.provider = IdentityProvider(f"http://localhost:{port}", Path(folder), program)
     Handler.service_provider = service_provider
     ThreadingHTTPServer(("127.0.0.1", int(port)), Handler).serve_forever()
 

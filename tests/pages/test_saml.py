@@ -106,8 +106,9 @@ def running(folder: Path, sub_path: str, **more: str) -> Iterator[Site]:
     site = f"http://127.0.0.1:{own}{sub_path}"
     variables = {
         "OBSERVATORY_PUBLIC_URL": site,
-        "OBSERVATORY_SAML_ISSUER": f"http://127.0.0.1:{port}/metadata",
-        "OBSERVATORY_SAML_METADATA": f"http://127.0.0.1:{port}/metadata",
+        # another site for browsers: they send no session with its answer
+        "OBSERVATORY_SAML_ISSUER": f"http://localhost:{port}/metadata",
+        "OBSERVATORY_SAML_METADATA": f"http://localhost:{port}/metadata",
         "OBSERVATORY_SAML_NAME": "Example & Co",
         "OBSERVATORY_SAML_GROUPS_ATTRIBUTE": GROUPS,
         **more,
@@ -220,7 +221,9 @@ def test_people_sign_in_below_a_path_with_a_browser(
     owner.email = "Owner@example.org"
     owner.set_password("of the owner")
     owner.save()
-    with running(tmp_path, "/dask", OBSERVATORY_SAML_TRUST_EMAIL="1") as site:
+    beside = {f"OBSERVATORY_OIDC_{part}": "x" for part in ("CLIENT_ID", "CLIENT_SECRET")}
+    beside |= {"OBSERVATORY_OIDC_ISSUER": "http://127.0.0.1:1", "OBSERVATORY_OIDC_NAME": "Other SSO"}
+    with running(tmp_path, "/dask", OBSERVATORY_SAML_TRUST_EMAIL="1", **beside) as site:
         with urlopen(f"{site.url}/dask/sign-in/saml/metadata/", timeout=LIMIT) as answer:
             assert answer.headers["Content-Type"] == "application/samlmetadata+xml"
             assert f'Location="{site.url}/dask/sign-in/saml/acs/"' in answer.read().decode()
@@ -228,6 +231,7 @@ def test_people_sign_in_below_a_path_with_a_browser(
         for person, expected in (("1", "ann"), ("3", "owner")):
             page.context.clear_cookies()
             page.goto("/dask/projects/", timeout=LIMIT * 1000)
+            assert page.get_by_role("link", name="Sign in with Other SSO").is_visible()
             page.get_by_role("link", name="Sign in with Example & Co").click()
             page.get_by_label("Person").select_option(person)
             page.get_by_role("button", name="Sign in").click()

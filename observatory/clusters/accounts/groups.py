@@ -1,4 +1,4 @@
-"""Memberships that groups of a proxy or an OIDC issuer give, set at each sign-in."""
+"""Memberships that groups of a proxy or single sign-on give, set at each sign-in."""
 
 from __future__ import annotations
 
