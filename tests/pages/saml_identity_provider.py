@@ -37,6 +37,8 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "1": {"uid": "ann", "mail": "ann@example.org", "isMemberOf": ["dask", "others"]},
     "2": {"uid": "superuser", "mail": "nobody@example.org"},
     "3": {"uid": "olga", "mail": "owner@example.org"},
+    "4": {"uid": "anna", "mail": "Ann@example.org"},
+    "5": {"uid": "<b>" + "x" * 300, "mail": "no address"},
 }
 FAULTS = (
     "unsigned",

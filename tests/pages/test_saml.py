@@ -239,7 +239,14 @@ def test_people_sign_in_below_a_path_with_a_browser(
             page.wait_for_url(f"{site.url}/dask/projects/", timeout=LIMIT * 1000)
             assert page.locator(".menu.user summary span").first.inner_text() == expected
         page.close()
-    assert User.objects.get(username="ann").email == "ann@example.org"
+        assert User.objects.get(username="ann").email == "ann@example.org"
+        # an address that an account had
+        User.objects.filter(username="ann").update(email="new@example.org")
+        for person in ("4", "5"):
+            _, shown = site.sign_in(person)
+            made = User.objects.get(username=html.unescape(name(shown)))
+            assert made.username not in ("ann", "owner")
+            assert made.email == ""
     owner.refresh_from_db()
     assert owner.check_password("of the owner"), "the account with the trusted address keeps its password"
 

@@ -203,6 +203,9 @@ CHANGES: dict[str, Callable[[str], str]] = {
     ),
     "XPath": lambda xml: xml.replace(TRANSFORMS_END, XPATH + TRANSFORMS_END),
     "key of the sender": lambda xml: xml.replace("rsa-sha256", "hmac-sha256"),
+    "many attributes": lambda xml: xml.replace(
+        "<ns1:AttributeValue ", "<ns1:AttributeValue " + "".join(f'a{i}="" ' for i in range(100)), 1
+    ),
     "another root": lambda xml: assertion_in(xml).replace(
         "<ns1:Assertion ",
         '<ns1:Assertion xmlns:ns1="urn:oasis:names:tc:SAML:2.0:assertion" '

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
@@ -95,7 +96,11 @@ def _account_with(verified_email: str) -> User | None:
 
 
 def _is_taken(email: str) -> bool:
-    return bool(email) and User.objects.filter(email__iexact=email).exists()
+    """Whether an account has it, or had it: allauth, which remembers, would ask the person for another."""
+    if not email:
+        return False
+    is_of_user = User.objects.filter(email__iexact=email).exists()
+    return is_of_user or EmailAddress.objects.filter(email__iexact=email).exists()
 
 
 def _give_roles(user: User, person: Identity) -> None:

@@ -15,6 +15,8 @@ from observatory.pages.accounts.single_sign_on.saml.toolkit import DS, SAML, SAM
 LARGEST = 384 << 10
 """bytes of a request: an answer with a thousand groups has some 200,000"""
 ENCODING = re.compile(r"<\?xml[^>]*\bencoding\s*=\s*[\"'](?!utf-8[\"'])", re.IGNORECASE)
+MOST_ATTRIBUTES = 64
+"""of an element: libxml2's time grows with their square, to seconds for a request of the largest size"""
 C14N = {
     "http://www.w3.org/2001/10/xml-exc-c14n#",
     "http://www.w3.org/2001/10/xml-exc-c14n#WithComments",
@@ -63,8 +65,12 @@ def clean(encoded: str) -> str:
 
 
 def _check_ids(root: Any) -> None:
-    """Of two elements of the same id, the signature would be of one and the person of the other."""
-    found = [value for each in root.iter() for name, value in each.attrib.items() if name.lower() == "id"]
+    """Of two elements of the same id, the signature could be of one and the person of the other."""
+    found: list[str] = []
+    for each in root.iter():
+        if len(each.attrib) > MOST_ATTRIBUTES:
+            raise Refused(f"One of its elements has more than {MOST_ATTRIBUTES} attributes.")
+        found += [value for name, value in each.attrib.items() if name.lower() == "id"]
     if len(found) != len(set(found)):
         raise Refused("Two of its elements have the same id.")
 

@@ -19,7 +19,8 @@ try:
     from onelogin.saml2.xml_utils import OneLogin_Saml2_XML as Xml
 except Exception as error:  # xmlsec has an error of its own for an lxml with another libxml2
     raise ImproperlyConfigured(
-        f"OBSERVATORY_SAML_ISSUER needs python3-saml, which can't be loaded: {error}. {INSTALL}"
+        f"OBSERVATORY_SAML_ISSUER needs python3-saml, which can't be loaded: {error}. {INSTALL}, "
+        "with an lxml and an xmlsec that have the same libxml2, as those of requirements.txt do"
     ) from error
 
 __all__ = ["AuthnRequest", "Response", "ToolkitError", "ValidationError", "XMLSyntaxError", "Xml"]
