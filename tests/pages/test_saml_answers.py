@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.core.cache import cache
 
 from observatory.config.saml import Saml
 from observatory.pages.accounts.single_sign_on.saml.answers import Answer, checked
 from observatory.pages.accounts.single_sign_on.saml.attributes import identity_of
 from observatory.pages.accounts.single_sign_on.saml.authn_request import request_to
 from observatory.pages.accounts.single_sign_on.saml.document import Refused
-from observatory.pages.accounts.single_sign_on.saml.metadata import MetadataError, identity_provider, parsed
+from observatory.pages.accounts.single_sign_on.saml.metadata import (
+    MetadataError,
+    identity_provider,
+    kept_as,
+    parsed,
+)
 from observatory.pages.accounts.single_sign_on.saml.toolkit import own_metadata
 from tests.pages.saml_identity_provider import GROUPS, IdentityProvider
 from tests.programs import program
@@ -291,6 +300,62 @@ def test_metadata_that_can_not_be_used_say_why(fault: str, idp: IdentityProvider
     assert changed != idp.metadata
     file.write_text(changed)
     with pytest.raises(MetadataError, match=reason):
+        identity_provider(saml)
+
+
+@dataclass
+class MetadataServer:
+    """Answers as it is told to, and counts."""
+
+    body: bytes
+    status: int = 200
+    requests: int = 0
+    port: int = 0
+
+
+@pytest.fixture
+def served(idp: IdentityProvider) -> Iterator[MetadataServer]:
+    told = MetadataServer(idp.metadata.encode())
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told.requests += 1
+            self.send_response(told.status)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            with suppress(ConnectionError):
+                self.wfile.write(told.body)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    told.port = server.server_port
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield told
+    server.shutdown()
+    server.server_close()
+
+
+def test_metadata_of_an_address_is_read_again_and_counts_for_a_day_without_an_answer(
+    served: MetadataServer,
+) -> None:
+    saml = replace(SAML, metadata=f"http://127.0.0.1:{served.port}/metadata")
+    for _ in range(2):
+        assert identity_provider(saml).sign_in_url == f"{ISSUER}/sso"
+    assert served.requests == 1
+
+    kept, served.status = cache.get(kept_as(saml)), 500
+    cache.set(kept_as(saml), kept | {"again": 0})
+    for _ in range(2):  # the second one waits for its minute
+        assert identity_provider(saml).sign_in_url == f"{ISSUER}/sso"
+    assert served.requests == 2
+
+    cache.set(kept_as(saml), kept | {"again": 0, "fetched": 0})
+    with pytest.raises(MetadataError, match="answers 500"):
+        identity_provider(saml)
+    served.status = 302
+    with pytest.raises(MetadataError, match="answers 302"):
+        identity_provider(saml)
+    served.status, served.body = 200, b"<" * (3 << 20)
+    with pytest.raises(MetadataError, match="more than 2 MiB"):
         identity_provider(saml)
 
 

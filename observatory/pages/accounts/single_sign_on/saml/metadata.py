@@ -114,8 +114,13 @@ def _file(path: Path) -> bytes:
     return _bounded(text)
 
 
+def kept_as(saml: Saml) -> str:
+    """The key in the cache."""
+    return f"saml-metadata:{saml.metadata}:{saml.issuer}"
+
+
 def _of_address(saml: Saml) -> IdentityProvider:
-    key, now = f"saml-metadata:{saml.metadata}:{saml.issuer}", time.time()
+    key, now = kept_as(saml), time.time()
     known = _known(cache.get(key), saml.issuer, now)
     if known is not None and now < known[1]["again"]:
         return known[0]
