@@ -188,6 +188,16 @@ def test_the_card_of_a_run_fills_in_when_its_figures_are_counted(
     assert complaints == []
 
 
+def test_the_card_of_a_run_is_folded_on_other_tabs(timeline: Page, world: World) -> None:
+    run = make_run(world.ended, "etl")
+    timeline.goto(f"/runs/{run.pk}/?tab=tasks")
+    timeline.wait_for_function(READY)
+    card = timeline.get_by_role("region", name="Summary of the run")
+    expect(card).to_be_hidden()
+    timeline.get_by_text("Summary of the run").first.click()
+    expect(card).to_be_visible()
+
+
 def test_two_runs_are_compared_with_the_keyboard_alone(
     page: Page, world: World, complaints: list[str]
 ) -> None:

@@ -24,7 +24,7 @@ export function buildLayout(main) {
   plots.append(playhead, hover);
   const above = element("div", "above");
   const below = element("div", "below");
-  const card = main.querySelectorAll("#run-card");
+  const card = main.querySelectorAll(":scope > :is(.run-card, .run-card-fold)");
   main.replaceChildren(loading, header, ...card, banners, top, above, columns, below);
 
   /**

@@ -27,6 +27,8 @@ class FiredRule:
     flag: Flag
     first: datetime
     """when the first of them fired; at the earliest the run's start"""
+    is_earlier: bool = False
+    """the first of them fired before the run; a public link does not tell"""
     message: str = ""
     """of the first"""
     page_path: str = ""
@@ -55,7 +57,8 @@ def _fired(flag: Flag, alert: Alert, run: Run, is_public: bool) -> FiredRule:
     if is_public:
         return FiredRule(flag, first)
     moment = timeline_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp())
-    return FiredRule(flag, first, alert.message, reverse("alert", args=[alert.pk]), moment)
+    page = reverse("alert", args=[alert.pk])
+    return FiredRule(flag, first, fired < run.start, alert.message, page, moment)
 
 
 def fired_in_run_of(alert: Alert) -> list[str]:

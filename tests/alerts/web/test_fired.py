@@ -46,7 +46,8 @@ def test_alerts_of_a_run_are_grouped_by_rule(world: World, run: Run) -> None:
     lost, memory = fired_in(run)
     assert (lost.flag.name, lost.flag.count, lost.flag.is_firing) == ("worker lost", 1, True)
     assert (memory.flag.name, memory.flag.count, memory.flag.is_firing) == ("memory pressure", 3, False)
-    assert (memory.first, memory.message) == (run.start, "long since")
+    assert (memory.first, memory.is_earlier, memory.message) == (run.start, True, "long since")
+    assert not lost.is_earlier
     assert lost.page_path == f"/alerts/{lost.page_path.strip('/').split('/')[-1]}/"
     assert lost.moment_path.startswith(f"/clusters/{world.ended.pk}/?")
 
@@ -64,6 +65,8 @@ def test_the_page_of_a_run_lists_rules_with_links_and_escapes_messages(world: Wo
         assert f'href="{found.page_path}"' in page
         assert found.moment_path.replace("&", "&amp;") in page
     assert ", the first of 3" in page
+    assert "since before the run" in page
+    assert "long since" not in page
     assert HOSTILE not in page
     assert "too early" not in page
 
