@@ -30,7 +30,10 @@ WITH scrape AS (
     SELECT time, time - lag(time) OVER (PARTITION BY series_id ORDER BY time) AS gap
     FROM sample JOIN series ON series.id = series_id
     WHERE metric = 'dask_worker_threads'
-      AND series.cluster_id IN (SELECT id FROM clusters_cluster ORDER BY id DESC LIMIT {clusters}))
+      AND series.cluster_id IN (
+          SELECT cluster.id FROM clusters_cluster cluster
+          JOIN clusters_project project ON project.id = cluster.project_id
+          WHERE NOT project.is_own ORDER BY cluster.id DESC LIMIT {clusters}))
 SELECT (SELECT count(*) FROM scrape WHERE {window}),
        (SELECT extract(epoch FROM max(gap))::float8 FROM scrape WHERE {window}),
        (SELECT count(*) FROM sample WHERE {window})
