@@ -241,6 +241,7 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_TEMPLATE = "pages/accounts/locked.html"
 AXES_RESET_ON_SUCCESS = True
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next"]  # links and invitations have tokens
 
 CSRF_FAILURE_VIEW = "observatory.pages.site.errors.csrf_failure"
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = f"{SUB_PATH}/"

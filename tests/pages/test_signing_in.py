@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from axes.models import AccessAttempt
+from axes.models import AccessAttempt, AccessFailureLog
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -70,6 +70,16 @@ def test_an_earlier_password_must_be_known_to_change_it(client: Client, ann: Use
     assert list(refused.context["form"].errors) == ["old_password"]
     assert client.post("/account/password/", {**new, "old_password": PASSWORD}).status_code == 302
     assert client.get("/clusters/").status_code == 200, "changing it signs out"
+
+
+def test_a_failure_is_stored_without_the_address_that_one_wanted_to_go_to(client: Client, ann: User) -> None:
+    wanted = "/join/the-token-of-an-invitation/"
+    form = {"username": "ann", "password": "wrong", "next": wanted}
+    client.post(f"/sign-in/?next={wanted}", form)
+    [attempt] = AccessAttempt.objects.values()
+    assert attempt["username"] == "ann"
+    assert "the-token" not in str(attempt)
+    assert "the-token" not in str(list(AccessFailureLog.objects.values()))
 
 
 def test_the_delay_doubles_after_each_further_five_failures(client: Client, ann: User) -> None:
