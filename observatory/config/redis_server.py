@@ -117,7 +117,10 @@ def redis_server(default_url: str) -> RedisServer:
         raise ImproperlyConfigured(f"REDIS_URL is not valid: {error}") from None
     if parsed.scheme not in SCHEMES:
         raise ImproperlyConfigured(f"REDIS_URL must begin with one of {', '.join(SCHEMES)}://")
-    sentinels = tuple(_sentinel(word) for word in words("REDIS_SENTINELS", "")[:MOST_SENTINELS])
+    addresses = words("REDIS_SENTINELS", "")
+    if len(addresses) > MOST_SENTINELS:
+        raise ImproperlyConfigured(f"REDIS_SENTINELS has more than {MOST_SENTINELS} addresses")
+    sentinels = tuple(map(_sentinel, addresses))
     if sentinels and (parsed.scheme == "unix" or not parsed.hostname or parsed.port):
         raise ImproperlyConfigured(
             "with REDIS_SENTINELS, REDIS_URL has the name of their service in place of the host, and no "

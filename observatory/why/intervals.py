@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,13 @@ class Intervals:
         np.add.at(change, np.searchsorted(edges, self.stop), -1)
         return np.cumsum(change)[:-1]
 
+    def covers(self, edges: Integers) -> Flags:
+        """Whether they, which are separate and in order, cover each segment between two edges."""
+        if not len(self):
+            return np.zeros(len(edges) - 1, np.bool_)
+        place = np.searchsorted(self.start, edges[:-1], side="right") - 1
+        return (place >= 0) & (self.stop[np.maximum(place, 0)] > edges[:-1])
+
     def union(self) -> Intervals:
         """The times that at least one of them covers, as separate intervals in order."""
         some = self.where(self.stop > self.start)
@@ -68,6 +76,12 @@ class Steps:
         """From the first edge up to each edge, in microseconds."""
         return np.concatenate([[0.0], np.cumsum(self.values * np.diff(self.edges))])
 
+    def at(self, times: Integers) -> Numbers:
+        """The values at some times."""
+        place = np.searchsorted(self.edges, times, side="right") - 1
+        inside = (place >= 0) & (place < len(self.values))
+        return np.where(inside, self.values[np.clip(place, 0, len(self.values) - 1)], 0.0)
+
     def integrals(self, intervals: Intervals) -> Numbers:
         """The integral over each interval."""
         if len(self.edges) < 2:
@@ -77,12 +91,25 @@ class Steps:
         return np.asarray(stop - start)
 
 
-def added(functions: list[Steps]) -> Steps:
+NONE = Steps(np.zeros(0, np.int64), np.zeros(0))
+"""0 at all times"""
+
+
+def added(functions: Sequence[Steps]) -> Steps:
     """The sum of step functions."""
     times = [function.edges for function in functions if len(function.edges)]
     if not times:
-        return Steps(np.zeros(0, np.int64), np.zeros(0))
-    changes = [np.diff(f.values, prepend=0.0, append=0.0) for f in functions if len(f.edges)]
-    edges, places = np.unique(np.concatenate(times), return_inverse=True)
-    change = np.bincount(places, np.concatenate(changes), len(edges))
+        return NONE
+    edges = np.unique(np.concatenate(times))
+    return added_at(edges, functions)
+
+
+def added_at(edges: Integers, functions: Sequence[Steps]) -> Steps:
+    """The sum of step functions, with these edges, among which are theirs."""
+    some = [function for function in functions if len(function.edges)]
+    if not some or len(edges) < 2:
+        return Steps(edges, np.zeros(max(0, len(edges) - 1)))
+    places = np.searchsorted(edges, np.concatenate([function.edges for function in some]))
+    changes = np.concatenate([np.diff(function.values, prepend=0.0, append=0.0) for function in some])
+    change = np.bincount(places, changes, len(edges))
     return Steps(edges, np.cumsum(change)[:-1].astype(np.float64))

@@ -123,6 +123,7 @@ def test_the_name_of_the_service_keeps_its_capitals(monkeypatch: pytest.MonkeyPa
         ({"REDIS_URL": "redis://name:6379", "REDIS_SENTINELS": "one"}, "the name of their service"),
         ({"REDIS_SENTINELS": "one"}, "the name of their service"),
         ({"REDIS_URL": "redis://name", "REDIS_SENTINELS": "one:x"}, "REDIS_SENTINELS has 'one:x'"),
+        ({"REDIS_URL": "redis://name", "REDIS_SENTINELS": "one " * 21}, "more than 20 addresses"),
         (
             {"REDIS_URL": "redis://name", "REDIS_SENTINELS": "redis://one"},
             "REDIS_SENTINELS has 'redis://one'",

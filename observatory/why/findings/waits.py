@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added
+from observatory.why.intervals import Intervals, Numbers, Steps
 from observatory.why.thread_times.kinds import KINDS, ThreadKind
 from observatory.why.thread_times.thread_time import ThreadTime
 
@@ -39,8 +39,7 @@ class Waits:
     @cached_property
     def taken(self) -> dict[ThreadKind, Steps]:
         """Number of threads of each kind, all with the same edges."""
-        workers = list(self._time.workers.values())
-        return {kind: added([worker.taken[kind] for worker in workers]) for kind in KINDS}
+        return self._time.taken()
 
     @cached_property
     def used(self) -> Steps:
@@ -71,7 +70,7 @@ class Waits:
         found = 0.0
         for worker, times in workers.items():
             if worker in self._time.workers:
-                taken = self._time.workers[worker].taken[kind]
+                taken = self._time.taken_by(worker, kind)
                 found += float(self._with_idle(taken).integrals(times).sum()) / 1e6
         return found
 
@@ -89,8 +88,4 @@ class Waits:
         idle = self.idle
         if len(taken.edges) < 2 or len(idle.edges) < 2:
             return taken
-        edges: Integers = idle.edges
-        place = np.searchsorted(taken.edges, edges[:-1], side="right") - 1
-        inside = (place >= 0) & (place < len(taken.values))
-        values = np.where(inside, taken.values[np.clip(place, 0, len(taken.values) - 1)], 0.0)
-        return Steps(edges, values * (1 + idle.values))
+        return Steps(idle.edges, taken.at(idle.edges[:-1]) * (1 + idle.values))

@@ -1,9 +1,10 @@
 """Accounts for the time of each thread of each worker: each microsecond is in exactly one kind.
 
-A worker with n threads is swept through its lifetime. In each segment between two events, demands are served
-in order: a demand of k tasks gets at most k of the threads that are left. What no demand takes has nothing
-to do. So the kinds add up to the time of all threads, whatever the records say. Each task of a demand gets
-an equal share of what the demand gets, by which time is told by task and by prefix.
+A worker with n threads is swept through its lifetime. In each segment between two events of its own, demands
+are served in order: a demand of k tasks gets at most k of the threads that are left. What no demand takes is
+of the cluster's kind at that time (ClusterKinds). So the kinds add up to the time of all threads, whatever
+the records say. Each task of a demand gets an equal share of what the demand gets, by which time is told by
+task and by prefix.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers, Steps
+from observatory.why.thread_times.cluster_kinds import ClusterKinds
 from observatory.why.thread_times.kinds import KINDS, ThreadKind
 
 
@@ -37,30 +39,35 @@ class WorkerTime:
 
     threads: int
     taken: dict[ThreadKind, Steps]
-    """number of threads"""
+    """number of threads of each kind of its own that took any"""
+    left: Steps
+    """number of threads that are of the cluster's kinds"""
     shares: list[Numbers]
     """of each demand: what each of its tasks got, in microseconds of a thread"""
     seconds: dict[ThreadKind, float]
 
 
-def account_for(threads: int, start: int, stop: int, demands: Sequence[Demand]) -> WorkerTime:
+def account_for(
+    threads: int, start: int, stop: int, demands: Sequence[Demand], cluster: ClusterKinds
+) -> WorkerTime:
     """Account for [start, stop) (microseconds) of a worker. `demands` are in the order of their kinds."""
     clipped = [demand.tasks.clipped(start, stop) for demand in demands]
     edges = _edges(start, stop, clipped, demands)
     lengths = np.diff(edges)
     left = np.full(len(lengths), threads, np.int64)
-    taken = {kind: np.zeros(len(lengths), np.int64) for kind in KINDS}
+    taken: dict[ThreadKind, Steps] = {}
+    seconds = dict.fromkeys(KINDS, 0.0)
     shares = []
     for demand, tasks in zip(demands, clipped, strict=True):
         counts = np.where(_is_on(demand, edges), tasks.counts(edges), 0)
         got = np.where(counts > 0, left, 0) if demand.takes_all else np.minimum(left, counts)
         left = left - got
-        taken[demand.kind] += got
+        if got.any():
+            seconds[demand.kind] = int((got * lengths).sum()) / 1e6
+            taken[demand.kind] = Steps(edges, got.astype(np.float64))
         shares.append(Steps(edges, got / np.maximum(counts, 1)).integrals(tasks))
-    taken[ThreadKind.NOTHING] += left
-    seconds = {kind: int((values * lengths).sum()) / 1e6 for kind, values in taken.items()}
-    steps = {kind: Steps(edges, values.astype(np.float64)) for kind, values in taken.items()}
-    return WorkerTime(threads, steps, shares, seconds)
+    rest = Steps(edges, left.astype(np.float64))
+    return WorkerTime(threads, taken, rest, shares, seconds | cluster.seconds(rest))
 
 
 def _edges(start: int, stop: int, clipped: Sequence[Intervals], demands: Sequence[Demand]) -> Integers:
@@ -77,15 +84,7 @@ def _edges(start: int, stop: int, clipped: Sequence[Intervals], demands: Sequenc
 def _is_on(demand: Demand, edges: Integers) -> Flags:
     is_on = np.ones(len(edges) - 1, np.bool_)
     if demand.during is not None:
-        is_on &= _covers(demand.during, edges)
+        is_on &= demand.during.covers(edges)
     if demand.except_during is not None:
-        is_on &= ~_covers(demand.except_during, edges)
+        is_on &= ~demand.except_during.covers(edges)
     return is_on
-
-
-def _covers(some: Intervals, edges: Integers) -> Flags:
-    """Whether the intervals, which are separate and in order, cover each segment."""
-    if not len(some):
-        return np.zeros(len(edges) - 1, np.bool_)
-    place = np.searchsorted(some.start, edges[:-1], side="right") - 1
-    return (place >= 0) & (some.stop[np.maximum(place, 0)] > edges[:-1])

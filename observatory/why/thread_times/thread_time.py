@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.intervals import Flags, Integers, Intervals, Numbers, Steps, added
+from observatory.why.intervals import NONE, Flags, Integers, Intervals, Numbers, Steps, added, added_at
 from observatory.why.records import Records, Spans, Worker
 from observatory.why.thread_times.accounting import Demand, WorkerTime, account_for
 from observatory.why.thread_times.assignments import (
@@ -19,6 +19,7 @@ from observatory.why.thread_times.assignments import (
     stays,
     unfinished,
 )
+from observatory.why.thread_times.cluster_kinds import ClusterKinds
 from observatory.why.thread_times.kinds import KINDS, ThreadKind
 from observatory.wire.records import Action
 
@@ -35,6 +36,9 @@ class ThreadTime:
     """Times of threads, in seconds."""
 
     workers: dict[int, WorkerTime]
+    cluster: ClusterKinds
+    left: Steps
+    """number of threads of all workers that are of the cluster's kinds"""
     prefixes: dict[int, dict[ThreadKind, float]]
     """what is told by task"""
     bins: Integers
@@ -48,6 +52,26 @@ class ThreadTime:
     def seconds(self) -> dict[ThreadKind, float]:
         return {kind: sum(worker.seconds[kind] for worker in self.workers.values()) for kind in KINDS}
 
+    def taken_by(self, worker: int, kind: ThreadKind) -> Steps:
+        """Number of threads of a worker that are of a kind."""
+        found = self.workers[worker]
+        if kind in self.cluster.kinds:
+            return self.cluster.part(found.left, kind)
+        return found.taken.get(kind, NONE)
+
+    def taken(self) -> dict[ThreadKind, Steps]:
+        """Number of threads of each kind, all with the same edges."""
+        workers = self.workers.values()
+        if not len(self.left.edges):
+            return dict.fromkeys(KINDS, NONE)
+        edges = self.cluster.part(self.left, ThreadKind.NOTHING).edges
+        found = {
+            kind: added_at(edges, [worker.taken[kind] for worker in workers if kind in worker.taken])
+            for kind in KINDS
+            if kind not in self.cluster.kinds
+        }
+        return found | {kind: self.cluster.part(self.left, kind) for kind in self.cluster.kinds}
+
 
 class Accountant:
     """Accounts for the records of a window."""
@@ -58,8 +82,15 @@ class Accountant:
         self._is_repeated = is_repeated(self._computing)
         known = stays(records)
         self._sent = assignments(records, known)
-        self._unfinished = unfinished(records, known)
-        self._not_sent = not_sent(known)
+        self._cluster = ClusterKinds(
+            min([records.start, *(worker.begun for worker in records.workers)]),
+            max([records.stop, *(worker.stop for worker in records.workers)]),
+            [
+                (ThreadKind.SCHEDULER, not_sent(known)),
+                (ThreadKind.OTHERS, unfinished(records, known)),
+                *records.clients.times.items(),
+            ],
+        )
         self._rows_computing = RowsByWorker(self._computing.worker)
         self._rows_of_spans = RowsByWorker(records.spans.worker)
         self._rows_sent = RowsByWorker(self._sent.worker)
@@ -75,10 +106,9 @@ class Accountant:
         over_time = {kind: np.zeros(BINS) for kind in KINDS}
         workers: dict[int, WorkerTime] = {}
         prefixes: defaultdict[int, dict[ThreadKind, float]] = defaultdict(lambda: dict.fromkeys(KINDS, 0.0))
-        waiting: list[Steps] = []
         for worker in self._records.workers:
             demands, owners = zip(*self._demands(worker), strict=True)
-            found = account_for(worker.threads, worker.begun, worker.stop, demands)
+            found = account_for(worker.threads, worker.begun, worker.stop, demands, self._cluster)
             workers[worker.id] = found
             for demand, owner, shares in zip(demands, owners, found.shares, strict=True):
                 if owner is not None:
@@ -86,11 +116,14 @@ class Accountant:
                         prefixes[prefix][demand.kind] += share / 1e6
             for kind, steps in found.taken.items():
                 over_time[kind] += _binned(steps, bins)
-            waiting.append(found.taken[ThreadKind.OTHERS])
-        return ThreadTime(workers, dict(prefixes), bins, over_time, self._blamed(added(waiting)))
+        left = added([worker.left for worker in workers.values()])
+        for kind in self._cluster.kinds:
+            over_time[kind] += _binned(self._cluster.part(left, kind), bins)
+        blamed = self._blamed(self._cluster.part(left, ThreadKind.OTHERS))
+        return ThreadTime(workers, self._cluster, left, dict(prefixes), bins, over_time, blamed)
 
     def _demands(self, worker: Worker) -> Iterator[tuple[Demand, Integers | None]]:
-        """Each demand with the prefixes of its tasks; None: it isn't about tasks."""
+        """Each demand of a worker's own with the prefixes of its tasks; None: it isn't about tasks."""
         places = self._rows_computing(worker.id)
         computing, is_repeated = self._computing.where(places), self._is_repeated[places]
         sent = self._sent.where(self._rows_sent(worker.id))
@@ -108,10 +141,6 @@ class Accountant:
         waits = sent.where(~sent.is_lost)
         yield _waiting(ThreadKind.TRANSFER, waits, during=received)
         yield _waiting(ThreadKind.READY, waits, except_during=received)
-        yield Demand(ThreadKind.SCHEDULER, self._not_sent, takes_all=True), None
-        yield Demand(ThreadKind.OTHERS, self._unfinished, takes_all=True), None
-        for client_kind, times in self._records.clients.times.items():
-            yield Demand(client_kind, times, takes_all=True), None
 
     def _blamed(self, waiting: Steps) -> Numbers:
         """Share the idle time of threads that waited for other tasks equally among those that ran."""
@@ -119,7 +148,7 @@ class Accountant:
             return np.zeros(len(self._computing))
         tasks = self._computing.times.clipped(int(waiting.edges[0]), int(waiting.edges[-1]))
         edges = np.unique(np.concatenate([waiting.edges, tasks.start, tasks.stop]))
-        values = waiting.values[np.searchsorted(waiting.edges, edges[:-1], side="right") - 1]
+        values = waiting.at(edges[:-1])
         running = tasks.counts(edges)
         return Steps(edges, values / np.maximum(running, 1)).integrals(tasks) / 1e6
 
@@ -155,4 +184,6 @@ def sums_by_prefix(prefixes: Integers, amounts: Numbers) -> Iterator[tuple[int, 
 
 
 def _binned(steps: Steps, bins: Integers) -> Numbers:
+    if len(steps.edges) < 2:
+        return np.zeros(len(bins) - 1)
     return np.asarray(np.diff(np.interp(bins, steps.edges, steps.integral))) / 1e6

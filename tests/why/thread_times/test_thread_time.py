@@ -166,6 +166,16 @@ def test_a_graph_that_never_arrives_is_on_its_way_at_most_until_the_next_one_is_
     assert seconds(found) == {"client-sending": 50, "nothing": 50}
 
 
+def test_what_is_kept_of_a_worker_does_not_grow_with_the_tasks_of_others() -> None:
+    """With thousands of workers it would be gigabytes."""
+    tasks = [computed(number, number / 10, number / 10 + 0.05) for number in range(900)]
+    found = account(recorded([worker(1), worker(2)], tasks))
+    idle = found.workers[2]
+    assert sum(len(steps.edges) for steps in (idle.left, *idle.taken.values())) == 2
+    assert idle.seconds[ThreadKind.OTHERS] == pytest.approx(45)
+    assert found.taken_by(2, ThreadKind.OTHERS).values.sum() == 900
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 4), times, lengths, st.booleans(), lengths), min_size=1, max_size=3),
     st.lists(spans, max_size=25),
