@@ -19,7 +19,7 @@ INTERVAL = 5.0
 """seconds between two scrapes of a worker"""
 WATCH = """
 from observatory.clusters.models import Project, Target
-Target.objects.update(enabled=False)
+Target.objects.all().delete()  # a further simulation can have the same port
 project = Project.objects.get(slug="default")
 for number, url in enumerate({urls!r}):
     Target.objects.create(project=project, name="{name} %d" % number, url=url, metrics_interval={interval},

@@ -17,6 +17,7 @@ from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.queries.state import LastSample
 from observatory.store.times import seconds_to_microseconds, to_microseconds
 from observatory.wire.metrics import computed_tasks
+from observatory.wire.records import UNFINISHED_STATES
 
 TASK_COUNTS = "observatory_cluster_tasks"
 MEMORY = ("process", "managed", "unmanaged", "spilled")
@@ -31,7 +32,6 @@ GIL_CONTENTION = "dask_worker_gil_contention_seconds_total"
 EXECUTING = ("observatory_worker_tasks", "dask_worker_tasks")
 PROCESSING = "observatory_worker_processing_tasks"
 """tasks assigned to a worker, sampled each second by agents; at most so many are executing"""
-UNFINISHED = ("waiting", "queued", "no-worker", "processing")
 RECENT = 1.5
 """sampling intervals; idle workers report no number of executing tasks, so an older one may be outdated"""
 
@@ -47,12 +47,11 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
     cluster = scope.cluster
     extent = read_extent(connection, cluster.pk)
     since = scope.start if scope.is_public else 0
-    polled = MAXIMUM_AGE * cluster.identity_interval
     at = min(max(at, scope.start), scope.stop)
     if extent is not None and _is_incomplete(cluster, extent, at):
-        at = max(_newest_complete(connection, extent, polled, since), scope.start)
+        at = max(_newest_complete(connection, extent, _polled_age(cluster), since), scope.start)
     last = min(at, scope.stop - 1)
-    scraped = MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
+    scraped = _scraped_age(cluster)
     beats = _by_worker(store.last_samples(connection, cluster.pk, HEARTBEAT, last, scraped, since))
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, last, scraped, since)
     counts, scrapes = _task_counts(connection, cluster, last, since)
@@ -140,7 +139,7 @@ def _unfinished(tasks: dict[str, int]) -> int | None:
     """Return how many tasks are to be computed; None if their numbers aren't known."""
     if "waiting" not in tasks or "processing" not in tasks:
         return None
-    return sum(tasks.get(state, 0) for state in UNFINISHED)
+    return sum(tasks.get(state, 0) for state in UNFINISHED_STATES)
 
 
 def _row(
@@ -174,12 +173,21 @@ def _task_counts(
     connection: psycopg.Connection, cluster: Cluster, at: int, since: int
 ) -> tuple[list[LastSample], list[LastSample]]:
     """Return the last polled numbers of tasks by state, and the last scraped ones."""
-    polled = MAXIMUM_AGE * cluster.identity_interval
-    scraped = MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
-    return (
-        store.last_samples(connection, cluster.pk, (TASK_COUNTS,), at, polled, since),
-        store.last_samples(connection, cluster.pk, ("dask_scheduler_tasks",), at, scraped, since),
+    polled = store.last_samples(connection, cluster.pk, (TASK_COUNTS,), at, _polled_age(cluster), since)
+    scraped = store.last_samples(
+        connection, cluster.pk, ("dask_scheduler_tasks",), at, _scraped_age(cluster), since
     )
+    return polled, scraped
+
+
+def _polled_age(cluster: Cluster) -> float:
+    """Seconds after which a sample of a poll is too old."""
+    return MAXIMUM_AGE * cluster.identity_interval
+
+
+def _scraped_age(cluster: Cluster) -> float:
+    """Seconds after which a sample of a scrape is too old, or one that comes by polls or by scrapes."""
+    return MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
 
 
 def _tasks(counts: list[LastSample], scrapes: list[LastSample]) -> dict[str, int]:

@@ -57,6 +57,9 @@ class MetricType(IntEnum):
 TASK_STATES = ("released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten")
 """Task states on the scheduler (`distributed.scheduler.ALL_TASK_STATES`). The position is the stored code."""
 
+UNFINISHED_STATES = ("waiting", "no-worker", "queued", "processing")
+"""Those of tasks that are to be computed."""
+
 SOURCES = ("task", "event-loop", "native")
 """Sources of profiles. The position is the stored code."""
 

@@ -15,6 +15,7 @@ from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.worker.failures import TOPIC
+from observatory.wire.records import UNFINISHED_STATES
 
 MAXIMUM_REMEMBERED = 100_000
 """Most tasks whose earlier workers are remembered."""
@@ -23,7 +24,6 @@ MOST_DESCRIBED = 100
 DESCRIPTION = ("causes", "members", "function", "arguments")
 NOTHING = dict.fromkeys(DESCRIPTION, "")
 ERROR = 1
-UNFINISHED = {"waiting", "no-worker", "queued", "processing"}
 SHORTENED = re.compile(r"'Long error message', (?:<class '([^']+)'>, )?")
 """Start of the arguments of an exception whose message distributed.core.truncate_exception has cut."""
 NAME = re.compile(r"[^\s'\"<]([^'\"\n]{0,198}[^\s'\"])?")
@@ -149,7 +149,11 @@ def _unfinished_dependents(task: Any) -> int:
     found: set[Any] = set()
     remaining = [task] if task is not None else []
     while remaining and len(found) < MAXIMUM_REMEMBERED:
-        new = [task for task in remaining.pop().dependents if task not in found and task.state in UNFINISHED]
+        new = [
+            task
+            for task in remaining.pop().dependents
+            if task not in found and task.state in UNFINISHED_STATES
+        ]
         found.update(new)
         remaining += new
     return len(found)

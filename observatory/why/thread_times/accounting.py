@@ -50,7 +50,7 @@ class WorkerTime:
 def account_for(
     threads: int, start: int, stop: int, demands: Sequence[Demand], cluster: ClusterKinds
 ) -> WorkerTime:
-    """Account for [start, stop) (microseconds) of a worker. `demands` are in the order of their kinds."""
+    """Account for [start, stop) (microseconds) of a worker. `demands` are one of a kind at most, in order."""
     clipped = [demand.tasks.clipped(start, stop) for demand in demands]
     edges = _edges(start, stop, clipped, demands)
     lengths = np.diff(edges)

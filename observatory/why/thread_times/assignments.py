@@ -8,12 +8,12 @@ import numpy as np
 
 from observatory.why.intervals import Flags, Integers, Intervals
 from observatory.why.records import Records, Spans
-from observatory.wire.records import TASK_STATES, Action
+from observatory.wire.records import TASK_STATES, UNFINISHED_STATES, Action
 
 WAITING, NO_WORKER, QUEUED, PROCESSING, MEMORY = map(
     TASK_STATES.index, ("waiting", "no-worker", "queued", "processing", "memory")
 )
-UNFINISHED = (WAITING, NO_WORKER, QUEUED, PROCESSING)
+UNFINISHED = tuple(map(TASK_STATES.index, UNFINISHED_STATES))
 CLOCKS = 10_000
 """microseconds by which the times of a worker and of the scheduler can differ"""
 DEATH = 2_000_000

@@ -1,4 +1,4 @@
-"""What threads wait for when their worker has nothing for them: the same for all workers at an instant."""
+"""What a thread waits for once its own worker has no work for it: at an instant the same on all workers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from observatory.why.intervals import Flags, Integers, Intervals, Numbers, Steps
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps
 from observatory.why.thread_times.kinds import ThreadKind
 
 
 class ClusterKinds:
-    """The kind of such threads at each instant of [start, stop), in microseconds.
+    """The kind of these threads at each instant of [start, stop), in microseconds.
 
-    It is kept once: by worker it would take a window's changes times its workers, which is 16 GB for
-    thousands of workers.
+    It is kept once for the cluster. Kept by worker, it would take memory for each change of the window times
+    each worker: 16 GB with thousands of workers.
     """
 
     def __init__(self, start: int, stop: int, times: Sequence[tuple[ThreadKind, Intervals]]) -> None:
@@ -41,18 +41,17 @@ class ClusterKinds:
             for kind in self.kinds
         }
 
-    def part(self, threads: Steps, kind: ThreadKind) -> Steps:
-        """Those of some threads that waited for one kind."""
+    def parts(self, threads: Steps) -> dict[ThreadKind, Steps]:
+        """Some threads, divided by kind; all with the same edges."""
         if len(threads.edges) < 2:
-            return threads
+            return dict.fromkeys(self.kinds, threads)
         first, last = threads.edges[[0, -1]]
         inside = self._edges[(self._edges > first) & (self._edges < last)]
         edges = np.union1d(threads.edges, inside)
-        return Steps(edges, np.where(self._is_at(edges[:-1], kind), threads.at(edges[:-1]), 0.0))
-
-    def _is_at(self, times: Integers, kind: ThreadKind) -> Flags:
-        place = np.searchsorted(self._edges, times, side="right") - 1
-        return np.asarray(self._places[np.clip(place, 0, len(self._places) - 1)] == self.kinds.index(kind))
+        values = threads.at(edges[:-1])
+        place = np.searchsorted(self._edges, edges[:-1], side="right") - 1
+        found = self._places[np.clip(place, 0, len(self._places) - 1)]
+        return {kind: Steps(edges, np.where(found == at, values, 0.0)) for at, kind in enumerate(self.kinds)}
 
     def _until(self, times: Integers, kind: ThreadKind) -> Numbers:
         """Microseconds of the kind until each of some times."""

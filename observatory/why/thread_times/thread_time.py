@@ -56,7 +56,7 @@ class ThreadTime:
         """Number of threads of a worker that are of a kind."""
         found = self.workers[worker]
         if kind in self.cluster.kinds:
-            return self.cluster.part(found.left, kind)
+            return self.cluster.parts(found.left)[kind]
         return found.taken.get(kind, NONE)
 
     def taken(self) -> dict[ThreadKind, Steps]:
@@ -64,13 +64,14 @@ class ThreadTime:
         workers = self.workers.values()
         if not len(self.left.edges):
             return dict.fromkeys(KINDS, NONE)
-        edges = self.cluster.part(self.left, ThreadKind.NOTHING).edges
+        shared = self.cluster.parts(self.left)
+        edges = shared[ThreadKind.NOTHING].edges
         found = {
             kind: added_at(edges, [worker.taken[kind] for worker in workers if kind in worker.taken])
             for kind in KINDS
-            if kind not in self.cluster.kinds
+            if kind not in shared
         }
-        return found | {kind: self.cluster.part(self.left, kind) for kind in self.cluster.kinds}
+        return found | shared
 
 
 class Accountant:
@@ -117,9 +118,10 @@ class Accountant:
             for kind, steps in found.taken.items():
                 over_time[kind] += _binned(steps, bins)
         left = added([worker.left for worker in workers.values()])
-        for kind in self._cluster.kinds:
-            over_time[kind] += _binned(self._cluster.part(left, kind), bins)
-        blamed = self._blamed(self._cluster.part(left, ThreadKind.OTHERS))
+        shared = self._cluster.parts(left)
+        for kind, steps in shared.items():
+            over_time[kind] += _binned(steps, bins)
+        blamed = self._blamed(shared[ThreadKind.OTHERS])
         return ThreadTime(workers, self._cluster, left, dict(prefixes), bins, over_time, blamed)
 
     def _demands(self, worker: Worker) -> Iterator[tuple[Demand, Integers | None]]:
