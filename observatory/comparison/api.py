@@ -12,11 +12,15 @@ from ninja.responses import Response
 
 from observatory.comparison.aligned_memory import MOST_RUNS, aligned_memory, runs_to_align
 from observatory.comparison.compare import compare
+from observatory.comparison.compare_workers import compare_workers, labels_of_run
 from observatory.comparison.memory_over_time import Measure
 from observatory.comparison.run_selection import MOST_EARLIER, runs_to_compare
 from observatory.comparison.run_summary import TooLarge
-from observatory.comparison.schemas import AlignedMemory, Comparison
+from observatory.comparison.schemas import AlignedMemory, Comparison, WorkerLabel, WorkersComparison
+from observatory.comparison.worker_groups import UnknownGroup
+from observatory.runs.access import get_run
 from observatory.store.connection import read_connection
+from observatory.store.worker_tags import LONGEST
 
 router = Router(tags=["comparison"])
 
@@ -29,6 +33,7 @@ Ids = Annotated[
     ),
 ]
 Id = Annotated[int, Query(ge=1, lt=2**31)]
+Text = Annotated[str, Query(min_length=1, max_length=LONGEST)]
 
 
 @router.get("/runs/compare", response=Comparison)
@@ -62,3 +67,22 @@ def memory_of_runs(request: HttpRequest, runs: Ids, measure: Measure = "process"
     found = runs_to_align(cast(User, request.user), ids)
     with read_connection() as connection:
         return Response(aligned_memory(connection, found, measure))
+
+
+@router.get("/runs/{int:run_id}/worker-labels", response=list[WorkerLabel])
+def worker_labels(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The labels that workers of the run have, those with several values first."""
+    run = get_run(cast(User, request.user), run_id)
+    with read_connection() as connection:
+        return Response(labels_of_run(connection, run))
+
+
+@router.get("/runs/{int:run_id}/compare-workers", response=WorkersComparison)
+def compare_workers_of_run(request: HttpRequest, run_id: int, label: Text, a: Text, b: Text) -> HttpResponse:
+    """Compares the workers of the run whose `label` is `a` with those whose label is `b`."""
+    run = get_run(cast(User, request.user), run_id)
+    try:
+        with read_connection() as connection:
+            return Response(compare_workers(connection, run, label, a, b))
+    except (UnknownGroup, TooLarge) as error:
+        raise HttpError(422, str(error)) from None

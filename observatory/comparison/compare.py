@@ -14,7 +14,7 @@ from observatory.comparison.environment import differences, facts
 from observatory.comparison.findings import compared_findings
 from observatory.comparison.memory_over_time import memory_over_time
 from observatory.comparison.prefixes import LEAST_SHARE, compared_prefixes
-from observatory.comparison.run_summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, summarize
+from observatory.comparison.run_summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, Window, summarize
 from observatory.runs.models import Run
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.totals import WindowTotals
@@ -35,8 +35,8 @@ def compare(connection: psycopg.Connection, run: Run, others: Sequence[Run]) -> 
     differ, same = differences(*known)
     ranked, more = compared_prefixes(a, rest)
     return {
-        "a": _run(a),
-        "b": [_run(b) for b in rest],
+        "a": described(a.run, a.window),
+        "b": [described(b.run, b.window) for b in rest],
         "figures": _figures(a, rest),
         "prefixes": ranked,
         "more_prefixes": more,
@@ -44,26 +44,31 @@ def compare(connection: psycopg.Connection, run: Run, others: Sequence[Run]) -> 
         "findings": compared_findings(run, others[0]),
         "differ": [asdict(each) for each in differ],
         "same": [asdict(each) for each in same],
-        "test": {
-            "margin": significance.MARGIN,
-            "level": significance.LEVEL,
-            "fewest": significance.FEWEST_BLOCKS,
-            "least_share": LEAST_SHARE,
-            "quantiles": QUANTILES,
-            "bins_of_octave": BINS_OF_OCTAVE,
-            "shortest": significance.SHORTEST,
-        },
+        "test": test_parameters(),
     }
 
 
-def _run(summary: RunSummary) -> Item:
-    run = summary.run
+def test_parameters() -> Item:
+    """What significance was tested with."""
+    return {
+        "margin": significance.MARGIN,
+        "level": significance.LEVEL,
+        "fewest": significance.FEWEST_BLOCKS,
+        "least_share": LEAST_SHARE,
+        "quantiles": QUANTILES,
+        "bins_of_octave": BINS_OF_OCTAVE,
+        "shortest": significance.SHORTEST,
+    }
+
+
+def described(run: Run, window: Window) -> Item:
+    """A run of a comparison."""
     return {
         "id": run.pk,
         "name": run.name,
         "cluster": run.cluster.name,
-        "start": summary.window.start.timestamp(),
-        "seconds": summary.window.seconds,
+        "start": window.start.timestamp(),
+        "seconds": window.seconds,
         "outcome": run.get_outcome_display(),
         "tags": run.tags,
     }
@@ -101,11 +106,11 @@ def _figures(a: RunSummary, others: Sequence[RunSummary]) -> list[Item]:
     found = []
     for name, unit, value in FIGURES:
         one, other = value(a), _median([value(b) for b in others])
-        found.append({"name": name, "unit": unit, "a": one, "b": other, **_difference(one, other, unit)})
+        found.append({"name": name, "unit": unit, "a": one, "b": other, **difference(one, other, unit)})
     return found
 
 
-def _difference(a: float | None, b: float | None, unit: str) -> Item:
+def difference(a: float | None, b: float | None, unit: str) -> Item:
     if a is None or b is None:
         return {"difference": None, "ratio": None}
     return {"difference": a - b, "ratio": a / b if b and unit != "share" else None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import psycopg
@@ -11,7 +11,7 @@ import psycopg
 from observatory.comparison.run_summary import Window
 from observatory.replay.windows.worker_facts import facts_of, facts_of_release
 from observatory.runs.models import Run
-from observatory.store.queries.windows.environment import scheduler_detail, worker_specs
+from observatory.store.queries.windows.environment import WorkerSpec, scheduler_detail, worker_specs
 
 MOST_VALUES = 5
 """shown for one fact, since workers of one run can differ, too"""
@@ -24,7 +24,7 @@ Facts = dict[tuple[str, str], str]
 @dataclass(frozen=True, slots=True)
 class Difference:
     kind: str
-    """tag, release, hardware, version, environment, configuration, run"""
+    """tag, label, release, hardware, version, environment, configuration, run"""
     name: str
     a: str
     b: str
@@ -34,26 +34,30 @@ class Difference:
 def facts(connection: psycopg.Connection, run: Run, window: Window) -> Facts:
     """All known facts about the environment of a run."""
     workers = worker_specs(connection, window.cluster, window.start, window.stop)
-    found: Facts = {("tag", name): str(value)[:LONGEST] for name, value in run.tags.items()}
+    found = facts_of_workers(workers)
+    found |= {("tag", name): str(value)[:LONGEST] for name, value in run.tags.items()}
     found["run", "cluster"] = run.cluster.name
     if run.user:
         found["run", "user"] = run.user
-    hosts = {worker.host for worker in workers if worker.host}
-    found["hardware", "workers"] = f"{len(workers):,}"
-    found["hardware", "hosts"] = f"{len(hosts):,}"
-    values: dict[tuple[str, str], list[str]] = {}
-    for worker in workers:
-        for kind, name, value in facts_of(worker):
-            values.setdefault((kind, name), []).append(value[:LONGEST])
-    found |= {key: _summary(values, len(workers)) for key, values in values.items()}
     for kind, name, value in facts_of_release(scheduler_detail(connection, window.cluster, window.stop)):
         found[kind, name] = _with_scheduler(value[:LONGEST], found.get((kind, name)))
     return found
 
 
+def facts_of_workers(workers: Sequence[WorkerSpec]) -> Facts:
+    """The facts that the workers told of themselves, and how many they are."""
+    hosts = {worker.host for worker in workers if worker.host}
+    found = {("hardware", "workers"): f"{len(workers):,}", ("hardware", "hosts"): f"{len(hosts):,}"}
+    values: dict[tuple[str, str], list[str]] = {}
+    for worker in workers:
+        for kind, name, value in facts_of(worker):
+            values.setdefault((kind, name), []).append(value[:LONGEST])
+    return found | {key: _summary(values, len(workers)) for key, values in values.items()}
+
+
 def differences(a: Facts, b: Facts) -> tuple[list[Difference], list[Difference]]:
     """The facts that differ and those that are the same, both sorted by kind and name."""
-    order = ("tag", "release", "hardware", "version", "configuration", "environment", "run")
+    order = ("tag", "label", "release", "hardware", "version", "configuration", "environment", "run")
     keys = sorted(a.keys() | b.keys(), key=lambda key: (order.index(key[0]), key[1]))
     found = [Difference(kind, name, a.get((kind, name), ""), b.get((kind, name), "")) for kind, name in keys]
     differ = [each for each in found if each.a != each.b and _is_known(each)]

@@ -11,7 +11,7 @@ import psycopg
 
 from observatory.comparison.run_summary import Window
 from observatory.comparison.significance import Floats
-from observatory.store.queries.windows.comparison import memory_by_bin
+from observatory.store.queries.windows.comparison import memory_by_bin, worker_memory_by_bin
 
 BINS = 400
 SHORTEST_BIN = 0.5
@@ -42,6 +42,21 @@ def memory_over_time(
     for window in windows:
         bins = max(1, math.ceil(window.seconds / width))
         known = memory_by_bin(connection, window.cluster, window.start, window.stop, measure, width, bins)
+        lines.append(_held(known, valid_bins=math.ceil(STALE_AFTER / width)))
+    return {"width": width, "lines": lines}
+
+
+def worker_memory_over_time(
+    connection: psycopg.Connection, window: Window, groups: Sequence[Sequence[int]]
+) -> MemoryLines:
+    """The memory of the process of a worker of each group (ids), in the mean, in each bin of the window."""
+    width = max(window.seconds / BINS, SHORTEST_BIN)
+    bins = max(1, math.ceil(window.seconds / width))
+    lines = []
+    for workers in groups:
+        known = worker_memory_by_bin(
+            connection, window.cluster, window.start, window.stop, workers, width, bins
+        )
         lines.append(_held(known, valid_bins=math.ceil(STALE_AFTER / width)))
     return {"width": width, "lines": lines}
 

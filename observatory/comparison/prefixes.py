@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
-from observatory.comparison.run_summary import QUANTILES, PrefixSummary, RunSummary
+from observatory.comparison.run_summary import QUANTILES, PrefixSummary
 from observatory.comparison.significance import LEVEL, Shift, adjusted, combined, shifts
 
 LEAST_SHARE = 0.01
@@ -16,26 +16,36 @@ MOST_PREFIXES = 500
 Item = dict[str, Any]
 
 
-def compared_prefixes(a: RunSummary, others: Sequence[RunSummary]) -> tuple[list[Item], int]:
+class Summary(Protocol):
+    """Of a run, or of some of its workers."""
+
+    @property
+    def prefixes(self) -> Mapping[str, PrefixSummary]:
+        """by name"""
+
+
+def compared_prefixes(a: Summary, others: Sequence[Summary], expected: float = 1.0) -> tuple[list[Item], int]:
     """The prefixes of `a` and the median of `others`, and the number of prefixes left out.
 
+    `expected` is how many times the work of one of `others` that of `a` is, as `a` may be fewer workers.
     Sorted: significant differences by their cost, then prefixes of only one side, then by p.
     """
     found = combined([_shifts(a, b) for b in others])
     certainty = adjusted(found)
     computed = median([sum(each.seconds for each in run.prefixes.values()) for run in others])
+    usual = computed * expected
     items = []
     for name in {name for run in (a, *others) for name in run.prefixes}:
         known = [run.prefixes[name] for run in others if name in run.prefixes]
         one, other = a.prefixes.get(name), known if 2 * len(known) > len(others) else []
         if one or other:
             item = _item(one, other, found.get(name), certainty.get(name))
-            items.append({**item, "verdict": _verdict(item, computed)})
+            items.append({**item, "verdict": _verdict(item, usual)})
     items.sort(key=_place)
     return items[:MOST_PREFIXES], len(items[MOST_PREFIXES:])
 
 
-def _shifts(a: RunSummary, b: RunSummary) -> dict[str, Shift]:
+def _shifts(a: Summary, b: Summary) -> dict[str, Shift]:
     one, other = ({name: each.blocks for name, each in run.prefixes.items()} for run in (a, b))
     return shifts(one, other)
 
@@ -80,13 +90,13 @@ def _side(known: Sequence[PrefixSummary]) -> Item | None:
     }
 
 
-def _verdict(item: Item, computed: float) -> str:
+def _verdict(item: Item, usual: float) -> str:
     """slower, faster, only in a, only in b, too few tasks, or "" without a significant difference."""
     if item["a"] is None or item["b"] is None:
         return "only in b" if item["a"] is None else "only in a"
     if item["ratio"] is None:
         return "too few tasks"
-    if item["p"] >= LEVEL or abs(item["cost"]) < LEAST_SHARE * computed:
+    if item["p"] >= LEVEL or abs(item["cost"]) < LEAST_SHARE * usual:
         return ""
     return "slower" if item["ratio"] > 1 else "faster"
 

@@ -152,3 +152,47 @@ class Comparison(Schema):
     differ: list[ComparedFact]
     same: list[ComparedFact]
     test: TestParameters
+
+
+class LabelValue(Schema):
+    value: str
+    workers: int
+
+
+class WorkerLabel(Schema):
+    """A label of a run's workers: one that they were given, a resource, their release, machine or host."""
+
+    name: str
+    values: list[LabelValue]
+    """those with most workers first; “unknown” are workers without the label"""
+    more_values: int
+    """that are left out"""
+    differs: bool
+    """whether it has two values, which can be compared"""
+
+
+class ComparedGroup(Schema):
+    """The workers with one value of the label."""
+
+    value: str
+    workers: int
+    threads: int
+    thread_seconds: float
+    """that the threads existed in the run, summed"""
+
+
+class WorkersComparison(Schema):
+    """A comparison of workers within a run."""
+
+    run: ComparedRun
+    label: str
+    a: ComparedGroup
+    b: ComparedGroup
+    figures: list[ComparedFigure]
+    prefixes: list[ComparedPrefix]
+    more_prefixes: int
+    memory: MemoryCurves
+    """of the process of a worker, in the mean of `a` and of `b`"""
+    differ: list[ComparedFact]
+    same: list[ComparedFact]
+    test: TestParameters

@@ -88,6 +88,7 @@ def _schema_of_agent() -> Schema:
         canonical(name): {"type": _types_like(name, default)}
         for name, default in asdict(Configuration()).items()
     }
+    properties["labels"] = {"type": ["object", "string"]}  # of a worker: agent/worker/labels.py
     return {"type": "object", "properties": properties}
 
 

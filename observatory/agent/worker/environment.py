@@ -14,6 +14,7 @@ import psutil
 from dask import config
 
 from observatory.agent.release.record import release_of_process
+from observatory.agent.worker.labels import labels_of_process
 
 PACKAGES = (
     "distributed", "dask", "numpy", "pandas", "pyarrow", "tornado", "msgpack", "cloudpickle", "lz4", "zict",
@@ -47,6 +48,7 @@ def describe() -> dict[str, Any]:
         "versions": {name: found for name in PACKAGES if (found := _version(name))},
         "configuration": {name: config.get(name, None) for name in CONFIGURATION},
         "release": release_of_process(),
+        "labels": labels_of_process(),
         "machine": [text for path in INSTANCE_FILES if (text := _read(path))],
         "surroundings": {name: os.environ[name][:200] for name in INSTANCE_VARIABLES if name in os.environ},
         "container_memory_limit": next(

@@ -18,7 +18,7 @@ class FactValue(Schema):
 class EnvironmentFact(Schema):
     """What the processes told of themselves, such as the version of a package."""
 
-    kind: Literal["hardware", "version", "environment", "configuration", "release"]
+    kind: Literal["label", "hardware", "version", "environment", "configuration", "release"]
     name: str
     differs: bool
     """whether the processes have different values; a worker that didn't tell has another one"""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from observatory.store.queries.windows.environment import WorkerSpec
+from observatory.store.worker_tags import RESOURCE, amount_text
 
 PYTHON, FINAL = "python", ".final.0"
 """The scheduler tells the version as 3.12.1.final.0."""
@@ -18,12 +19,15 @@ MACHINE = {
 }
 RELEASE = {"name": "release", "digest": "digest of the configuration"}
 LONGEST_NAME = 200
-KINDS = {"versions": "version", "surroundings": "environment", "configuration": "configuration"}
-
-RESOURCE = "resource "
+KINDS = {
+    "labels": "label",
+    "versions": "version",
+    "surroundings": "environment",
+    "configuration": "configuration",
+}
 
 Fact = tuple[str, str, str]
-"""kind (hardware, version, environment, configuration or release), name, value as text"""
+"""kind (label, hardware, version, environment, configuration or release), name, value as text"""
 
 
 def facts_of(worker: WorkerSpec) -> Iterator[Fact]:
@@ -34,7 +38,7 @@ def facts_of(worker: WorkerSpec) -> Iterator[Fact]:
         f"{worker.memory_limit:,}" if worker.memory_limit else "none",
     )
     for name, amount in worker.resources.items():
-        yield "hardware", f"{RESOURCE}{name}", str(amount)
+        yield "hardware", f"{RESOURCE}{name}", amount_text(amount)
     yield from facts_of_process(worker.detail)
 
 
@@ -46,7 +50,7 @@ def facts_of_process(detail: Mapping[str, Any]) -> Iterator[Fact]:
     for name, kind in KINDS.items():
         group = detail.get(name)
         for part, value in _flat(group if isinstance(group, Mapping) else {}).items():
-            if part != PYTHON:
+            if part != PYTHON or name != "versions":
                 yield kind, str(part)[:100], _as_text(value)
             elif not is_described(detail):
                 yield kind, MACHINE[PYTHON], _as_text(value).removesuffix(FINAL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy.typing as npt
 import psycopg
 
 from observatory.store.queries.fetch import fetch_columns
-from observatory.store.queries.timeline import OVERLAPS
+from observatory.store.queries.timeline import OF_LANES, OVERLAPS, WITHIN
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 CLUSTER_MEMORY = "observatory_cluster_memory_bytes"
+WORKER_MEMORY = "observatory_worker_memory_bytes"
 
 TYPES = {
     "prefix": "int32",
@@ -29,14 +31,21 @@ TYPES = {
 
 
 def window_spans(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+    connection: psycopg.Connection,
+    cluster: int,
+    start: datetime,
+    stop: datetime,
+    lanes: Sequence[int] | None = None,
 ) -> dict[str, Array]:
-    """Return the spans that stopped in (start, stop] as columns of TYPES; takes about 150 bytes a span."""
+    """Return the spans of `lanes` (None: all) that stopped in (start, stop] as columns of TYPES.
+
+    Takes about 150 bytes a span.
+    """
     return fetch_columns(
         connection,
         f"""SELECT prefix_id, action, status, start, stop, nbytes FROM span
-            WHERE {OVERLAPS} AND stop <= %(stop)s""",
-        {"cluster": cluster, "start": start, "stop": stop},
+            WHERE {OVERLAPS} AND {OF_LANES} AND stop <= %(stop)s""",
+        {"cluster": cluster, "start": start, "stop": stop, "lanes": lanes},
         TYPES,
     )
 
@@ -78,6 +87,47 @@ def memory_by_bin(
         },
         {"bin": "int32", "value": "float64"},
     )
-    memory = np.full(bins, np.nan)
-    np.fmax.at(memory, np.minimum(found["bin"], bins - 1), found["value"])
-    return memory
+    return _in_bins(found, bins)
+
+
+def worker_memory_by_bin(
+    connection: psycopg.Connection,
+    cluster: int,
+    start: datetime,
+    stop: datetime,
+    workers: Sequence[int],
+    width: float,
+    bins: int,
+) -> Floats:
+    """Return the memory (bytes) of the process of one of `workers`, in the mean, in each bin of `width` seconds.
+
+    A worker counts with its most in the bin, and where it has a sample there. NaN: no sample.
+    """
+    found = fetch_columns(
+        connection,
+        f"""SELECT bin, avg(most) FROM (
+                SELECT floor(extract(epoch FROM time - %(start)s) / %(width)s)::int AS bin, worker_id,
+                    max(value) AS most
+                FROM sample JOIN series ON series.id = series_id
+                WHERE sample.{WITHIN} AND series.cluster_id = %(cluster)s AND metric = %(metric)s
+                  AND labels @> '{{"type": "process"}}' AND worker_id = ANY(%(workers)s)
+                  AND abs(value) < 'Infinity'
+                GROUP BY 1, 2) AS found
+            GROUP BY bin""",
+        {
+            "cluster": cluster,
+            "start": start,
+            "stop": stop,
+            "width": width,
+            "metric": WORKER_MEMORY,
+            "workers": list(workers),
+        },
+        {"bin": "int32", "value": "float64"},
+    )
+    return _in_bins(found, bins)
+
+
+def _in_bins(found: dict[str, Array], bins: int) -> Floats:
+    values = np.full(bins, np.nan)
+    np.fmax.at(values, np.minimum(found["bin"], bins - 1), found["value"])
+    return values

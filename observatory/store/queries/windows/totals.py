@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -68,9 +69,13 @@ class WorkerExistence:
 
 
 def worker_existence(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+    connection: psycopg.Connection,
+    cluster: int,
+    start: datetime,
+    stop: datetime,
+    workers: Sequence[int] | None = None,
 ) -> WorkerExistence:
-    """Return the workers of the window [start, stop)."""
+    """Return the workers of the window [start, stop), of `workers` (None: all)."""
     row = connection.execute(
         """SELECT count(*), coalesce(sum(nthreads), 0), least(coalesce(sum(memory_limit), 0), 9e18)::bigint,
                coalesce(sum(seconds), 0)::float8, coalesce(sum(nthreads * seconds), 0)::float8,
@@ -80,8 +85,9 @@ def worker_existence(
                    least(coalesce(ended, %(stop)s), %(stop)s) - greatest(started, %(start)s)) AS seconds
                FROM worker WHERE cluster_id = %(cluster)s AND started < %(stop)s
                  AND (ended IS NULL OR ended > %(start)s)
+                 AND (%(workers)s::int[] IS NULL OR id = ANY(%(workers)s))
            ) AS found""",
-        {"cluster": cluster, "start": start, "stop": stop},
+        {"cluster": cluster, "start": start, "stop": stop, "workers": workers},
     ).fetchone()
     return WorkerExistence(*row) if row else WorkerExistence(0, 0, 0, 0.0, 0.0, 0.0)
 
