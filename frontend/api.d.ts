@@ -241,6 +241,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/worker-labels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Worker Labels
+         * @description The labels that workers of the run have, those with several values first.
+         */
+        get: operations["observatory_comparison_api_worker_labels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/compare-workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Workers Of Run
+         * @description Compares the workers of the run whose `label` is `a` with those whose label is `b`.
+         */
+        get: operations["observatory_comparison_api_compare_workers_of_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/card": {
         parameters: {
             query?: never;
@@ -3061,6 +3101,64 @@ export interface components {
             /** Line */
             line: (number | null)[];
         };
+        /** LabelValue */
+        LabelValue: {
+            /** Value */
+            value: string;
+            /** Workers */
+            workers: number;
+        };
+        /**
+         * WorkerLabel
+         * @description A label of a run's workers: one that they were given, a resource, their release, machine or host.
+         */
+        WorkerLabel: {
+            /** Name */
+            name: string;
+            /** Values */
+            values: components["schemas"]["LabelValue"][];
+            /** More Values */
+            more_values: number;
+            /** Differs */
+            differs: boolean;
+        };
+        /**
+         * ComparedGroup
+         * @description The workers with one value of the label.
+         */
+        ComparedGroup: {
+            /** Value */
+            value: string;
+            /** Workers */
+            workers: number;
+            /** Threads */
+            threads: number;
+            /** Thread Seconds */
+            thread_seconds: number;
+        };
+        /**
+         * WorkersComparison
+         * @description A comparison of workers within a run.
+         */
+        WorkersComparison: {
+            run: components["schemas"]["ComparedRun"];
+            /** Label */
+            label: string;
+            a: components["schemas"]["ComparedGroup"];
+            b: components["schemas"]["ComparedGroup"];
+            /** Figures */
+            figures: components["schemas"]["ComparedFigure"][];
+            /** Prefixes */
+            prefixes: components["schemas"]["ComparedPrefix"][];
+            /** More Prefixes */
+            more_prefixes: number;
+            memory: components["schemas"]["MemoryCurves"];
+            /** Differ */
+            differ: components["schemas"]["ComparedFact"][];
+            /** Same */
+            same: components["schemas"]["ComparedFact"][];
+            test: components["schemas"]["TestParameters"];
+        };
         /**
          * BusyTime
          * @description Time of the threads, by what they did; `share` is of the time that threads existed.
@@ -4967,7 +5065,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "hardware" | "version" | "environment" | "configuration" | "release";
+            kind: "label" | "hardware" | "version" | "environment" | "configuration" | "release";
             /** Name */
             name: string;
             /** Differs */
@@ -6286,6 +6384,54 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AlignedMemory"];
+                };
+            };
+        };
+    };
+    observatory_comparison_api_worker_labels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerLabel"][];
+                };
+            };
+        };
+    };
+    observatory_comparison_api_compare_workers_of_run: {
+        parameters: {
+            query: {
+                label: string;
+                a: string;
+                b: string;
+            };
+            header?: never;
+            path: {
+                run_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkersComparison"];
                 };
             };
         };

@@ -17,6 +17,7 @@ const EARLIEST = 946_684_800; // 2000
 const LATEST = 4_102_444_800; // 2100
 const LONGEST_TEXT = 2000;
 const LONGEST_FILTER = 100;
+const LONGEST_VALUE = 300;
 const LONGEST_PATTERN = 500;
 const MOST_HIDDEN = 10_000;
 const LONGEST_HIDDEN = 1000; // characters: what is written longer would make addresses that servers refuse
@@ -25,7 +26,7 @@ const WRITE_INTERVAL = 300; // ms: browsers refuse more than about 100 changes i
 /**
  * `live` is the window's length in seconds.
  * @typedef {{tab?: TabName, from?: number, to?: number, at?: number, live?: number, speed?: number, charts?: string[],
- *   worker?: number, prefix?: number, key?: string, hide?: number[], sort?: Order, rows?: string, only?: boolean,
+ *   worker?: number, prefix?: number, key?: string, hide?: number[], sort?: Order, rows?: string, only?: boolean, label?: string, value?: string,
  *   heat?: import("./heat_options.js").QuantityName, by?: string, rank?: import("./heat_options.js").HeatOrder,
  *   level?: import("./log_options.js").LogLevel, process?: import("./log_options.js").LogRole, logger?: string, match?: string,
  *   regex?: boolean, runs?: number[], measure?: import("./run_options.js").MemoryMeasure,
@@ -65,6 +66,8 @@ export function parsePlace(query) {
     sort: ORDERS.find((order) => order.replace(" ", "-") === parameters.get("sort")),
     rows: parameters.get("rows")?.slice(0, LONGEST_FILTER) || undefined,
     only: parameters.get("only") === "prefix" || undefined,
+    label: parameters.get("label")?.slice(0, LONGEST_FILTER) || undefined,
+    value: parameters.get("value")?.slice(0, LONGEST_VALUE) || undefined,
     heat: QUANTITY_NAMES.find((name) => name === parameters.get("heat")),
     by: parameters.get("by")?.slice(0, LONGEST_FILTER) || undefined,
     rank: HEAT_ORDERS.find((order) => order === parameters.get("rank")),
@@ -109,7 +112,7 @@ export function formatPlace(place) {
   if (place.sort) parameters.set("sort", place.sort.replace(" ", "-"));
   if (place.rows) parameters.set("rows", place.rows);
   if (place.only) parameters.set("only", "prefix");
-  for (const name of /** @type {const} */ (["heat", "by", "rank", "level", "process", "logger", "match"])) {
+  for (const name of /** @type {const} */ (["label", "value", "heat", "by", "rank", "level", "process", "logger", "match"])) {
     const value = place[name];
     if (value) parameters.set(name, String(value));
   }
@@ -186,7 +189,7 @@ export function applyPlace(place, { timeline, selection, laneOptions, heatOption
   if (place.live !== undefined) timeline.goLive(place.live);
   selection.set({ worker: place.worker ?? null, prefix: place.prefix ?? null, key: place.key ?? null });
   selection.hide(place.hide ?? []);
-  laneOptions.set({ order: place.sort ?? null, filter: place.rows ?? "", onlyPrefix: place.only ?? false });
+  laneOptions.set({ order: place.sort ?? null, filter: place.rows ?? "", onlyPrefix: place.only ?? false, label: place.label ?? null, value: place.value ?? null });
   heatOptions.set({ quantity: place.heat, group: place.by, order: place.rank });
   const { level = null, process = null, logger = "", match = "", regex = false } = place;
   logOptions.set({ level, role: process, logger, match, isRegex: regex });
@@ -215,6 +218,8 @@ export function currentPlace({ timeline, selection, laneOptions, heatOptions, lo
     sort: laneOptions.order ?? undefined,
     rows: laneOptions.filter || undefined,
     only: laneOptions.onlyPrefix || undefined,
+    label: laneOptions.label ?? undefined,
+    value: laneOptions.value ?? undefined,
     heat: heatOptions.quantity === QUANTITY_NAMES[0] ? undefined : heatOptions.quantity,
     by: heatOptions.group ?? undefined,
     rank: heatOptions.order === HEAT_ORDERS[0] ? undefined : heatOptions.order,

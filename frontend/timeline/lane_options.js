@@ -1,23 +1,46 @@
-// The order and the filter of the task stream's rows.
+// The order, the filter and the label of the task stream's rows.
 
-export const ORDERS = /** @type {const} */ (["name", "busiest", "most memory", "first seen"]);
+export const ORDERS = /** @type {const} */ (["name", "busiest", "most memory", "first seen", "label"]);
 
 /** @typedef {typeof ORDERS[number]} Order */
+/**
+ * `order` is null for what suits the number of workers; `filter` has words that must all occur in a worker's name, address,
+ * host or status; with `onlyPrefix` only workers that were at work on the selected prefix have rows. `label` marks the rows
+ * by its values, `value` is the one of which workers have rows, null: of all.
+ * @typedef {{order: Order|null, filter: string, onlyPrefix: boolean, label: string|null, value: string|null}} LaneChoice
+ */
 
 /** Fires "change". */
 export class LaneOptions extends EventTarget {
-  /** @type {Order|null} null: what suits the number of workers */
-  order = null;
-  /** words that must all occur in a worker's name, address, host or status */
-  filter = "";
-  /** whether only workers that were at work on the selected prefix have rows */
-  onlyPrefix = false;
+  /** @type {LaneChoice} */
+  #choice = { order: null, filter: "", onlyPrefix: false, label: null, value: null };
 
-  /** @param {{order?: Order|null, filter?: string, onlyPrefix?: boolean}} part; what isn't given stays as it is */
+  get order() {
+    return this.#choice.order;
+  }
+
+  get filter() {
+    return this.#choice.filter;
+  }
+
+  get onlyPrefix() {
+    return this.#choice.onlyPrefix;
+  }
+
+  get label() {
+    return this.#choice.label;
+  }
+
+  get value() {
+    return this.#choice.value;
+  }
+
+  /** @param {Partial<LaneChoice>} part; what isn't given stays as it is. Another label has other values. */
   set(part) {
-    const { order = this.order, filter = this.filter, onlyPrefix = this.onlyPrefix } = part;
-    if (order === this.order && filter === this.filter && onlyPrefix === this.onlyPrefix) return;
-    Object.assign(this, { order, filter, onlyPrefix });
+    const next = { ...this.#choice, ...part };
+    if (next.label === null || (next.label !== this.label && part.value === undefined)) next.value = null;
+    if (JSON.stringify(next) === JSON.stringify(this.#choice)) return;
+    this.#choice = next;
     this.dispatchEvent(new Event("change"));
   }
 }

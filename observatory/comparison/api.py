@@ -20,7 +20,6 @@ from observatory.comparison.schemas import AlignedMemory, Comparison, WorkerLabe
 from observatory.comparison.worker_groups import UnknownGroup
 from observatory.runs.access import get_run
 from observatory.store.connection import read_connection
-from observatory.store.worker_tags import LONGEST
 
 router = Router(tags=["comparison"])
 
@@ -33,7 +32,7 @@ Ids = Annotated[
     ),
 ]
 Id = Annotated[int, Query(ge=1, lt=2**31)]
-Text = Annotated[str, Query(min_length=1, max_length=LONGEST)]
+Text = Annotated[str, Query(min_length=1, max_length=300)]
 
 
 @router.get("/runs/compare", response=Comparison)

@@ -44,11 +44,11 @@ def compare(connection: psycopg.Connection, run: Run, others: Sequence[Run]) -> 
         "findings": compared_findings(run, others[0]),
         "differ": [asdict(each) for each in differ],
         "same": [asdict(each) for each in same],
-        "test": test_parameters(),
+        "test": parameters_of_test(),
     }
 
 
-def test_parameters() -> Item:
+def parameters_of_test() -> Item:
     """What significance was tested with."""
     return {
         "margin": significance.MARGIN,

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from observatory.comparison.compare import described, difference, test_parameters
+from observatory.comparison.compare import described, difference, parameters_of_test
 from observatory.comparison.environment import differences, facts_of_workers
 from observatory.comparison.memory_over_time import worker_memory_over_time
 from observatory.comparison.prefixes import compared_prefixes
@@ -73,7 +73,7 @@ def compare_workers(connection: psycopg.Connection, run: Run, label: str, a: str
         "memory": memory,
         "differ": [asdict(each) for each in differ],
         "same": [asdict(each) for each in same],
-        "test": test_parameters(),
+        "test": parameters_of_test(),
     }
 
 

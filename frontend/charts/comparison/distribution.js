@@ -5,7 +5,7 @@ import { formatDuration } from "../../formatting.js";
 import { svgElement } from "../../element.js";
 import { runColors } from "../drawing/palette.js";
 
-/** @typedef {import("../../pages/comparison/compare.js").Side} Side */
+/** @typedef {import("../../pages/comparison/parts.js").Side} Side */
 /** @typedef {import("../../types.js").Schemas["TestParameters"]} Bins */
 
 const [WIDTH, HEIGHT, BOX, LABEL_HEIGHT] = [260, 74, 8, 12]; // px

@@ -43,7 +43,7 @@ export class MemoryLines {
     this.#memory = memory;
     this.#tooltip.hide();
     const peaks = memory.lines.map(({ label, values }) => `${formatBytes(peakOf(values))} in ${label}`);
-    this.#surface.canvas.setAttribute("aria-label", `Memory of all workers: at most ${peaks.join(", ")}`);
+    this.#surface.canvas.setAttribute("aria-label", `Memory: at most ${peaks.join(", ")}`);
   }
 
   /** @param {number} seconds */

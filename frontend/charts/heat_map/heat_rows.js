@@ -1,5 +1,6 @@
 // The rows of the heat map: workers in groups, the greatest values first or by name.
 
+import { HOST, hostOf as hostOfWorker, labelsOf, valueOf } from "../../timeline/labels.js";
 import { newest, slotLabel } from "../../timeline/slots.js";
 
 /** @typedef {import("../../timeline/slots.js").Slot} Slot */
@@ -12,8 +13,7 @@ import { newest, slotLabel } from "../../timeline/slots.js";
  */
 
 export const NO_GROUPS = "none";
-export const HOST = "host";
-const UNKNOWN = "unknown";
+export { HOST };
 const FEWEST = 5; // workers that say what is usual
 const FAR = 8; // usual distances from the median
 const LEAST = 0.1; // of the greatest value: smaller distances aren't seen
@@ -21,8 +21,7 @@ const MOST_NAMED = 5;
 
 /** @param {Slot} slot */
 export function hostOf(slot) {
-  const worker = newest(slot);
-  return worker.host || worker.address.replace(/^\w+:\/\/|:\d+$/g, "");
+  return hostOfWorker(newest(slot));
 }
 
 /**
@@ -30,8 +29,7 @@ export function hostOf(slot) {
  * @param {string} by "none", "host" or a tag
  */
 export function groupOf(slot, by) {
-  if (by === NO_GROUPS) return "";
-  return by === HOST ? hostOf(slot) : (newest(slot).tags?.[by] ?? UNKNOWN);
+  return by === NO_GROUPS ? "" : valueOf(newest(slot), by);
 }
 
 /**
@@ -40,9 +38,7 @@ export function groupOf(slot, by) {
  * @returns {string[]}
  */
 export function groupings(slots) {
-  const tags = new Set(slots.flatMap((slot) => Object.keys(newest(slot).tags ?? {})));
-  const differs = (/** @type {string} */ by) => new Set(slots.map((slot) => groupOf(slot, by))).size > 1;
-  return [NO_GROUPS, ...[HOST, ...[...tags].sort()].filter(differs)];
+  return [NO_GROUPS, ...labelsOf(slots.map(newest))];
 }
 
 /**

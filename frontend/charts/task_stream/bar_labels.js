@@ -29,7 +29,7 @@ export function drawBarLabels(context, bars, model, left, ratio) {
 }
 
 /** @param {string} color "#rrggbb" */
-function isDark(color) {
+export function isDark(color) {
   const [red, green, blue] = rgb(color);
   return red * 0.299 + green * 0.587 + blue * 0.114 < 140;
 }

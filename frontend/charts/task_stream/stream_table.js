@@ -1,6 +1,7 @@
 // The task stream as a table: its spans, and where it is zoomed out the sums of its bins.
 
 import { ACTIONS, STATUSES } from "../../contract.js";
+import { valueOf } from "../../timeline/labels.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
 import { nameOfPrefix } from "./lanes/worker_sums.js";
@@ -20,14 +21,15 @@ const SUMMED = "Rows without a key sum up the tasks of one prefix in a bin: zoom
  * @param {Model} model
  * @param {number[]} lanes those in sight
  * @param {{start: number, stop: number}} view
+ * @param {string|null} label of the workers that has a column
  * @returns {Table} in order of time
  */
-export function streamTable(tiles, model, lanes, view) {
+export function streamTable(tiles, model, lanes, view, label = null) {
   /** @type {{start: number, cells: Cell[]}[]} */
   const rows = [];
   let hasSums = false;
   for (const lane of lanes) {
-    const where = place(model, lane);
+    const where = place(model, lane, label);
     for (const tile of tiles) {
       visitSpans(tile, model, lane, view.start, view.stop, (block, row) => {
         const start = block.numbers("start")[row];
@@ -46,17 +48,20 @@ export function streamTable(tiles, model, lanes, view) {
   rows.sort((one, other) => one.start - other.start);
   const left = rows.length > MOST ? `Only ${MOST.toLocaleString("en-US")} rows are included: zoom in, or export the run.` : "";
   const note = [left, hasSums ? SUMMED : ""].filter(Boolean).join(" ");
-  return { columns: COLUMNS, rows: rows.slice(0, MOST).map(({ start, cells }) => [isoTime(start), ...cells]), note };
+  const columns = label === null ? COLUMNS : [...COLUMNS.slice(0, 2), label, ...COLUMNS.slice(2)];
+  return { columns, rows: rows.slice(0, MOST).map(({ start, cells }) => [isoTime(start), ...cells]), note };
 }
 
 /**
  * @param {Model} model
  * @param {number} lane
- * @returns {Cell[]} worker and thread
+ * @param {string|null} label
+ * @returns {Cell[]} worker, its label, and thread
  */
-function place(model, lane) {
+function place(model, lane, label) {
   const worker = model.workerOf(lane);
-  return [worker ? workerLabel(worker) : "", model.lanes.get(lane)?.position ?? 0];
+  const value = label === null ? [] : [worker ? valueOf(worker, label) : ""];
+  return [worker ? workerLabel(worker) : "", ...value, model.lanes.get(lane)?.position ?? 0];
 }
 
 /**

@@ -50,6 +50,7 @@ export const taskStream = {
     "Compute has the task prefix's colour, near Dask's own; transfers are red, disk is orange, " +
     "serialization gray, erred tasks black, each with stripes of its own. A task over five times as long as " +
     "the median of its prefix has dashed edges, one that is computed again has stripes at its left edge, a stolen one a corner. Zoomed out, a row is filled by the share of time that it was busy. " +
+    "A label marks the rows of workers by their release, a resource or another label with a number and colour; click a value to see its workers only. " +
     "Click a task to light up what it was made of and what was made of it. With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
@@ -85,7 +86,7 @@ class TaskStream {
     this.#controls.addEventListener("change", () => this.#arrange());
     this.#stage.className = "task-stream";
     this.#legend = new StreamLegend(context);
-    element.append(this.#controls.bar, this.#legend.list, this.#stage);
+    element.append(this.#controls.bar, this.#controls.labels.list, this.#legend.list, this.#stage);
     this.#element = element;
     element = this.#stage;
     this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
@@ -157,7 +158,8 @@ class TaskStream {
     const { context } = this.#surface;
     this.#surface.clear(left + view.width + RIGHT_GUTTER, this.#height);
     if (!this.#layout.rows.length) {
-      return label(context, "no workers in this window", left, left + view.width, this.#height / 2, colors.muted);
+      const kept = this.#controls.labels.keep ? "no workers with this label in this window" : "no workers in this window";
+      return label(context, kept, left, left + view.width, this.#height / 2, colors.muted);
     }
     this.#paintLanes(view, left);
     context.save();
@@ -196,7 +198,7 @@ class TaskStream {
   /** Of the rows in sight. */
   table() {
     const lanes = new Set(this.#rowsInSight().flatMap((row) => row.lanes));
-    return streamTable(this.#tiles.all, this.#context.model, [...lanes], this.#view ?? { start: 0, stop: 0 });
+    return streamTable(this.#tiles.all, this.#context.model, [...lanes], this.#view ?? { start: 0, stop: 0 }, this.#controls.labels.chosen);
   }
 
   #rowsInSight() {
@@ -290,10 +292,12 @@ class TaskStream {
     context.moveTo(0, Math.round(top + height) - 0.5);
     context.lineTo(left + width, Math.round(top + height) - 0.5);
     context.stroke();
+    const { labels } = this.#controls;
+    labels.drawMark(context, group, top, height, left);
     if (height < LABEL_HEIGHT) return;
     context.font = FONT;
     const isChosen = group.slots.length === 1 && group.slots[0].key === model.slotOf(selection.worker)?.key;
-    drawGroupName(context, group, top + Math.min(height / 2, 40), left, isChosen);
+    drawGroupName(context, group, top + Math.min(height / 2, 40), left - labels.room, isChosen);
   }
 
   /** @param {number} time @returns {number} px */

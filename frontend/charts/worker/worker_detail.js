@@ -2,6 +2,7 @@
 
 import { element } from "../../element.js";
 import { formatBytes, formatCount, formatCountOf, formatDuration, formatPercent } from "../../formatting.js";
+import { writtenLabels } from "../../timeline/labels.js";
 import { PlayheadData } from "../../timeline/playhead_data.js";
 import { lifetimeAt, newest, slotLabel } from "../../timeline/slots.js";
 import { formatTime } from "../../timeline/times.js";
@@ -138,6 +139,7 @@ class WorkerDetail {
       worker.address,
       worker.host && `on ${worker.host}`,
       formatCountOf(worker.nthreads, "thread"),
+      writtenLabels(worker),
       worker.memory_limit ? `limit ${formatBytes(worker.memory_limit)}` : "no memory limit",
       ...(figures ?? ["not there at the playhead"]),
     ].filter(Boolean).join(" · ");

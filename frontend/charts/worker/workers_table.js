@@ -1,6 +1,7 @@
 // All that is known of each worker at the playhead: the columns of the table of workers on Dask's own dashboard, and more.
 
 import { formatBytes, formatCount, formatDuration, formatPercent } from "../../formatting.js";
+import { writtenLabels } from "../../timeline/labels.js";
 import { PlayheadData } from "../../timeline/playhead_data.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { DataTable } from "../data_table/data_table.js";
@@ -48,10 +49,10 @@ class WorkersTable {
     this.#table = new DataTable(parent, this.#columns(), {
       label: "all figures of the workers",
       search: "Find a worker in this table",
-      placeholder: "name, address, host, status",
+      placeholder: "name, address, host, label",
       empty: "There were no workers at this time.",
       key: ({ id }) => id,
-      find: ({ id, status }) => `${this.#name(id)} ${this.#known(id)?.address ?? ""} ${this.#known(id)?.host ?? ""} ${status}`,
+      find: ({ id, status }) => `${this.#name(id)} ${this.#known(id)?.address ?? ""} ${this.#known(id)?.host ?? ""} ${status} ${this.#labels(id)}`,
       isChosen: ({ id }) => this.#isSelected(id),
       choose: ({ id }) => context.selection.set({ worker: this.#isSelected(id) ? null : id }),
     });
@@ -91,6 +92,7 @@ class WorkersTable {
       { name: "worker", title: "worker", value: ({ id }) => this.#name(id) },
       { name: "address", title: "address", value: ({ id }) => this.#known(id)?.address ?? "" },
       { name: "host", title: "host", value: ({ id }) => this.#known(id)?.host ?? "" },
+      { name: "labels", title: "labels", value: ({ id }) => this.#labels(id), help: "Given to it by people, and its resources, machine and release" },
       { name: "status", title: "status", value: ({ status }) => status },
       { name: "threads", title: "threads", value: ({ id }) => this.#known(id)?.nthreads ?? null },
       { name: "busy", title: "busy", value: ({ running }) => running, help: "Threads that computed" },
@@ -128,6 +130,12 @@ class WorkersTable {
   /** @param {number} id */
   #known(id) {
     return this.#context.model.workers.get(id);
+  }
+
+  /** @param {number} id */
+  #labels(id) {
+    const known = this.#known(id);
+    return known ? writtenLabels(known) : "";
   }
 
   /** @param {number} id */

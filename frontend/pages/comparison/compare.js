@@ -1,87 +1,34 @@
 // The comparison of two runs: a summary, then differences, figures, prefixes, task streams and memory.
-//
-// For browser tests: <html data-ready="1"> once the comparison is shown.
 
-import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { element } from "../../element.js";
-import { SITE } from "../../site.js";
-import { PrefixColors } from "../../timeline/colors/prefix_colors.js";
 import { comparedFindings } from "./findings.js";
+import { colorsOf, load, section } from "./parts.js";
 import { differences, figures, prefixes } from "./tables.js";
 import { Streams } from "./streams.js";
-import { finding, statement } from "./text.js";
+import { durations, finding, statement } from "./text.js";
 
-/**
- * What /runs/compare answers.
- * @typedef {import("../../types.js").Schemas} Schemas
- * @typedef {Schemas["Comparison"]} Comparison
- * @typedef {Schemas["ComparedRun"]} Run
- * @typedef {Schemas["ComparedPrefix"]} Prefix
- * @typedef {Schemas["PrefixSide"]} Side
- * @typedef {Schemas["ComparedFact"]} Fact
- */
+/** @typedef {import("./parts.js").Comparison} Comparison */
 
 const place = /** @type {HTMLElement} */ (document.getElementById("comparison"));
-void open(place);
-
-/** @param {HTMLElement} place */
-async function open(place) {
-  const response = await fetch(`${SITE}/api/v1/runs/compare?${place.dataset.query}`).catch(() => null);
-  if (!response?.ok) {
-    const answer = await response?.json().catch(() => null);
-    const why = typeof answer?.detail === "string" ? answer.detail : "The server can't be reached.";
-    place.replaceChildren(element("p", "message error", `Comparing the runs failed: ${why}`));
-  } else {
-    show(place, await response.json());
-  }
-  document.documentElement.dataset.ready = "1";
-}
+void load(place, `/runs/compare?${place.dataset.query}`, "runs", show);
 
 /**
  * @param {HTMLElement} place
  * @param {Comparison} found
  */
 function show(place, found) {
+  const { a, b, test } = found;
   const streams = element("section", "");
-  const newest = found.b.length > 1 ? ` (B: only #${found.b[0].id}, the newest)` : "";
+  const newest = b.length > 1 ? ` (B: only #${b[0].id}, the newest)` : "";
+  const several = b.length > 1 ? "A is tested against each run of B; p is twice the median of the results." : "";
   place.replaceChildren(
-    finding(found),
+    finding(durations(found), found.prefixes, found.differ),
     section(`Findings${newest}`, "findings", comparedFindings(found)),
     section(`Environment${newest}`, "differences", differences(found)),
     section("Figures", "figures", figures(found, Number(place.dataset.median ?? 0))),
-    section("Prefixes", "prefixes", prefixes(found), statement(found)),
+    section("Prefixes", "prefixes", prefixes(found), statement(test, "B's computing time", several, found.more_prefixes)),
     section(`Over time${newest}`, "streams", streams),
   );
-  new Streams(streams, found, colorsOf(place, found));
-}
-
-/**
- * The colours that a prefix has everywhere on the page, in both runs.
- * @param {HTMLElement} place
- * @param {Comparison} found
- */
-function colorsOf(place, { prefixes }) {
-  const colors = new PrefixColors();
-  const seconds = (/** @type {Prefix} */ { a, b }) => (a?.seconds ?? 0) + (b?.seconds ?? 0);
-  colors.add(prefixes.map((prefix, id) => ({ id, name: prefix.name, color: prefix.color, seconds: seconds(prefix) })));
-  followColorChoice((backgrounds, isExact) => {
-    colors.setBackgrounds(backgrounds);
-    colors.isExact = isExact;
-    for (const swatch of place.querySelectorAll("[data-color-of]")) {
-      const { style, dataset } = /** @type {HTMLElement} */ (swatch);
-      style.backgroundColor = colors.of(dataset.colorOf ?? "") ?? "";
-    }
-  });
-  return colors;
-}
-
-/**
- * @param {string} title
- * @param {string} name
- * @param {...HTMLElement} content
- */
-function section(title, name, ...content) {
-  const made = element("section", "", element("h2", "", title), ...content);
-  made.dataset.section = name;
-  return made;
+  const sides = [a, b[0]].map((run) => ({ run, title: `${run.name} #${run.id}` }));
+  new Streams(streams, sides, { title: "Memory of all workers", ...found.memory }, colorsOf(place, found.prefixes));
 }

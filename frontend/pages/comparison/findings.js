@@ -4,8 +4,8 @@ import { element } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
 import { SITE } from "../../site.js";
 
-/** @typedef {import("./compare.js").Comparison} Comparison */
-/** @typedef {import("./compare.js").Schemas["ComparedFinding"]} Pair */
+/** @typedef {import("./parts.js").Comparison} Comparison */
+/** @typedef {import("./parts.js").Schemas["ComparedFinding"]} Pair */
 
 /** @type {Record<Pair["verdict"], string>} */
 const VERDICTS = { new: "new", gone: "gone", more: "costs more", less: "costs less", same: "as before" };

@@ -1,5 +1,5 @@
-// Task streams and memory of two runs, aligned at their starts, on one axis of seconds. Each task stream has its own
-// timeline; both show the same window.
+// Task streams and memory of two runs, or of some of a run's workers, aligned at the runs' starts, on one axis of seconds.
+// Each task stream has its own timeline; both show the same window.
 
 import { ElapsedAxis } from "../../charts/comparison/elapsed_axis.js";
 import { MemoryLines } from "../../charts/comparison/memory_lines.js";
@@ -15,9 +15,13 @@ import { Timeline } from "../../timeline/timeline.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { SITE } from "../../site.js";
 
-/** @typedef {import("./compare.js").Comparison} Comparison */
+/**
+ * A side of a comparison; `lanes` says which of the run's lanes are shown.
+ * @typedef {{run: Run, title: string, lanes?: {label: string, value: string}}} Side
+ * @typedef {import("./parts.js").Comparison["memory"] & {title: string}} Memory
+ */
 /** @typedef {import("../../timeline/colors/prefix_colors.js").PrefixColors} PrefixColors */
-/** @typedef {import("./compare.js").Run} Run */
+/** @typedef {import("./parts.js").Run} Run */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").ChartInstance} ChartInstance */
 /** @typedef {import("../../types.js").ClusterInfo} ClusterInfo */
@@ -40,11 +44,12 @@ export class Streams {
 
   /**
    * @param {HTMLElement} place
-   * @param {Comparison} found
-   * @param {PrefixColors} colors of both runs
+   * @param {Side[]} sides A and B
+   * @param {Memory} memory
+   * @param {PrefixColors} colors of both
    */
-  constructor(place, { a, b, memory }, colors) {
-    const longest = Math.max(a.seconds, b[0].seconds);
+  constructor(place, [a, b], memory, colors) {
+    const longest = Math.max(a.run.seconds, b.run.seconds);
     const bounds = { now: 0, first: 0, started: 0, last: longest, ended: longest };
     this.#timeline = new Timeline(/** @type {ClusterInfo} */ (bounds));
     const all = element("button", "", "Show all");
@@ -52,14 +57,14 @@ export class Streams {
     all.addEventListener("click", () => this.#timeline.fit());
     const hint = element("p", "muted", "Zoom with Ctrl (⌘) + wheel, a pinch or a double click; drag to move. ", all);
     place.append(hint, this.#plots);
-    const panels = [this.#panel(""), this.#panel("a", a), this.#panel("b", b[0]), this.#panel("Memory of all workers")];
+    const panels = [this.#panel(""), this.#panel("a", a), this.#panel("b", b), this.#panel(memory.title)];
     this.#axis = new ElapsedAxis(panels[0]);
     const draw = () => this.#mark();
-    this.#streams = [new Stream(panels[1], a, colors, draw), new Stream(panels[2], b[0], colors, draw)];
+    this.#streams = [new Stream(panels[1], a, colors, draw), new Stream(panels[2], b, colors, draw)];
     this.#memory = new MemoryLines(panels[3], MEMORY_HEIGHT);
     this.#memory.show({ width: memory.width, lines: memory.lines.map((values, at) => ({ ...SIDES[at], values })) });
     if (!memory.lines.flat().some((value) => value !== null)) {
-      panels[3].replaceChildren(element("p", "muted chart-none", "No memory was recorded in either run."));
+      panels[3].replaceChildren(element("p", "muted chart-none", "No memory was recorded of A or B."));
     }
     this.#plots.append(this.#line);
     this.#attach();
@@ -67,14 +72,14 @@ export class Streams {
   }
 
   /**
-   * @param {string} title a heading, or "a" or "b" with the run
-   * @param {Run} [run]
+   * @param {string} title a heading, or "a" or "b" with the side
+   * @param {Side} [side]
    */
-  #panel(title, run) {
+  #panel(title, side) {
     const body = element("div", "panel-body");
     const panel = element("section", "panel panel-timeline", body);
-    if (run) {
-      panel.prepend(element("h3", "panel-title", letterOf(title), ` ${run.name} #${run.id}`));
+    if (side) {
+      panel.prepend(element("h3", "panel-title", letterOf(title), ` ${side.title}`));
       panel.dataset.stream = title;
     } else if (title) panel.prepend(element("h3", "panel-title", letterOf("a"), letterOf("b"), ` ${title}`));
     this.#plots.append(panel);
@@ -126,9 +131,9 @@ function letterOf(side) {
   return element("span", `run-letter run-letter-${side}`, side.toUpperCase());
 }
 
-/** The task stream of one run. */
+/** The task stream of one side. */
 class Stream {
-  #run;
+  #side;
   #colors;
   #onChange;
   /** @type {{context: Context, chart: ChartInstance}|null} */
@@ -136,12 +141,12 @@ class Stream {
 
   /**
    * @param {HTMLElement} place
-   * @param {Run} run
+   * @param {Side} side
    * @param {PrefixColors} colors
    * @param {() => void} onChange called when there is more to draw
    */
-  constructor(place, run, colors, onChange) {
-    this.#run = run;
+  constructor(place, side, colors, onChange) {
+    this.#side = side;
     this.#colors = colors;
     this.#onChange = onChange;
     void this.#load(place);
@@ -154,8 +159,9 @@ class Stream {
   /** @param {HTMLElement} place */
   async #load(place) {
     try {
-      const context = await loadContext(serverSource(`${SITE}/api/v1/runs/${this.#run.id}/timeline`));
+      const context = await loadContext(serverSource(`${SITE}/api/v1/runs/${this.#side.run.id}/timeline`));
       const { tiles, selection, laneOptions, model, stragglers, attempts, stolen, lineage } = context;
+      if (this.#side.lanes) laneOptions.set(this.#side.lanes);
       model.shareColors(this.#colors);
       followColorChoice((backgrounds, isExact) => model.setColors(backgrounds, isExact));
       const changing = [tiles, selection, laneOptions, model, stragglers, attempts, stolen, lineage];
@@ -175,8 +181,8 @@ class Stream {
    */
   draw(start, stop, width) {
     if (!this.#loaded) return;
-    const { start: began } = this.#run;
-    const window = { start: began + start, stop: began + stop, playhead: began + this.#run.seconds };
+    const { start: began, seconds } = this.#side.run;
+    const window = { start: began + start, stop: began + stop, playhead: began + seconds };
     this.#loaded.chart.draw({ ...window, live: false, width, hover: null, tiles: {}, unloaded: {}, state: null, isStateCurrent: true });
   }
 }

@@ -5,9 +5,9 @@ import { element } from "../../element.js";
 import { formatCount, formatDifference, formatValue } from "../../formatting.js";
 import { formatRatio } from "./text.js";
 
-/** @typedef {import("./compare.js").Comparison} Comparison */
-/** @typedef {import("./compare.js").Prefix} Prefix */
-/** @typedef {import("./compare.js").Fact} Fact */
+/** @typedef {import("./parts.js").Comparison} Comparison */
+/** @typedef {import("./parts.js").Prefix} Prefix */
+/** @typedef {import("./parts.js").Fact} Fact */
 
 const FIRST_PREFIXES = 50;
 const NOTABLE = 0.05; // share: a ratio farther from 1 is in bold letters
@@ -33,7 +33,7 @@ function cell(label, text, name = "number") {
 }
 
 /**
- * @param {Comparison} found
+ * @param {Pick<Comparison, "figures">} found
  * @param {number} median of so many runs; 0: of one
  */
 export function figures(found, median) {
@@ -55,9 +55,9 @@ function isNotable(ratio) {
   return ratio !== null && Math.abs(ratio - 1) > NOTABLE;
 }
 
-/** @param {Comparison} found */
+/** @param {Pick<Comparison, "prefixes"|"test">} found */
 export function prefixes(found) {
-  if (!found.prefixes.length) return element("p", "muted", "No computed tasks in either run.");
+  if (!found.prefixes.length) return element("p", "muted", "No computed tasks in A or B.");
   const rows = found.prefixes.map((prefix) => prefixRow(prefix, found.test));
   for (const row of rows.slice(FIRST_PREFIXES)) row.hidden = true;
   const heads = ["Prefix", "Durations of tasks: A above, B below", "#Median", "#Tasks", "#Computing", "#Results", "#Transfers", "#p"];
@@ -117,7 +117,7 @@ function pair(label, a, b, unit) {
   return made;
 }
 
-/** @param {Comparison} found */
+/** @param {Pick<Comparison, "differ"|"same">} found */
 export function differences({ differ, same }) {
   const made = element("div", "");
   if (differ.length) made.append(facts(differ));

@@ -3,12 +3,13 @@
 import { formatDifference, formatPercent, formatValue } from "../../formatting.js";
 import { element } from "../../element.js";
 
-/** @typedef {import("./compare.js").Comparison} Comparison */
-/** @typedef {import("./compare.js").Prefix} Prefix */
+/** @typedef {import("./parts.js").Comparison} Comparison */
+/** @typedef {import("./parts.js").Prefix} Prefix */
+/** @typedef {import("./parts.js").Fact} Fact */
 
 const MOST_NAMED = 8;
 const MOST_FACTS = 6;
-const NOTABLE_KINDS = ["tag", "release", "hardware", "version", "configuration"];
+const NOTABLE_KINDS = ["tag", "label", "release", "hardware", "version", "configuration"];
 
 /** @param {number|null} ratio */
 export function formatRatio(ratio) {
@@ -20,22 +21,26 @@ function shift(ratio) {
   return `${ratio > 1 ? "slower" : "faster"} by ${formatPercent(Math.abs(ratio - 1))}`;
 }
 
-/** @param {Comparison} found */
-export function finding(found) {
-  const named = found.prefixes.filter(({ verdict }) => verdict === "slower" || verdict === "faster");
+/**
+ * @param {HTMLElement} head what is compared, in short
+ * @param {Prefix[]} prefixes
+ * @param {Fact[]} differ
+ */
+export function finding(head, prefixes, differ) {
+  const named = prefixes.filter(({ verdict }) => verdict === "slower" || verdict === "faster");
   const box = element("section", "finding card");
   box.setAttribute("role", "status");
   box.dataset.flagged = String(named.length);
-  box.append(duration(found));
-  if (!named.length) box.append(element("p", "", "No prefix differs significantly. ", common(found.prefixes)));
+  box.append(head);
+  if (!named.length) box.append(element("p", "", "No prefix differs significantly. ", common(prefixes)));
   else box.append(list(named));
-  const suspects = found.differ.filter(({ kind }) => NOTABLE_KINDS.includes(kind));
+  const suspects = differ.filter(({ kind }) => NOTABLE_KINDS.includes(kind));
   if (suspects.length) box.append(element("p", "", "Changed from B to A: ", ...changed(suspects)));
   return box;
 }
 
 /** @param {Comparison} found */
-function duration({ a, figures }) {
+export function durations({ a, figures }) {
   const { b, ratio } = figures[0];
   const words = element("p", "finding-duration");
   words.append(element("strong", "", `A took ${formatValue(a.seconds, "seconds")}`), `, B ${formatValue(b, "seconds")}`);
@@ -67,7 +72,7 @@ function common(prefixes) {
   return `All prefixes together are ${shift(middle)}, so the environment is a more likely cause than the code.`;
 }
 
-/** @param {import("./compare.js").Fact[]} facts */
+/** @param {Fact[]} facts */
 function changed(facts) {
   const shown = facts.slice(0, MOST_FACTS);
   const found = shown.map(({ name, a, b }) => element("span", "tag", `${name}: ${b || "none"} → ${a || "none"}`));
@@ -75,11 +80,15 @@ function changed(facts) {
   return [...found, ...rest].flatMap((part) => [part, " "]);
 }
 
-/** The test, stated. @param {Comparison} found */
-export function statement({ test, b, more_prefixes }) {
-  const several =
-    b.length > 1 ? " A is tested against each run of B; p is twice the median of the results." : "";
-  const rest = more_prefixes ? ` ${more_prefixes} more prefixes are not shown.` : "";
+/**
+ * The test, stated.
+ * @param {import("./parts.js").TestParameters} test
+ * @param {string} usual of what a difference has a share at least
+ * @param {string} several how several runs are compared; may be ""
+ * @param {number} left number of prefixes that aren't shown
+ */
+export function statement(test, usual, several, left) {
+  const rest = left ? ` ${left} more prefixes are not shown.` : "";
   return element(
     "p",
     "muted test",
@@ -88,7 +97,7 @@ export function statement({ test, b, more_prefixes }) {
       `differ by more than ${formatPercent(test.margin)}, and by more than ${formatPercent(test.margin)} from the difference ` +
       "of all other prefixes, since a slower machine slows all of them. A difference is significant if p, adjusted for " +
       `the number of prefixes (Benjamini and Hochberg), is below ${test.level} and the difference is at least ` +
-      `${formatPercent(test.least_share)} of B's computing time. Prefixes with fewer than ${test.fewest} tasks aren't ` +
-      `tested.${several}${rest}`,
+      `${formatPercent(test.least_share)} of ${usual}. Prefixes with fewer than ${test.fewest} tasks aren't ` +
+      `tested.${several && ` ${several}`}${rest}`,
   );
 }

@@ -19,6 +19,7 @@ PLOTLY = "plotly.min.js"
 BUNDLED = (
     "frontend/pages/cluster/cluster.js",
     "frontend/pages/comparison/compare.js",
+    "frontend/pages/comparison/compare_workers.js",
     "frontend/pages/rule/rule.js",
 )
 """entry modules that are bundled with all their imports"""

@@ -1,9 +1,11 @@
 // The controls above the task stream: order and filter of its rows, and which of them are unfolded.
 
 import { element } from "../../../element.js";
+import { newest } from "../../../timeline/slots.js";
 import { ORDERS } from "../../../timeline/lane_options.js";
 import { COMPUTE } from "../actions.js";
 import { visitBusy, visitSpans } from "./index.js";
+import { LaneLabels } from "./labels.js";
 
 /** @typedef {import("../../../types.js").Context} Context */
 /** @typedef {import("../../../types.js").Tile} Tile */
@@ -26,6 +28,9 @@ export class LaneControls extends EventTarget {
   #onlyLabel;
   #prefix;
   #fold;
+  #label = element("select", "");
+  #labelChoice = element("label", "", "Label ", this.#label);
+  labels;
   /** @type {Set<string>} */
   #open = new Set();
   #timer = 0;
@@ -36,6 +41,7 @@ export class LaneControls extends EventTarget {
   constructor(context) {
     super();
     this.#context = context;
+    this.labels = new LaneLabels(context);
     const { laneOptions } = context;
     this.#order = element("select", "", ...ORDERS.map((order) => element("option", "", order)));
     this.#filter = element("input", "");
@@ -50,15 +56,18 @@ export class LaneControls extends EventTarget {
     this.#prefix = element("span", "");
     this.#onlyLabel = element("label", "", this.#only, " only those that ran ", this.#prefix);
     const [order, filter] = [element("label", "", "Sort ", this.#order), element("label", "", "Workers ", this.#filter)];
-    this.bar = element("div", "lane-controls", order, filter, this.#onlyLabel, this.#fold);
+    this.bar = element("div", "lane-controls", order, filter, this.#labelChoice, this.#onlyLabel, this.#fold);
     this.#order.addEventListener("change", () => laneOptions.set({ order: /** @type {Order} */ (this.#order.value) }));
     this.#filter.addEventListener("input", () => laneOptions.set({ filter: this.#filter.value.trim() }));
+    this.#label.addEventListener("change", () => laneOptions.set({ label: this.#label.value || null }));
     this.#only.addEventListener("change", () => laneOptions.set({ onlyPrefix: this.#only.checked }));
   }
 
   /** In a large cluster, workers in the order in which they joined share bands. */
   get #chosen() {
-    return this.#context.laneOptions.order ?? (this.#context.model.bands > 1 ? "first seen" : "name");
+    const { order } = this.#context.laneOptions;
+    const usual = this.#context.model.bands > 1 ? "first seen" : "name";
+    return order === null || (order === "label" && this.labels.chosen === null) ? usual : order;
   }
 
   /** Whether every worker's tiles have to be there to say which rows there are. */
@@ -84,7 +93,7 @@ export class LaneControls extends EventTarget {
     const { filter } = this.#context.laneOptions;
     const busy = this.needsAll ? this.#look(view, tiles) : new Map();
     const keep = this.#isOfPrefix ? (/** @type {Slot} */ slot) => sumOf(slot, busy) > 0 : null;
-    return { filter, open: this.#open, rank: this.#rank(view, busy), keep };
+    return { filter, open: this.#open, rank: this.#rank(view, busy), keep, keepLifetime: this.labels.keep };
   }
 
   /**
@@ -95,6 +104,7 @@ export class LaneControls extends EventTarget {
   #rank(view, busy) {
     const order = this.#chosen;
     if (order === "first seen") return ({ key }) => this.#context.model.slots.get(key)?.lifetimes[0].position ?? 0;
+    if (order === "label") return (slot) => this.labels.placeOf(newest(slot));
     if (order === "busiest") return (slot) => -sumOf(slot, busy);
     if (order !== "most memory") return null;
     const memory = new Map(view.state?.workers.map((worker) => [worker.id, worker.memory ?? 0]));
@@ -104,7 +114,8 @@ export class LaneControls extends EventTarget {
   /** @param {Layout} layout what came of the wishes */
   update(layout) {
     const { model, selection, laneOptions } = this.#context;
-    this.bar.hidden = model.slots.size < FEW && !laneOptions.filter && !laneOptions.onlyPrefix;
+    this.#updateLabels();
+    this.bar.hidden = model.slots.size < FEW && !laneOptions.filter && !laneOptions.onlyPrefix && this.#labelChoice.hidden;
     this.#order.value = this.#chosen;
     if (this.#filter.value.trim() !== laneOptions.filter) this.#filter.value = laneOptions.filter;
     this.#only.checked = laneOptions.onlyPrefix;
@@ -119,6 +130,17 @@ export class LaneControls extends EventTarget {
       else this.#open.clear();
       this.dispatchEvent(new Event("change"));
     };
+  }
+
+  #updateLabels() {
+    const { names, chosen } = this.labels;
+    const options = ["", ...names];
+    const isSame = options.length === this.#label.options.length && options.every((name, place) => name === this.#label.options[place].value);
+    if (!isSame) this.#label.replaceChildren(...options.map((name) => new Option(name || "none", name)));
+    this.#label.value = chosen ?? "";
+    this.#labelChoice.hidden = !names.length;
+    for (const option of this.#order.options) if (option.value === "label") option.hidden = option.disabled = chosen === null;
+    this.labels.drawLegend();
   }
 
   #lookAgain() {

@@ -11,7 +11,7 @@ import { theme } from "../../drawing/theme.js";
 /** @typedef {[string, string, string?]} Line name, value and the colour of a swatch */
 
 const MARK = 4; // px: half the width of a mark
-const MOST_LINES = 6; // of lifetimes in a tooltip
+const MOST_LINES = 6; // of lifetimes, and of labels, in a tooltip
 
 /**
  * @param {CanvasRenderingContext2D} context
@@ -120,6 +120,7 @@ export function describeWorker(lifetimes) {
   const nameOf = (/** @type {Worker} */ one) => (lifetimes.length > 1 ? `lifetime ${lifetimes.indexOf(one) + 1}` : "lifetime");
   const newest = lifetimes.slice(-MOST_LINES).reverse();
   lines.push(...newest.map((one) => /** @type {Line} */ ([nameOf(one), span(one)])));
+  lines.push(...Object.entries(worker.tags ?? {}).slice(0, MOST_LINES).map(([label, value]) => /** @type {Line} */ ([label, value])));
   const rest = lifetimes.length - newest.length;
   if (rest) lines.push([`and ${rest} earlier`, ""]);
   return { title: workerLabel(worker), lines };

@@ -1,6 +1,7 @@
 // The rows of the task stream: one for each thread of each worker, or for several where they don't fit. A worker that
 // came again has the rows that it had before.
 
+import { hostOf } from "../../../timeline/labels.js";
 import { newest, slotLabel } from "../../../timeline/slots.js";
 
 /** @typedef {import("../../../timeline/model.js").Model} Model */
@@ -16,9 +17,9 @@ import { newest, slotLabel } from "../../../timeline/slots.js";
  *   folds: string|null, isOpen: boolean}} Group
  * @typedef {{groups: Group[], rows: Row[], height: number}} Layout
  * Options of the rows: `open` has the `folds` of unfolded rows, `rank` sorts slots, `keep` says
- * who has rows.
+ * who has rows, `keepLifetime` which of a worker's lifetimes.
  * @typedef {{filter: string, open: Set<string>, rank: ((slot: Slot) => number)|null,
- *   keep?: ((slot: Slot) => boolean)|null}} Wishes
+ *   keep?: ((slot: Slot) => boolean)|null, keepLifetime?: ((worker: Worker) => boolean)|null}} Wishes
  */
 
 const LOWEST_ROW = 6; // px
@@ -34,8 +35,9 @@ const HIGHEST_ROW = 22;
  * @param {Wishes} wishes
  * @returns {Layout} `height` is a row's, in px
  */
-export function layoutLanes(model, start, stop, room, { filter, open, rank, keep }) {
-  const slots = model.slotsBetween(start, stop).filter((slot) => matches(slot, filter) && (keep?.(slot) ?? true));
+export function layoutLanes(model, start, stop, room, { filter, open, rank, keep, keepLifetime = null }) {
+  const there = model.slotsBetween(start, stop).flatMap((slot) => withLifetimes(slot, keepLifetime));
+  const slots = there.filter((slot) => matches(slot, filter) && (keep?.(slot) ?? true));
   if (rank) {
     const ranks = new Map(slots.map((slot) => [slot, rank(slot)]));
     slots.sort((one, other) => (ranks.get(one) ?? 0) - (ranks.get(other) ?? 0));
@@ -52,6 +54,16 @@ export function layoutLanes(model, start, stop, room, { filter, open, rank, keep
   const lowest = fits ? LOWEST_ROW : LOWEST_GROUP;
   layout.height = Math.min(Math.max(Math.floor(room / Math.max(layout.rows.length, 1)), lowest), HIGHEST_ROW);
   return layout;
+}
+
+/**
+ * @param {Slot} slot
+ * @param {((worker: Worker) => boolean)|null} keep
+ * @returns {Slot[]} the slot with the lifetimes that are kept, or none
+ */
+function withLifetimes(slot, keep) {
+  const lifetimes = keep ? slot.lifetimes.filter(keep) : slot.lifetimes;
+  return lifetimes.length ? [{ ...slot, lifetimes }] : [];
 }
 
 /**
@@ -159,8 +171,7 @@ function byHost(slots) {
   /** @type {Map<string, Slot[]>} */
   const hosts = new Map();
   for (const slot of slots) {
-    const worker = newest(slot);
-    const host = worker.host || worker.address.replace(/^\w+:\/\/|:\d+$/g, "");
+    const host = hostOf(newest(slot));
     const its = hosts.get(host);
     if (its) its.push(slot);
     else hosts.set(host, [slot]);

@@ -99,7 +99,7 @@ def worker_memory_by_bin(
     width: float,
     bins: int,
 ) -> Floats:
-    """Return the memory (bytes) of the process of one of `workers`, in the mean, in each bin of `width` seconds.
+    """Return the mean memory (bytes) of the processes of `workers` in each bin of `width` seconds.
 
     A worker counts with its most in the bin, and where it has a sample there. NaN: no sample.
     """

@@ -75,7 +75,8 @@ def group_work(
     ).fetchall()
     by_action = {Action(action): (count, seconds) for action, count, seconds in rows}
     [errors] = connection.execute(
-        f"SELECT count(*) FROM error WHERE {WITHIN} AND outcome <> 'retried' AND worker_id = ANY(%(workers)s)",
+        f"""SELECT count(*) FROM error
+            WHERE {WITHIN} AND outcome <> 'retried' AND worker_id = ANY(%(workers)s)""",
         window,
     ).fetchone() or [0]
     return GroupWork(
