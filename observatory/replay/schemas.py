@@ -101,8 +101,8 @@ class TimelineWorker(Schema):
     position: int
     """0, 1, … in the order in which the cluster's workers were first seen"""
     tags: dict[str, str]
-    """what workers can be grouped by: their resources, and machine, Python and job as an agent reports them;
-    none through a public link"""
+    """what workers can be grouped and filtered by: each resource (“resource GPU”), and labels, release,
+    machine, Python and job as an agent reports them; none through a public link"""
 
 
 class TimelineLane(Schema):

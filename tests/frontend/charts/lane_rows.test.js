@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
 import { layoutLanes } from "../../../frontend/charts/task_stream/lanes/rows.js";
+import { labelsOf, valueOf, valuesOf } from "../../../frontend/timeline/labels.js";
 import { Model } from "../../../frontend/timeline/model.js";
 
 /**
@@ -48,6 +49,32 @@ function layOut(hosts, workers, threads, options = {}) {
 
 /** @param {number} first @param {number} last */
 const range = (first, last) => [...Array(last - first + 1).keys()].map((number) => first + number);
+
+test("of a worker that came again with another label, the lifetimes with the chosen value have rows", () => {
+  const lifetime = (/** @type {number} */ id, /** @type {string} */ version) => ({
+    id, address: `tcp://h:${id}`, name: "w", slot: "w", position: 0, host: "h", nthreads: 1, memory_limit: 0,
+    started: 100 * id, ended: id === 1 ? 150 : null, end_reason: "", status: "running", tags: { version },
+  }); // prettier-ignore
+  const model = new Model();
+  const lanes = [1, 2].map((id) => ({ id: 10 * id, worker: id, thread: 1, position: 0 }));
+  model.load(/** @type {any} */ ({ workers: [lifetime(1, "a"), lifetime(2, "b")], lanes, prefixes: [], series: {} }));
+  const wishes = { filter: "", open: new Set(), rank: null };
+  const rowsOf = (/** @type {string|null} */ version) =>
+    layoutLanes(model, 0, 1000, 500, { ...wishes, keepLifetime: version && ((worker) => valueOf(worker, "version") === version) }).rows;
+  assert.deepEqual(rowsOf(null).map(({ lanes }) => lanes), [[10, 20]]);
+  assert.deepEqual(rowsOf("b").map(({ lanes }) => lanes), [[20]]);
+  assert.deepEqual(rowsOf("c"), []);
+});
+
+test("labels are those that differ, and a label of Object's own is none", () => {
+  const worker = (/** @type {any} */ tags, host = "h") => /** @type {any} */ ({ host, address: "tcp://h:1", tags });
+  const workers = [worker({ version: "10", zone: "x" }), worker({ version: "9", zone: "x" }), worker({ zone: "x" })];
+  assert.deepEqual(labelsOf(workers), ["version"]);
+  assert.deepEqual(valuesOf(workers, "version"), ["9", "10", "unknown"]);
+  assert.equal(valueOf(workers[0], "constructor"), "unknown");
+  assert.equal(valueOf(workers[0], "__proto__"), "unknown");
+  assert.deepEqual(labelsOf([worker({}), worker({}, "g")]), ["host"]);
+});
 
 test("threads that fit have a row each", () => {
   const { rows, groups } = layOut(1, 4, 2);

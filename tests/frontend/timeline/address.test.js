@@ -28,7 +28,7 @@ test("an address that was copied shows the same", () => {
   const { timeline, selection, laneOptions } = shown;
   shown.heatOptions.set({ quantity: "duration", group: "SLURM_JOB_ID", order: "name" });
   shown.logOptions.set({ level: 30, role: "nanny", logger: "distributed", match: "^a|b &=<", isRegex: true });
-  laneOptions.set({ order: "most memory", filter: "lost & <b>", onlyPrefix: true });
+  laneOptions.set({ order: "most memory", filter: "lost & <b>", onlyPrefix: true, label: "a&b", value: "<b> 1" });
   timeline.setWindow(FIRST + 100.25, FIRST + 160.5);
   timeline.setPlayhead(FIRST + 123.456);
   timeline.setSpeed(4);
@@ -47,6 +47,9 @@ test("an address that was copied shows the same", () => {
   assert.deepEqual([...other.selection.hidden], [3, 9]);
   const { order, filter, onlyPrefix } = other.laneOptions;
   assert.deepEqual([order, filter, onlyPrefix], ["most memory", "lost & <b>", true]);
+  assert.deepEqual([other.laneOptions.label, other.laneOptions.value], ["a&b", "<b> 1"]);
+  other.laneOptions.set({ label: "zone" });
+  assert.equal(other.laneOptions.value, null, "another label has other values");
 });
 
 test("the chosen runs are in the address in their order, also where none is chosen", () => {

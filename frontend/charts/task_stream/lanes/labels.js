@@ -151,6 +151,7 @@ export class LaneLabels {
    */
   #entry(value, place, isOnly) {
     const number = element("i", "lane-label", place < MOST_COLORED ? String(place + 1) : "");
+    number.setAttribute("aria-hidden", "true");
     number.style.backgroundColor = colorOf(place);
     number.style.color = isDark(colorOf(place)) ? "#ffffff" : "#000000";
     const button = element("button", "", number, value);
