@@ -6,7 +6,7 @@ export const HOST = "host";
 export const UNKNOWN = "unknown";
 
 /** @param {Worker} worker */
-export function hostOf(worker) {
+export function hostOfWorker(worker) {
   return worker.host || worker.address.replace(/^\w+:\/\/|:\d+$/g, "");
 }
 
@@ -16,7 +16,7 @@ export function hostOf(worker) {
  * @returns {string} its value; "unknown" without the label
  */
 export function valueOf(worker, label) {
-  if (label === HOST) return hostOf(worker);
+  if (label === HOST) return hostOfWorker(worker);
   const tags = worker.tags ?? {};
   return Object.hasOwn(tags, label) ? tags[label] : UNKNOWN;
 }

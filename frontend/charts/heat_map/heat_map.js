@@ -2,6 +2,7 @@
 
 import { element } from "../../element.js";
 import { formatCountOf } from "../../formatting.js";
+import { HOST } from "../../timeline/labels.js";
 import { newest, slotLabel } from "../../timeline/slots.js";
 import { bandLayer, eachLayer } from "../../timeline/tiles/bands.js";
 import { binWidth, finestLevel, levelFor } from "../../timeline/tiles/levels.js";
@@ -19,7 +20,7 @@ import { imageOf, isDarkTheme } from "./colors.js";
 import { HeatControls } from "./heat_controls.js";
 import { heatLayout, rowsAt, topOfRow } from "./heat_layout.js";
 import { drawChosen, drawNames } from "./heat_names.js";
-import { HOST, NO_GROUPS, arranged, chosenGrouping, describeSlot, groupOf, groupings, hostOf, outstanding, peakOf, rowValues } from "./heat_rows.js";
+import { NO_GROUPS, arranged, chosenGrouping, describeSlot, groupOf, groupings, hostOf, outstanding, peakOf, rowValues } from "./heat_rows.js";
 import { heatTable } from "./heat_table.js";
 import { BANDS_HEIGHT, drawQuantiles, quantilesOf } from "./quantiles.js";
 import { QUANTITIES, topOf } from "./quantities.js";

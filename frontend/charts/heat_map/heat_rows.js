@@ -1,6 +1,6 @@
 // The rows of the heat map: workers in groups, the greatest values first or by name.
 
-import { HOST, hostOf as hostOfWorker, labelsOf, valueOf } from "../../timeline/labels.js";
+import { HOST, hostOfWorker, labelsOf, valueOf } from "../../timeline/labels.js";
 import { newest, slotLabel } from "../../timeline/slots.js";
 
 /** @typedef {import("../../timeline/slots.js").Slot} Slot */
@@ -13,7 +13,6 @@ import { newest, slotLabel } from "../../timeline/slots.js";
  */
 
 export const NO_GROUPS = "none";
-export { HOST };
 const FEWEST = 5; // workers that say what is usual
 const FAR = 8; // usual distances from the median
 const LEAST = 0.1; // of the greatest value: smaller distances aren't seen

@@ -1,7 +1,8 @@
 // The heat map as a table: a row for each worker.
 
+import { HOST } from "../../timeline/labels.js";
 import { slotLabel } from "../../timeline/slots.js";
-import { HOST, NO_GROUPS, groupOf, hostOf } from "./heat_rows.js";
+import { NO_GROUPS, groupOf, hostOf } from "./heat_rows.js";
 
 /** @typedef {import("./cells.js").Cells} Cells */
 /** @typedef {import("./quantities.js").Quantity} Quantity */

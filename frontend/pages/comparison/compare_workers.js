@@ -1,7 +1,7 @@
 // The comparison of workers within a run: a summary, then differences, figures, prefixes, their lanes and memory.
 
 import { element } from "../../element.js";
-import { formatCountOf, formatDuration } from "../../formatting.js";
+import { formatCountOf } from "../../formatting.js";
 import { colorsOf, load, section } from "./parts.js";
 import { differences, figures, prefixes } from "./tables.js";
 import { Streams } from "./streams.js";
@@ -36,7 +36,7 @@ function show(place, found) {
 
 /** @param {WorkersComparison} found */
 function sizes({ a, b }) {
-  const text = (/** @type {WorkersComparison["a"]} */ { workers, threads, thread_seconds }) =>
-    `${formatCountOf(workers, "worker")} with ${formatCountOf(threads, "thread")} for ${formatDuration(thread_seconds)} of threads`;
+  const text = (/** @type {WorkersComparison["a"]} */ { workers, threads }) =>
+    `${formatCountOf(workers, "worker")} with ${formatCountOf(threads, "thread")}`;
   return element("p", "finding-duration", element("strong", "", `A: ${text(a)}`), `, B: ${text(b)}`);
 }

@@ -1,7 +1,7 @@
 // The rows of the task stream: one for each thread of each worker, or for several where they don't fit. A worker that
 // came again has the rows that it had before.
 
-import { hostOf } from "../../../timeline/labels.js";
+import { hostOfWorker } from "../../../timeline/labels.js";
 import { newest, slotLabel } from "../../../timeline/slots.js";
 
 /** @typedef {import("../../../timeline/model.js").Model} Model */
@@ -171,7 +171,7 @@ function byHost(slots) {
   /** @type {Map<string, Slot[]>} */
   const hosts = new Map();
   for (const slot of slots) {
-    const host = hostOf(newest(slot));
+    const host = hostOfWorker(newest(slot));
     const its = hosts.get(host);
     if (its) its.push(slot);
     else hosts.set(host, [slot]);
