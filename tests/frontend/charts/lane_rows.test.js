@@ -60,7 +60,7 @@ test("of a worker that came again with another label, the lifetimes with the cho
   model.load(/** @type {any} */ ({ workers: [lifetime(1, "a"), lifetime(2, "b")], lanes, prefixes: [], series: {} }));
   const wishes = { filter: "", open: new Set(), rank: null };
   const rowsOf = (/** @type {string|null} */ version) =>
-    layoutLanes(model, 0, 1000, 500, { ...wishes, keepLifetime: version && ((worker) => valueOf(worker, "version") === version) }).rows;
+    layoutLanes(model, 0, 1000, 500, { ...wishes, keepLifetime: version === null ? null : (worker) => valueOf(worker, "version") === version }).rows;
   assert.deepEqual(rowsOf(null).map(({ lanes }) => lanes), [[10, 20]]);
   assert.deepEqual(rowsOf("b").map(({ lanes }) => lanes), [[20]]);
   assert.deepEqual(rowsOf("c"), []);

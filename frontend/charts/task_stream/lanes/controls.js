@@ -42,6 +42,7 @@ export class LaneControls extends EventTarget {
     super();
     this.#context = context;
     this.labels = new LaneLabels(context);
+    this.#label.name = "label";
     const { laneOptions } = context;
     this.#order = element("select", "", ...ORDERS.map((order) => element("option", "", order)));
     this.#filter = element("input", "");
