@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from observatory.exchange.formats import FORMATS
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link
+from observatory.runs.sharing.scopes import scope_of_link, scope_of_run
 from observatory.store.maintenance.retention import delete_cluster
 from tests.comparison.made_workers import Worker, make_run, version
 from tests.world import HOSTILE, World
@@ -112,6 +115,29 @@ def test_a_public_link_shows_no_labels_and_all_lanes_whatever_its_address_says(
     lanes = page.request.get(f"/api/v1/r/{link.token}/lanes").text()
     assert "2026.11" not in lanes
     assert "GPU" not in lanes
+
+
+@pytest.mark.browser
+def test_a_file_of_the_run_has_its_labels_and_one_of_a_public_link_has_none(
+    page: Page, run: Run, world: World, tmp_path: Path, complaints: list[str]
+) -> None:
+    link = make_link(Permalink(run=run, audience="anyone"), world.people["owner"])
+    options, rows = ["none", "host", "resource GPU", "version"], "4 rows of 2 workers"
+    for scope, labels, shown in (
+        (scope_of_run(run), options, rows),
+        (scope_of_link(link), options[:2], "10 rows of 5 workers"),
+    ):
+        file = tmp_path / f"{len(labels)}.html"
+        with file.open("wb") as out:
+            FORMATS["html"].write(scope, run.name, out, lambda done: None)
+        page.goto(f"{file.as_uri()}?label=version&value=2026.11")
+        page.wait_for_selector("html[data-ready='1']")
+        assert page.locator(LABEL).locator("option").all_inner_texts() == labels
+        expect(page.locator(".task-stream canvas").first).to_have_attribute(
+            "aria-label", f"Task stream: {shown}"
+        )
+        assert page.locator(".lane-labels a").count() == 0, "a file leads nowhere"
+    assert complaints == []
 
 
 def test_the_address_of_a_public_link_names_no_labels(run: Run, world: World) -> None:
