@@ -17,6 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 http = get_asgi_application()
 
 from observatory.collect.agents.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
+from observatory.collect.worker_pages.installation import with_worker_pages  # noqa: E402
 from observatory.config.body_limit import BodyLimit  # noqa: E402
 from observatory.config.memory import prepare_for_hours  # noqa: E402
 from observatory.config.sign_in_headers import SignInHeaders  # noqa: E402
@@ -28,6 +29,7 @@ from observatory.runtime.health.own_alert import lifespan  # noqa: E402
 
 pages = StaticFiles(BodyLimit(with_sub_path(http, settings.SUB_PATH), COMPRESSED, imports()))
 sockets = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
+pages, sockets = with_worker_pages(pages, sockets)
 
 
 def with_sign_in(answering: Any) -> Any:

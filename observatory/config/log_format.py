@@ -8,9 +8,10 @@ import re
 from datetime import UTC, datetime
 
 SECRETS = (
-    # /r/TOKEN, /join/TOKEN/ and /sign-in/once/NUMBER/TOKEN/, also quoted in a query
+    # /r/TOKEN, /join/TOKEN/, /worker-pages/TICKET/ and /sign-in/once/NUMBER/TOKEN/, also quoted in a query
     re.compile(
-        r"((?:/|%2F)(?:r|join|sign-in(?:/|%2F)once(?:/|%2F)[\w=-]+)(?:/|%2F))[\w.~-]{8,}", re.IGNORECASE
+        r"((?:/|%2F)(?:r|join|worker-pages|sign-in(?:/|%2F)once(?:/|%2F)[\w=-]+)(?:/|%2F))[\w.~-]{8,}",
+        re.IGNORECASE,
     ),
     # of agents, of people's programs and of invitations
     re.compile(r"\b(ob[spi]_)[\w-]{16,}"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.collect.http.addresses import AddressError, stream_url, worker_metrics_url
+from observatory.collect.http.addresses import AddressError, stream_url, worker_url
 from observatory.collect.scheduler.identity import Counts, IdentityError, Problems, read_counts, read_identity
 from observatory.collect.scheduler.workers_page import read_workers_page
 from observatory.collect.stream.messages import read_message
@@ -200,19 +200,17 @@ def test_counts_are_whole_numbers_from_0() -> None:
 )
 def test_a_workers_host_cannot_point_to_our_own_machine_or_to_another_path(host: str) -> None:
     with pytest.raises(AddressError):
-        worker_metrics_url("http://scheduler:8787", host, 40000, is_local=False)
+        worker_url("http://scheduler:8787", host, 40000, is_local=False)
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_a_workers_port_is_checked(port: int) -> None:
     with pytest.raises(AddressError):
-        worker_metrics_url("http://scheduler:8787", "10.0.0.2", port, is_local=False)
+        worker_url("http://scheduler:8787", "10.0.0.2", port, is_local=False)
 
 
 def test_the_addresses_of_a_target() -> None:
-    assert worker_metrics_url("http://s:8787", "127.0.0.1", 1, is_local=True) == "http://127.0.0.1:1/metrics"
-    assert (
-        worker_metrics_url("https://s", "fd00::2", 40000, is_local=False) == "https://[fd00::2]:40000/metrics"
-    )
+    assert worker_url("http://s:8787", "127.0.0.1", 1, is_local=True) == "http://127.0.0.1:1"
+    assert worker_url("https://s", "fd00::2", 40000, is_local=False) == "https://[fd00::2]:40000"
     assert stream_url("https://s/dask") == "wss://s/dask/eventstream"
     assert stream_url("http://s:8787") == "ws://s:8787/eventstream"

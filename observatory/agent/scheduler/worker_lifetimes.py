@@ -61,6 +61,7 @@ class WorkerLifetimes:
             "pid": getattr(worker, "pid", None),
             "nanny": getattr(worker, "nanny", None) or "",
             "directory": str(getattr(worker, "local_directory", "")),
+            "dashboard": (getattr(worker, "services", None) or {}).get("dashboard"),
             "versions": getattr(worker, "versions", None) or {},
         }
         self._worker(

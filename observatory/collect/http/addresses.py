@@ -1,8 +1,8 @@
 """Builds the URLs of a target and its workers, and checks which addresses may be requested (SSRF).
 
 A scheduler names its workers' hosts and is not trusted: it could name a machine that only we can reach.
-Therefore a worker's host is requested for `/metrics` only, without redirects, and never at a loopback,
-link-local or multicast address unless the target itself runs on this machine.
+Therefore a worker's host is requested for `/metrics` and Dask's pages (worker_pages/) only, without redirects,
+and never at a loopback, link-local or multicast address unless the target itself runs on this machine.
 """
 
 from __future__ import annotations
@@ -41,10 +41,8 @@ def stream_url(target: str) -> str:
     return urlunsplit((scheme, parts.netloc, f"{parts.path}/eventstream", "", ""))
 
 
-def worker_metrics_url(
-    target: str, host: str, port: int, is_local: bool, prefix: str = "", scheme: str = ""
-) -> str:
-    """The address of a worker's /metrics, below `prefix`; without a scheme with that of the target.
+def worker_url(target: str, host: str, port: int, is_local: bool, prefix: str = "", scheme: str = "") -> str:
+    """The address of a worker, below `prefix`; without a scheme with that of the target.
 
     `is_local`: the target runs on this machine. Raises AddressError for an invalid host or port, and for an
     address that the scheduler must not name.
@@ -53,16 +51,16 @@ def worker_metrics_url(
     if address is not None and is_reserved(address) and not (is_local and address.is_loopback):
         raise AddressError(f"the worker's host {host[:60]!r} is not an address of another machine")
     name = f"[{address}]" if isinstance(address, ipaddress.IPv6Address) else host
-    return f"{scheme or urlsplit(target).scheme}://{name}:{port}{prefix}/metrics"
+    return f"{scheme or urlsplit(target).scheme}://{name}:{port}{prefix}"
 
 
-def proxied_metrics_url(target: str, host: str, port: int, prefix: str = "") -> str:
-    """The address of a worker's /metrics at the scheduler, which passes requests on to its workers alone.
+def proxied_worker_url(target: str, host: str, port: int, prefix: str = "") -> str:
+    """The address of a worker at the scheduler, which passes requests on to its workers alone.
 
     Raises AddressError for an invalid host or port.
     """
     _worker_address(host, port)
-    return f"{target}/proxy/{port}/{host}{prefix}/metrics"
+    return f"{target}/proxy/{port}/{host}{prefix}"
 
 
 def _worker_address(host: str, port: int) -> IPAddress | None:

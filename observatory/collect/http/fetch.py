@@ -8,7 +8,7 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -19,7 +19,7 @@ import aiohttp
 from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
-from observatory.clusters.ip_addresses import is_metadata, is_reserved, parse_ip
+from observatory.clusters.ip_addresses import IPAddress, is_metadata, is_reserved, parse_ip
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.http.handshakes import Handshakes
 
@@ -87,8 +87,12 @@ class GuardedResolver(ThreadedResolver):
 class HttpClient:
     """The HTTP client of a collector. Use: `async with HttpClient() as client`."""
 
-    def __init__(self) -> None:
-        self.resolver = GuardedResolver()
+    def __init__(
+        self, resolver: GuardedResolver | None = None, guards: Sequence[aiohttp.TraceConfig] = ()
+    ) -> None:
+        """`guards` stop requests, as refuse_metadata does."""
+        self.resolver = resolver or GuardedResolver()
+        self.guards = guards
         self.headers: Mapping[str, str] = {}
         self.tls: ssl.SSLContext | bool = True
 
@@ -100,7 +104,7 @@ class HttpClient:
             auto_decompress=False,
             # of handshakes, which have to be completed; requests have their own
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
-            trace_configs=[refuse_redirects(), refuse_metadata()],
+            trace_configs=[refuse_redirects(), refuse_metadata(), *self.guards],
         )
         self.handshakes = Handshakes(self.session)
         return self
@@ -172,14 +176,19 @@ def refuse_redirects() -> aiohttp.TraceConfig:
 
 def refuse_metadata() -> aiohttp.TraceConfig:
     """Stops a request to the address of a cloud's metadata service; the resolver stops those to its names."""
+    return refuse_addresses(is_metadata, "it is the address of a cloud's metadata service")
+
+
+def refuse_addresses(is_refused: Callable[[IPAddress], bool], message: str) -> aiohttp.TraceConfig:
+    """Stops a request to an IP address that is refused; a resolver has to stop those to names."""
 
     async def refuse(_: object, __: object, parameters: aiohttp.TraceRequestStartParams) -> None:
         try:
             address = parse_ip(parameters.url.host or "")
         except ValueError:
             return  # a name
-        if is_metadata(address):
-            raise FetchError(Failure.REFUSED, "it is the address of a cloud's metadata service")
+        if is_refused(address):
+            raise FetchError(Failure.REFUSED, message)
 
     trace = aiohttp.TraceConfig()
     trace.on_request_start.append(refuse)

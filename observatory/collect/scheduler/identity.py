@@ -81,7 +81,10 @@ class WorkerIdentity:
             time,
             self.status,
             self.resources,
-            {"nanny": self.nanny} if self.nanny else {},
+            {
+                **({"nanny": self.nanny} if self.nanny else {}),
+                **({"dashboard": self.port} if self.port else {}),
+            },
         )
 
 

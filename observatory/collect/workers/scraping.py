@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from observatory.clusters.models import Target
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation, totals_of
-from observatory.collect.http.addresses import AddressError, proxied_metrics_url, worker_metrics_url
+from observatory.collect.http.addresses import AddressError, proxied_worker_url, worker_url
 from observatory.collect.http.exposition import ExpositionError, Page, Parser
 from observatory.collect.http.fetch import METRICS_LIMIT, FetchError, HttpClient, parse_off_loop
 from observatory.collect.scheduler.clock import SchedulerClock
@@ -169,8 +169,8 @@ class Scraper:
         scheme = "http" if self.target.workers == ways.HTTP else ""
         try:
             if self.target.workers == ways.PROXY:
-                return proxied_metrics_url(self.target.url, host, port, prefix)
-            return worker_metrics_url(self.target.url, host, port, self.is_local, prefix, scheme)
+                return f"{proxied_worker_url(self.target.url, host, port, prefix)}/metrics"
+            return f"{worker_url(self.target.url, host, port, self.is_local, prefix, scheme)}/metrics"
         except AddressError as error:
             self._log_once(str(error))
             return None

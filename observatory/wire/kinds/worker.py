@@ -19,9 +19,9 @@ KIND = Kind(
         Field(
             "detail",
             Type.JSON,
-            "object: versions, pid, directory, instance type …",
+            "object: versions, pid, directory, dashboard (its HTTP port), instance type …",
             "",
-            "WorkerState.versions, WorkerState.pid, WorkerState.local_directory",
+            "WorkerState.versions, WorkerState.pid, WorkerState.local_directory, WorkerState.services",
         ),
     ),
     has_table=False,
