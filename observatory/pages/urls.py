@@ -20,6 +20,7 @@ SUBJECTS = (
     "targets",
     "tasks",
     "usage",
+    "worker_pages",
 )
 
 urlpatterns = [path("", include(f"observatory.pages.{subject}.urls")) for subject in SUBJECTS]

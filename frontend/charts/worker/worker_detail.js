@@ -39,6 +39,7 @@ class WorkerDetail {
   #note = element("p", "chart-empty");
   #content = element("div", "worker-detail");
   #heading = element("p", "worker-facts");
+  #pages = element("a", "", "Dask’s own pages");
   #profileNote = element("p", "muted");
   #stacks = element("div", "worker-stacks");
   /** @type {DataTable<Worker>} */
@@ -65,7 +66,12 @@ class WorkerDetail {
     const clear = element("button", "", "Clear the selection");
     clear.type = "button";
     clear.addEventListener("click", () => context.selection.set({ worker: null }));
-    this.#content.append(this.#heading, clear, element("h3", "", "Processes"));
+    this.#pages.target = "_blank";
+    this.#pages.rel = "noopener";
+    this.#pages.title = "The pages of the worker’s own process, while it lives, in a new tab";
+    const actions = element("div", "worker-actions");
+    actions.append(clear, this.#pages);
+    this.#content.append(this.#heading, actions, element("h3", "", "Processes"));
     this.#lifetimes = new DataTable(this.#content, this.#lifetimeColumns(), {
       label: "processes of the selected worker",
       empty: "It had none.",
@@ -114,6 +120,7 @@ class WorkerDetail {
     if (!slot) return this.#data.stop();
     const worker = lifetimeAt(slot, view.playhead) ?? newest(slot);
     this.#showFacts(slot, worker, view);
+    this.#showPages(newest(slot));
     this.#data.ask(`/workers/${worker.id}/running`);
     this.#data.update(view);
     this.#showStacks(slot, view);
@@ -148,6 +155,13 @@ class WorkerDetail {
     this.#shownFacts = shown;
     this.#heading.textContent = facts;
     this.#lifetimes.show([...slot.lifetimes].reverse());
+  }
+
+  /** @param {Worker} worker the last of its slot, which may live */
+  #showPages({ id, ended }) {
+    const { workerPages } = this.#context.source;
+    this.#pages.hidden = !workerPages || ended !== null;
+    if (workerPages) this.#pages.href = `${workerPages}${id}/pages/`;
   }
 
   #showRunning() {

@@ -1,8 +1,9 @@
 """Builds the URLs of a target and its workers, and checks which addresses may be requested (SSRF).
 
 A scheduler names its workers' hosts and is not trusted: it could name a machine that only we can reach.
-Therefore a worker's host is requested for `/metrics` and Dask's pages (worker_pages/) only, without redirects,
-and never at a loopback, link-local or multicast address unless the target itself runs on this machine.
+Therefore a worker's host is requested for `/metrics` and Dask's pages (worker_pages/) only, without
+redirects, and never at a loopback, link-local or multicast address unless the target itself runs on this
+machine.
 """
 
 from __future__ import annotations

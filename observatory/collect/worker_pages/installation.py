@@ -8,7 +8,7 @@ from django.conf import settings
 
 
 def with_worker_pages(pages: Any, sockets: Any) -> tuple[Any, Any]:
-    """The ASGI applications for HTTP and WebSockets; with the relay if OBSERVATORY_WORKER_PAGES has networks."""
+    """The ASGI applications for HTTP and WebSockets; with the relay if OBSERVATORY_WORKER_PAGES is set."""
     if not settings.WORKER_PAGES:
         return pages, sockets
     from observatory.collect.worker_pages.limits import Limits

@@ -1,6 +1,6 @@
 """Which addresses of a worker are passed on: Dask's pages, their sockets and their static files.
 
-Nothing else of a server is requested, so that a host that is named as a worker's, and is none, answers little.
+Nothing else of a server is requested: a host that is named as a worker's, and is none, answers little.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ def is_socket(path: str) -> bool:
 
 def followed(base: str, path: str, location: str) -> str | None:
     """The worker's path that a redirect of `path` leads to; None where it leads away from its pages."""
-    to = urlsplit(urljoin(f"{base}/{path}", location))
     home = urlsplit(base)
+    try:
+        to = urlsplit(urljoin(f"{base}/{path}", location))
+    except ValueError:
+        return None
     if (to.scheme, to.netloc) != (home.scheme, home.netloc) or not to.path.startswith(f"{home.path}/"):
         return None
     wanted = to.path.removeprefix(f"{home.path}/")

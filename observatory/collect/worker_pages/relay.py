@@ -1,10 +1,10 @@
-"""ASGI: answers /worker-pages/TICKET/… with the pages of a worker. Everything else goes to the application."""
+"""ASGI: answers /worker-pages/TICKET/… with the pages of a worker. Other requests go to the application."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import django.db
@@ -24,10 +24,10 @@ from observatory.collect.worker_pages.policy import (
 from observatory.collect.worker_pages.tickets import TicketError, read_ticket
 from observatory.collect.worker_pages.worker_client import Page, worker_client
 
-log = logging.getLogger(__name__)
-
 WAIT_TIMEOUT, SEND_TIMEOUT = 60.0, 120.0
 """seconds to the worker's answer, with the wait for room; and until a browser has read it"""
+PIECE = 2**16
+"""bytes sent at once: the server waits between two until a browser has read"""
 UNAVAILABLE = "The database isn't available."
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -91,17 +91,20 @@ class WorkerPages:
 
     async def _answer(self, admission: Admission, ticket: str, path: str, host: str, send: Send) -> None:
         """Raises Refused before anything is sent."""
-        try:
-            async with asyncio.timeout(WAIT_TIMEOUT) as waiting, self.limits.request(admission.user):
-                page = await _page(admission, path)
-                waiting.reschedule(None)
-                headers = answer_headers(host, ticket, page.content_type)
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(WAIT_TIMEOUT):
+                    # until a browser has read the answer, which is in memory
+                    await stack.enter_async_context(self.limits.request(admission.user))
+                    page = await _page(admission, path)
+            except TooMany as error:
+                raise Refused(503, str(error)) from None
+            except TimeoutError:
+                raise Refused(503, "Too many worker pages are requested: try again in a minute.") from None
+            headers = answer_headers(host, ticket, page.content_type)
+            with suppress(TimeoutError):  # the server closes the connection
                 async with asyncio.timeout(SEND_TIMEOUT):
                     await _send(send, page, headers)
-        except TooMany as error:
-            raise Refused(503, str(error)) from None
-        except TimeoutError:
-            raise Refused(503, "Too many worker pages are requested: try again in a minute.") from None
 
 
 async def _page(admission: Admission, path: str) -> Page:
@@ -130,4 +133,7 @@ async def _send(send: Send, page: Page, headers: Headers) -> None:
     length = (b"content-length", str(len(page.body)).encode())
     start = {"type": "http.response.start", "status": page.status, "headers": [*headers, length, *location]}
     await send(start)
-    await send({"type": "http.response.body", "body": page.body})
+    for place in range(0, len(page.body), PIECE):
+        piece = page.body[place : place + PIECE]
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body"})

@@ -137,8 +137,8 @@ class WorkerClient:
 
 TOO_LONG = f"The worker's answer is longer than {ANSWER_LIMIT >> 20} MiB."
 UNREACHABLE = (
-    "The worker does not answer Observatory's web process. It may be busy, or a firewall or network policy may "
-    "be between them: the web process has to reach the port of the worker's HTTP server."
+    "The worker does not answer Observatory's web process. It may be busy, or a firewall or network policy "
+    "may be between them: the web process has to reach the port of the worker's HTTP server."
 )
 
 

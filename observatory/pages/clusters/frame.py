@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest
+from django.urls import reverse
 
 from observatory.clusters import access
 from observatory.clusters.models import Cluster
@@ -28,6 +30,13 @@ def frame(cluster: Cluster, tab: str) -> dict[str, Any]:
         "tab": tab,
         "error_count": extent.errors if extent else 0,
     }
+
+
+def worker_pages_url(cluster: Cluster) -> str:
+    """What the URLs of Dask's own pages of its workers begin with; "" where there are none."""
+    if not settings.WORKER_PAGES or not cluster.is_live:
+        return ""
+    return f"{reverse('cluster', args=[cluster.pk])}workers/"
 
 
 def record_frame(cluster: Cluster, tab: str) -> dict[str, Any]:

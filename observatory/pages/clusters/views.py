@@ -21,7 +21,7 @@ from observatory.clusters.listing import STATES, ClusterFilter, find_clusters
 from observatory.clusters.models import Cluster
 from observatory.pages.clusters.fleet import COLUMNS as FLEET_COLUMNS
 from observatory.pages.clusters.fleet import FleetRow, fleet_csv, fleet_rows, order_of, totals_of
-from observatory.pages.clusters.frame import frame, get_cluster
+from observatory.pages.clusters.frame import frame, get_cluster, worker_pages_url
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.pages.site.ordering import sorted_column
 from observatory.pages.site.query import query_text
@@ -127,6 +127,7 @@ def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
         "pages": reverse("cluster", args=[cluster.pk]),
         "notes": f"{settings.SUB_PATH}/api/v1/clusters/{cluster.pk}/notes",
         "new_rule": new_rule_url(cast(User, request.user), cluster),
+        "worker_pages": worker_pages_url(cluster),
     }
     may_write = may_cut_runs(cast(User, request.user), cluster)
     context = {**frame(cluster, tab_named(request.GET.get("tab"))), "source": source, "may_write": may_write}

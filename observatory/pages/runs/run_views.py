@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from observatory.alerts.web.fired import fired_in
 from observatory.alerts.web.links import new_rule_url
 from observatory.comparison.card.drawing import drawn_card
+from observatory.pages.clusters.frame import worker_pages_url
 from observatory.pages.runs.forms import LinkForm
 from observatory.pages.site.formatting import epoch
 from observatory.replay.tabs import tab_named
@@ -53,6 +54,7 @@ def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
         "pages": reverse("cluster", args=[run.cluster_id]),
         "notes": f"{settings.SUB_PATH}/api/v1/clusters/{run.cluster_id}/notes",
         "new_rule": new_rule_url(cast(User, request.user), run.cluster),
+        "worker_pages": worker_pages_url(run.cluster),
     }
     frame = run_frame(request, run, tab_named(request.GET.get("tab")))
     context = {
