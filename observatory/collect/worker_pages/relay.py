@@ -116,7 +116,11 @@ async def _page(admission: Admission, path: str) -> Page:
                 return page
             if page.status == 404:
                 raise Refused(404, "The worker has no such page.")
-            to = followed(client.url, path, page.location) if 300 <= page.status < 400 else None
+            to = (
+                followed(client.url, path, page.location)
+                if 300 <= page.status < 400 and page.location
+                else None
+            )
     except NoPages as error:
         raise Refused(error.missing.value, str(error)) from None
     if to is None:
