@@ -40,9 +40,9 @@ class Ticket:
 
 
 def make_ticket(session: str, cluster: int, worker: int, way: int) -> str:
-    """A ticket of ASCII letters, digits, - and _, with = at its end."""
+    """A ticket of ASCII letters, digits, - and _."""
     ticket = Ticket(session, cluster, worker, way, int(time.time()) + LIFETIME)
-    return _cipher.encrypt(json.dumps(astuple(ticket)))
+    return _cipher.encrypt(json.dumps(astuple(ticket))).rstrip("=")
 
 
 def read_ticket(text: str) -> Ticket:
@@ -50,7 +50,7 @@ def read_ticket(text: str) -> Ticket:
     if not text or len(text) > LONGEST:
         raise TicketError
     try:
-        ticket = Ticket(*json.loads(_cipher.decrypt(text)))
+        ticket = Ticket(*json.loads(_cipher.decrypt(text + "=" * (-len(text) % 4))))
     except KeyLostError:
         raise TicketError from None
     if ticket.expires <= time.time():

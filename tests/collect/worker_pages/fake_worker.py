@@ -84,9 +84,9 @@ def fake_worker() -> Iterator[FakeWorker]:
         worker.port = runner.addresses[0][1]
         return runner
 
-    runner = loop.run_until_complete(start())
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
+    runner = asyncio.run_coroutine_threadsafe(start(), loop).result(60)
     try:
         yield worker
     finally:
